@@ -52,7 +52,7 @@ test('Home says of every row where it works and whether its cache is warm; the k
   await page.getByRole('region', { name: 'mobile-app' }).locator('.row').first().waitFor()
   await page.keyboard.press('Tab')
   await page.keyboard.press('?')
-  await page.getByRole('dialog', { name: 'Keys' }).getByText('Choose what a question offers').waitFor()
+  await page.getByRole('dialog', { name: 'Keys' }).getByText('Choose an answer of a question').waitFor()
   await page.keyboard.press('Escape')
   await page.getByRole('dialog').waitFor({ state: 'detached' })
   await page.keyboard.press('Alt+4')
@@ -75,9 +75,9 @@ test('a session shows what it is made of, what it changed, and what going on wou
     'Find who else charges a card',
   ])
     await about.getByText(text).waitFor()
-  const price = await about.getByLabel('What going on costs').textContent()
+  const price = await about.getByLabel('Price to continue').textContent()
   expect(price).toMatch(
-    /Resume\$\d.*cold \(Claude Code started it with other tools.*Compact first\$\d.*Begin anew\$\d/,
+    /Resume\$\d.*cold \(Claude Code started it with other tools.*Compact first\$\d.*Start fresh\$\d/,
   )
   await about.locator('.chart-space canvas').waitFor()
   expect(await about.locator('li', { hasText: 'src/checkout.ts' }).textContent()).toContain('1 changed')
@@ -221,7 +221,7 @@ test('settings show what is configured and where it comes from', async () => {
   expect(await page.getByRole('row', { name: /durability/ }).textContent()).toContain('default')
   await page.getByRole('region', { name: 'Channels' }).getByText('connected').waitFor()
   await page.getByRole('region', { name: 'Agents' }).getByRole('link', { name: 'main' }).waitFor()
-  await page.getByRole('region', { name: 'Doctor' }).getByText('Nothing is wrong.').waitFor()
+  await page.getByRole('region', { name: 'Doctor' }).getByText('No problems found.').waitFor()
   await page.context().close()
 })
 

@@ -197,11 +197,11 @@ describe('a task', () => {
   afterAll(() => page?.context().close())
 
   test('is written, the choice is explained with prices, and one key launches it', async () => {
-    await page.getByLabel('What is to be done?').fill('remember the heron')
+    await page.getByLabel('What should be done?').fill('remember the heron')
     await page.getByLabel('Repository', { exact: true }).fill(house.home.project)
     await page.getByRole('button', { name: 'Which session?' }).click()
     await page.getByRole('region', { name: 'Selection' }).waitFor()
-    await page.getByLabel('What is to be done?').press('Control+Enter')
+    await page.getByLabel('What should be done?').press('Control+Enter')
     await page.waitForURL(/\/coding\//)
     await page.getByText('I remember the heron.').first().waitFor()
   })
@@ -246,21 +246,21 @@ test('a stranger on Telegram asks, is let in from the page, and is answered', as
   const ada = { id: 4711, name: 'Ada' }
   telegram.emit({ message: personMessage(telegram, ada, { id: 4711 }, 'hello?') })
   await page.getByText('Ada').waitFor()
-  await page.getByRole('button', { name: 'Let in' }).click()
+  await page.getByRole('button', { name: 'Approve' }).click()
   await page.locator('li', { hasText: 'Ada' }).getByText('owner').waitFor()
   telegram.emit({ message: personMessage(telegram, ada, { id: 4711 }, 'and now?') })
   await expect.poll(() => telegram.shown.at(-1)?.text, { timeout: 20_000 }).toBe('OK.')
   await page.context().close()
 })
 
-test('what the doctor finds is mended with a button', async () => {
+test('what the doctor finds is fixed with a button', async () => {
   const config = join(house.home.stateDir, 'rockpool.json')
   chmodSync(config, 0o644)
   const page = await house.open('/settings')
   const doctor = page.getByRole('region', { name: 'Doctor' })
   await doctor.getByText('can be read or changed by others').waitFor()
-  await doctor.getByRole('button', { name: 'Mend what can be mended' }).click()
-  await doctor.getByText('mended.').waitFor()
+  await doctor.getByRole('button', { name: 'Fix problems' }).click()
+  await doctor.getByText('fixed.').waitFor()
   expect(statSync(config).mode & 0o777).toBe(0o600)
   await page.context().close()
 })
@@ -331,10 +331,10 @@ test('when the gateway restarts, pages say so, come back by themselves and have 
   const [page, chat] = await Promise.all([house.open(), house.open('/chat')])
   await page.evaluate('navigator.serviceWorker.ready.then(() => 0)')
   await house.stop()
-  await page.getByText('The gateway is away').waitFor()
+  await page.getByText('The gateway is not reachable').waitFor()
   // A reload finds the page itself, which says what to do; nothing but the page is kept.
   await page.reload()
-  await page.getByRole('heading', { name: 'The gateway is away' }).waitFor()
+  await page.getByRole('heading', { name: 'The gateway is not reachable' }).waitFor()
   await page.getByText('rockpool doctor').waitFor()
   const kept = await page.evaluate<string[]>(
     "caches.open('rockpool-shell').then((c) => c.keys()).then((all) => all.map((one) => new URL(one.url).pathname))",
@@ -349,7 +349,7 @@ test('when the gateway restarts, pages say so, come back by themselves and have 
   native.answer('Yes.')
   await house.start()
   await row(page, 'Written while it was away').waitFor()
-  expect(await page.getByText('The gateway is away').count()).toBe(0)
+  expect(await page.getByText('The gateway is not reachable').count()).toBe(0)
   await chat.locator('.markdown strong', { hasText: 'six' }).waitFor()
   await chat.getByLabel('Message', { exact: true }).fill('do you remember?')
   await chat.keyboard.press('Enter')
@@ -395,6 +395,6 @@ test('a picture that the agent sends is shown, an answer can be answered, and co
   expect(asked.prompt).toMatch(/In reply to .*: Here is the pool\./)
 
   await say('/whoami')
-  await page.locator('.told', { hasText: 'You are' }).waitFor()
+  await page.locator('.received', { hasText: 'You are' }).waitFor()
   await page.context().close()
 })

@@ -74,7 +74,7 @@ test('whoever writes to the bot waits for the owner, in the terminal and on the 
   await expect.poll(() => telegram.shown.at(-1)?.text, patience).toMatch(/pairing code is/)
   await expect.poll(() => stateOf('whatsapp'), patience).toBe('starting')
   const page = await house.open('/settings', { colorScheme: 'light', viewport: { width: 900, height: 900 } })
-  await page.getByRole('button', { name: 'Let in' }).waitFor()
+  await page.getByRole('button', { name: 'Approve' }).waitFor()
   await page.getByRole('img', { name: 'QR code that links WhatsApp' }).waitFor(patience)
   await pagePicture(page.getByRole('region', { name: 'Channels' }), 'settings.png')
   await pagePicture(page.getByRole('region', { name: 'People' }), 'who-may-talk.png')

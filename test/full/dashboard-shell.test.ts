@@ -50,7 +50,7 @@ test('a new build is shown by the next load, is what is kept from then on, and o
   expect(await (await page.goto(`${address}health`))!.json()).toEqual({ ok: true })
   await house.close()
   await page.goto(`${address}cost`)
-  await page.getByRole('heading', { name: 'The gateway is away' }).waitFor()
+  await page.getByRole('heading', { name: 'The gateway is not reachable' }).waitFor()
   expect(await page.evaluate('document.head.innerHTML')).toContain('#123456')
   expect(await keptBy(page)).toEqual(after)
   await expect(page.goto(`${address}health`)).rejects.toThrow('ERR_CONNECTION_REFUSED')

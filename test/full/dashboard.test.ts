@@ -169,7 +169,7 @@ test('what a session asks is told wherever one is, stays in the chat, and is ans
   })
   await page.getByRole('status', { name: 'Notices' }).getByText('would like to use Bash').waitFor()
   await page.goto(`${house.url()}/chat`)
-  const notice = page.locator('.told', { hasText: 'tell-me' }).filter({ hasText: 'rm -rf sand' })
+  const notice = page.locator('.received', { hasText: 'tell-me' }).filter({ hasText: 'rm -rf sand' })
   await notice.getByRole('button', { name: 'Deny' }).click()
   await house.api.requested(({ text }) => text.includes('A person said no'))
   await page.context().close()

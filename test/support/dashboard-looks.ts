@@ -109,7 +109,7 @@ export async function show(house: FurnishedHouse, page: Page, name: string): Pro
 }
 
 async function chooseSomething(house: FurnishedHouse, page: Page): Promise<void> {
-  await page.getByLabel('What is to be done?').fill(task)
+  await page.getByLabel('What should be done?').fill(task)
   await page.getByLabel('Repository', { exact: true }).fill(house.demo.storefront)
   await page.getByRole('button', { name: 'Which session?' }).click()
   await page.getByRole('region', { name: 'Selection' }).waitFor()

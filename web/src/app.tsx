@@ -1,4 +1,4 @@
-// The frame of every view: where one is, how the line to the gateway is, and the palette above all.
+// The frame of every view: navigation, the state of the connection to the gateway, and the palette.
 import { useEffect, useMemo, useState } from 'preact/hooks'
 import { places } from './commands.ts'
 import { openGateway } from './gateway.ts'
@@ -6,7 +6,7 @@ import type { ConnectionState } from './gateway.ts'
 import { isWriting } from './keyboard.ts'
 import { GatewayContext } from './live.ts'
 import { Login, codeInAddress } from './login.tsx'
-import { AwayBanner, AwayFromTheStart } from './parts/away.tsx'
+import { AwayBanner, AwayAtStart } from './parts/away.tsx'
 import { Keys } from './parts/keys.tsx'
 import { Toasts } from './parts/notices.tsx'
 import { Palette } from './parts/palette.tsx'
@@ -26,10 +26,10 @@ import { Settings } from './views/settings.tsx'
 import { SubagentView } from './views/subagent.tsx'
 
 export function App() {
-  const [line, setLine] = useState<ConnectionState>('connecting')
-  /** A gateway that is tried again is away until it answers. */
+  const [connection, setConnection] = useState<ConnectionState>('connecting')
+  /** While it reconnects, the gateway stays `away` until it answers. */
   const onState = (state: ConnectionState): void =>
-    setLine((before) => (before === 'away' && state === 'connecting' ? before : state))
+    setConnection((before) => (before === 'away' && state === 'connecting' ? before : state))
   const [loginNeeded, setLoginNeeded] = useState(codeInAddress() !== undefined)
   const gateway = useMemo(
     () => openGateway({ onState, onRefused: () => setLoginNeeded(true) }),
@@ -38,17 +38,17 @@ export function App() {
   if (loginNeeded) return <Login onIn={() => setLoginNeeded(false)} />
   return (
     <GatewayContext.Provider value={gateway}>
-      <Frame line={line} />
+      <Frame connection={connection} />
     </GatewayContext.Provider>
   )
 }
 
-function Frame({ line }: { line: ConnectionState }) {
+function Frame({ connection }: { connection: ConnectionState }) {
   const route = useRoute()
-  const [wasThere, setWasThere] = useState(false)
+  const [wasConnected, setWasConnected] = useState(false)
   useEffect(() => {
-    if (line === 'connected') setWasThere(true)
-  }, [line])
+    if (connection === 'connected') setWasConnected(true)
+  }, [connection])
   const [paletteOpen, setPaletteOpen] = useState(false)
   const [keysOpen, setKeysOpen] = useState(false)
   const waiting = useNeedsYou()
@@ -96,9 +96,9 @@ function Frame({ line }: { line: ConnectionState }) {
           Find <kbd>Ctrl K</kbd>
         </button>
       </header>
-      {line === 'away' && wasThere && <AwayBanner />}
+      {connection === 'away' && wasConnected && <AwayBanner />}
       <main id="main" tabIndex={-1}>
-        {line === 'away' && !wasThere ? <AwayFromTheStart /> : <View route={route} />}
+        {connection === 'away' && !wasConnected ? <AwayAtStart /> : <View route={route} />}
       </main>
       <Toasts quiet={route.view === 'chat'} />
       {keysOpen && <Keys onClose={() => setKeysOpen(false)} />}

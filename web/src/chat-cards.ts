@@ -1,4 +1,4 @@
-// A session's transcript in the same cards as a Claude Code session's, and the notices that came between.
+// The transcript of a session as cards, like those of a Claude Code session, and the notices between them.
 import type { AssistantMessage, TranscriptMessage } from '../../src/domain/transcript.ts'
 import { parseDirectives } from '../../src/replies/directives.ts'
 import type { Card, Notice } from './data.ts'
@@ -21,12 +21,12 @@ export function itemsOf(entry: Entry): ChatItem[] {
     .map((part, i) => ({ ...part, key: `${entry.id} ${i}`, at: part.card.at }))
 }
 
-/** In the order in which it happened. What was told before the first that is known waits until that is read. */
+/** Messages and notices in the order of time. Notices from before the first loaded message are left out until it is loaded. */
 export function inOrder(said: ChatItem[], notices: Notice[], hasMore: boolean): ChatItem[] {
   const from = hasMore ? (said[0]?.at ?? 0) : 0
-  const told = notices.filter(({ at }) => at >= from)
-  const words = said.filter((item) => !('card' in item) || !isCopyOf(told, item.card))
-  return [...words, ...told.map((notice) => ({ key: notice.id, at: notice.at, notice }))].sort(
+  const recent = notices.filter(({ at }) => at >= from)
+  const words = said.filter((item) => !('card' in item) || !isCopyOf(recent, item.card))
+  return [...words, ...recent.map((notice) => ({ key: notice.id, at: notice.at, notice }))].sort(
     (a, b) => a.at - b.at,
   )
 }
@@ -36,7 +36,7 @@ function isCopyOf(notices: Notice[], { kind, text, at }: Card): boolean {
   return kind === 'notice' && notices.some((notice) => notice.at <= at && text.startsWith(notice.text.trim()))
 }
 
-/** Where the message is that an address names: by its id, or the first one at or after a time. */
+/** The position of the message that the address names: by its id, or the first one at or after a time. */
 export function placeInChat(items: ChatItem[], at: string, hasMore: boolean): number {
   const time = timeIn(at)
   if (time === undefined) return items.findIndex((item) => 'card' in item && item.card.uuid === at)
@@ -71,7 +71,7 @@ function textsOf({ content }: AssistantMessage): string {
   return content.flatMap((block) => (block.type === 'text' ? [block.text] : [])).join('\n')
 }
 
-/** What an answer says, without the directives that it holds for Rockpool. */
+/** The text of an answer without its directives for Rockpool. */
 export function wordsOf(text: string): string {
   return parseDirectives(text).text
 }

@@ -1,4 +1,4 @@
-// What one can do from the palette: act on what is looked at, go somewhere, change how the page looks.
+// The commands of the palette: act on what the view shows, go to another view, change the theme.
 import { useMemo } from 'preact/hooks'
 import { logOut } from './gateway.ts'
 import { useAction } from './live.ts'
@@ -11,12 +11,12 @@ export interface Command {
   group: string
   title: string
   detail: string
-  /** True when it is done; else the palette stays and says why not. */
+  /** True if it succeeded; otherwise the palette stays open and shows the error. */
   run: () => Promise<boolean>
 }
 
 export const places: Array<{ route: Route; label: string; detail: string; key: string }> = [
-  { route: { view: 'home' }, label: 'Home', detail: 'who must act', key: '1' },
+  { route: { view: 'home' }, label: 'Home', detail: 'sessions that need you', key: '1' },
   { route: { view: 'choose' }, label: 'New task', detail: 'choose a session and launch', key: '2' },
   { route: { view: 'chat' }, label: 'Chat', detail: 'talk to an agent', key: '3' },
   { route: { view: 'cost' }, label: 'Cost', detail: 'by day, repository, model', key: '4' },
@@ -26,14 +26,14 @@ export const places: Array<{ route: Route; label: string; detail: string; key: s
 export function useCommands(): { commands: Command[]; problem: string | undefined } {
   const route = useRoute()
   const { run, error } = useAction()
-  const commands = useMemo(() => [...aboutThis(route, run), ...goTo(), ...forThePage()], [route])
+  const commands = useMemo(() => [...commandsFor(route, run), ...goTo(), ...pageCommands()], [route])
   return { commands, problem: error }
 }
 
 type Run = Action['run']
 
-/** What can be done with the thing that the view shows. */
-function aboutThis(route: Route, run: Run): Command[] {
+/** Commands for the thing that the view shows. */
+function commandsFor(route: Route, run: Run): Command[] {
   const group = 'Do with this'
   const does = (title: string, detail: string, work: () => Promise<unknown>): Command => ({
     group,
@@ -44,8 +44,8 @@ function aboutThis(route: Route, run: Run): Command[] {
   if (route.view === 'session') {
     const { id } = route
     return [
-      does('Archive', 'out of the lists; it can be restored', () => run('cc.archive', { id })),
-      does('Restore', 'back into the lists', () => run('cc.archive', { id, restore: true })),
+      does('Archive', 'no longer listed; it can be restored', () => run('cc.archive', { id })),
+      does('Restore', 'listed again', () => run('cc.archive', { id, restore: true })),
       does('Copy the resume command', `claude --resume ${id}`, async () => {
         await navigator.clipboard.writeText(`claude --resume ${id}`)
         return true
@@ -55,7 +55,9 @@ function aboutThis(route: Route, run: Run): Command[] {
   if (route.view === 'coding') {
     const session = route.id
     return [
-      does('Interrupt', 'stop what it does now; it stays', () => run('coding.interrupt', { session })),
+      does('Interrupt', 'stop the current turn; the session stays', () =>
+        run('coding.interrupt', { session }),
+      ),
       does('End', 'it can be resumed later', () => run('coding.kill', { session })),
     ]
   }
@@ -69,27 +71,29 @@ function aboutThis(route: Route, run: Run): Command[] {
     return [
       does(
         'Reset',
-        'begin this conversation anew; what was said is kept',
+        'start this conversation again; the old transcript is archived',
         withKey((key) => run('sessions.reset', { key })),
       ),
       does(
         'Archive',
-        'out of the list; it can be restored',
+        'no longer listed; it can be restored',
         withKey((key) => run('sessions.archive', { keys: [key] })),
       ),
     ]
   }
-  return route.view === 'project' ? [leads(group, 'New task here', { view: 'choose', repo: route.path })] : []
+  return route.view === 'project'
+    ? [linkTo(group, 'New task here', { view: 'choose', repo: route.path })]
+    : []
 }
 
 function goTo(): Command[] {
   return [
-    ...places.map(({ label, detail, route }) => leads('Go to', label, route, detail)),
-    leads('Go to', 'Doctor', { view: 'settings' }, 'examine this machine, and mend'),
+    ...places.map(({ label, detail, route }) => linkTo('Go to', label, route, detail)),
+    linkTo('Go to', 'Doctor', { view: 'settings' }, 'diagnose problems and fix them'),
   ]
 }
 
-function leads(group: string, title: string, route: Route, detail = ''): Command {
+function linkTo(group: string, title: string, route: Route, detail = ''): Command {
   return {
     group,
     title,
@@ -101,7 +105,7 @@ function leads(group: string, title: string, route: Route, detail = ''): Command
   }
 }
 
-function forThePage(): Command[] {
+function pageCommands(): Command[] {
   const does = (title: string, detail: string, work: () => unknown): Command => ({
     group: 'This page',
     title,

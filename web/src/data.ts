@@ -1,4 +1,4 @@
-// What the page reads of the gateway's answers, by the names that the page uses.
+// Types of the gateway's answers, with the names that the page uses.
 import type { OutputOf } from '../../src/rpc/client.ts'
 
 export type NativeSession = OutputOf<'cc.list'>['sessions'][number]
@@ -14,9 +14,9 @@ export type Subagent = NonNullable<OutputOf<'cc.read'>['subagent']>
 export type SessionSelection = Extract<OutputOf<'cc.select'>, { action: string }>
 export type SessionScore = SessionSelection['scores'][number]
 export type Hit = OutputOf<'sessions.search'>['hits'][number]
-/** Something that a chat of the page was told without asking. */
+/** A message that the page's chat received without a question. */
 export type Notice = OutputOf<'web.notices'>['notices'][number]
-/** An answer in the transcript, as the message that it was. */
+/** An answer of the transcript as the message that was sent. */
 export type SentAnswer = OutputOf<'web.notices'>['answers'][number]
-/** A file that was sent to the page; its bytes are fetched when they are wanted. */
+/** A file that was sent to the page; its bytes are loaded when they are needed. */
 export type SentFile = SentAnswer['files'][number]

@@ -1,4 +1,4 @@
-// What the palette finds: sessions by name, places where something was said or noted, projects.
+// The search of the palette: sessions by name, messages, notes and projects.
 import type { Call, InputOf } from '../../src/rpc/client.ts'
 import type { Hit, NativeSession } from './data.ts'
 import { ago, nameOf, shortPath } from './format.ts'
@@ -7,7 +7,7 @@ import type { Route } from './route.ts'
 export interface Found {
   group: string
   title: string
-  /** The parts of the title that were looked for. */
+  /** The parts of the title that match. */
   marks?: Array<[start: number, end: number]>
   detail: string
   route: Route
@@ -42,7 +42,7 @@ export async function findEverything(call: Call, { text, filter, repo, known }: 
   const projects = isFiltered || repo !== '' ? [] : projectsOf(known, wanted)
   if (wanted === '')
     return repo === '' ? projects : known.filter((one) => one.repoPath === repo).map(foundSession)
-  // A part of the answer is better than none: what fails is left out, and asked again with the next letter.
+  // A request that fails is left out; the next letter asks again.
   const [named, said] = await Promise.all([
     isFiltered
       ? []
@@ -71,7 +71,7 @@ function projectsOf(known: NativeSession[], wanted: string): Found[] {
     }))
 }
 
-/** Places of one session stand together, where its best one stood. */
+/** The hits of one session are listed together, at the place of the best one. */
 function bySession(hits: Hit[]): Hit[] {
   const groups = Map.groupBy(hits, (hit) => hit.sessionId)
   return [...groups.values()].flatMap((group) => group.slice(0, 4))
@@ -100,7 +100,7 @@ function foundHit(hit: Hit, names: Map<string, string>): Found {
   }
 }
 
-/** Where it was said: a message by its id or its time, a note by its line. */
+/** The place of a hit: a message by its id or its time, a note by its line. */
 function placeOfHit(hit: Hit): Route {
   const at = hit.messageId ?? `@${hit.at}`
   if (hit.source === 'native') return { view: 'session', id: hit.sessionId, subagent: hit.subagent, at }

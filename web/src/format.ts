@@ -1,4 +1,4 @@
-// Numbers, times and names as people read them.
+// Formats numbers, times and names for people.
 import type { NativeSession } from './data.ts'
 
 export function ago(at: number, now = Date.now()): string {
@@ -9,7 +9,7 @@ export function ago(at: number, now = Date.now()): string {
   return `${Math.floor(seconds / 86_400)} d`
 }
 
-// Made once: making one costs more than a card of a long list may.
+// Created once, because creating a formatter is too slow for every card of a long list.
 const timeOfDay = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit' })
 const dayAndTime = new Intl.DateTimeFormat(undefined, {
   day: 'numeric',
@@ -43,19 +43,19 @@ export function count(number: number, one: string, many = `${one}s`): string {
   return `${number} ${number === 1 ? one : many}`
 }
 
-/** How a session is called: by its title, or by how it began. */
+/** The name of a session: its title, or its first message. */
 export function nameOf(
   session: Pick<NativeSession, 'title' | 'label' | 'firstMessage' | 'sessionId'>,
 ): string {
   return session.title ?? session.label ?? (session.firstMessage || session.sessionId.slice(0, 8))
 }
 
-/** The last part of a path: how people call a repository. */
+/** The last part of a path, which is the usual name of a repository. */
 export function shortPath(path: string): string {
   return path.split('/').findLast(Boolean) ?? '/'
 }
 
-/** Characters that could deceive a reader are shown as their code: they turn the direction of writing, or hide. */
+/** Shows invisible characters, and those that change the writing direction, as their code. */
 export function visible(text: string): string {
   return text.replace(
     /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g,
@@ -63,7 +63,7 @@ export function visible(text: string): string {
   )
 }
 
-/** Gives the person a file. */
+/** Lets the person save a file. */
 export function download(name: string, text: string, type = 'text/markdown'): void {
   const link = document.createElement('a')
   link.href = URL.createObjectURL(new Blob([text], { type }))

@@ -7,9 +7,9 @@ export type { ConnectionState, RockpoolEvent }
 
 export interface Gateway {
   call: Call
-  /** Hears of what a topic tells; `gap` means: look at the whole anew, also when one has only begun to listen. */
+  /** Subscribes to a topic. `gap`: events may be missing, so load everything again; also called at the start. */
   listen: (topic: string, input: Record<string, unknown>, listener: Listener) => () => void
-  /** Called whenever the line is there again. */
+  /** Called after every connection. */
   onConnected: (listener: () => void) => () => void
 }
 
@@ -31,7 +31,7 @@ export function openGateway(options: {
   }
   const { onRefused } = options
   const url = `${scheme}://${location.host}/ws`
-  const client = new GatewayClient({ url, pageKey: keptPageKey, onState, onRefused })
+  const client = new GatewayClient({ url, pageKey: storedPageKey, onState, onRefused })
   return {
     call: (method, input) => client.call(method, input),
     listen: shared((topic, input, listener) => client.subscribe(topic, input, listener)),
@@ -44,24 +44,24 @@ export function openGateway(options: {
 
 type Subscribe = GatewayClient['subscribe']
 
-/** Many parts of the page listen to the same thing; the gateway is asked for it once. */
+/** Parts of the page that listen to the same topic share one subscription. */
 function shared(subscribe: Subscribe): Gateway['listen'] {
-  const lines = new Map<string, { listeners: Set<Listener>; stop: () => void }>()
+  const subscriptions = new Map<string, { listeners: Set<Listener>; stop: () => void }>()
   return (topic, input, listener) => {
     const key = JSON.stringify([topic, input])
-    const line = lines.get(key) ?? openLine(subscribe, topic, input)
-    lines.set(key, line)
-    line.listeners.add(listener)
+    const subscription = subscriptions.get(key) ?? openSubscription(subscribe, topic, input)
+    subscriptions.set(key, subscription)
+    subscription.listeners.add(listener)
     return () => {
-      line.listeners.delete(listener)
-      if (line.listeners.size > 0) return
-      lines.delete(key)
-      line.stop()
+      subscription.listeners.delete(listener)
+      if (subscription.listeners.size > 0) return
+      subscriptions.delete(key)
+      subscription.stop()
     }
   }
 }
 
-function openLine(
+function openSubscription(
   subscribe: Subscribe,
   topic: string,
   input: Record<string, unknown>,
@@ -70,8 +70,8 @@ function openLine(
   const gap = (): void => {
     for (const listener of listeners) listener.gap()
   }
-  const event = (told: RockpoolEvent): void => {
-    for (const listener of listeners) listener.event(told)
+  const event = (news: RockpoolEvent): void => {
+    for (const listener of listeners) listener.event(news)
   }
   const stop = subscribe(topic, input, { event, gap, begun: gap })
   return { listeners, stop }
@@ -80,17 +80,17 @@ function openLine(
 export type LoginOutcome = 'in' | 'refused' | 'unreachable'
 
 /**
- * Browsers send the cookie of 127.0.0.1 to every port there, so the cookie alone opens nothing. The page key is kept where
- * only pages of this origin, with its port, can read it.
+ * Browsers send the cookie of 127.0.0.1 to every port there, so the cookie alone is not a credential. The page key is stored
+ * where only pages of this origin, with its port, can read it.
  */
 const pageKeyName = 'rockpool-page-key'
 
 /** Empty without a login: the gateway then refuses the connection, and the page asks for a login. */
-function keptPageKey(): string {
+function storedPageKey(): string {
   return localStorage.getItem(pageKeyName) ?? ''
 }
 
-/** By a one-time code or the gateway's token. Sets a cookie that scripts cannot read, and keeps the page key. */
+/** Logs in with a one-time code or the gateway's token. Sets a cookie that scripts cannot read, and stores the page key. */
 export async function logIn(secret: string): Promise<LoginOutcome> {
   try {
     const answer = await fetch('/login', {
@@ -107,9 +107,9 @@ export async function logIn(secret: string): Promise<LoginOutcome> {
   }
 }
 
-/** The gateway then ends the line, and the page asks for a log-in. */
+/** The gateway then closes the connection, and the page asks for a login. */
 export async function logOut(): Promise<void> {
-  await fetch('/logout', { method: 'POST', headers: { 'x-rockpool-page-key': keptPageKey() } })
+  await fetch('/logout', { method: 'POST', headers: { 'x-rockpool-page-key': storedPageKey() } })
   localStorage.removeItem(pageKeyName)
 }
 

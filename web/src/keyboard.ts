@@ -1,4 +1,4 @@
-// Keys of the page must not get in the way of writing.
+// True while a person types into a field: then keyboard shortcuts are off.
 export function isWriting(target: EventTarget | null): boolean {
   return target instanceof HTMLElement && target.matches('input, textarea, select')
 }

@@ -1,4 +1,4 @@
-// Data that keeps itself fresh: asked once, asked again when something changed, and at the latest after a gap.
+// Data that stays current: loaded once, and again when an event changes it or events were missed.
 import { createContext } from 'preact'
 import type { JSX } from 'preact'
 import { useCallback, useContext, useEffect, useRef, useState } from 'preact/hooks'
@@ -21,12 +21,12 @@ export interface Live<Output> {
 
 const settleMs = 80
 
-/** `wants` says which events make the answer old. */
+/** `wants`: true for events that make the answer stale. */
 export function useLive<Name extends MethodName>(
   method: Name,
   params: InputOf<Name>,
   wants: (event: RockpoolEvent) => boolean = () => false,
-  /** How long changes are gathered; longer for what costs the gateway something to answer. */
+  /** How long events are collected before the next request; longer for expensive requests. */
   gatherMs = settleMs,
 ): Live<OutputOf<Name>> {
   const gateway = useGateway()
@@ -37,7 +37,7 @@ export function useLive<Name extends MethodName>(
   const order = useRef({ asked: 0, shown: 0 })
   const ask = useCallback(() => {
     const mine = ++order.current.asked
-    // Two answers may overtake each other; what was asked later is truer.
+    // Answers may arrive in another order; the answer to the latest request wins.
     const show = (next: (before: State) => State): void => {
       if (mine < order.current.shown) return
       order.current.shown = mine
@@ -48,7 +48,7 @@ export function useLive<Name extends MethodName>(
       .then((data) => show(() => ({ data })))
       .catch((error: unknown) => show((before) => ({ ...before, error: messageOf(error) })))
   }, [gateway, asked])
-  /** Many events are one question, and it is asked even while they go on. */
+  /** Several events cause one request, which is sent even if more events follow. */
   const soon = useCallback(() => {
     timer.current ??= window.setTimeout(() => {
       timer.current = undefined
@@ -75,19 +75,19 @@ export function useLive<Name extends MethodName>(
   return { data: state.data, error: state.error, reload: ask }
 }
 
-/** Something was written in this session, or by one of its sub-agents. */
+/** Matches events that this session, or one of its sub-agents, wrote something. */
 export function wrote(sessionId: string): (event: RockpoolEvent) => boolean {
   return (event) => event.type === 'native-changed' && event.sessionId === sessionId && event.why === 'file'
 }
 
 export interface Action {
-  /** Undefined when it failed; `error` then says why. */
+  /** Undefined if it failed; `error` then has the reason. */
   run: <Name extends MethodName>(method: Name, params: InputOf<Name>) => Promise<OutputOf<Name> | undefined>
   busy: boolean
   error: string | undefined
 }
 
-/** Something the person does: once at a time, with its failure in words. */
+/** An action of the person, with its progress and its error. */
 export function useAction(): Action {
   const gateway = useGateway()
   const [state, setState] = useState<{ busy: boolean; error?: string }>({ busy: false })

@@ -1,9 +1,9 @@
-// Logging in: by the one-time link that the terminal shows, by its code, or by the gateway's token.
+// The login: by the one-time link of `rockpool dashboard`, by its code, or by the gateway's token.
 import { useEffect, useState } from 'preact/hooks'
 import { isReachable, logIn } from './gateway.ts'
 import { Problem } from './parts/states.tsx'
 
-/** The code of a one-time link stands behind `#`, where no server and no log sees it. */
+/** The code of a one-time link follows `#`, which browsers do not send to servers. */
 export function codeInAddress(): string | undefined {
   return /^#code=([\w-]{8,200})$/.exec(location.hash)?.[1]
 }
@@ -16,7 +16,7 @@ export function Login({ onIn }: { onIn: () => void }) {
     if (outcome === 'in') return onIn()
     setProblem(
       outcome === 'refused'
-        ? 'That is used up or wrong. A code works once, for a minute; the token is the whole line of its file.'
+        ? 'The code or token is wrong or expired. A code is valid once, for a minute; the token is the whole line of its file.'
         : 'The gateway does not answer.',
     )
   }
@@ -31,7 +31,7 @@ export function Login({ onIn }: { onIn: () => void }) {
       <img src="/icon.svg" alt="" width="56" height="56" />
       <h1>Rockpool</h1>
       <p>
-        In a terminal on this machine, run <code>rockpool dashboard</code> and open the link that it shows.
+        In a terminal on this machine, run <code>rockpool dashboard</code> and open the link that it prints.
       </p>
       <form
         onSubmit={(event) => {
@@ -39,7 +39,7 @@ export function Login({ onIn }: { onIn: () => void }) {
           void enter(secret.trim())
         }}
       >
-        <label for="secret">Or type its code, or the gateway's token</label>
+        <label for="secret">Or enter its code, or the gateway's token</label>
         <input
           id="secret"
           type="password"

@@ -6,7 +6,7 @@ import { useLive } from './live.ts'
 import { go } from './route.ts'
 import type { Route } from './route.ts'
 
-/** It cannot go on without an answer. One that has done its turn can wait. */
+/** The session cannot continue without an answer. One that has finished its turn can wait. */
 export function needsYou(row: CodingRow): boolean {
   return row.waiting !== undefined && row.waiting.for !== 'input'
 }
@@ -25,41 +25,41 @@ export function useNeedsYou(): number {
   )
   const ours = new Set(coding.data?.sessions.map((row) => row.claudeSessionId))
   const waiting = [
-    ...(coding.data?.sessions ?? []).filter(needsYou).map(callOfCoding),
+    ...(coding.data?.sessions ?? []).filter(needsYou).map(waitingCoding),
     ...(native.data?.sessions ?? [])
       .filter(({ status, sessionId }) => status === 'waiting' && !ours.has(sessionId))
-      .map(callOfNative),
+      .map(waitingNative),
   ]
-  const told = useRef(new Set<string>())
+  const notified = useRef(new Set<string>())
   useEffect(() => {
     document.title = waiting.length > 0 ? `(${waiting.length}) Rockpool` : 'Rockpool'
-    for (const call of waiting) if (!told.current.has(call.key)) notify(call)
-    // What no longer waits is forgotten: when it waits again, that is news.
-    told.current = new Set(waiting.map((call) => call.key))
+    for (const one of waiting) if (!notified.current.has(one.key)) notify(one)
+    // A session that waits again later causes a new notification.
+    notified.current = new Set(waiting.map(({ key }) => key))
   }, [coding.data, native.data])
   return waiting.length
 }
 
-/** Somebody is called: by whom, for what, and where the answer is given. */
-interface CallForSomebody {
-  /** Each wait is told once. */
+/** A session that waits for a person. */
+interface WaitingSession {
+  /** One notification for each wait. */
   key: string
   name: string
   about: string
   route: Route
 }
 
-function callOfCoding({ id, name, waiting }: CodingRow): CallForSomebody {
+function waitingCoding({ id, name, waiting }: CodingRow): WaitingSession {
   const about = waiting?.about ?? ''
   return { key: `${id} ${waiting?.since}`, name, about, route: { view: 'coding', id } }
 }
 
-function callOfNative(session: NativeSession): CallForSomebody {
+function waitingNative(session: NativeSession): WaitingSession {
   const { sessionId: id, waitingFor: about = '' } = session
   return { key: `${id} ${about}`, name: nameOf(session), about, route: { view: 'session', id } }
 }
 
-function notify({ key, name, about, route }: CallForSomebody): void {
+function notify({ key, name, about, route }: WaitingSession): void {
   if (!('Notification' in window) || Notification.permission !== 'granted' || !document.hidden) return
   const notice = new Notification(`${visible(name)} needs you`, {
     body: visible(about),

@@ -12,16 +12,16 @@ import type { CardPart } from './split-text.ts'
 
 export interface NamedCard extends CardPart {
   key: string
-  /** One record may say several things. */
+  /** One record may have several cards. */
   isFirstOfRecord: boolean
 }
 
 export interface CardReading extends Reading<NamedCard> {
-  /** Of the tools, by the id of their use; filled as pieces come. */
+  /** The results of tools by the id of their use; filled while pages are loaded. */
   results: Map<string | undefined, Card>
 }
 
-/** `at` is a message that must be among them; the reader came to see it. */
+/** `at`: the message that the address names; it must be among the items. */
 export function useCards({ id, subagent, at }: SessionRoute, raw: boolean): CardReading {
   const gateway = useGateway()
   const name = `${id} ${subagent} ${raw}`
@@ -43,7 +43,7 @@ export function useCards({ id, subagent, at }: SessionRoute, raw: boolean): Card
   return { ...reading, results }
 }
 
-/** A piece holds whole records, so counting within one names its cards for good. */
+/** A page has whole records, so the number within a record identifies a card permanently. */
 export function named(cards: Card[]): NamedCard[] {
   let record: string | undefined
   let nth = 0
@@ -56,7 +56,7 @@ export function named(cards: Card[]): NamedCard[] {
   })
 }
 
-/** Where the message is that an address names: by its uuid, or the first one at or after a time. */
+/** The position of the message that the address names: by its uuid, or the first one at or after a time. */
 export function placeOf(cards: NamedCard[], at: string, hasMore: boolean): number {
   const time = timeIn(at)
   if (time === undefined) return cards.findIndex(({ card }) => card.uuid === at)

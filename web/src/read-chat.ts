@@ -1,4 +1,4 @@
-// What was said in a conversation of ours, read from its end as the reader goes up.
+// The messages of a conversation, loaded from its end while scrolling up.
 import { itemsOf } from './chat-cards.ts'
 import type { ChatItem } from './chat-cards.ts'
 import { placeInChat } from './chat-cards.ts'
@@ -6,9 +6,9 @@ import { useGateway } from './live.ts'
 import { isNotFound, useReading } from './reading.ts'
 import type { Piece, Reading } from './reading.ts'
 
-const heard = new Set(['transcript-appended', 'turn-ended', 'message-accepted', 'session-changed'])
+const relevantEvents = new Set(['transcript-appended', 'turn-ended', 'message-accepted', 'session-changed'])
 
-/** `at` is a message that must be among them; the reader came to see it. */
+/** `at`: the message that the address names; it must be among the items. */
 export function useSaid(key: string, at: string | undefined): Reading<ChatItem> {
   const { call } = useGateway()
   const read = async (wanted: { limit: number; before?: number }): Promise<Piece<ChatItem>> => {
@@ -19,7 +19,7 @@ export function useSaid(key: string, at: string | undefined): Reading<ChatItem> 
     {
       name: key,
       read: (wanted) => read(wanted).catch(nothingYet),
-      isNews: (event) => heard.has(event.type) && 'key' in event && event.key === key,
+      isNews: (event) => relevantEvents.has(event.type) && 'key' in event && event.key === key,
       most: 1000,
       canJump: false,
     },
@@ -27,7 +27,7 @@ export function useSaid(key: string, at: string | undefined): Reading<ChatItem> 
   )
 }
 
-/** A conversation begins with its first word; before that there is none to read. */
+/** A conversation starts with its first message; before that there is nothing to load. */
 function nothingYet(error: unknown): Piece<ChatItem> {
   if (isNotFound(error)) return { items: [] }
   throw error

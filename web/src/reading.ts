@@ -1,15 +1,15 @@
-// A record that is read in pieces: the last one at once, older ones as the reader goes up, new ones as they are written.
-// Whoever comes for a place far up is taken there at once; what lies between it and the end is read when they go down.
-// What is known stays as it is, so that one more piece costs no more at the end of a long way than at its start.
+// A record that is loaded in pages: the last one at once, older ones while scrolling up, new ones as they are written.
+// A link to an early message shows that message at once; the messages between it and the end are loaded while scrolling.
+// Loaded items are kept as they are, so that loading one more page costs the same for any number of items.
 import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import type { RockpoolEvent } from './gateway.ts'
 import { messageOf, useGateway } from './live.ts'
 
 export interface Piece<Item> {
   items: Item[]
-  /** Where the piece before this one ends; none when this is the first. */
+  /** The position where the previous page ends; absent for the first page. */
   before?: number
-  /** Where the piece after this one begins; none when this is the last. */
+  /** The position where the next page begins; absent for the last page. */
   after?: number
 }
 
@@ -20,19 +20,19 @@ export interface Wanted {
   around?: string
 }
 
-/** Where a record is read. */
+/** Where a record is loaded from. */
 export interface Source<Item> {
-  /** Another name is another source. */
+  /** A different name is a different source. */
   name: string
   read: (wanted: Wanted) => Promise<Piece<Item>>
   isNews: (event: RockpoolEvent) => boolean
-  /** The largest piece that can be asked for. */
+  /** The largest page. */
   most: number
-  /** Can a piece be read around a place? Else the way there is read piece after piece. */
+  /** True if a page around a position can be loaded; otherwise all pages up to it are loaded. */
   canJump: boolean
 }
 
-/** What the reader came to see. */
+/** The item that the address names. */
 export interface Goal<Item> {
   at: string
   isAmong: (items: Item[]) => boolean
@@ -40,19 +40,19 @@ export interface Goal<Item> {
 
 export interface Reading<Item> {
   items: Item[]
-  /** There is more before these. */
+  /** There are older items. */
   hasMore: boolean
-  /** The beginning comes near. */
+  /** Called when the reader is near the beginning. */
   more: () => void
-  /** There is more after these. */
+  /** There are newer items. */
   hasLater: boolean
-  /** The end of these comes near. */
+  /** Called when the reader is near the end of the loaded items. */
   later: () => void
-  /** Leaves the place that the reader came for. */
+  /** Leaves the named item and shows the end. */
   toEnd: () => void
-  /** Looks whether there is more at the end, and is done when that is shown. */
+  /** Loads new items at the end; resolves when they are shown. */
   reload: () => Promise<void>
-  /** What the reader came for is not in this record. */
+  /** The named item is not in this record. */
   isMissing: boolean
   error: string | undefined
   isLoading: boolean
@@ -60,7 +60,7 @@ export interface Reading<Item> {
 
 const firstLimit = 200
 const newsLimit = 60
-/** Small enough to be taken in between two frames. */
+/** Small enough to be rendered between two frames. */
 const olderLimit = 100
 
 export function useReading<Item extends { key: string }>(
@@ -86,7 +86,7 @@ export function useReading<Item extends { key: string }>(
   })
   const isSeeking = !isThere && error === undefined && (source.canJump ? !search.isMissing : hasMore)
   return {
-    // Nobody who came for a place wants to see the end flash by.
+    // With a link to a message, the end is not shown first.
     items: isSeeking && source.canJump ? [] : items,
     hasMore,
     more: () => extend('before'),
@@ -100,7 +100,7 @@ export function useReading<Item extends { key: string }>(
   }
 }
 
-/** What was read besides the newest piece: it ends where that begins, or (with `after`) somewhere before. */
+/** The loaded items besides the newest page. They end where it begins, or (with `after`) somewhere before. */
 function useEarlier<Item extends { key: string }>(
   source: Source<Item>,
   newest: Piece<Item> | undefined,
@@ -110,7 +110,7 @@ function useEarlier<Item extends { key: string }>(
   const [kept, setKept] = useState<{ name: string; until?: number; piece: Piece<Item> }>()
   const nothing = useMemo((): Piece<Item> => ({ items: [], before: until }), [until])
   const isApart = kept?.piece.after !== undefined
-  // Another record, or a newest piece that does not go on from these: begun anew.
+  // Another record, or a newest page that does not follow the loaded ones: start again.
   const earlier =
     kept && kept.name === source.name && (isApart || kept.until === until) ? kept.piece : nothing
   const now = useRef({ newest, earlier })
@@ -130,7 +130,7 @@ function useEarlier<Item extends { key: string }>(
       .then(inTheNextFrame)
       .then((found) => {
         const { earlier: known } = now.current
-        // Else begun anew meanwhile: these belong to what was.
+        // Otherwise the list was started again meanwhile, and this page is outdated.
         if (loading.current === way && known[side] === mark) begin(extended(known, side, found))
       })
       .catch(fail)
@@ -147,7 +147,7 @@ function extended<Item>(piece: Piece<Item>, side: 'before' | 'after', found: Pie
     : { ...piece, items: [...piece.items, ...found.items], after: found.after }
 }
 
-/** Where the newest piece begins, the earlier one ends. */
+/** The end of the earlier page is the beginning of the newest one. */
 export function meeting<Item extends { key: string }>(
   earlier: Piece<Item>,
   newest: Piece<Item> | undefined,
@@ -157,7 +157,7 @@ export function meeting<Item extends { key: string }>(
   return place === -1 ? earlier : { items: earlier.items.slice(0, place), before: earlier.before }
 }
 
-/** The way to what the reader came for, asked once. */
+/** Loads the pages up to the named item, once. */
 function useSearch<Item>(
   source: Source<Item>,
   goal: Goal<Item> | undefined,
@@ -188,12 +188,12 @@ export function isNotFound(problem: unknown): boolean {
   return problem instanceof Error && 'code' in problem && problem.code === 'not-found'
 }
 
-/** To read a piece from the line is work enough for one frame. */
+/** Parsing one page is enough work for one frame. */
 function inTheNextFrame<Value>(value: Value): Promise<Value> {
   return new Promise((resolve) => setTimeout(() => resolve(value)))
 }
 
-/** The end of the record, looked at again whenever there is news. */
+/** The end of the record, loaded again after every event. */
 function useNewest<Item extends { key: string }>(
   source: Source<Item>,
   fail: (problem: unknown) => void,
@@ -210,8 +210,8 @@ function useNewest<Item extends { key: string }>(
     })
     look.current = () => end.look().catch(fail)
     const again = (): void => void reload()
-    const event = (told: RockpoolEvent): void => {
-      if (source.isNews(told)) again()
+    const event = (news: RockpoolEvent): void => {
+      if (source.isNews(news)) again()
     }
     const stops = [
       gateway.listen('sessions', {}, { event, gap: again }),
@@ -226,7 +226,7 @@ function useNewest<Item extends { key: string }>(
   return { newest, reload }
 }
 
-/** The end of the record as it grows. */
+/** The end of the growing record. */
 function keepNewest<Item extends { key: string }>(
   source: Source<Item>,
   show: (piece: Piece<Item>) => void,
@@ -247,7 +247,7 @@ function keepNewest<Item extends { key: string }>(
   }
 }
 
-/** What is known and what came after its last item; undefined when nothing is known or the two do not meet. */
+/** The loaded items with the new ones after them; undefined if nothing is loaded or items between them are missing. */
 export function joined<Item extends { key: string }>(known: Item[], piece: Item[]): Item[] | undefined {
   const last = known.at(-1)?.key
   const place = piece.findLastIndex(({ key }) => key === last)

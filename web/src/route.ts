@@ -1,4 +1,4 @@
-// Which view is shown, kept in the address: it can be bookmarked, sent to somebody, and Back works.
+// The current view, stored in the address: it can be bookmarked and shared, and Back works.
 import { useEffect, useState } from 'preact/hooks'
 
 export interface SessionRoute {
@@ -6,7 +6,7 @@ export interface SessionRoute {
   id: string
   /** One of its sub-agents, by its id. */
   subagent?: string
-  /** The message that is looked at, by its uuid or, as `@` and milliseconds, by its time. */
+  /** The message to show, by its uuid or, as `@` and milliseconds, by its time. */
   at?: string
 }
 
@@ -19,11 +19,11 @@ export type Route =
   /** `doc`: one of its documents, by its path in the repository. */
   | { view: 'project'; path: string; doc?: string }
   | { view: 'cost'; by?: string }
-  /** What an agent noted, and the line of it that is looked at. */
+  /** A note of an agent, and the line to show. */
   | { view: 'note'; path: string; line?: string }
   | { view: 'settings' }
 
-/** How the name of a sub-agent's transcript begins, and no message's. */
+/** The prefix of the name of a sub-agent's transcript; no message has it. */
 const aside = 'agent-'
 
 export function pathOf(route: Route): string {
@@ -85,7 +85,7 @@ function decode(text: string): string | undefined {
   try {
     return decodeURIComponent(text) || undefined
   } catch {
-    // Not something that we wrote: as if it were not there.
+    // Not a value that the page has written: ignored.
     return undefined
   }
 }
@@ -101,7 +101,7 @@ export function go(route: Route): void {
   dispatchEvent(new PopStateEvent('popstate'))
 }
 
-/** Follows a link within the page; a new tab or window is the browser's business. */
+/** Opens a link within the page; new tabs and windows are left to the browser. */
 export function follow(route: Route): (event: MouseEvent) => void {
   return (event) => {
     if (event.ctrlKey || event.metaKey || event.shiftKey) return

@@ -1,16 +1,16 @@
-// Dark or light: as the system has it, unless somebody chose. What was chosen stays in this browser.
+// The dark or light theme: the one of the system, or the chosen one, which is stored in this browser.
 export type Scheme = 'dark' | 'light'
 
 const key = 'rockpool-scheme'
 
-/** Undefined: as the system has it. */
+/** Undefined: the theme of the system. */
 export function setScheme(scheme: Scheme | undefined): void {
   if (scheme === undefined) localStorage.removeItem(key)
   else localStorage.setItem(key, scheme)
   showScheme()
 }
 
-/** Called before anything is shown, so that nothing flashes. */
+/** Called before the first rendering, so that nothing flashes. */
 export function showScheme(): void {
   const chosen = localStorage.getItem(key)
   const { dataset } = document.documentElement

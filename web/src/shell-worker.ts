@@ -1,8 +1,8 @@
-// Runs beside the page, in the browser: keeps the page itself (its document, scripts, styles, picture), so that it opens
-// also while the gateway is away and can say so. Nothing that the gateway tells is ever kept. Built as a file of its own,
-// because a browser takes such a worker only from a fixed address.
+// A service worker that stores the page itself (its document, scripts, styles, icon), so that it opens and shows a message
+// while the gateway is not reachable. Answers of the gateway are never stored. Built as a separate file, because a browser
+// loads a service worker only from a fixed address.
 
-/** The part of a worker's world that is used here; the types of the page know only the page's. */
+/** The worker API that is used here; the types of the page do not include it. */
 interface ShellScope {
   skipWaiting(): Promise<void>
   clients: { claim(): Promise<void> }
@@ -17,17 +17,17 @@ interface Lasting {
 
 interface Fetching extends Lasting {
   request: Request
-  /** Asked by the browser while this worker was still waking. */
+  /** The request that the browser has sent while this worker was starting. */
   preloadResponse: Promise<Response | undefined>
   respondWith(answer: Promise<Response>): void
 }
 
-// Here the global object is a worker's, whatever the page's types say.
+// The global object is a worker, unlike in the types of the page.
 const scope = globalThis as unknown as ShellScope
 const kept = 'rockpool-shell'
 const address = '/'
-/** Addresses that are no view of the page; their answers are nobody's business here. */
-const doors = new Set(['login', 'logout', 'rpc', 'ws', 'health', 'metrics', 'hooks'])
+/** Paths that are not views of the page; their answers are never stored. */
+const apiPaths = new Set(['login', 'logout', 'rpc', 'ws', 'health', 'metrics', 'hooks'])
 
 scope.addEventListener('install', (event) => {
   event.waitUntil(fetch(address).then(keep).then(scope.skipWaiting.bind(scope)))
@@ -39,7 +39,7 @@ scope.addEventListener('fetch', (event) => {
   if (method !== 'GET' || origin !== location.origin) return
   if (pathname.startsWith('/assets/')) event.respondWith(asset(event.request))
   else if (pathname === '/icon.svg') event.respondWith(networkFirst(event, event.request))
-  else if (mode === 'navigate' && !doors.has(pathname.split('/')[1]!)) event.respondWith(page(event))
+  else if (mode === 'navigate' && !apiPaths.has(pathname.split('/')[1]!)) event.respondWith(page(event))
 })
 
 async function takeOver(): Promise<void> {
@@ -48,7 +48,7 @@ async function takeOver(): Promise<void> {
   await scope.clients.claim()
 }
 
-/** Always the gateway's own while it answers, so that a new build is there at once. */
+/** From the gateway while it answers, so that a new build is used at once. */
 async function page(event: Fetching): Promise<Response> {
   const answer = await networkFirst(event, address)
   const isPage = answer.ok && answer.headers.get('content-type')?.startsWith('text/html')
@@ -60,12 +60,12 @@ async function networkFirst(event: Fetching, fallback: Request | string): Promis
   try {
     return (await event.preloadResponse) ?? (await fetch(event.request))
   } catch {
-    // The gateway is away; the page will say so.
+    // The gateway is not reachable; the page shows that.
     return (await caches.match(fallback)) ?? Response.error()
   }
 }
 
-/** Its name changes with its content, so the one that is kept is right. */
+/** The name changes with the content, so a stored file is always current. */
 async function asset(request: Request): Promise<Response> {
   const known = await caches.match(request)
   if (known) return known
@@ -74,7 +74,7 @@ async function asset(request: Request): Promise<Response> {
   return answer
 }
 
-/** A document with all that it names; what only an older one named is forgotten. */
+/** Stores a document with all files that it names; files of older documents are removed. */
 async function keep(answer: Response): Promise<void> {
   const cache = await caches.open(kept)
   const text = await answer.clone().text()

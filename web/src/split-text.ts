@@ -1,15 +1,15 @@
-// A long text in parts that can be shown one by one, so that nobody waits for the end of it to see its beginning. Markdown
-// is parted between its blocks, or between the items of a list; everything else between its lines.
+// Splits a long text into parts that are shown one by one, so that its beginning is visible before its end is laid out. Markdown
+// is split between its blocks, or between the items of a list; other text between its lines.
 import type { Card } from './data.ts'
 
 export interface CardPart {
   card: Card
-  /** It goes on from the part before: after an empty line, or at once. */
+  /** How it continues the previous part: after an empty line, or directly. */
   goesOn?: 'paragraph' | 'line'
 }
 
 const partChars = 1_000
-/** A line that is longer than this is parted wherever it must be. */
+/** A longer line is split inside. */
 const lineChars = 8_000
 
 export function partsOfCard(card: Card): CardPart[] {
@@ -55,14 +55,14 @@ function withoutEndless(line: string): string[] {
   return Array.from({ length: count }, (_, i) => line.slice(i * lineChars, (i + 1) * lineChars))
 }
 
-/** Whether what was read so far is whole without this line. */
+/** True if the text so far is complete without this line. */
 function seamBefore(line: string, before: string | undefined, fence: string | undefined): TextPart['goesOn'] {
   if (fence !== undefined || line === '' || /^\s/.test(line)) return undefined
   if (before?.trim() === '') return 'paragraph'
   return /^([-*+]|\d{1,9}[.)])\s/.test(line) ? 'line' : undefined
 }
 
-/** The mark that ends the code which this line stands in or begins. */
+/** The fence that ends the code block that contains this line. */
 function fenceAfter(line: string, fence: string | undefined): string | undefined {
   const mark = /^ {0,3}(`{3,}|~{3,})/.exec(line)?.[1]
   if (mark === undefined) return fence

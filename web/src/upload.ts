@@ -1,4 +1,4 @@
-// Brings files to the gateway over the page's own line, piece by piece: a frame must stay small.
+// Uploads files to the gateway over the WebSocket, in pieces, because frames are limited.
 import type { Gateway } from './gateway.ts'
 
 export interface Uploaded {
@@ -20,7 +20,7 @@ export async function upload(gateway: Gateway, file: File): Promise<Uploaded> {
 
 function base64Of(bytes: Uint8Array): string {
   let text = ''
-  // In steps: a function takes only so many arguments.
+  // In steps, because the number of arguments of a function is limited.
   for (let i = 0; i < bytes.length; i += 8192) text += String.fromCharCode(...bytes.subarray(i, i + 8192))
   return btoa(text)
 }

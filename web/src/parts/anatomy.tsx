@@ -1,4 +1,4 @@
-// What a session is made of, and what going on with it would cost.
+// What fills the context of a session, its cost over time, and the price to continue it.
 import type { Anatomy, NativeSession } from '../data.ts'
 import { minutes, usd, visible } from '../format.ts'
 import { useLazy, useLive, wrote } from '../live.ts'
@@ -28,14 +28,14 @@ function Price({ price }: Anatomy) {
   const why = price.coldBecause === undefined ? '' : ` (${price.coldBecause})`
   const warmth = price.warmForMs === undefined ? `cold${why}` : `warm for ${minutes(price.warmForMs)}`
   return (
-    <dl class="price" aria-label="What going on costs">
+    <dl class="price" aria-label="Price to continue">
       <dt>Resume</dt>
       <dd>
         {usd(price.resumeUsd)} <span class="faint">{warmth}</span>
       </dd>
       <dt>Compact first</dt>
       <dd>{usd(price.compactThenResumeUsd)}</dd>
-      <dt>Begin anew</dt>
+      <dt>Start fresh</dt>
       <dd>{usd(price.freshUsd)}</dd>
     </dl>
   )
@@ -75,7 +75,7 @@ function Touched({ files, root }: { files: Anatomy['files']; root: string }) {
   )
 }
 
-/** One whose transcript is there can be opened. */
+/** A sub-agent with a transcript can be opened. */
 function Subagents({ of, id }: { of: Anatomy['subagents']; id: string }) {
   if (of.length === 0) return null
   return (

@@ -1,23 +1,24 @@
-// The line to the gateway is lost. What is on the page stays; a page that was opened without a gateway has nothing yet.
+// Shown while the gateway is not reachable: a banner above the data, or a page if there is no data yet.
 import { Empty } from './states.tsx'
 
 export function AwayBanner() {
   return (
     <p class="away" role="status">
-      The gateway is away. This page comes back by itself; if it does not, run <code>rockpool up</code>.
+      The gateway is not reachable. This page reconnects by itself; if it does not, run{' '}
+      <code>rockpool up</code>.
     </p>
   )
 }
 
-export function AwayFromTheStart() {
+export function AwayAtStart() {
   return (
-    <Empty title="The gateway is away">
+    <Empty title="The gateway is not reachable">
       <p role="status">
         Nothing can be shown without it. This page asks for it every few seconds and comes back by itself.
       </p>
       <p>
-        If it does not, run <code>rockpool up</code> in a terminal on the machine where it lives;{' '}
-        <code>rockpool doctor</code> says what keeps it from starting.
+        If it does not, run <code>rockpool up</code> in a terminal on its machine;{' '}
+        <code>rockpool doctor</code> shows why it does not start.
       </p>
       <div class="buttons">
         <button type="button" onClick={() => location.reload()}>

@@ -1,4 +1,4 @@
-// The cards of a conversation: what was said, and tools folded to one line with their result.
+// The cards of a conversation: messages, and tool calls folded to one line with their result.
 import { createContext } from 'preact'
 import type { ComponentChildren } from 'preact'
 import { useContext, useState } from 'preact/hooks'
@@ -11,7 +11,7 @@ import { Markdown } from './markdown.tsx'
 
 export interface CardProps {
   card: Card
-  /** Files of this folder are named without it. */
+  /** Paths are shown relative to this folder. */
   root?: string
   result?: Card
   /** Who asks. */
@@ -20,9 +20,9 @@ export interface CardProps {
   agent?: string
   /** The session whose sub-agents can be opened. */
   sessionId?: string
-  /** The one that the address names. */
+  /** The card of the linked message. */
   isTarget?: boolean
-  /** It goes on from the card before, of which it is a part. */
+  /** It continues the previous card. */
   goesOn?: CardPart['goesOn']
   onFork?: (uuid: string) => void
   onLink?: (uuid: string) => void
@@ -54,7 +54,7 @@ export function CardView(props: CardProps) {
     case 'compaction':
       return (
         <div class="cliff" role="separator">
-          Context compacted here: what stands above is no longer in it
+          Context compacted here: the messages above are no longer in it
         </div>
       )
     default:
@@ -62,7 +62,7 @@ export function CardView(props: CardProps) {
   }
 }
 
-/** What it costs to show a card: Markdown has to be read, and all of it laid out. */
+/** The cost of rendering a card: Markdown must be parsed and laid out. */
 export function weightOf({ kind, text }: Card): number {
   return kind === 'text' ? 1 + text.length / 300 : 1 + (kind === 'prompt' ? text.length / 1000 : 0)
 }
@@ -92,7 +92,7 @@ function Quiet({ onClick, children }: { onClick: () => void; children: Component
   )
 }
 
-/** What was unfolded stays so when one scrolls away and comes back. */
+/** An opened card stays open after scrolling away and back. */
 export const Unfolded = createContext<Set<string> | undefined>(undefined)
 
 function useFold(name: string | undefined): [isOpen: boolean, toggle: () => void] {
@@ -149,7 +149,7 @@ function ToolCard({ card, root, result, sessionId, more }: ToolProps) {
   )
 }
 
-/** A change as a difference, a command as it would be typed, everything else as it is. */
+/** An edit as a difference, a command as text, other input as JSON. */
 function Input({ input }: { input: Record<string, unknown> }) {
   const { old_string: before, new_string: after, command, content } = input
   if (typeof before === 'string' && typeof after === 'string') return <Diff before={before} after={after} />
@@ -159,7 +159,7 @@ function Input({ input }: { input: Record<string, unknown> }) {
 }
 
 function Edits({ edits }: { edits: unknown[] }) {
-  // Claude Code's own shape; whatever else it may be is shown as nothing changed.
+  // The format of Claude Code; any other input is shown without changes.
   const changes = edits as Array<{ old_string?: string; new_string?: string }>
   return (
     <>

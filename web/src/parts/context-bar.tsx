@@ -1,8 +1,8 @@
-// What fills a context, by kind, against the model's window, with the point at which Claude Code compacts it.
+// What fills a context, by kind, in proportion to the model's window, with the point at which Claude Code compacts it.
 import type { Anatomy } from '../data.ts'
 import { tokens } from '../format.ts'
 
-/** A little more than the window, so that its end can be seen: there Claude Code compacts. */
+/** A little wider than the window, so that its end is visible: there Claude Code compacts. */
 const shownOfWindow = 1.04
 
 export function ContextBar({ context, contextTokens, contextWindow }: Anatomy) {

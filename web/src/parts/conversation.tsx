@@ -1,4 +1,4 @@
-// What was said in a Claude Code session, live: cards that can be linked to, forked from, and seen as they were written.
+// The live conversation of a Claude Code session: cards that can be linked, forked from, and shown as raw records.
 import { useCallback, useMemo, useState } from 'preact/hooks'
 import { visible } from '../format.ts'
 import { placeOf, useCards } from '../read-cards.ts'
@@ -13,9 +13,9 @@ import { VirtualList } from './virtual-list.tsx'
 interface ConversationProps {
   /** The session or sub-agent, and the message that the address names. */
   place: SessionRoute
-  /** Who answers, when it is not Claude itself; then Claude is the one who asks. */
+  /** Who answers, if it is a sub-agent; then Claude asks. */
   subagentName?: string
-  /** Files of this folder are named without it. */
+  /** Paths are shown relative to this folder. */
   root?: string
   onFork?: (uuid: string) => void
   problem?: string
@@ -31,7 +31,7 @@ export function Conversation({
   const [raw, setRaw] = useState(false)
   const reading = useCards({ view: 'session', id, subagent, at }, raw)
   const { items: cards, results, hasMore, hasLater, error, isLoading } = reading
-  // A list that is begun anew begins at its end.
+  // A list that is loaded again starts at its end.
   const [begun, setBegun] = useState(0)
   const shown = useMemo(
     () => cards.filter(({ card, isFirstOfRecord }) => (raw ? isFirstOfRecord : card.kind !== 'result')),
@@ -71,7 +71,7 @@ export function Conversation({
       )}
       {!isLoading && shown.length === 0 && !wrong ? (
         <Empty title="Nothing was said yet">
-          <p>What this session says appears here while it is written.</p>
+          <p>The messages of this session appear here while they are written.</p>
         </Empty>
       ) : (
         <Unfolded.Provider value={unfolded}>
@@ -83,7 +83,7 @@ export function Conversation({
             onEnd={hasLater ? reading.later : undefined}
             weightOf={({ card }) => weightOf(card)}
             target={place === -1 ? undefined : place}
-            label="What was said"
+            label="Messages"
           >
             {({ card, goesOn }, index) => (
               <Said
@@ -111,7 +111,7 @@ interface SaidProps extends CardProps {
   raw: boolean
 }
 
-/** Drawn again only when something of it is another: the list is drawn in every frame while one scrolls. */
+/** Rendered again only if a property changes: the list is rendered in every frame while scrolling. */
 function Said({ raw, ...about }: SaidProps) {
   const { card, goesOn, root, asker, agent, sessionId, result, isTarget, onFork, onLink } = about
   return useMemo(
@@ -120,7 +120,7 @@ function Said({ raw, ...about }: SaidProps) {
   )
 }
 
-/** More would be felt while older pages arrive; Find leads to the others. */
+/** More would slow down loading older pages; the search finds the others. */
 const maxPrompts = 50
 
 /** The last prompts, to jump between them. */
@@ -151,7 +151,7 @@ function pretty(record: string): string {
   try {
     return JSON.stringify(JSON.parse(record), null, 2)
   } catch {
-    // A record that was cut is shown as far as it goes.
+    // A record that was cut off is shown as it is.
     return record
   }
 }

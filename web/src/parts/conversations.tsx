@@ -1,4 +1,4 @@
-// The conversations that there are, on every channel, and the agents one could begin another with.
+// The list of conversations on every channel, and the agents to start another one with.
 import { useState } from 'preact/hooks'
 import { ago, download, visible } from '../format.ts'
 import { useAction, useLive } from '../live.ts'
@@ -59,7 +59,7 @@ export function Conversations({ current, own }: { current: string; own: string }
   )
 }
 
-/** A name that the gateway made from the key says less than what was said. */
+/** A display name that was made from the key is less useful than the last message. */
 function nameOf({ label, displayName, derivedTitle, key }: SessionRow): string {
   const given = displayName?.includes(':g-agent-') ? undefined : displayName
   return label ?? given ?? derivedTitle ?? key
@@ -83,19 +83,19 @@ function Talk({ row, current }: { row: SessionRow; current: string }) {
   )
 }
 
-/** What Markdown marks is not seen in one line; the marks would only be in the way. */
+/** Removes the marks of Markdown for a single line. */
 function inOneLine(text = ''): string {
   return text.replaceAll(/\*\*|__|`+/g, '')
 }
 
-/** Every agent has a main session; one that is not there yet begins with the first word. */
+/** Every agent has a main session; it starts with the first message. */
 function Agents({ known, current }: { known: Set<string>; current: string }) {
   const agents = useLive('agents.list', {})
   const others = (agents.data?.agents ?? []).filter(({ id }) => !known.has(`agent:${id}:main`))
   if (others.length === 0) return null
   return (
     <>
-      <h2>Begin with an agent</h2>
+      <h2>Start with an agent</h2>
       <ul class="talks">
         {others.map(({ id, name }) => (
           <Talk
@@ -109,7 +109,7 @@ function Agents({ known, current }: { known: Set<string>; current: string }) {
   )
 }
 
-/** A label, out of the list and back, and a copy. */
+/** Sets the label, archives or restores, and exports. */
 function Tidy({ row, reload }: { row: SessionRow; reload: () => void }) {
   const [label, setLabel] = useState(row.label ?? '')
   const { run, busy, error } = useAction()

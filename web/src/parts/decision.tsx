@@ -1,4 +1,4 @@
-// Which session would take a task: what is best to do, and every candidate with its scores, reasons and prices.
+// Which session would take a task: the decision, and every candidate with its scores, reasons and prices.
 import { useState } from 'preact/hooks'
 import type { InputOf } from '../../../src/rpc/client.ts'
 import type { NativeSession, SessionScore, SessionSelection } from '../data.ts'
@@ -6,13 +6,13 @@ import { nameOf, tokens, usd, visible } from '../format.ts'
 import { follow, pathOf } from '../route.ts'
 import { Empty } from './states.tsx'
 
-export type Wishes = Partial<InputOf<'coding.launch'>>
-export type Launch = (how: Wishes) => Promise<void>
+export type LaunchOptions = Partial<InputOf<'coding.launch'>>
+export type Launch = (options: LaunchOptions) => Promise<void>
 
 const actions: Record<SessionSelection['action'], string> = {
-  resume: 'Go on with an earlier session',
+  resume: 'Resume an earlier session',
   fork: 'Fork an earlier session',
-  fresh: 'Begin a new session',
+  fresh: 'Start a new session',
   queue: 'Wait for the session that works there',
 }
 
@@ -23,13 +23,13 @@ interface DecisionProps {
   sessions: NativeSession[]
 }
 
-/** The others are hardly ever chosen, but nobody has to take our word for it. */
+/** The other candidates are rarely chosen; they are shown so that the decision can be checked. */
 const shownCandidates = 5
 
 export function Decision({ selection, launch, busy, sessions }: DecisionProps) {
   const [all, setAll] = useState(false)
   const shown = all ? selection.scores : selection.scores.slice(0, shownCandidates)
-  // The chosen one says itself why.
+  // The decision already has the reason of the chosen one.
   const isShown = selection.action === 'resume' && shown.some((one) => one.sessionId === selection.sessionId)
   const names = new Map(sessions.map((one) => [one.sessionId, nameOf(one)]))
   return (
@@ -46,7 +46,7 @@ export function Decision({ selection, launch, busy, sessions }: DecisionProps) {
       )}
       {selection.scores.length === 0 && (
         <Empty title="No session knows this repository yet">
-          <p>Launch begins a new one.</p>
+          <p>Launch starts a new one.</p>
         </Empty>
       )}
       <ol class="candidates">
@@ -89,7 +89,8 @@ interface CandidateProps {
 function Candidate({ score, name, isChosen, launch, busy }: CandidateProps) {
   const { price } = score
   const route = { view: 'session', id: score.sessionId } as const
-  const resume = (more: Wishes) => (): void => void launch({ resumeSessionId: score.sessionId, ...more })
+  const resume = (more: LaunchOptions) => (): void =>
+    void launch({ resumeSessionId: score.sessionId, ...more })
   return (
     <li class={isChosen ? 'candidate chosen' : 'candidate'}>
       <strong class="total">{score.total.toFixed(2)}</strong>
@@ -122,7 +123,7 @@ function Candidate({ score, name, isChosen, launch, busy }: CandidateProps) {
           Fork {usd(price?.forkUsd)}
         </button>
         <span class="faint">
-          {price && `${tokens(price.tokens)}, ${price.cache}; anew ${usd(price.freshUsd)}`}
+          {price && `${tokens(price.tokens)}, ${price.cache}; fresh ${usd(price.freshUsd)}`}
         </span>
       </div>
     </li>

@@ -1,4 +1,4 @@
-// What an edit changed, line by line, with a sign as well as a colour.
+// What an edit changed, line by line, with a sign and a colour.
 import { visible } from '../format.ts'
 
 export function Diff({ before, after }: { before: string; after: string }) {
@@ -24,14 +24,14 @@ interface DiffLine {
 }
 
 const shownAround = 3
-/** Beyond this many pairs of lines a difference is not worth its time: all old, then all new. */
+/** Above this many pairs of lines the difference is too slow to compute: all old lines, then all new ones. */
 const maxPairs = 250_000
 
 function linesOf(text: string): string[] {
   return text === '' ? [] : text.split('\n')
 }
 
-/** The lines that stayed at both ends, shortened, and the changes between them. */
+/** The changes, with a few of the unchanged lines before and after them. */
 export function differenceOf(before: string[], after: string[]): DiffLine[] {
   let start = 0
   while (start < before.length && start < after.length && before[start] === after[start]) start++
@@ -46,7 +46,7 @@ export function differenceOf(before: string[], after: string[]): DiffLine[] {
   ]
 }
 
-/** By the longest common run of lines. */
+/** By the longest common subsequence of lines. */
 function changes(gone: string[], come: string[]): DiffLine[] {
   const minus = (line: string): DiffLine => ({ sign: '-', line })
   const plus = (line: string): DiffLine => ({ sign: '+', line })
@@ -66,7 +66,7 @@ function changes(gone: string[], come: string[]): DiffLine[] {
   return [...lines, ...gone.slice(i).map(minus), ...come.slice(j).map(plus)]
 }
 
-/** How many lines two endings have in common. */
+/** The number of common lines at the end. */
 function commonLengths(gone: string[], come: string[]): Uint32Array[] {
   const lengths = Array.from({ length: gone.length + 1 }, () => new Uint32Array(come.length + 1))
   for (let i = gone.length - 1; i >= 0; i--) {

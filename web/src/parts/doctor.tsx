@@ -1,4 +1,4 @@
-// What the doctor found, and the button that mends what can be mended.
+// The findings of the doctor, and the button that fixes them.
 import { useEffect, useState } from 'preact/hooks'
 import type { OutputOf } from '../../../src/rpc/client.ts'
 import { visible } from '../format.ts'
@@ -17,19 +17,19 @@ export function Doctor() {
       <h2>Doctor</h2>
       <div class="buttons">
         <button type="button" disabled={busy} onClick={() => void examine(false)}>
-          {busy ? 'Looking…' : 'Look again'}
+          {busy ? 'Checking…' : 'Check again'}
         </button>
         {found?.findings.some((one) => one.fixable) && found.fixed === 0 && (
           <button type="button" class="primary" disabled={busy} onClick={() => void examine(true)}>
-            Mend what can be mended
+            Fix problems
           </button>
         )}
       </div>
       {error && <Problem text={error} />}
       {found && (
         <div role="status">
-          {found.findings.length === 0 && <p>Nothing is wrong.</p>}
-          {found.fixed > 0 && <p>{found.fixed} mended.</p>}
+          {found.findings.length === 0 && <p>No problems found.</p>}
+          {found.fixed > 0 && <p>{found.fixed} fixed.</p>}
           <ul class="names">
             {found.findings.map((one, i) => (
               <li key={i}>

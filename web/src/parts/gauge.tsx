@@ -1,4 +1,4 @@
-// How full a context is: a bar with its share in words, never by colour alone.
+// How full a context is: a bar with its share as text, never by colour alone.
 import { tokens } from '../format.ts'
 
 export function ContextGauge({ used, window }: { used?: number; window?: number }) {

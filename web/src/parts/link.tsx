@@ -1,4 +1,4 @@
-// A link within the page: a real address, followed without loading the page anew.
+// A link within the page: a real address, opened without reloading the page.
 import type { ComponentChildren } from 'preact'
 import { follow, pathOf } from '../route.ts'
 import type { Route } from '../route.ts'

@@ -1,5 +1,5 @@
-// The sanitiser of the page: Markdown of a transcript is read into parts, and only parts that are named here are shown, as
-// elements of our own making. No HTML is ever made from it; what looks like HTML is shown as the text that it is.
+// Renders the Markdown of transcripts safely: only the tokens listed here are rendered, as elements of the page. HTML is never
+// created from it; text that looks like HTML is shown as text.
 import { marked } from 'marked'
 import type { MarkedToken, Token, Tokens } from 'marked'
 import type { ComponentChildren, JSX } from 'preact'
@@ -10,7 +10,7 @@ export function Markdown({ text }: { text: string }) {
   return useMemo(() => <div class="markdown">{blocksOf(text)}</div>, [text])
 }
 
-/** Characters that turn the direction of writing can make a command read as another one. */
+/** Characters that change the writing direction can make a command look like another one. */
 const directions = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g
 
 function blocksOf(text: string): ComponentChildren {
@@ -18,17 +18,17 @@ function blocksOf(text: string): ComponentChildren {
   try {
     return all(marked.lexer(seen, { gfm: true }), 0)
   } catch {
-    // Nested too deeply to be read as Markdown by anybody: as it was written.
+    // Nested too deeply: shown as plain text.
     return <pre>{seen}</pre>
   }
 }
 
-/** Nobody writes deeper than this on purpose; what lies deeper is shown as it was written. */
+/** Deeper Markdown is not written by people; it is shown as plain text. */
 const maxDepth = 24
 
 function all(tokens: Token[] | undefined, depth: number): ComponentChildren[] {
   if (depth > maxDepth) return (tokens ?? []).map(({ raw }) => raw)
-  // Without extensions, marked makes its own tokens only.
+  // Without extensions, marked creates only its own tokens.
   return (tokens as MarkedToken[] | undefined)?.map((token) => shown(token, depth + 1)) ?? []
 }
 
@@ -47,7 +47,7 @@ function shown(token: MarkedToken, depth: number): ComponentChildren {
     case 'text':
       return token.tokens ? all(token.tokens, depth) : unescaped(token.text)
     case 'heading': {
-      // Within a card, which has a heading of its own.
+      // The card has a heading of its own.
       const Name = (['h4', 'h4', 'h5'] as const)[token.depth - 1] ?? 'h6'
       return <Name class={`depth${token.depth}`}>{all(token.tokens, depth)}</Name>
     }
@@ -78,7 +78,7 @@ function shown(token: MarkedToken, depth: number): ComponentChildren {
     case 'escape':
       return token.text
     default:
-      // Empty lines, and where a link of another place leads.
+      // Empty lines and link definitions.
       return null
   }
 }
@@ -113,7 +113,7 @@ function tableOf(table: Tokens.Table, depth: number): JSX.Element {
   )
 }
 
-/** To the web and nowhere else, in a tab of its own; the address is told to whoever points at it. */
+/** Links to the web only, in a new tab, with the address as the title. */
 function linkOf(link: Tokens.Link, depth: number): JSX.Element {
   if (!/^https?:\/\//i.test(link.href)) return <>{all(link.tokens, depth)}</>
   return (
@@ -125,7 +125,7 @@ function linkOf(link: Tokens.Link, depth: number): JSX.Element {
 
 const entities: Record<string, string> = { amp: '&', lt: '<', gt: '>', quot: '"', '#39': "'", nbsp: '\u00a0' }
 
-/** Markdown writes a few characters by their names. */
+/** Decodes the character entities of Markdown. */
 function unescaped(text: string): string {
   return text.replace(/&(amp|lt|gt|quot|#39|nbsp);/g, (whole, name: string) => entities[name] ?? whole)
 }

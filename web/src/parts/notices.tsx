@@ -1,4 +1,4 @@
-// What the page is told without asking: in its chat, and for a moment wherever one is.
+// Notices that the page receives: cards in its chat, and toasts in the other views.
 import { useEffect, useState } from 'preact/hooks'
 import type { RockpoolEvent } from '../gateway.ts'
 import type { Notice } from '../data.ts'
@@ -14,7 +14,7 @@ export function NoticeView({ notice, press }: { notice: Notice; press: (data: st
   const { codingId } = notice
   const route = { view: 'coding', id: codingId ?? '' } as const
   return (
-    <article class="card told">
+    <article class="card received">
       <div class="head">
         <h3>Notice</h3>
         <time dateTime={new Date(notice.at).toISOString()}>{clock(notice.at)}</time>
@@ -38,17 +38,17 @@ export function NoticeView({ notice, press }: { notice: Notice; press: (data: st
   )
 }
 
-/** Notices as they come, on every view but the chat, which has them anyway. */
+/** New notices, in every view except the chat, which shows them as cards. */
 export function Toasts({ quiet }: { quiet: boolean }) {
   const gateway = useGateway()
-  const [told, setTold] = useState<Array<{ id: string; text: string }>>([])
+  const [toasts, setToasts] = useState<Array<{ id: string; text: string }>>([])
   useEffect(() => {
     const timers = new Set<number>()
     const event = (one: RockpoolEvent): void => {
       if (one.type !== 'web-output' || one.output.type !== 'message') return
       const { id, text } = one.output.message
-      setTold((before) => [...before.filter((other) => other.id !== id), { id, text }].slice(-maxShown))
-      timers.add(window.setTimeout(() => setTold((now) => now.filter((other) => other.id !== id)), shownMs))
+      setToasts((before) => [...before.filter((other) => other.id !== id), { id, text }].slice(-maxShown))
+      timers.add(window.setTimeout(() => setToasts((now) => now.filter((other) => other.id !== id)), shownMs))
     }
     const stop = gateway.listen('web', {}, { event, gap: () => undefined })
     return () => {
@@ -59,7 +59,7 @@ export function Toasts({ quiet }: { quiet: boolean }) {
   return (
     <div class="toasts" role="status" aria-label="Notices">
       {!quiet &&
-        told.map(({ id, text }) => (
+        toasts.map(({ id, text }) => (
           <a key={id} href={pathOf({ view: 'chat' })} onClick={follow({ view: 'chat' })}>
             {visible(inShort(text))}
           </a>
@@ -68,7 +68,7 @@ export function Toasts({ quiet }: { quiet: boolean }) {
   )
 }
 
-/** The first paragraph, without the lines that only set off a command. */
+/** The first paragraph, without the lines around a command. */
 function inShort(text: string): string {
   const [first = ''] = text.replaceAll(/^```.*\n?/gm, '').split('\n\n', 1)
   return first.slice(0, 200)

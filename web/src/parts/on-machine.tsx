@@ -1,11 +1,11 @@
-// Which machine a coding session belongs to, and a way to let it go on on another one that has its repository.
+// The machine of a coding session, and a control to move it to another one that has its repository.
 import { useState } from 'preact/hooks'
 import type { CodingRow } from '../data.ts'
 import { visible } from '../format.ts'
 import { useAction, useLive } from '../live.ts'
 import { Problem } from './states.tsx'
 
-/** Nothing where one machine does everything. */
+/** Not shown if there is only one machine. */
 export function OnMachine({ row, reload }: { row: CodingRow; reload: () => void }) {
   if (row.machine === undefined) return null
   return (

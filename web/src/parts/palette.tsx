@@ -1,4 +1,4 @@
-// Find anything: sessions by name, what was said in them, what was noted, places to go and things to do. Opens on Ctrl-K.
+// The palette: finds sessions, messages, notes, views and commands. Opens with Ctrl-K.
 import type { ComponentChildren } from 'preact'
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { useCommands } from '../commands.ts'
@@ -16,7 +16,7 @@ type Item = Found | Command
 
 export function Palette({ onClose }: { onClose: () => void }) {
   const gateway = useGateway()
-  const { box, close, hands } = useModal(onClose)
+  const { box, close, handlers } = useModal(onClose)
   const input = useRef<HTMLInputElement>(null)
   const [text, setText] = useState('')
   const [answer, setAnswer] = useState<{ to: string; found: Found[] }>()
@@ -52,14 +52,14 @@ export function Palette({ onClose }: { onClose: () => void }) {
     if (event.key === 'ArrowDown') setChosen((at) => Math.min(at + 1, items.length - 1))
     else if (event.key === 'ArrowUp') setChosen((at) => Math.max(at - 1, 0))
     else if (event.key === 'Enter') open(items[chosen])
-    // The browser would only empty the field.
+    // The browser would clear the field instead.
     else if (event.key === 'Escape') close()
     else return
     event.preventDefault()
   }
   const focus = (): void => input.current?.focus()
   return (
-    <dialog class="palette" ref={box} aria-label="Find" {...hands}>
+    <dialog class="palette" ref={box} aria-label="Find" {...handlers}>
       <input
         ref={input}
         type="search"
@@ -69,7 +69,7 @@ export function Palette({ onClose }: { onClose: () => void }) {
         aria-controls="found"
         aria-activedescendant={items[chosen] ? `found-${chosen}` : undefined}
         aria-label="Find"
-        placeholder="Find sessions, words that were said, or something to do"
+        placeholder="Find sessions, messages or commands"
         value={text}
         onInput={(event) => setText(event.currentTarget.value)}
         onKeyDown={onKey}
@@ -106,14 +106,14 @@ export function Palette({ onClose }: { onClose: () => void }) {
           />
         ))}
         {items.length === 0 && (
-          <li class="faint">{found ? 'Nothing found. Other words, or another filter?' : 'Looking…'}</li>
+          <li class="faint">{found ? 'Nothing found. Try other words or another filter.' : 'Looking…'}</li>
         )}
       </ul>
     </dialog>
   )
 }
 
-/** What was found for fewer letters stays until the answer is there. */
+/** The earlier results stay until the new ones have arrived. */
 function isAnswered(text: string, by: string): boolean {
   return text === by || (by.trim() !== '' && text.startsWith(by))
 }
@@ -138,7 +138,7 @@ function Repositories({ sessions, value, set }: RepositoriesProps) {
   )
 }
 
-/** What was asked for by its name stands first; else what was found stands before what can be done. */
+/** An exact name first; otherwise search results before commands. */
 function inOrder(text: string, found: Found[], commands: Command[]): Item[] {
   const wanted = text.trim().toLowerCase()
   if (wanted === '') return [...commands, ...found]
@@ -147,7 +147,7 @@ function inOrder(text: string, found: Found[], commands: Command[]): Item[] {
   return [...byName, ...found, ...fitting.filter((command) => !byName.includes(command))]
 }
 
-/** Every word that was typed is in it. */
+/** True if the text contains every typed word. */
 function matches(command: Command, text: string): boolean {
   const said = `${command.title} ${command.detail}`.toLowerCase()
   return text.split(/\s+/).every((word) => said.includes(word))

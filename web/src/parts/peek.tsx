@@ -1,4 +1,4 @@
-// A look at a session without leaving the list: its last words, what it asks, and the answer.
+// The preview of a session in the list: its last messages, its question, and the answer to it.
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type { InputOf } from '../../../src/rpc/client.ts'
 import type { Approval, CodingRow } from '../data.ts'
@@ -32,7 +32,7 @@ export function Peek({ row, approval, onAnswered }: PeekProps) {
   )
 }
 
-/** The last things said in a session that Claude Code keeps alone. */
+/** The last messages of a native session. */
 export function PeekNative({ id, waitingFor }: { id: string; waitingFor?: string }) {
   const page = useLive(
     'cc.read',
@@ -61,7 +61,7 @@ export function PeekNative({ id, waitingFor }: { id: string; waitingFor?: string
   )
 }
 
-/** The whole of what is asked; nobody should approve what they cannot see. */
+/** The complete request: a person must see all of it before approving it. */
 export function AnswerApproval({ approval, onAnswered }: { approval: Approval; onAnswered: () => void }) {
   const [text, setText] = useState('')
   const { run, busy, error } = useAction()
@@ -94,7 +94,7 @@ export function AnswerApproval({ approval, onAnswered }: { approval: Approval; o
         </div>
       )}
       <label>
-        {isQuestion ? 'Answer: a number or your own words' : 'Say something with it (optional)'}
+        {isQuestion ? 'Answer: a number or your own words' : 'Add a message (optional)'}
         <input
           value={text}
           onInput={(event) => setText(event.currentTarget.value)}
@@ -135,7 +135,7 @@ export function AnswerApproval({ approval, onAnswered }: { approval: Approval; o
   )
 }
 
-/** 1 to 9 choose, unless one is writing. */
+/** The keys 1 to 9 choose, unless a person is typing. */
 function useNumberKeys(most: number, choose: (number: number) => void): void {
   const latest = useRef(choose)
   latest.current = choose
@@ -155,7 +155,7 @@ function useNumberKeys(most: number, choose: (number: number) => void): void {
 function heading(approval: Approval): string {
   if (approval.kind === 'plan') return 'It has a plan'
   if (approval.kind === 'budget') return 'Its budget is used up'
-  return approval.kind === 'question' ? 'It asks' : `It would like to use ${approval.toolName}`
+  return approval.kind === 'question' ? 'It asks' : `It asks to use ${approval.toolName}`
 }
 
 interface RespondProps {
@@ -187,7 +187,7 @@ export function Respond({ row, onSent, onResumed }: RespondProps) {
       <input
         id={`respond-${row.id}`}
         value={text}
-        placeholder={running ? 'Say something to it' : 'Go on with it'}
+        placeholder={running ? 'Send a message' : 'Continue with a message'}
         onInput={(event) => setText(event.currentTarget.value)}
       />
       <button type="submit" class="primary" disabled={busy || (running && text.trim() === '')}>

@@ -1,4 +1,4 @@
-// A QR code as a drawing: black on white in every colour scheme, or telephones do not read it.
+// A QR code as SVG: black on white in every colour scheme, otherwise phones do not read it.
 import { create } from 'qrcode/lib/core/qrcode.js'
 
 export default function QrCode({ text, label }: { text: string; label: string }) {

@@ -4,7 +4,7 @@ import { Reader } from './reader.ts'
 const named = (from: number, to: number): string[] =>
   Array.from({ length: to - from }, (_, i) => `item ${from + i}`)
 
-/** A reader of items that are 96 px high as far as anybody knows, who has gone to a place. */
+/** A reader of items with an estimated height of 96 px, at a scroll position. */
 function readerAt(keys: string[], top: number): Reader {
   const reader = new Reader()
   reader.take(keys, undefined)
@@ -53,12 +53,12 @@ test('one who came for an item keeps it in sight while things around it are meas
   reader.look(96)
   // On the screen above it, so it would push it away.
   expect(reader.grew(new Map([['item 29', 296]]))).toBe(200)
-  reader.letGo()
+  reader.release()
   reader.look(96)
   expect(reader.grew(new Map([['item 30', 500]]))).toBe(0)
 })
 
-test('a list of other items is measured anew', () => {
+test('a list of other items is measured again', () => {
   const reader = readerAt(named(0, 50), 0)
   reader.grew(new Map([['item 0', 300]]))
   reader.take(named(500, 520), undefined)

@@ -1,18 +1,18 @@
-// Where somebody is in a long list, and how high its items are: measured where they were shown, guessed elsewhere. A
-// reader at the end stays at the end; one who came for an item keeps it in sight until they put a hand on the list; one
-// who reads elsewhere stays where they are, whatever comes or grows above them.
+// The scroll position in a long list, and the heights of its items: measured if they were shown, otherwise estimated. At the
+// end, the position stays at the end; after a link to an item, the item stays in view until the person scrolls; elsewhere the
+// position stays on the same item, even if items above it are added or grow.
 const guessPx = 96
 const nearEndPx = 40
-/** A little of what came before stays in sight. */
+/** Part of the previous items stays visible. */
 const aboveTargetPx = 80
 
 export class Reader {
   top = 0
   height = 800
   isAtEnd = true
-  /** There is more after the last item: its end is not the end. */
+  /** There are more items after the last loaded one. */
   goesOn = false
-  /** The items that the page holds now. */
+  /** The items in the page. */
   first = 0
   last = 0
   #keys: readonly string[] = []
@@ -21,7 +21,7 @@ export class Reader {
   readonly #measured = new Map<string, number>()
   #cameFor: string | undefined
 
-  /** The list as it is now; `target` is the item that the reader comes for. */
+  /** Takes over a new list; `target` is the item to scroll to. */
   take(keys: readonly string[], target: string | undefined): void {
     if (keys !== this.#keys) {
       const came = this.#takeKeys(keys)
@@ -34,13 +34,13 @@ export class Reader {
     this.top = this.startOf(keys.indexOf(target)) - aboveTargetPx
   }
 
-  /** What is on the screen, and so much around it. */
+  /** The items on the screen, and those within a margin. */
   look(aroundPx: number): void {
     this.first = this.#firstAfter(this.top - aroundPx)
     this.last = Math.min(this.#keys.length, this.#firstAfter(this.top + this.height + aroundPx) + 1)
   }
 
-  /** Who is at the end leaves it only by going up: the list may have grown under them since it was last drawn. */
+  /** Only scrolling up leaves the end: the list may have grown since it was rendered. */
   moved(box: { scrollTop: number; clientHeight: number; scrollHeight: number }): void {
     const wentUp = box.scrollTop < this.top - 1
     const isNearEnd = box.scrollHeight - box.scrollTop - box.clientHeight < nearEndPx
@@ -49,11 +49,11 @@ export class Reader {
     this.isAtEnd = !this.goesOn && (isNearEnd || (this.isAtEnd && !wentUp))
   }
 
-  letGo(): void {
+  release(): void {
     this.#cameFor = undefined
   }
 
-  /** Items were seen higher or lower than thought. How far has what the reader looks at moved? */
+  /** Takes over measured heights; returns how far the visible item has moved. */
   grew(heights: ReadonlyMap<string, number>): number {
     const came = this.#cameFor === undefined ? -1 : this.#keys.indexOf(this.#cameFor)
     const looksAt = came === -1 ? this.firstInSight() : came
@@ -87,7 +87,7 @@ export class Reader {
     return this.#ends.at(-1) ?? 0
   }
 
-  /** How many came before those that were there. What is known of the others is taken over as it is, however many. */
+  /** The number of items added at the beginning. The known heights of the others are kept. */
   #takeKeys(keys: readonly string[]): number {
     const known = this.#keys
     const came = Math.max(0, keys.indexOf(known[0] ?? ''))

@@ -1,11 +1,11 @@
-// Where one writes to an agent: text, and files that are dropped, pasted or chosen.
+// The field for messages to an agent: text, and files that are dropped, pasted or chosen.
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { visible } from '../format.ts'
 import { messageOf, useAction, useGateway } from '../live.ts'
 import { upload } from '../upload.ts'
 import { Problem } from './states.tsx'
 
-/** A message that is being answered. */
+/** The message that is being replied to. */
 export interface Answered {
   id: string
   text: string
@@ -13,7 +13,7 @@ export interface Answered {
 
 interface SayProps {
   sessionKey: string
-  /** The page's own chat goes through the web channel, which takes files. */
+  /** The page's own chat uses the web channel, which accepts files. */
   isOwn: boolean
   isBusy: boolean
   onSent: () => void
@@ -46,7 +46,7 @@ export function Say({ sessionKey, isOwn, isBusy, onSent, answered, onAnswered }:
       onAnswered(undefined)
       onSent()
     } catch (failure) {
-      // What was written stays, so that it can be sent again.
+      // The text stays in the field, so that it can be sent again.
       setProblem(messageOf(failure))
     }
     setSending(false)
@@ -110,7 +110,7 @@ function Answering({ answered, stop }: { answered: Answered; stop: () => void })
   return (
     <p class="chip answering">
       Answer to: {visible(answered.text.split('\n')[0]?.slice(0, 80) ?? '')}
-      <button type="button" class="quiet" aria-label="Answer nothing" onClick={stop}>
+      <button type="button" class="quiet" aria-label="Cancel the reply" onClick={stop}>
         ✕
       </button>
     </p>

@@ -1,4 +1,4 @@
-// Files that the agent sent to the page: pictures are shown, everything else can be saved.
+// Files that the agent sent to the page: images are shown, other files can be saved.
 import { useEffect, useState } from 'preact/hooks'
 import type { SentFile } from '../data.ts'
 import { visible } from '../format.ts'
@@ -6,7 +6,7 @@ import type { Gateway } from '../gateway.ts'
 import { messageOf, useGateway } from '../live.ts'
 import { Problem } from './states.tsx'
 
-/** Pictures that a browser draws and that can do nothing else. */
+/** Image types that cannot contain scripts. */
 const pictures = new Set(['image/png', 'image/jpeg', 'image/gif', 'image/webp'])
 const maxShownBytes = 5_000_000
 
@@ -54,7 +54,7 @@ function OneFile({ file }: { file: SentFile }) {
   )
 }
 
-/** Its bytes as characters, in pieces as large as a frame takes. */
+/** Loads the bytes as text, in pieces that fit into a frame. */
 async function fetchFile(gateway: Gateway, { delivery, index }: SentFile): Promise<string[]> {
   const pieces: string[] = []
   for (let at = 0; ;) {

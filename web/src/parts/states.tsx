@@ -1,4 +1,4 @@
-// What is shown when there is nothing to show: empty, loading, failed. Each says what to do.
+// Views without data: empty, loading, failed. Each explains what to do.
 import type { ComponentChildren } from 'preact'
 import type { Live } from '../live.ts'
 
@@ -24,7 +24,7 @@ export function Problem({ text, retry }: { text: string; retry?: () => void }) {
   )
 }
 
-/** Shows the data, or the state that it is in. */
+/** Shows the data, or the loading or error state. */
 export function Loaded<Output>({
   live,
   children,

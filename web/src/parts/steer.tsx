@@ -1,4 +1,4 @@
-// The hands on a coding session that runs: answer what it asks, tell it something, stop what it does, end it.
+// The controls of a running coding session: answer its question, send a message, interrupt it, end it.
 import type { CodingRow } from '../data.ts'
 import { useAction, useLive } from '../live.ts'
 import type { Live } from '../live.ts'
@@ -16,7 +16,7 @@ interface SteerProps {
   row: CodingRow
   approvals: Approvals
   reload: () => void
-  /** It went on as another coding session. */
+  /** Called with the coding session that continues the conversation. */
   onResumed?: (id: string) => void
 }
 

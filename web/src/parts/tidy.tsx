@@ -1,4 +1,4 @@
-// Putting a session in order: a title of one's own, out of the lists and back, and a copy as Markdown.
+// Organising a session: set its title, archive or restore it, export it as Markdown.
 import { useState } from 'preact/hooks'
 import type { Card, NativeSession } from '../data.ts'
 import { download, nameOf } from '../format.ts'
@@ -24,7 +24,7 @@ export function Tidy({ session }: { session: NativeSession }) {
     setCopying(false)
   }
   return (
-    <section aria-label="In order">
+    <section aria-label="Organise">
       <form
         class="respond"
         onSubmit={(event) => {
@@ -82,7 +82,7 @@ function asMarkdown(session: NativeSession, cards: Card[]): string {
   return `# ${nameOf(session)}\n\n${parts.join('\n\n')}\n`
 }
 
-/** Longer than every fence inside. */
+/** A fence that is longer than every fence in the text. */
 function fenced(text: string): string {
   const longest = Math.max(2, ...Array.from(text.matchAll(/`+/g), ([run]) => run.length))
   const fence = '`'.repeat(longest + 1)

@@ -1,4 +1,4 @@
-// Cost and context of a session over time. Loaded only when a session is looked at: the library is not small.
+// Cost and context of a session over time. Loaded only with the view of a session, because the library is large.
 import { useEffect, useRef } from 'preact/hooks'
 import UPlot from 'uplot'
 import 'uplot/dist/uPlot.min.css'

@@ -1,6 +1,6 @@
-// A very long list that stays smooth: only what is on the screen, and a little around it, is in the page. Items stand in
-// the flow of the page, so that one which is higher than guessed moves what follows without our help; the list is drawn
-// once a frame at most, and a few new items at a time.
+// A very long list that scrolls smoothly: only the items on the screen, and a few around them, are in the page. Items are laid
+// out by the browser, so an item that is higher than estimated moves the following ones. The list is rendered at most once a
+// frame, with a few new items at a time.
 import type { ComponentChildren } from 'preact'
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { Reader } from './reader.ts'
@@ -9,19 +9,19 @@ interface VirtualListProps<Item> {
   items: readonly Item[]
   keyOf: (item: Item, index: number) => string
   children: (item: Item, index: number) => ComponentChildren
-  /** Called when the beginning comes near. */
+  /** Called when the reader is near the beginning. */
   onStart?: () => void
-  /** Called when the end comes near; only where there is more after it. */
+  /** Called when the reader is near the end, if there are more items after it. */
   onEnd?: () => void
-  /** The item to bring into view; after that the reader is free to go. */
+  /** The item to scroll to; after that the reader scrolls freely. */
   target?: number
-  /** What it costs to show it; a short line costs 1. */
+  /** The cost of rendering an item; a short line costs 1. */
   weightOf?: (item: Item) => number
   label: string
 }
 
 const aroundPx = 500
-/** New items of more weight would be felt in one frame; one alone may be heavier. */
+/** More new items than this in one frame would be noticeable; a single item may cost more. */
 const weightPerFrame = 5
 
 export function VirtualList<Item>(props: VirtualListProps<Item>) {
@@ -29,12 +29,12 @@ export function VirtualList<Item>(props: VirtualListProps<Item>) {
   const keys = useMemo(() => items.map(keyOf), [items])
   const drawSoon = useDrawing()
   const { onStart, onEnd } = props
-  const { box, reader, watch, ...hands } = useReader(keys, { target, onStart, onEnd, drawSoon })
+  const { box, reader, watch, ...handlers } = useReader(keys, { target, onStart, onEnd, drawSoon })
   const { first, last } = reader
   const weightAt = (place: number): number => props.weightOf?.(items[place]!) ?? 1
   const shown = useGradually(keys, reader, { weightAt, drawSoon })
   return (
-    <div class="virtual" ref={box} role="log" aria-label={label} tabIndex={0} {...hands}>
+    <div class="virtual" ref={box} role="log" aria-label={label} tabIndex={0} {...handlers}>
       <div key="above" style={{ height: `${reader.startOf(first)}px` }} />
       {items.slice(first, last).map((item, i) => {
         const place = first + i
@@ -61,7 +61,7 @@ interface Wishes {
   drawSoon: () => void
 }
 
-/** The reader of this list, and what moves them: the list itself, new items, items that turn out higher than guessed. */
+/** The scroll position, and what changes it: the list itself, new items, items that are higher than estimated. */
 function useReader(keys: string[], { target, onStart, onEnd, drawSoon }: Wishes) {
   const box = useRef<HTMLDivElement>(null)
   const reader = useMemo(() => new Reader(), [])
@@ -88,9 +88,9 @@ function useReader(keys: string[], { target, onStart, onEnd, drawSoon }: Wishes)
     if (reader.top + reader.height > reader.total - aroundPx) onEnd?.()
   }
   useEffect(onScroll, [keys])
-  const letGo = (): void => reader.letGo()
+  const release = (): void => reader.release()
   const onClick = (event: MouseEvent): void => {
-    // What is unfolded grows downwards from where it was clicked, also at the end.
+    // An item that is opened grows downwards from the click, also at the end.
     if (event.target instanceof Element && event.target.closest('[aria-expanded], summary'))
       reader.isAtEnd = false
   }
@@ -99,15 +99,15 @@ function useReader(keys: string[], { target, onStart, onEnd, drawSoon }: Wishes)
     reader,
     watch,
     onScroll,
-    onWheel: letGo,
-    onTouchMove: letGo,
-    onPointerDown: letGo,
-    onKeyDown: letGo,
+    onWheel: release,
+    onTouchMove: release,
+    onPointerDown: release,
+    onKeyDown: release,
     onClick,
   }
 }
 
-/** The list stands where it was drawn for. */
+/** Sets the scroll position that the list was rendered for. */
 function stand(box: HTMLDivElement | null, reader: Reader): void {
   if (!box) return
   if (reader.isAtEnd) {
@@ -116,7 +116,7 @@ function stand(box: HTMLDivElement | null, reader: Reader): void {
   } else if (Math.abs(box.scrollTop - reader.top) >= 1) box.scrollTop = reader.top
 }
 
-/** Draws again, once in the next frame, however often it is asked for. */
+/** Renders again in the next frame, once for any number of calls. */
 function useDrawing(): () => void {
   const [, draw] = useState(0)
   const frame = useRef<number>(undefined)
@@ -129,7 +129,7 @@ function useDrawing(): () => void {
   }
 }
 
-/** One observer for all items: a frame is one change, and the heights are there without asking the page to lay out. */
+/** One observer for all items: one change a frame, and heights without forcing a layout. */
 function watchHeights(onChange: (heights: Map<string, number>) => void): Watch {
   const keyOf = new WeakMap<Element, string>()
   const known = new Map<string, number>()
@@ -137,7 +137,7 @@ function watchHeights(onChange: (heights: Map<string, number>) => void): Watch {
     const heights = new Map(
       entries.map(({ target, borderBoxSize }) => [keyOf.get(target)!, borderBoxSize[0]?.blockSize ?? 0]),
     )
-    // A list that is not shown has no heights.
+    // A hidden list has no heights.
     for (const [key, height] of heights) if (height === 0 || known.get(key) === height) heights.delete(key)
     if (heights.size === 0) return
     for (const [key, height] of heights) known.set(key, height)
@@ -150,7 +150,7 @@ function watchHeights(onChange: (heights: Map<string, number>) => void): Watch {
   }
 }
 
-/** The items that may be in the page now: those that were, and a few new ones each frame, from where the reader looks. */
+/** The items of this frame: those of the last frame, and a few new ones, starting where the reader is. */
 function useGradually(
   keys: string[],
   reader: Reader,
@@ -176,7 +176,7 @@ function useGradually(
   return shown
 }
 
-/** What comes next is nearer than what has passed. */
+/** Items after the reader come before items that have been passed. */
 function nearness(place: number, from: number): number {
   return place >= from ? place - from : (from - place) * 2
 }

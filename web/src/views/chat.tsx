@@ -1,4 +1,4 @@
-// Talk to an agent in the page: its conversations at the side, what is said as it is written.
+// Chat with an agent: the conversations at the side, answers while they are written.
 import { useCallback, useEffect, useMemo, useState } from 'preact/hooks'
 import { inOrder, placeInChat, wordsOf } from '../chat-cards.ts'
 import type { ChatItem } from '../chat-cards.ts'
@@ -62,7 +62,7 @@ function Talk({ sessionKey, isOwn, at }: { sessionKey: string; isOwn: boolean; a
             onStart={said.more}
             target={place === -1 ? undefined : place}
             weightOf={(item) => ('card' in item ? weightOf(item.card) : 1)}
-            label="What was said"
+            label="Messages"
           >
             {(item, index) => (
               <Item
@@ -100,7 +100,7 @@ function Beginning({ isLoading }: { isLoading: boolean }) {
     <Empty title="Say hello">
       <p>
         The agent answers here, with its tools and its memory. Without a log-in to Claude, the offline agent
-        answers and says how to connect it.
+        answers and explains how to connect Claude.
       </p>
       <p class="faint">
         <code>/help</code> lists commands; <code>/claude</code> starts a coding session.
@@ -109,7 +109,7 @@ function Beginning({ isLoading }: { isLoading: boolean }) {
   )
 }
 
-/** The last card of an entry carries what belongs to the whole of it. */
+/** The last card of an entry has the files and buttons of the whole entry. */
 function isLastOf(item: ChatItem, next: ChatItem | undefined): item is Extract<ChatItem, { card: Card }> {
   return 'card' in item && !(next && 'card' in next && next.card.uuid === item.card.uuid)
 }
@@ -123,7 +123,7 @@ interface ItemProps {
   onLink: (entry: string) => void
 }
 
-/** Drawn again only when something of it is another: the list is drawn in every frame while one scrolls. */
+/** Rendered again only if a property changes: the list is rendered in every frame while scrolling. */
 function Item(props: ItemProps) {
   const { item, answer, result, isTarget, onLink, onReply } = props
   return useMemo(() => <Told {...props} />, [item, answer, result, isTarget, onLink, onReply])
@@ -178,31 +178,31 @@ function resultsOf(items: ChatItem[]): Map<string | undefined, Card> {
 
 interface WhatWasTold {
   notices: Notice[]
-  /** By the entry of the transcript. */
+  /** By the id of the transcript entry. */
   answers: Map<string, SentAnswer>
 }
 
-/** What the page was told that is not in the transcript; only its own chat is told. */
+/** Messages that are not in the transcript. Only the page's own chat receives them. */
 function useTold(isOwn: boolean, sessionKey: string): WhatWasTold {
   const gateway = useGateway()
-  const told = useLive(
+  const received = useLive(
     'web.notices',
     { sessionKey, limit: 500 },
     (event) => event.type === 'turn-ended' && event.key === sessionKey,
   )
   useEffect(() => {
-    const again = { event: told.reload, gap: told.reload }
+    const again = { event: received.reload, gap: received.reload }
     return gateway.listen('web', {}, again)
   }, [gateway])
   return useMemo(() => {
-    const { notices = [], answers = [] } = (isOwn && told.data) || {}
+    const { notices = [], answers = [] } = (isOwn && received.data) || {}
     return { notices, answers: new Map(answers.map((answer) => [answer.entryId, answer])) }
-  }, [isOwn, told.data])
+  }, [isOwn, received.data])
 }
 
 interface RunningTurn {
   isBusy: boolean
-  /** What the agent is writing now, until it stands in the transcript. */
+  /** The text that the agent is writing, until it is in the transcript. */
   items: ChatItem[]
   doing: string
 }
@@ -213,7 +213,7 @@ function useTurn(sessionKey: string, reload: () => Promise<void>): RunningTurn {
   const [doing, setDoing] = useState('')
   useEffect(() => {
     let isWhole = false
-    // What was said stays in sight until it is read from the transcript.
+    // The text stays visible until it is loaded from the transcript.
     const read = (): void => void reload().then(() => isWhole && setText(''))
     const rest = (): void => {
       isWhole = true
@@ -234,11 +234,11 @@ function useTurn(sessionKey: string, reload: () => Promise<void>): RunningTurn {
           if (event.type === 'transcript-appended') read()
           if (event.type === 'turn-ended') rest()
           if (event.type !== 'turn-event') return
-          const { event: told } = event
-          if (told.type === 'text-delta') add(told.text)
-          if (told.type === 'text') isWhole = true
-          if (told.type === 'turn-start' || told.type === 'tool-end') setDoing('Thinking…')
-          if (told.type === 'tool-start') setDoing(`${told.name}…`)
+          const { event: step } = event
+          if (step.type === 'text-delta') add(step.text)
+          if (step.type === 'text') isWhole = true
+          if (step.type === 'turn-start' || step.type === 'tool-end') setDoing('Thinking…')
+          if (step.type === 'tool-start') setDoing(`${step.name}…`)
         },
         gap: rest,
       },

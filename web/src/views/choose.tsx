@@ -1,17 +1,17 @@
-// A new task: say what is to be done and where, see which session would take it and why, and launch with one key.
+// A new task: describe it, choose the repository, see which session would take it and why, and launch it.
 import { useState } from 'preact/hooks'
 import type { NativeSession, SessionSelection } from '../data.ts'
 import { shortPath, visible } from '../format.ts'
 import { useAction, useLive } from '../live.ts'
 import { Decision } from '../parts/decision.tsx'
-import type { Launch, Wishes } from '../parts/decision.tsx'
+import type { Launch, LaunchOptions } from '../parts/decision.tsx'
 import { Problem } from '../parts/states.tsx'
 import { go } from '../route.ts'
 
 export function Choose({ inRepo }: { inRepo?: string }) {
   const [task, setTask] = useState('')
   const [repo, setRepo] = useState(inRepo ?? '')
-  const [more, setMore] = useState<Wishes>({})
+  const [more, setMore] = useState<LaunchOptions>({})
   const [selection, setSelection] = useState<SessionSelection>()
   const { run, busy, error } = useAction()
   const known = useLive('cc.list', { limit: 500 })
@@ -19,8 +19,8 @@ export function Choose({ inRepo }: { inRepo?: string }) {
     const answer = await run('cc.select', { task, repo })
     setSelection(answer && 'scores' in answer ? answer : undefined)
   }
-  const launch: Launch = async (how) => {
-    const request = { prompt: task, workdir: repo, originChannel: 'web|dashboard', ...more, ...how }
+  const launch: Launch = async (options) => {
+    const request = { prompt: task, workdir: repo, originChannel: 'web|dashboard', ...more, ...options }
     const started = await run('coding.launch', request)
     if (started) go({ view: 'coding', id: started.id })
   }
@@ -37,7 +37,7 @@ export function Choose({ inRepo }: { inRepo?: string }) {
           if (event.key === 'Enter' && (event.ctrlKey || event.metaKey) && ready) void launch({})
         }}
       >
-        <label for="task">What is to be done?</label>
+        <label for="task">What should be done?</label>
         <textarea id="task" rows={4} value={task} onInput={(event) => setTask(event.currentTarget.value)} />
         <Repository value={repo} set={setRepo} sessions={known.data?.sessions ?? []} />
         <Where set={(machine) => setMore((before) => ({ ...before, machine }))} />
@@ -65,7 +65,7 @@ interface RepositoryProps {
   sessions: NativeSession[]
 }
 
-/** Any path; those with sessions are a click away, the last used first. */
+/** Any path. Repositories with sessions are offered, the last used first. */
 function Repository({ value, set, sessions }: RepositoryProps) {
   const repos = [...new Set(sessions.map((session) => session.repoPath))]
   return (
@@ -100,7 +100,7 @@ function Repository({ value, set, sessions }: RepositoryProps) {
   )
 }
 
-/** Only asked where several machines share the work. */
+/** Shown only if several machines share the work. */
 function Where({ set }: { set: (machine: string | undefined) => void }) {
   const { data } = useLive('machines.list', {})
   const machines = data?.machines ?? []
@@ -110,7 +110,7 @@ function Where({ set }: { set: (machine: string | undefined) => void }) {
     <label>
       Machine
       <select onChange={(event) => set(event.currentTarget.value || undefined)}>
-        <option value="">whichever has the repository</option>
+        <option value="">any machine that has the repository</option>
         {machines.map(({ name, awaySince }) => (
           <option key={name} value={name} disabled={awaySince !== undefined}>
             {visible(name)}
@@ -133,12 +133,12 @@ const modes = [
   ['plan', 'only plan'],
 ] as const
 
-function modeOf(value: string): Wishes['permissionMode'] {
+function modeOf(value: string): LaunchOptions['permissionMode'] {
   return modes.find(([mode]) => mode === value)?.[0]
 }
 
-/** What one seldom says; left empty, the configuration decides. */
-function More({ set }: { set: (change: Wishes) => void }) {
+/** Rarely used settings; empty ones have the value of the configuration. */
+function More({ set }: { set: (change: LaunchOptions) => void }) {
   return (
     <details>
       <summary>Name, model, budget, permissions</summary>

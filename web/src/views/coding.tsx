@@ -1,4 +1,4 @@
-// One coding session that Rockpool runs: what it says, what it asks, and the hands to steer it.
+// One coding session: its conversation, its questions, and the controls to answer, interrupt and end it.
 import type { CodingRow } from '../data.ts'
 import { ago, minutes, shortPath, usd, visible } from '../format.ts'
 import { useAction, useLive } from '../live.ts'
@@ -17,7 +17,7 @@ export function CodingView({ id }: { id: string }) {
     (event) => event.type === 'coding-changed' && event.id === id,
   )
   const approvals = useApprovals()
-  // Together, so that nothing moves when what it asks comes.
+  // Loaded together, so that the page does not move when the question arrives.
   if (approvals.data === undefined && approvals.error === undefined) return <Loading />
   return (
     <Loaded live={sessions}>
@@ -38,7 +38,7 @@ export function CodingView({ id }: { id: string }) {
 function Missing() {
   return (
     <Empty title="There is no such coding session">
-      <p>It may have been forgotten. What Claude Code said in it is still found with Ctrl K.</p>
+      <p>It may have been removed. Ctrl K still finds the conversation in Claude Code.</p>
       <a class="button" href="/" onClick={follow({ view: 'home' })}>
         Home
       </a>
@@ -46,7 +46,7 @@ function Missing() {
   )
 }
 
-/** The conversation as soon as Claude Code has written something; before that, our own record of its output. */
+/** The conversation once Claude Code has written a transcript; before that the output that Rockpool recorded. */
 function WhatItSays({ row }: { row: CodingRow }) {
   const id = row.claudeSessionId
   return id === undefined ? <Output row={row} /> : <Written id={id} row={row} />
@@ -62,8 +62,8 @@ function Written({ id, row }: { id: string; row: CodingRow }) {
   const { run, error } = useAction()
   const fork = async (atMessage: string): Promise<void> => {
     const prompt = 'Continue from here.'
-    const wishes = { session: row.id, prompt, fork: true, atMessage, originChannel: 'web|dashboard' }
-    const forked = await run('coding.resume', wishes)
+    const options = { session: row.id, prompt, fork: true, atMessage, originChannel: 'web|dashboard' }
+    const forked = await run('coding.resume', options)
     if (forked) go({ view: 'coding', id: forked.id })
   }
   if (!known.data) return <Output row={row} />
@@ -86,7 +86,7 @@ function Output({ row }: { row: CodingRow }) {
   const lines = output.data?.lines ?? []
   return (
     <section class="conversation" aria-label="Output">
-      <VirtualList items={lines} keyOf={(line, i) => `${i} ${line.length}`} label="What it says">
+      <VirtualList items={lines} keyOf={(line, i) => `${i} ${line.length}`} label="Output">
         {(line) => <p class="card line">{visible(line)}</p>}
       </VirtualList>
     </section>

@@ -1,4 +1,4 @@
-// What it all costs: by day as a heat map, by repository, agent, model and session, and how much the cache saved.
+// Cost: by day as a heat map, by repository, agent, model and session, and how much the cache saved.
 import { useLayoutEffect, useRef } from 'preact/hooks'
 import type { BudgetLeft, Costs } from '../data.ts'
 import { minutes, shortPath, tokens, usd, visible } from '../format.ts'
@@ -20,7 +20,7 @@ export function Cost({ by: wanted = 'repo' }: { by?: string }) {
   const days = useLive('cc.costs', { by: 'day' }, isOld)
   const groups = useLive('cc.costs', { by }, isOld)
   const stats = useLive('coding.stats', {}, (event) => event.type === 'coding-changed')
-  // Together, so that nothing moves when the second one comes.
+  // Shown together, so that the page does not move when the second one arrives.
   if (days.data === undefined || stats.data === undefined) {
     const failed = days.error === undefined ? stats : days
     return failed.error === undefined ? <Loading /> : <Problem text={failed.error} retry={failed.reload} />
@@ -66,7 +66,7 @@ export function Cost({ by: wanted = 'repo' }: { by?: string }) {
   )
 }
 
-/** What the last so many days cost, today included. */
+/** The cost of the last days, today included. */
 function since(lines: Costs['by'], days: number): number {
   const first = dayOf(Date.now() - (days - 1) * dayMs)
   return lines.reduce((sum, line) => (line.key >= first ? sum + line.costUsd : sum), 0)
@@ -153,7 +153,7 @@ function Bars({ lines, by }: { lines: Costs['by']; by: Grouping }) {
   )
 }
 
-/** A session and a repository can be looked at. */
+/** The view of a session or a repository. */
 function Name({ line, by }: { line: Costs['by'][number]; by: Grouping }) {
   const name = visible(line.name ?? line.key) || '(none)'
   if (by !== 'session' && by !== 'repo') return <>{name}</>
@@ -167,7 +167,7 @@ function Name({ line, by }: { line: Costs['by'][number]; by: Grouping }) {
   )
 }
 
-/** A year, a column a week from Monday on; darker is more, and each day says its amount. */
+/** A year with a column for each week, starting on Monday. Darker is more; each day has its amount as a title. */
 function HeatMap({ days }: { days: Map<string, number> }) {
   const most = Math.max(...days.values(), 0.0001)
   const monday = (new Date().getDay() + 6) % 7
@@ -175,7 +175,7 @@ function HeatMap({ days }: { days: Map<string, number> }) {
   const cells = Array.from({ length: (shownWeeks - 1) * 7 + monday + 1 }, (_, i) => start + i * dayMs)
   const weeks = Array.from({ length: shownWeeks }, (_, i) => start + i * 7 * dayMs)
   const figure = useRef<HTMLElement>(null)
-  // Today is at the end; where the year does not fit, that is what one sees.
+  // Scrolls to today at the end, if the year does not fit.
   useLayoutEffect(() => figure.current?.scrollTo({ left: figure.current.scrollWidth }), [])
   return (
     <figure class="heat-map" ref={figure} tabIndex={0} aria-label="Cost by day">
@@ -206,7 +206,7 @@ function levelOf(cost: number, most: number): number {
   return cost === 0 ? 0 : Math.ceil((cost / most) * 4)
 }
 
-/** The first week of a month; the first column may be a month's last week, where its name would not fit. */
+/** Weeks that begin a month. The first column may be the last week of a month, where the name does not fit. */
 function isNewMonth(at: number, before: number | undefined): boolean {
   return before !== undefined && new Date(at).getMonth() !== new Date(before).getMonth()
 }
@@ -215,7 +215,7 @@ function monthOf(at: number): string {
   return new Intl.DateTimeFormat(undefined, { month: 'short' }).format(at)
 }
 
-/** Of everything that was sent to the models, how much came from the cache. */
+/** The share of input tokens that came from the cache. */
 function hitRate(
   line: Pick<Costs['totals'], 'inputTokens' | 'cacheReadTokens' | 'cacheCreationTokens'>,
 ): number {

@@ -1,4 +1,4 @@
-// One document of a repository, to be read where the sessions are that it is written for.
+// One document of a repository.
 import { useMemo } from 'preact/hooks'
 import { ago, shortPath, visible } from '../format.ts'
 import { useLive } from '../live.ts'

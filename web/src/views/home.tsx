@@ -1,4 +1,4 @@
-// Home: who must act. Sessions that wait for a person first, then what is ready, what works, and what was lately.
+// Home: sessions that need a person first, then those ready for review, working ones, and recent ones.
 import type { ComponentChildren } from 'preact'
 import { useMemo, useState } from 'preact/hooks'
 import type { Approval, CodingRow, NativeSession } from '../data.ts'
@@ -11,7 +11,7 @@ import { Empty, Loaded, Loading, Problem } from '../parts/states.tsx'
 import { follow, pathOf } from '../route.ts'
 import type { Route } from '../route.ts'
 
-/** A coding session of ours or a native one, in the words of a row. */
+/** A row: a coding session or a native session. */
 interface HomeRow {
   id: string
   group: 'Needs you' | 'Ready for review' | 'Working' | 'Recent'
@@ -26,7 +26,7 @@ interface HomeRow {
   warm?: boolean
   route: Route
   coding?: CodingRow
-  /** What a session that we do not run waits for, in its terminal. */
+  /** What a native session waits for in its terminal. */
   waitingFor?: string
 }
 
@@ -50,7 +50,7 @@ export function Home() {
     approvals.reload()
     coding.reload()
   }
-  // Both lists together, so that nothing moves when the second one comes.
+  // Both lists are shown together, so that the page does not move when the second one arrives.
   if (coding.data === undefined && coding.error === undefined) return <Loading />
   return (
     <Loaded live={native}>
@@ -105,8 +105,8 @@ function NoSessions() {
   return (
     <Empty title="No sessions yet">
       <p>
-        Every session of Claude Code on this machine appears here by itself, as soon as it is begun. Start one
-        in a terminal with <code>claude</code>, or let Rockpool do it:
+        Every session of Claude Code on this machine appears here as soon as it starts. Start one in a
+        terminal with <code>claude</code>, or let Rockpool do it:
       </p>
       <div class="buttons">
         <a class="button primary" href="/choose" onClick={follow({ view: 'choose' })}>
@@ -128,7 +128,7 @@ interface GroupProps {
   rows: HomeRow[]
   approvals: Approval[]
   onAnswered: () => void
-  /** The row that is looked into; it stays open when it moves to another group. */
+  /** The row with an open preview; it stays open when the row moves to another group. */
   open: string | undefined
   setOpen: (id: string | undefined) => void
 }
@@ -170,7 +170,7 @@ interface RowProps {
   row: HomeRow
   open: boolean
   setOpen: (id: string | undefined) => void
-  /** What is seen when one looks into it. */
+  /** The preview. */
   children: ComponentChildren
 }
 
@@ -201,7 +201,7 @@ function RowView({ row, open, setOpen, children }: RowProps) {
   )
 }
 
-/** Up and down go through the rows, whatever group they are in; Space looks into one, and the look goes along. */
+/** Up and Down move through the rows of all groups. Space opens the preview of a row; it follows the arrow keys. */
 function onRowKey(event: KeyboardEvent, isOpen: boolean, setOpen: RowProps['setOpen']): void {
   if (!(event.target instanceof HTMLAnchorElement) || !event.target.matches('.row > a')) return
   const step = event.key === 'ArrowDown' ? 1 : event.key === 'ArrowUp' ? -1 : 0
@@ -225,7 +225,7 @@ function rowsOf(coding: CodingRow[], native: NativeSession[]): HomeRow[] {
 
 const dayMs = 86_400_000
 
-/** `written`: what Claude Code has written of it, once it has. */
+/** `written`: the native session of the coding session, once Claude Code has written a transcript. */
 function rowOfCoding(row: CodingRow, written: NativeSession | undefined): HomeRow {
   const now = row.waiting
     ? `${row.waiting.for}: ${row.waiting.about}`
@@ -260,7 +260,7 @@ function stateOf(row: CodingRow): string {
   return row.lifecycle === 'suspended' || row.lifecycle === 'queued' ? row.lifecycle : row.status
 }
 
-/** An idle one has done its turn, and its terminal is still open. */
+/** An idle session has finished its turn, and its terminal is still open. */
 const nativeGroups: Record<NativeSession['status'], HomeRow['group']> = {
   waiting: 'Needs you',
   idle: 'Ready for review',
@@ -270,7 +270,7 @@ const nativeGroups: Record<NativeSession['status'], HomeRow['group']> = {
 
 function rowOfNative(session: NativeSession): HomeRow {
   const name = nameOf(session)
-  // A process of ours that rests between two messages of a chat; nobody needs to review it.
+  // The process of a chat that waits for the next message; it needs no review.
   const isChat = session.source === 'rockpool' && session.status === 'idle'
   const now = session.waitingFor ?? session.lastPrompt ?? session.firstMessage
   return {
@@ -278,7 +278,7 @@ function rowOfNative(session: NativeSession): HomeRow {
     group: isChat ? 'Recent' : nativeGroups[session.status],
     state: session.status,
     name,
-    // The only prompt is the name already.
+    // The only prompt is also the name.
     now: now === name ? count(session.messageCount, 'message') : (now ?? ''),
     repo: shortPath(session.repoPath),
     branch: session.branch,

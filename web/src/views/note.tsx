@@ -1,10 +1,10 @@
-// One note of an agent's memory, open at the line that was looked for.
+// One note of an agent's memory, scrolled to the line of the search hit.
 import { useEffect, useRef } from 'preact/hooks'
 import { ago, visible } from '../format.ts'
 import { useLive } from '../live.ts'
 import { Empty, Loaded } from '../parts/states.tsx'
 
-/** `line` counts from 1; not a number when nobody looked for one. */
+/** `line` counts from 1; NaN without a search hit. */
 export function NoteView({ path, line }: { path: string; line: number }) {
   const notes = useLive('memory.list', {}, (event) => event.type === 'turn-ended')
   return (
@@ -19,7 +19,7 @@ export function NoteView({ path, line }: { path: string; line: number }) {
 
 function Gone({ path }: { path: string }) {
   return (
-    <Empty title="This note is no longer there">
+    <Empty title="This note no longer exists">
       <p>
         It was at <code>{visible(path)}</code>. Agents tidy their notes; what became of it is found with{' '}
         <kbd>Ctrl K</kbd>.

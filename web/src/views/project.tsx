@@ -1,4 +1,4 @@
-// A repository on one page: what needs attention in git, pull requests, sessions, worktrees, documents.
+// A repository on one page: git state, pull requests, sessions, worktrees, documents.
 import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
 import type { NativeSession, ProjectStatus } from '../data.ts'
@@ -78,7 +78,7 @@ interface PullRequestsProps {
   current: string
 }
 
-/** With the sessions that worked on each one's branch: those know why. */
+/** With the sessions that worked on the branch of each pull request. */
 function PullRequests({ github, sessions, current }: PullRequestsProps) {
   return (
     <Panel title="Pull requests" of={github.openPrs.length}>
@@ -100,7 +100,7 @@ function PullRequests({ github, sessions, current }: PullRequestsProps) {
             {branch === current && <Checks failing={github.failingChecks} />}
           </li>
         ))}
-        {github.openPrs.length === 0 && <li class="faint">None is open.</li>}
+        {github.openPrs.length === 0 && <li class="faint">None.</li>}
       </ul>
     </Panel>
   )
@@ -130,7 +130,7 @@ function Sessions({ sessions }: { sessions: NativeSession[] }) {
           </span>
         </li>
       ))}
-      {sessions.length === 0 && <li class="faint">None yet. “New task here” begins the first one.</li>}
+      {sessions.length === 0 && <li class="faint">None yet. “New task here” starts the first one.</li>}
     </ul>
   )
 }
@@ -162,7 +162,7 @@ function Worktrees({ git, here }: { git: ProjectStatus['git']; here: string }) {
 
 const shownDocs = 12
 
-/** What there is to read, and who reads it. */
+/** The documents, and which sessions read them. */
 function Documents({ repo, hasClaudeMd }: { repo: string; hasClaudeMd: boolean }) {
   const known = useLive('project.docs', { repo })
   const [all, setAll] = useState(false)
@@ -204,7 +204,7 @@ function aboutDoc(path: string): string {
   return knownDocs.find(([name]) => name.test(path))?.[1] ?? ''
 }
 
-/** What one wants to know of first stands first; the others stay in their order. */
+/** The most important files first; the others keep their order. */
 function rank(path: string): number {
   const place = knownDocs.findIndex(([name]) => name.test(path))
   return place === -1 ? knownDocs.length : place
@@ -231,7 +231,7 @@ function Commits({ commits }: { commits: ProjectStatus['git']['recentCommits'] }
 
 interface PanelProps {
   title: string
-  /** How many there are. */
+  /** The number of items. */
   of?: number
   children: ComponentChildren
 }

@@ -1,4 +1,4 @@
-// One Claude Code session: the conversation, live, and what one wants to know before resuming it.
+// One Claude Code session: the live conversation, and what a person needs to know before resuming it.
 import { useState } from 'preact/hooks'
 import type { Health, NativeSession } from '../data.ts'
 import { ago, count, nameOf, shortPath, tokens, usd, visible } from '../format.ts'
@@ -31,7 +31,7 @@ export function SessionView({ id, at }: { id: string; at?: string }) {
   }
   const { data } = info
   if (data === undefined && info.error !== undefined) return <Problem text={info.error} retry={info.reload} />
-  // What was said is read at once; what is known about the session takes longer to find out.
+  // The conversation is shown at once; the facts about the session take longer to load.
   return (
     <div class="session">
       <Conversation
@@ -133,7 +133,7 @@ function About({ session, health }: { session: NativeSession; health: Health | u
   )
 }
 
-/** One that we run is steered; any other can be resumed or forked. */
+/** A coding session can be controlled; any other session can be resumed or forked. */
 function GoOn({ session }: { session: NativeSession }) {
   const coding = useLive('coding.sessions', { limit: 200 }, (event) =>
     ['coding-changed', 'approval-changed'].includes(event.type),
@@ -183,7 +183,9 @@ function ResumeHere({ session }: { session: NativeSession }) {
         </button>
       </div>
       {session.isRunning && (
-        <p class="faint">It runs now. A second writer would tear it apart, so it can only be forked.</p>
+        <p class="faint">
+          It runs now. Two processes must not write to one session, so it can only be forked.
+        </p>
       )}
       {error && <Problem text={error} />}
     </form>

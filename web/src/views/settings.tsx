@@ -1,4 +1,4 @@
-// Channels, who may talk, agents, the doctor, and the configuration with its origins.
+// Channels, pairing, agents, the doctor, and the configuration with the origin of each value.
 import { useState } from 'preact/hooks'
 import { visible } from '../format.ts'
 import { useAction, useLazy, useLive } from '../live.ts'
@@ -86,10 +86,10 @@ function People() {
                     disabled={busy}
                     onClick={() => decide('approve', request.code)}
                   >
-                    Let in
+                    Approve
                   </button>
                   <button type="button" disabled={busy} onClick={() => decide('deny', request.code)}>
-                    No
+                    Deny
                   </button>
                 </div>
               </li>
@@ -100,7 +100,7 @@ function People() {
                 {person.owner && <span class="chip">owner</span>}
               </li>
             ))}
-            {pending.length + people.length === 0 && <li class="faint">Nobody has asked yet.</li>}
+            {pending.length + people.length === 0 && <li class="faint">No pairing requests yet.</li>}
           </ul>
         )}
       </Loaded>
@@ -141,8 +141,8 @@ function Agents() {
 }
 
 const permissionWords: Record<NotificationPermission, string> = {
-  default: 'While this page is open, be told when a session needs you.',
-  granted: 'While this page is open and you look elsewhere, you are told when a session needs you.',
+  default: 'While this page is open, get a notification when a session needs you.',
+  granted: 'While this page is open in the background, you get a notification when a session needs you.',
   denied: 'The browser refuses notifications from this page. Its settings for this site can change that.',
 }
 
@@ -211,7 +211,9 @@ function Configuration() {
                   ))}
                 </tbody>
               </table>
-              {lines.length === 0 && <p class="faint">Nothing of that kind. Everything else is a default.</p>}
+              {lines.length === 0 && (
+                <p class="faint">No setting matches. All other settings have their default value.</p>
+              )}
             </>
           )
         }}

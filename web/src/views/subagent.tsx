@@ -1,4 +1,4 @@
-// A sub-agent of a Claude Code session: its own conversation, live, and the way back to the session that called it.
+// A sub-agent of a Claude Code session: its live conversation, and a link to the session that called it.
 import { useEffect } from 'preact/hooks'
 import type { NativeSession, Subagent } from '../data.ts'
 import { clock, nameOf, shortPath, tokens, usd, visible } from '../format.ts'
@@ -68,7 +68,7 @@ function About({ of, id, session }: AboutProps) {
         )}
         <dt>Began</dt>
         <dd>{clock(of.startedAt)}</dd>
-        <dt>Last said</dt>
+        <dt>Last message</dt>
         <dd>{clock(of.lastAt)}</dd>
         <dt>Model</dt>
         <dd>{visible(of.model ?? '–')}</dd>

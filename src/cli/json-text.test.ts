@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { jsonRuns, jsonText } from './json-text.ts'
+import { jsonPieces } from '../rpc/json-pieces.ts'
+import { jsonText } from './json-text.ts'
 
 const long = Array.from({ length: 3_000 }, (_, i) => ({
   id: i,
@@ -13,10 +14,10 @@ test.each([
   ['no object', ['a', null, 3]],
   ['nothing', undefined],
   ['a date', new Date(0)],
-])('%s has the same text in runs as in one piece', (_words, answer) => {
-  expect([...jsonRuns(answer)].join('')).toBe(jsonText(answer))
+])('%s has the same text in pieces as in one', (_words, answer) => {
+  expect([...jsonPieces(answer, jsonText)].join('')).toBe(jsonText(answer))
 })
 
-test('a long list is written in several runs', () => {
-  expect([...jsonRuns({ sessions: long })].length).toBeGreaterThan(2)
+test('a long list is written in several pieces', () => {
+  expect([...jsonPieces({ sessions: long }, jsonText)].length).toBeGreaterThan(2)
 })

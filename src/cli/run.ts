@@ -177,9 +177,10 @@ async function print(
 ): Promise<void> {
   const { terminal } = host
   if (json) {
-    const { jsonRuns, jsonText } = await import('./json-text.ts')
+    const { jsonText } = await import('./json-text.ts')
+    const { jsonPieces } = await import('../rpc/json-pieces.ts')
     if (terminal.isInteractive && !following) terminal.out(jsonText(output, 2))
-    else for (const run of jsonRuns(output)) terminal.out(run)
+    else for (const piece of jsonPieces(output, jsonText)) terminal.out(piece)
     terminal.out('\n')
     return
   }

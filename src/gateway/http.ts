@@ -2,6 +2,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { asRockpoolError, RockpoolError } from '../domain/errors.ts'
 import type { ErrorCode } from '../domain/errors.ts'
+import { jsonText } from '../domain/json.ts'
+import { hasLongList, jsonPieces } from '../rpc/json-pieces.ts'
 
 const statuses: Partial<Record<ErrorCode, number>> = {
   usage: 400,
@@ -95,6 +97,17 @@ export class HttpRefusal extends RockpoolError {
     this.reason = reason
     this.headers = headers
   }
+}
+
+/** JSON as text, or as bytes for a large answer. Other requests are served between its pieces. */
+export async function stringifyInPieces(value: unknown): Promise<string | Buffer> {
+  if (!hasLongList(value)) return jsonText(value)
+  const pieces: Buffer[] = []
+  for (const piece of jsonPieces(value, jsonText)) {
+    pieces.push(Buffer.from(piece))
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+  return Buffer.concat(pieces)
 }
 
 /** Reads the body; stops reading and throws if it is too large. */

@@ -13,7 +13,7 @@ import type { RequestId, RpcRequest, RpcResponse } from '../rpc/frames.ts'
 import type { Admission } from './auth.ts'
 import type { Calls } from './calls.ts'
 import type { EventLog, EventPosition, LoggedEvent } from './event-log.ts'
-import { stringifyInParts } from './stringify.ts'
+import { stringifyInPieces } from './http.ts'
 import { isVisibleTo, topics } from './subscriptions.ts'
 import type { Topic } from './subscriptions.ts'
 import { jsonText } from '../domain/json.ts'
@@ -145,7 +145,7 @@ export class Peer {
     if (Array.isArray(value)) return this.#answerBatch(value, admission)
     if (isRequest(value) && this.#connectionMethod(value, admission.caller)) return
     const [response] = await this.#respond([value], admission)
-    if (response) this.#send(await stringifyInParts(response))
+    if (response) this.#send(await stringifyInPieces(response))
   }
 
   async #answerBatch(batch: unknown[], admission: Admission): Promise<void> {
@@ -154,7 +154,7 @@ export class Peer {
       return
     }
     const answered = await this.#respond(batch, admission)
-    if (answered.length > 0) this.#send(await stringifyInParts(answered))
+    if (answered.length > 0) this.#send(await stringifyInPieces(answered))
   }
 
   async #respond(requests: unknown[], admission: Admission): Promise<RpcResponse[]> {

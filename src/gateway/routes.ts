@@ -9,12 +9,12 @@ import type { Admission, Auth, PageSecrets } from './auth.ts'
 import type { Calls } from './calls.ts'
 import { hookRoutes, receiveHook } from './hooks.ts'
 import { errorHeaders, HttpRefusal, readBody, sendError, sendJson, sendText, statusOf } from './http.ts'
+import { stringifyInPieces } from './http.ts'
 import { checkOrigin } from './origin.ts'
 import type { AllowedNames } from './origin.ts'
 import type { PendingSockets } from './limiter.ts'
 import { sendStatic } from './static.ts'
 import type { StaticFiles } from './static.ts'
-import { stringifyInParts } from './stringify.ts'
 
 export interface RouteParts {
   auth: Auth
@@ -37,12 +37,15 @@ export function pageSecrets(request: IncomingMessage, pageKey: string): PageSecr
 
 const maxRpcBody = 1024 * 1024
 
-type Route = (request: IncomingMessage, response: ServerResponse, parts: RouteParts) => Promise<void>
+type RouteArguments = [request: IncomingMessage, response: ServerResponse, parts: RouteParts]
 
 /** By method and path. `access` says who may use a route, for the reference page and the tests. */
 export const routes: Record<
   string,
-  { access: 'public' | 'token' | 'hook token' | 'one-time code or token'; run: Route }
+  {
+    access: 'public' | 'token' | 'hook token' | 'one-time code or token'
+    run: (...route: RouteArguments) => Promise<void>
+  }
 > = {
   'GET /health': {
     access: 'public',
@@ -57,11 +60,7 @@ export const routes: Record<
   ),
 }
 
-export async function handleRequest(
-  request: IncomingMessage,
-  response: ServerResponse,
-  parts: RouteParts,
-): Promise<void> {
+export async function handleRequest(...[request, response, parts]: RouteArguments): Promise<void> {
   try {
     const url = checkRequest(request, parts.allowed())
     const route = routes[`${request.method} ${url.pathname}`]
@@ -113,20 +112,12 @@ function admit(request: IncomingMessage, parts: RouteParts): Admission {
   return admission
 }
 
-async function sendMetrics(
-  request: IncomingMessage,
-  response: ServerResponse,
-  parts: RouteParts,
-): Promise<void> {
+async function sendMetrics(...[request, response, parts]: RouteArguments): Promise<void> {
   authorize(admit(request, parts).caller, 'read', 'GET /metrics')
   sendText(response, 200, parts.metricsText(), 'text/plain; version=0.0.4')
 }
 
-async function answerRpc(
-  request: IncomingMessage,
-  response: ServerResponse,
-  parts: RouteParts,
-): Promise<void> {
+async function answerRpc(...[request, response, parts]: RouteArguments): Promise<void> {
   try {
     const admission = admit(request, parts)
     const value = parseJson(await readBody(request, maxRpcBody))
@@ -137,7 +128,7 @@ async function answerRpc(
     const answered = await parts.calls.respondToBatch(batch, admission)
     if (answered.length === 0) response.writeHead(204).end()
     else {
-      const body = await stringifyInParts(Array.isArray(value) ? answered : answered[0])
+      const body = await stringifyInPieces(Array.isArray(value) ? answered : answered[0])
       sendText(response, 200, body, 'application/json')
     }
   } catch (thrown) {
@@ -147,18 +138,14 @@ async function answerRpc(
   }
 }
 
-async function answerHook(
-  request: IncomingMessage,
-  response: ServerResponse,
-  parts: RouteParts,
-): Promise<void> {
+async function answerHook(...[request, response, parts]: RouteArguments): Promise<void> {
   const { pathname } = new URL(request.url!, 'http://gateway')
   const body = await receiveHook(pathname, request, parts)
   parts.pendingSockets.remove(request.socket)
   sendJson(response, pathname === '/hooks/agent' ? 202 : 200, body)
 }
 
-async function logIn(request: IncomingMessage, response: ServerResponse, parts: RouteParts): Promise<void> {
+async function logIn(...[request, response, parts]: RouteArguments): Promise<void> {
   if (request.headers.origin === undefined) {
     throw new HttpRefusal(403, 'foreign-origin', 'Only the dashboard can log in here.')
   }
@@ -169,7 +156,7 @@ async function logIn(request: IncomingMessage, response: ServerResponse, parts: 
   sendJson(response, 200, { ok: true, pageKey }, { 'set-cookie': `${pageCookie}=${cookie}; ${flags}` })
 }
 
-async function logOut(request: IncomingMessage, response: ServerResponse, parts: RouteParts): Promise<void> {
+async function logOut(...[request, response, parts]: RouteArguments): Promise<void> {
   const secrets = pageSecrets(request, String(request.headers['x-rockpool-page-key'] ?? ''))
   if (secrets) parts.auth.closePage(secrets)
   const flags = 'HttpOnly; SameSite=Strict; Path=/; Max-Age=0'

@@ -41,7 +41,11 @@ async function serve(
   server.setRequestHandler(ListToolsRequestSchema, () => ({ tools: listed }))
   server.setRequestHandler(CallToolRequestSchema, async ({ params }): Promise<CallToolResult> => {
     const tool = tools.find(({ name }) => name === params.name)
-    const { text, isError = false, structured } = tool
+    const {
+      text,
+      isError = false,
+      structured,
+    } = tool
       ? await tool.call(params.arguments ?? {})
       : { text: `There is no tool ${JSON.stringify(params.name)}.`, isError: true }
     return { content: [{ type: 'text', text }], isError, structuredContent: structured }

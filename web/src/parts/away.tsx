@@ -13,16 +13,14 @@ export function AwayBanner() {
 export function AwayAtStart() {
   return (
     <Empty title="The gateway is not reachable">
-      <p role="status">
-        Nothing can be shown without it. This page asks for it every few seconds and comes back by itself.
-      </p>
+      <p role="status">Without it there is no data. This page tries to connect every few seconds.</p>
       <p>
         If it does not, run <code>rockpool up</code> in a terminal on its machine;{' '}
         <code>rockpool doctor</code> shows why it does not start.
       </p>
       <div class="buttons">
         <button type="button" onClick={() => location.reload()}>
-          Look now
+          Try now
         </button>
       </div>
     </Empty>

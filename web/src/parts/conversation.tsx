@@ -83,7 +83,7 @@ export function Conversation({
             onEnd={hasLater ? reading.later : undefined}
             weightOf={({ card }) => weightOf(card)}
             target={place === -1 ? undefined : place}
-            label="Messages"
+            label="Transcript"
           >
             {({ card, goesOn }, index) => (
               <Said

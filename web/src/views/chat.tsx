@@ -62,7 +62,7 @@ function Talk({ sessionKey, isOwn, at }: { sessionKey: string; isOwn: boolean; a
             onStart={said.more}
             target={place === -1 ? undefined : place}
             weightOf={(item) => ('card' in item ? weightOf(item.card) : 1)}
-            label="Messages"
+            label="Transcript"
           >
             {(item, index) => (
               <Item

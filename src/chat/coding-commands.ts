@@ -102,10 +102,12 @@ const commands: Readonly<Record<string, CodingCommand>> = {
 }
 
 export function codingCommands(app: App): ChatCommand[] {
-  return codingCommandInfos().map((info) => ({
-    ...info,
+  return codingCommandInfos().map(({ name, description, usage }) => ({
+    name,
+    says: description,
+    usage,
     ownerOnly: true,
-    run: (rest, input) => runChatCommand(app, info.name, rest.trim(), input),
+    run: (rest, input) => runChatCommand(app, name, rest.trim(), input),
   }))
 }
 

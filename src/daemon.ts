@@ -21,7 +21,7 @@ import { lockInstance } from './store/disk/instance-lock.ts'
 import { statePaths } from './store/paths.ts'
 import { openLog } from './store/log-file.ts'
 import { ensureGatewayToken, gatewayTokenFile } from './store/gateway-tokens.ts'
-import { untilBack } from './store/store-unavailable.ts'
+import { retryWhileUnavailable } from './store/store-unavailable.ts'
 
 export interface DaemonOptions {
   environment: Environment
@@ -82,7 +82,7 @@ async function serve(app: App, options: DaemonOptions, log: Log): Promise<void> 
     tokenFile: gatewayTokenFile(environment.stateDir),
     pid: process.pid,
     dashboardUrl: `${url}/#code=${gateway.auth.makeCode().code}`,
-    ...(claude.connected ? {} : { claudeHint: claude.hint }),
+    claudeHint: claude.connected ? undefined : claude.hint,
     movedFrom,
   })
   const stopServing = await startServing(app)
@@ -110,10 +110,10 @@ async function openConsole(app: App): Promise<void> {
 
 /** What only the gateway does: receive, send, recover interrupted work, and follow Claude's files. The result stops it. */
 async function startServing(app: App): Promise<() => Promise<void>> {
-  await untilBack(app.clock, () => app.coding().pool.recover())
+  await retryWhileUnavailable(app.clock, () => app.coding().pool.recover())
   serveErrands(app)
   await (await app.conversations()).start()
-  await untilBack(app.clock, () => followSubagents(app))
+  await retryWhileUnavailable(app.clock, () => followSubagents(app))
   await followSpawnedCoding(app)
   const endWatching = await app
     .discovery()

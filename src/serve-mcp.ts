@@ -39,7 +39,7 @@ async function serveThroughGateway(
   gateway: { url: string; token?: string },
 ): Promise<void> {
   const url = `${gateway.url.replace(/^http/, 'ws').replace(/\/$/, '')}/ws`
-  const narrowed = { scopes: scope, ...(agent === undefined ? {} : { agentId: agent }) }
+  const narrowed = { scopes: scope, agentId: agent }
   const client = new GatewayClient({ url, token: gateway.token, narrowed })
   const ask: AskOperation = (operation, input) => client.callByName(operation.name, input)
   await serveOperations({ version, scopes: scope, ask }, new StdioServerTransport())
@@ -47,8 +47,8 @@ async function serveThroughGateway(
 }
 
 function askHere(app: App, { scope, agent }: McpInput): AskOperation {
-  const bound = agent === undefined ? {} : { agentId: checkAgentId(agent) }
-  const caller: Caller = { via: 'mcp', scopes: scope, name: 'mcp', ...bound }
+  const agentId = agent === undefined ? undefined : checkAgentId(agent)
+  const caller: Caller = { via: 'mcp', scopes: scope, name: 'mcp', agentId }
   return async (operation, input) => {
     if (!operation.needsGateway) return performOperation(app, operation, input, caller)
     throw new RockpoolError('unavailable', `${operation.name} needs the gateway.`, {

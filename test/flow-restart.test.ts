@@ -215,7 +215,7 @@ test('where lanes are shared, a lane with a lost turn goes back: what was lost i
     lost: async () => [],
     wakeOthers: () => {},
     onWork: () => () => {},
-    onBuried: () => {},
+    onDeclaredDead: () => {},
     setReach: async () => {},
   }
   const converse = new Converse({ ...bench.converse.parts, work: { ...bench.work, share } })

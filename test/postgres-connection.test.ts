@@ -12,7 +12,7 @@ import { Postgres } from '../src/store/postgres/connection.ts'
 import { SharedRecords } from '../src/store/postgres/records.ts'
 import { CodingStore } from '../src/store/sqlite/coding-store.ts'
 import { openStateDatabase } from '../src/store/sqlite/state-database.ts'
-import { StoreAway } from '../src/store/store-unavailable.ts'
+import { StoreUnavailable } from '../src/store/store-unavailable.ts'
 import { startPostgres } from './support/postgres.ts'
 
 const server = await startPostgres()
@@ -57,7 +57,7 @@ test('a server that takes questions and never answers is given up after a while,
   const postgres = new Postgres({ url: there, schema: 'slow', clock: systemClock, log: silentLog, waits })
   await postgres.read('SELECT 1')
   for (const socket of sockets) socket.unpipe().pause()
-  await expect(postgres.write('SELECT 2')).rejects.toBeInstanceOf(StoreAway)
+  await expect(postgres.write('SELECT 2')).rejects.toBeInstanceOf(StoreUnavailable)
   expect(postgres.health).toMatchObject({ state: 'lost', lastError: 'Query read timeout' })
   expect(await postgres.read('SELECT 3 AS n')).toEqual([{ n: 3 }])
   expect(postgres.health.state).toBe('connected')

@@ -16,7 +16,7 @@ import { formatOriginChannel } from '../src/domain/address.ts'
 import type { Approval, Grant } from '../src/domain/coding-session.ts'
 import type { PostgresTranscripts } from '../src/store/postgres/transcript-store.ts'
 import { attachmentFolder, sessionMediaFolder } from '../src/store/media/media-files.ts'
-import { StoreAway } from '../src/store/store-unavailable.ts'
+import { StoreUnavailable } from '../src/store/store-unavailable.ts'
 import { openMachine } from './support/machine-flow.ts'
 import { machineLeaves } from './support/machines.ts'
 import { startPostgres } from './support/postgres.ts'
@@ -51,7 +51,7 @@ test('a turn during which the database was away is taken again, marked, before w
       const isAnswer = body?.type === 'message' && body.message.role === 'assistant'
       if (isAnswer && isAway) {
         isAway = false
-        throw new StoreAway('PostgreSQL cannot be reached: ECONNREFUSED.')
+        throw new StoreUnavailable('PostgreSQL cannot be reached: ECONNREFUSED.')
       }
       return append(...given)
     }

@@ -389,7 +389,7 @@ function twoMembers(schema: () => string): void {
     const { postgres, members } = await join2(schema(), 'a')
     const { inbox, lanes, share } = postgresWork(postgres, systemClock, members)
     const [one, two] = [(await inbox.accept(anInput(1), true))!, (await inbox.accept(anInput(2), true))!]
-    expect([one.lies, two.lies]).toEqual(['here', 'here'])
+    expect([one.laneServer, two.laneServer]).toEqual(['here', 'here'])
     const turn = { lane: one.lane, agentId: 'main', kind: 'message' as const, owner: '' }
     expect(await lanes.begin({ id: 't1', ...turn, inputs: [one.id] })).toBe(true)
     await lanes.release('t1')

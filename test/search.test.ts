@@ -26,7 +26,7 @@ import { perform } from '../src/operations/perform.ts'
 import type { SearchOutput } from '../src/operations/search/search-sessions.ts'
 import { nearestPassages } from '../src/coding/queue/choose.ts'
 import { readEnvironment } from '../src/store/config-file.ts'
-import { keepChannelToken } from '../src/store/channel-tokens.ts'
+import { storeChannelToken } from '../src/store/channel-tokens.ts'
 import { openLog } from '../src/store/log-file.ts'
 import { writeHookToken } from '../src/store/gateway-tokens.ts'
 
@@ -363,7 +363,7 @@ test('a secret that looks like none is taken out by its value: of hooks, and of 
   writeHookToken(join(home, 'state'), 'open-sesame-hooks')
   app = await open()
   const place = { channel: 'telegram', accountId: 'work' }
-  keepChannelToken(place, 'no-usual-token', app.paths)
+  storeChannelToken(place, 'no-usual-token', app.paths)
   writeFileSync(nativeFile(), nativeLine('user', 'a crake says open-sesame-hooks and no-usual-token'))
   expect((await find('crake')).hits).toMatchObject([
     { snippet: 'a crake says [redacted:hook-token] and [redacted:telegram-token]' },

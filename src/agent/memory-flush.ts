@@ -6,7 +6,7 @@ import type { Config } from '../domain/config.ts'
 import { dayIn } from '../domain/local-time.ts'
 import type { SessionEntry } from '../domain/session.ts'
 import type { TurnResult } from '../domain/turn.ts'
-import { keepNotes } from '../store/notes/kept-notes.ts'
+import { protectNotes } from '../store/notes/protected-notes.ts'
 
 export const DEFAULT_MEMORY_FLUSH_SOFT_TOKENS = 4_000
 export const DEFAULT_MEMORY_FLUSH_RESERVE_TOKENS_FLOOR = 20_000
@@ -102,7 +102,7 @@ export async function runMemoryFlush(
 ): Promise<TurnResult> {
   const folder = join(options.agent.workspace, 'memory')
   const memory = `/${folder}/**`
-  const putBack = await keepNotes(folder, flush.copies)
+  const putBack = await protectNotes(folder, flush.copies)
   const fork = await runtime.open({
     ...options,
     key: `${options.key}#memory-flush`,

@@ -3,7 +3,7 @@
 import type * as clack from '@clack/prompts'
 import { z } from 'zod'
 import { findCredential } from '../agent/credentials.ts'
-import { findChannelToken, keepChannelToken } from '../store/channel-tokens.ts'
+import { findChannelToken, storeChannelToken } from '../store/channel-tokens.ts'
 import { editConfigFile } from '../store/config-edit.ts'
 import type { JsonObject } from '../store/config-edit.ts'
 import { loadConfig } from '../store/config-file.ts'
@@ -128,7 +128,7 @@ async function askChannel(prompts: Prompts, host: Host, findings: Findings, path
   const token = await prompts.password({ message: `The ${channel} bot token (empty: skip)` })
   if (prompts.isCancel(token)) return 'leave'
   if (!token?.trim()) return
-  keepChannelToken({ channel, accountId: 'default' }, token, paths)
+  storeChannelToken({ channel, accountId: 'default' }, token, paths)
   await editConfigFile(host.environment.configFile, (config) =>
     editSection(config, 'channels', (channels) => ({ [channel]: { enabled: true }, ...channels })),
   )

@@ -19,10 +19,10 @@ import { commandInfos } from '../inbound/command.ts'
 import type { App } from '../operations/app.ts'
 import { mirrorIntoChat } from '../operations/turns/mirror-into-chat.ts'
 import type { People } from '../store/tables/pairing.ts'
-import { dropMedia, giveToSession } from '../store/media/media-files.ts'
-import { restoreAbandoned } from '../store/notes/kept-notes.ts'
+import { removeMedia, moveToSession } from '../store/media/media-files.ts'
+import { restoreAbandonedNotes } from '../store/notes/protected-notes.ts'
 import { formatProcess, identifyProcess, isProcessAlive } from '../store/disk/process-identity.ts'
-import { forgetUploads } from '../store/media/uploads.ts'
+import { removeOldUploads } from '../store/media/uploads.ts'
 import { attachWorkspaceFile } from '../store/media/outgoing-files.ts'
 import { configuredAgent } from '../store/agents.ts'
 import { askInChat, pressedButton } from '../chat/chat-approvals.ts'
@@ -93,7 +93,7 @@ async function flowParts(
   const isOwners = (address: Address): boolean => isOwnersChat(app, pairing, address)
   const runtime = await app.runtime()
   // Claude's processes of an earlier start have ended by now, so nothing overwrites restored notes.
-  await restoreAbandoned(paths.noteCopies, log)
+  await restoreAbandonedNotes(paths.noteCopies, log)
   return {
     config,
     clock,
@@ -125,7 +125,7 @@ async function flowParts(
       },
       async own() {
         // Uploaded files whose message never arrived.
-        await forgetUploads(join(paths.media, 'inbound'), clock.now())
+        await removeOldUploads(join(paths.media, 'inbound'), clock.now())
       },
     },
     ...fileParts(app),
@@ -174,12 +174,12 @@ function fileParts(app: App): Pick<FlowParts, 'files' | 'attach'> {
   return {
     files: {
       async give(session, media) {
-        const given = await giveToSession(paths.media, session, media)
+        const given = await moveToSession(paths.media, session, media)
         for (const { path } of given) await storage.media.give(path)
         return given
       },
       bring: (all) => Promise.all(all.map((path) => storage.media.bring(path))),
-      drop: dropMedia,
+      drop: removeMedia,
     },
     async attach(session, path, from) {
       const attached = await attachWorkspaceFile(paths.media, from, path, session)

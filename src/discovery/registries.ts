@@ -8,7 +8,7 @@ import type { Log } from '../domain/log.ts'
 import { readForeign } from '../store/disk/foreign-file.ts'
 import { isClaudesProcess } from '../store/disk/process-identity.ts'
 import { openclawReader } from '../store/openclaw/openclaw-stores.ts'
-import type { OpenclawAgent } from '../store/openclaw/openclaw-stores.ts'
+import type { OpenClawStores } from '../store/openclaw/openclaw-stores.ts'
 
 export interface RegistryRow {
   /** Claude's own id. */
@@ -75,7 +75,7 @@ export function claudeIdOf(entry: Record<string, unknown>): string | undefined {
   )
 }
 
-function codingRows({ agentId, codingSessions }: OpenclawAgent): RegistryRow[] {
+function codingRows({ agentId, codingSessions }: OpenClawStores): RegistryRow[] {
   return Object.entries(codingSessions).flatMap(([key, entry]): RegistryRow[] => {
     if (!isRecord(entry)) return []
     const sessionId = text(entry['sessionId'])
@@ -101,7 +101,7 @@ function codingRows({ agentId, codingSessions }: OpenclawAgent): RegistryRow[] {
 }
 
 /** Chats that OpenClaw answers through Claude's command line. */
-function chatRows({ agentId, sessions }: OpenclawAgent): RegistryRow[] {
+function chatRows({ agentId, sessions }: OpenClawStores): RegistryRow[] {
   return Object.values(sessions).flatMap((entry): RegistryRow[] => {
     if (!isRecord(entry)) return []
     const sessionId = claudeIdOf(entry)

@@ -6,7 +6,7 @@ import type { SessionHealth } from '../domain/discovered-session.ts'
 import { RockpoolError } from '../domain/errors.ts'
 import { writeFileAtomically } from '../store/disk/atomic-file.ts'
 import { readChain, recordsOf } from '../store/transcripts/claude-chain.ts'
-import type { Chain, Link } from '../store/transcripts/claude-chain.ts'
+import type { Chain, ChainRecord } from '../store/transcripts/claude-chain.ts'
 import { branchesOf, healthOf, toolsOf, checkHealth } from './transcript-health.ts'
 
 export interface Repaired {
@@ -36,12 +36,12 @@ export async function repairTranscript(sessionId: string, path: string): Promise
 }
 
 /** Every record to keep, in the order of the conversation. */
-function inOneChain(chain: Chain): Link[] {
+function inOneChain(chain: Chain): ChainRecord[] {
   const lost = new Map(branchesOf(chain).map(({ from, lost }) => [from.uuid, lost]))
   const unreached = cutOff(chain, new Set([...lost.values()].flat()))
   const kept = [...chain.links.values()].filter((link) => chain.reached.has(link.uuid) || unreached.has(link))
-  const order: Link[] = []
-  let waiting: Link[] = []
+  const order: ChainRecord[] = []
+  let waiting: ChainRecord[] = []
   for (const link of kept) {
     // A branch is inserted before the next prompt, never between a tool call and its result.
     if (link.isPrompt) order.push(...waiting.splice(0))
@@ -52,14 +52,14 @@ function inOneChain(chain: Chain): Link[] {
 }
 
 /** The records behind a broken link: not reached, and not part of a branch. */
-function cutOff(chain: Chain, inBranches: Set<Link>): Set<Link> {
+function cutOff(chain: Chain, inBranches: Set<ChainRecord>): Set<ChainRecord> {
   if (chain.breaks.length === 0) return new Set()
   return new Set(
     [...chain.links.values()].filter((link) => !chain.reached.has(link.uuid) && !inBranches.has(link)),
   )
 }
 
-function withoutOrphans(order: Link[]): Link[] {
+function withoutOrphans(order: ChainRecord[]): ChainRecord[] {
   const orphaned = new Set(toolsOf(order).orphaned)
   return order.filter((link) => !link.results.some((result) => orphaned.has(result)))
 }
@@ -67,7 +67,7 @@ function withoutOrphans(order: Link[]): Link[] {
 /** The lines of the copy, one after the other. */
 async function* copyOf(
   path: string,
-  order: Link[],
+  order: ChainRecord[],
   ids: { from: string; to: string },
 ): AsyncGenerator<string> {
   const recordAt = recordsByOffset(path, order)
@@ -92,7 +92,7 @@ async function* copyOf(
 /** The record in its new place. */
 function chained(
   record: JsonRecord,
-  link: Link,
+  link: ChainRecord,
   last: JsonRecord | undefined,
   ids: { from: string; to: string },
 ): JsonRecord {
@@ -127,7 +127,7 @@ function lostResult(toolUseId: string, last: JsonRecord): JsonRecord {
   }
 }
 
-function unansweredOf(order: Link[], link: Link, unanswered: Set<string>): string[] {
+function unansweredOf(order: ChainRecord[], link: ChainRecord, unanswered: Set<string>): string[] {
   if (link.kind !== 'assistant') return []
   const message = order.filter(
     (other) => other === link || (link.messageId && other.messageId === link.messageId),
@@ -136,7 +136,7 @@ function unansweredOf(order: Link[], link: Link, unanswered: Set<string>): strin
 }
 
 /** Gives records by their offset in any order. Almost always they are asked for in file order, so few are held in memory. */
-function recordsByOffset(path: string, order: Link[]): (offset: number) => JsonRecord {
+function recordsByOffset(path: string, order: ChainRecord[]): (offset: number) => JsonRecord {
   const wanted = new Set(order.map((link) => link.offset))
   const held = new Map<number, JsonRecord>()
   const source = recordsOf(path)

@@ -2,7 +2,7 @@
 import { RockpoolError } from '../domain/errors.ts'
 import type { SessionHealth } from '../domain/discovered-session.ts'
 import { readChain } from '../store/transcripts/claude-chain.ts'
-import type { Chain, Link } from '../store/transcripts/claude-chain.ts'
+import type { Chain, ChainRecord } from '../store/transcripts/claude-chain.ts'
 
 export async function checkHealth(sessionId: string, path: string): Promise<SessionHealth> {
   return healthOf(
@@ -47,7 +47,7 @@ export function healthOf(sessionId: string, chain: Chain): SessionHealth {
 }
 
 /** Tool results without their call make the API refuse the whole conversation. */
-export function toolsOf(reached: Link[]): { orphaned: string[]; unanswered: string[] } {
+export function toolsOf(reached: ChainRecord[]): { orphaned: string[]; unanswered: string[] } {
   const calls = new Set(reached.flatMap((link) => link.calls))
   const results = new Set(reached.flatMap((link) => link.results))
   return {
@@ -57,8 +57,8 @@ export function toolsOf(reached: Link[]): { orphaned: string[]; unanswered: stri
 }
 
 /** Branches with replies that a resume does not reach: the records at which they start. */
-export function branchesOf(chain: Chain): Array<{ from: Link; lost: Link[] }> {
-  const branches = new Map<string, { from: Link; lost: Link[] }>()
+export function branchesOf(chain: Chain): Array<{ from: ChainRecord; lost: ChainRecord[] }> {
+  const branches = new Map<string, { from: ChainRecord; lost: ChainRecord[] }>()
   const origin = new Map<string, string>()
   for (const link of chain.links.values()) {
     if (chain.reached.has(link.uuid) || link.parent === undefined) continue

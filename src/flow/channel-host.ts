@@ -7,7 +7,7 @@ import type { Clock } from '../domain/clock.ts'
 import { withAccounts } from '../domain/config/channel-settings.ts'
 import type { Config } from '../domain/config.ts'
 import type { Log } from '../domain/log.ts'
-import { findChannelToken, keptAccounts } from '../store/channel-tokens.ts'
+import { findChannelToken, storedAccounts } from '../store/channel-tokens.ts'
 import type { Environment } from '../store/config-file.ts'
 import { holdName, openMachineFolder } from '../store/disk/held-name.ts'
 import { openMediaFiles } from '../store/media/media-files.ts'
@@ -83,7 +83,7 @@ export async function openConfiguredChannel(
 function registryParts(parts: ConfiguredParts): ChannelParts {
   const { config, environment, paths } = parts
   return {
-    config: withAccounts(config.channels, keptAccounts(paths)),
+    config: withAccounts(config.channels, storedAccounts(paths)),
     host: makeChannelHost(parts),
     tokenOf: (account) => findChannelToken(account, environment, paths)?.token,
   }

@@ -7,7 +7,7 @@ import type { Log } from '../domain/log.ts'
 import type { Environment } from '../store/config-file.ts'
 import type { StatePaths } from '../store/paths.ts'
 import type { Cluster, NoteExchange, Storage } from '../store/storage.ts'
-import { StoreAway } from '../store/store-unavailable.ts'
+import { StoreUnavailable } from '../store/store-unavailable.ts'
 import { claudeFilesOf, removeClaudeTranscript } from '../store/transcripts/claude-file.ts'
 import type { FlowParts } from './flow-parts.ts'
 
@@ -107,7 +107,7 @@ export function exchangeNotes(exchange: NoteExchange, log: Log): Required<FlowPa
     // Without the database no turn can run. Any other failure does not delay the answer.
     bring: (agentId) =>
       exchange.sync(agentId).catch((error: unknown) => {
-        if (error instanceof StoreAway) throw error
+        if (error instanceof StoreUnavailable) throw error
         log.warn(
           { event: 'notes-fetch-failed', agentId, error: String(error) },
           'Could not fetch notes from other machines; the turn runs without them.',

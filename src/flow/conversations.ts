@@ -6,7 +6,7 @@ import { repeat, sleep, within } from '../domain/async.ts'
 import type { Channel } from '../domain/channel.ts'
 import { RockpoolError } from '../domain/errors.ts'
 import type { Delivery, Reply } from '../domain/reply.ts'
-import { untilBack } from '../store/store-unavailable.ts'
+import { retryWhileUnavailable } from '../store/store-unavailable.ts'
 import { conversationOptions } from './ask-agent.ts'
 import { internalChannel } from '../rights/author.ts'
 import { askedInput } from './asked-input.ts'
@@ -50,7 +50,7 @@ export class Conversations {
   /** Continues the work of an earlier process, then opens the channels. */
   async start(): Promise<void> {
     const { work, clock } = this.#parts
-    await untilBack(clock, () => recoverWork(this.converse, work, this.#parts))
+    await retryWhileUnavailable(clock, () => recoverWork(this.converse, work, this.#parts))
     await this.#open.openAll()
     await this.#shareWork()
     this.#prewarm()

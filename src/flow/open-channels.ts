@@ -2,7 +2,7 @@
 // while this one stands by.
 import type { Channel } from '../domain/channel.ts'
 import { asRockpoolError } from '../domain/errors.ts'
-import { StoreAway } from '../store/store-unavailable.ts'
+import { StoreUnavailable } from '../store/store-unavailable.ts'
 import type { Converse } from './converse.ts'
 import type { FlowParts } from './flow-parts.ts'
 
@@ -86,7 +86,7 @@ export class OpenChannels {
     try {
       await channel.start((message) => this.#converse.accept(message))
     } catch (error) {
-      const isForLater = error instanceof StoreAway || asRockpoolError(error).code === 'locked'
+      const isForLater = error instanceof StoreUnavailable || asRockpoolError(error).code === 'locked'
       if (this.#parts.work.share && isForLater) return this.#standBy(channel)
       // One channel that cannot start must not keep the others from it; its status says why.
       this.#parts.log.error(

@@ -20,7 +20,7 @@ export interface ComposedPrompt {
   /** For the transcript: what people wrote. */
   said: string
   /** Events and group messages in this prompt; they are removed from the store when the turn ends. */
-  heard?: TurnOutcome['heard']
+  heard?: TurnOutcome['received']
   /** Events that need a turn with fewer rights. */
   heldBack?: HeldBack
   /** The text is a command to Claude Code itself. */

@@ -14,7 +14,7 @@ interface Take {
 }
 
 function input(id: number): WaitingInput {
-  return { ...anInput(id, 'lane'), id, acceptedAt: 0, lostTurns: 0, lies: 'here' }
+  return { ...anInput(id, 'lane'), id, acceptedAt: 0, lostTurns: 0, laneServer: 'here' }
 }
 
 const work = (id: number): LaneWork => ({ input: input(id), hasMoved: false })
@@ -33,7 +33,7 @@ function bench() {
     lost: async () => [],
     wakeOthers: () => {},
     onWork: () => () => {},
-    onBuried: () => {},
+    onDeclaredDead: () => {},
     setReach: async () => {},
   }
   const queue: Pick<TurnQueue, 'activeLanes' | 'has' | 'stop' | 'idle'> = {

@@ -48,7 +48,7 @@ export class SharedLanes {
 
   /** `onDeclaredDead` releases what else this process owns when the others declare it dead. */
   start(onDeclaredDead: () => Promise<void> = async () => {}): void {
-    this.#share.onBuried(async () => {
+    this.#share.onDeclaredDead(async () => {
       await this.#releaseLanes()
       await Promise.all([this.#parts.deliverer.releaseAll(), onDeclaredDead()])
     })
@@ -85,11 +85,11 @@ export class SharedLanes {
     if (!this.#isRunning) this.start()
     // All inputs of a lane that is returned are assigned again, in order, including this one.
     if (this.isGivingUp(input.lane)) return this.failed(input.lane)
-    if (input.lies === 'here') this.#startAfterTake({ input, hasMoved: input.hasMoved === true })
+    if (input.laneServer === 'here') this.#startAfterTake({ input, hasMoved: input.hasMoved === true })
     else {
       this.#share.wakeOthers()
       // No process owns the lane yet; this one may take it.
-      if (input.lies === 'nowhere' || input.isWatched) this.look()
+      if (input.laneServer === 'nowhere' || input.isWatched) this.look()
     }
   }
 

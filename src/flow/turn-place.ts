@@ -9,7 +9,7 @@ import type { MessageText } from '../inbound/message-text.ts'
 import { isShared } from '../rights/rights.ts'
 import type { Rights } from '../rights/rights.ts'
 import type { FoundSession } from '../sessions/find-session.ts'
-import { makeAttachmentFolder, withFiles } from '../store/media/media-files.ts'
+import { makeAttachmentFolder, withCopiedFiles } from '../store/media/media-files.ts'
 import type { WaitingInput } from '../store/work-store.ts'
 import type { TurnParts } from './flow-parts.ts'
 import { directoryOf, rightsOfInput } from './turn-rights.ts'
@@ -48,7 +48,7 @@ export async function prepareInput(
   parts: TurnParts,
 ): Promise<TurnInput> {
   const fetched = await withFetchedFiles(input, parts)
-  const prepared = await withFiles(fetched, place)
+  const prepared = await withCopiedFiles(fetched, place)
   const { message, wish } = prepared
   const text = wish?.internal
     ? { forAgent: message.text, forCommands: '', untrusted: [] }

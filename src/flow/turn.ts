@@ -9,7 +9,7 @@ import type { NotAccepted } from '../domain/channel.ts'
 import type { Message } from '../domain/message.ts'
 import { orderedId } from '../domain/turn.ts'
 import { messageKey } from '../inbound/admit.ts'
-import { StoreAway } from '../store/store-unavailable.ts'
+import { StoreUnavailable } from '../store/store-unavailable.ts'
 import { transcriptOf } from '../store/transcripts/transcript-paths.ts'
 import type { WaitingInput, WorkStore } from '../store/work-store.ts'
 import type { Admission } from './admission.ts'
@@ -70,7 +70,7 @@ export async function takeTurn(
   }
   const turn = await runTurn({ turnId, batch, onStart, claimed }, parts).catch(async (error: unknown) => {
     if (error instanceof NotOurs || !(await claim)) return undefined
-    if (error instanceof StoreAway) {
+    if (error instanceof StoreUnavailable) {
       // The turn counts as interrupted: its messages wait again and are marked as retried.
       await parts.work.lanes.release(turnId)
       throw error

@@ -8,7 +8,7 @@ import type { Caller } from '../operations/operation.ts'
 import { scopes as allScopes } from '../operations/operation.ts'
 import { hasScope } from '../operations/authorize.ts'
 import {
-  credentialsMark,
+  credentialsVersion,
   ensureGatewayToken,
   hashOf,
   newToken,
@@ -174,7 +174,7 @@ export class Auth {
 
   /** Reads the credentials again if a file has changed, so that new and removed tokens take effect at once. */
   #refresh(): void {
-    const mark = credentialsMark(this.#stateDir)
+    const mark = credentialsVersion(this.#stateDir)
     if (mark === this.#mark) return
     this.#mark = mark
     const operator = this.#read(readGatewayToken)

@@ -8,7 +8,7 @@ import { makeEvents } from '../domain/events.ts'
 import { silentLog } from '../domain/log.ts'
 import type { Database } from '../store/sqlite/database.ts'
 import { openStateDatabase } from '../store/sqlite/state-database.ts'
-import { StoreAway } from '../store/store-unavailable.ts'
+import { StoreUnavailable } from '../store/store-unavailable.ts'
 import { sqliteWork } from '../store/sqlite/work.ts'
 import type { WorkStore } from '../store/work-store.ts'
 import { Deliverer } from './deliver.ts'
@@ -131,7 +131,7 @@ test('while the store fails a lane waits: nothing overtakes what is in it, and w
       ...store.outbox,
       change: async (id, change) => {
         const isTurnToFail = id === 'd1' && (change.state === 'sent' ? failures < 4 : failures < 2)
-        if (isTurnToFail && ++failures > 0) throw new StoreAway('It is away.')
+        if (isTurnToFail && ++failures > 0) throw new StoreUnavailable('It is away.')
         await store.outbox.change(id, change)
       },
     },

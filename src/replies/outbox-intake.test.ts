@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { aDelivery } from '../../test/support/work-store-contract.ts'
-import { StoreAway } from '../store/store-unavailable.ts'
+import { StoreUnavailable } from '../store/store-unavailable.ts'
 import type { OutboxRow } from '../store/work-store.ts'
 import { Arrivals } from './outbox-intake.ts'
 
@@ -72,7 +72,7 @@ test('a row that is told of in the step in which a take answers belongs before w
 test('when the answer to a take is lost, what is told of waits for the next one: it may bring what is before it', async () => {
   const { arrivals, passed, asked } = bench()
   const taking = arrivals.takeMore()
-  ;(await asked(1)).fail(new StoreAway('It is away.'))
+  ;(await asked(1)).fail(new StoreUnavailable('It is away.'))
   await expect(taking).rejects.toThrow('It is away.')
   arrivals.told([row(2)])
   expect(passed).toEqual([])
@@ -135,7 +135,7 @@ test('what is not ours any more comes again when it becomes so; what was told of
   arrivals.over(row(1))
   const taking = arrivals.takeMore()
   arrivals.told([row(3)])
-  ;(await asked(1)).fail(new StoreAway('It is away.'))
+  ;(await asked(1)).fail(new StoreUnavailable('It is away.'))
   await taking.catch(() => {})
   await arrivals.forgetAll()
   const again = arrivals.takeMore()

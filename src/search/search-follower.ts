@@ -6,7 +6,7 @@ import { repeat } from '../domain/async.ts'
 import type { Clock } from '../domain/clock.ts'
 import type { Events, RockpoolEvent } from '../domain/events.ts'
 import type { IndexProgress, SearchSource } from '../domain/search.ts'
-import { StoreAway } from '../store/store-unavailable.ts'
+import { StoreUnavailable } from '../store/store-unavailable.ts'
 import {
   movedSources,
   nativeSource,
@@ -214,5 +214,5 @@ export class SearchFollower {
 
 /** The store itself reports that the database is unavailable. */
 function unlessUnavailable(error: unknown): void {
-  if (!(error instanceof StoreAway)) throw error
+  if (!(error instanceof StoreUnavailable)) throw error
 }

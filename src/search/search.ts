@@ -18,7 +18,7 @@ import type {
 } from '../domain/search.ts'
 import { asDatabaseError } from '../store/sqlite/database-errors.ts'
 import { removeDatabase } from '../store/sqlite/disposable-database.ts'
-import { StoreAway } from '../store/store-unavailable.ts'
+import { StoreUnavailable } from '../store/store-unavailable.ts'
 import { indexSources } from './index-files.ts'
 import { addSomePieces, addSomeTools, filesWithoutTools } from './index-tiers.ts'
 import { meaningSettings, SearchMeaning, worthTable } from './meaning.ts'
@@ -128,7 +128,7 @@ export class Search implements SearchPart {
       await this.refresh()
       return undefined
     } catch (error) {
-      if (!(error instanceof StoreAway)) throw error
+      if (!(error instanceof StoreUnavailable)) throw error
       return `Not up to date: ${error.message}`
     }
   }

@@ -90,9 +90,9 @@ export async function restoreState(
     if (movedTo) await rename(root, movedTo)
     await rename(fresh, root)
     await syncDirectory(dirname(root))
-    const next =
-      own.length < all.length ? { next: `rockpool db restore ${backup}, for what the machines share` } : {}
-    return { files: own.length, ...(movedTo === undefined ? {} : { movedTo }), ...next }
+    const isRest = own.length < all.length
+    const next = isRest ? `rockpool db restore ${backup}, for what the machines share` : undefined
+    return { files: own.length, movedTo, next }
   } catch (error) {
     throw asFileError(error, root)
   }

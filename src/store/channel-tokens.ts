@@ -50,7 +50,7 @@ export function channelSecrets(
   environment: Environment,
   paths: StatePaths,
 ): Array<{ name: string; value: string }> {
-  const config = withAccounts(channels, keptAccounts(paths))
+  const config = withAccounts(channels, storedAccounts(paths))
   const telegram = accountsOf(config, 'telegram').map(({ accountId, settings }) => ({
     place: { channel: 'telegram', accountId, configured: settings.botToken, file: settings.tokenFile },
     secret: settings.webhook?.secret,
@@ -66,7 +66,7 @@ export function channelSecrets(
 }
 
 /** Accounts that were added by `channels add`: those with a token, or with the keys of a linked phone. */
-export function keptAccounts(paths: StatePaths): Array<{ channel: string; accountId: string }> {
+export function storedAccounts(paths: StatePaths): Array<{ channel: string; accountId: string }> {
   const names = existsSync(paths.credentials) ? readdirSync(paths.credentials) : []
   return names.flatMap((name) => {
     const [, channel, accountId] =
@@ -77,11 +77,11 @@ export function keptAccounts(paths: StatePaths): Array<{ channel: string; accoun
   })
 }
 
-export function keepChannelToken(place: TokenPlace, token: string, paths: StatePaths): void {
+export function storeChannelToken(place: TokenPlace, token: string, paths: StatePaths): void {
   writePrivateFile(tokenPath(place, paths), `${token.trim()}\n`)
 }
 
-export function forgetChannelToken(place: TokenPlace, paths: StatePaths): void {
+export function removeChannelToken(place: TokenPlace, paths: StatePaths): void {
   rmSync(tokenPath(place, paths), { force: true })
 }
 

@@ -98,13 +98,14 @@ function isTokenRecord(value: unknown): value is TokenRecord {
 }
 
 /** Changes whenever one of the credential files changes. */
-export function credentialsMark(stateDir: string): string {
-  return [gatewayTokenFile(stateDir), hookTokenFile(stateDir), tokensFile(stateDir)].map(fileMark).join(' ')
+export function credentialsVersion(stateDir: string): string {
+  const files = [gatewayTokenFile(stateDir), hookTokenFile(stateDir), tokensFile(stateDir)]
+  return files.map(versionOf).join(' ')
 }
 
-function fileMark(path: string): string {
+function versionOf(path: string): string {
   const stat = statSync(path, { throwIfNoEntry: false, bigint: true })
-  // Every write creates a new file, so the inode changes even within one tick of the clock.
+  // Every write creates a new file, so the inode changes even within one tick of the clock. Not the ctime: each read sets the mode.
   return stat ? `${stat.ino}:${stat.size}:${stat.mtimeNs}` : '-'
 }
 

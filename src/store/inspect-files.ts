@@ -118,13 +118,22 @@ function databaseFault(path: string, why: string): FileFault & { isDamaged: bool
 function modeFault(path: string, stats: Stats): FileFault | undefined {
   const uid = process.getuid?.()
   if (uid !== undefined && stats.uid !== uid) {
-    return { path, says: `belongs to user ${stats.uid}`, remedy: `nothing by itself: give it to user ${uid}` }
+    return {
+      path,
+      says: `belongs to user ${stats.uid}`,
+      remedy: `nothing by itself: give it to user ${uid}`,
+    }
   }
   if ((stats.mode & 0o077) === 0 || !(stats.isFile() || stats.isDirectory())) return undefined
   const wanted = stats.isDirectory() ? 0o700 : 0o600
   const mode = (stats.mode & 0o777).toString(8)
   const says = `can be read or changed by others (mode ${mode})`
-  return { path, says, remedy: `set mode ${wanted.toString(8)}`, fix: async () => chmodSync(path, wanted) }
+  return {
+    path,
+    says: says,
+    remedy: `set mode ${wanted.toString(8)}`,
+    fix: async () => chmodSync(path, wanted),
+  }
 }
 
 /** Takes and releases the lock, which removes the lock of a dead process and never that of a live one. */

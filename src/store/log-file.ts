@@ -128,11 +128,7 @@ function redactDeep(value: unknown, redactor: Redactor, depth: number): unknown 
 function redactError(error: Error, redactor: Redactor, depth: number): unknown {
   const { name, message, stack, cause } = error
   const code = 'code' in error ? error.code : undefined
-  return redactDeep(
-    { name, code, message, stack, ...(cause === undefined ? {} : { cause }) },
-    redactor,
-    depth - 1,
-  )
+  return redactDeep({ name, code, message, stack, cause }, redactor, depth - 1)
 }
 
 export interface LogPage {

@@ -8,7 +8,7 @@ import { LazyParts, lazily } from '../domain/lazy-parts.ts'
 import type { Log } from '../domain/log.ts'
 import type { Environment } from './config-file.ts'
 import { FileSessions } from './files/sessions-in-file.ts'
-import { mediaHere } from './media/media-names.ts'
+import { localMediaPath } from './media/media-names.ts'
 import { checkAgentId, sessionsJsonPath, statePaths } from './paths.ts'
 import type { StatePaths } from './paths.ts'
 import type { SessionStore, TranscriptStore } from './session-store.ts'
@@ -61,7 +61,7 @@ function openLocalStorage(parts: StorageParts): Storage {
     notes: () => ({ sync: nothing, give: nothing, refresh: nothing }),
     media: () => ({
       give: nothing,
-      bring: async (path) => mediaHere(paths.media, path),
+      bring: async (path) => localMediaPath(paths.media, path),
       remove: nothing,
       forget: nothing,
     }),

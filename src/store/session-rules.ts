@@ -29,7 +29,7 @@ export function checkKey(agentId: string, key: string): void {
 }
 
 /** Why a value is not a valid session entry; undefined if it is. */
-export function faultOf(value: unknown): string | undefined {
+export function entryFault(value: unknown): string | undefined {
   return shapeFaultOf(value) ?? (isTooDeep(value) ? 'is nested too deep' : undefined)
 }
 
@@ -87,7 +87,7 @@ export function matches({ key, entry }: Session, filter: ListFilter): boolean {
 }
 
 /** The sessions that `ref` names: by key, else by whole id or label, else by the beginning of an id. */
-export function found(ref: string, candidates: Session[]): Session[] {
+export function sessionsNamed(ref: string, candidates: Session[]): Session[] {
   const exact = candidates.filter(({ key }) => key === ref)
   if (exact.length > 0) return exact
   const named = candidates.filter(({ entry }) => entry.sessionId === ref || entry.label === ref)

@@ -3,7 +3,7 @@
 import type { Clock } from '../domain/clock.ts'
 import { RockpoolError } from '../domain/errors.ts'
 
-export class StoreAway extends RockpoolError {
+export class StoreUnavailable extends RockpoolError {
   constructor(message: string, options: { hint?: string; cause?: unknown } = {}) {
     super('unavailable', message, options)
   }
@@ -13,7 +13,7 @@ const patienceMs = 60_000
 const pauseMs = 500
 
 /** Retries idempotent work while the store is unavailable, for at most a minute. */
-export async function untilBack<T>(
+export async function retryWhileUnavailable<T>(
   clock: Clock,
   work: () => Promise<T>,
   isOver: () => boolean = () => false,
@@ -23,7 +23,7 @@ export async function untilBack<T>(
     try {
       return await work()
     } catch (error) {
-      const mayWait = error instanceof StoreAway && !isOver() && clock.monotonic() < deadline
+      const mayWait = error instanceof StoreUnavailable && !isOver() && clock.monotonic() < deadline
       if (!mayWait) throw error
       await new Promise<void>((resolve) => void clock.after(pauseMs, resolve))
     }

@@ -27,7 +27,7 @@ export interface LaneShare {
   wakeOthers(): void
   onWork(listener: () => void): () => void
   /** Called when other processes considered this one dead: it must release all its work before it continues. */
-  onBuried(letGo: () => Promise<void>): void
+  onDeclaredDead(release: () => Promise<void>): void
   /** Which accounts (`channel|account`) this process can send through. */
   setReach(reach: readonly string[]): Promise<void>
 }
@@ -53,13 +53,13 @@ export interface Input {
   byOwner?: boolean
   /** In a group: a person on the group's list wrote it; defaults to `byOwner`. */
   byMember?: boolean
-  wish?: TurnWish
+  wish?: TurnOptions
   /** A caller in this process waits for the answer, so this process must take the turn. Not stored. */
   isWatched?: boolean
 }
 
 /** Options for one turn. */
-export interface TurnWish {
+export interface TurnOptions {
   /** The author of the turn; defaults to the owner. */
   askedBy?: Author
   model?: string
@@ -78,7 +78,7 @@ export interface WaitingInput extends Input {
   /** How many turns with this input were lost. */
   lostTurns: number
   /** Which process serves its lane, if several share the work. */
-  lies?: 'here' | 'elsewhere' | 'nowhere'
+  laneServer?: 'here' | 'elsewhere' | 'nowhere'
   hasMoved?: boolean
 }
 
@@ -153,7 +153,7 @@ export interface TurnOutcome {
   /** Inputs that had joined the turn and were not answered: they wait again. */
   unanswered?: number[]
   /** Context that the turn received and that must not be repeated. */
-  heard?: { systemEvents?: number[]; overheard?: { group: string; upTo: number } }
+  received?: { systemEvents?: number[]; overheard?: { group: string; upTo: number } }
 }
 
 export interface TurnLanes {

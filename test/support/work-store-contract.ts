@@ -201,7 +201,7 @@ export function workStoreContract(
     await again.lanes.finish('t', {
       end: { kind: 'completed' },
       deliveries: [],
-      heard: { overheard: { group: 'g1', upTo: heard[1]!.id } },
+      received: { overheard: { group: 'g1', upTo: heard[1]!.id } },
     })
     expect((await again.overheard.list('g1')).map((entry) => entry.body)).toEqual(['7'])
   })
@@ -214,7 +214,7 @@ export function workStoreContract(
     expect(await work.systemEvents.waiting('other')).toEqual([])
     await work.lanes.begin(turn('t', []))
     const systemEvents = waiting.slice(0, 2).map((event) => event.id)
-    await work.lanes.finish('t', { end: { kind: 'completed' }, deliveries: [], heard: { systemEvents } })
+    await work.lanes.finish('t', { end: { kind: 'completed' }, deliveries: [], received: { systemEvents } })
     expect((await work.systemEvents.waiting('s')).map((event) => event.text)).toEqual(['d'])
     for (const text of ['at 1', 'else', 'at 2']) await work.systemEvents.add('s', text, 3, 'at ')
     expect((await work.systemEvents.waiting('s')).map((event) => event.text)).toEqual(['d', 'else', 'at 2'])

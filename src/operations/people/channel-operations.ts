@@ -7,9 +7,9 @@ import type { PlatformName } from '../../domain/config/channel-settings.ts'
 import { RockpoolError, asRockpoolError } from '../../domain/errors.ts'
 import {
   findChannelToken,
-  forgetChannelToken,
-  keepChannelToken,
-  keptAccounts,
+  removeChannelToken,
+  storeChannelToken,
+  storedAccounts,
 } from '../../store/channel-tokens.ts'
 import { openSecretStore, removeSecretStore } from '../../store/sqlite/secret-store.ts'
 import type { App } from '../app.ts'
@@ -85,7 +85,7 @@ export const operations = [
         })
       }
       const identity = await checkToken({ channel, token, apiRoot: apiRootOf(app, channel, input.accountId) })
-      keepChannelToken({ channel, accountId: input.accountId }, token, app.paths)
+      storeChannelToken({ channel, accountId: input.accountId }, token, app.paths)
       if (app.gateway) await (await app.conversations()).reopenChannel(channel, input.accountId)
       return { channel, accountId: input.accountId, identity, next: nextSteps(app, channel, identity.name) }
     },
@@ -131,14 +131,14 @@ export const operations = [
       const { channel } = input
       const isThis = (one: { channel: string; accountId: string }): boolean =>
         one.channel === channel && one.accountId === input.accountId
-      const had = keptAccounts(app.paths).some(isThis)
+      const had = storedAccounts(app.paths).some(isThis)
       if (!(await describeChannels(app)).channels.some(isThis)) {
         throw new RockpoolError('not-found', `${channel} (${input.accountId}) is not set up.`, {
           hint: '`rockpool channels list` shows what is.',
         })
       }
       if (app.gateway) await (await app.conversations()).closeChannel(channel, input.accountId)
-      forgetChannelToken({ channel, accountId: input.accountId }, app.paths)
+      removeChannelToken({ channel, accountId: input.accountId }, app.paths)
       removeSecretStore(app.paths.credentials, `${channel}-${input.accountId}`)
       const note = leftOf(app, channel, input.accountId)
       return { removed: had, ...(note ? { note } : {}) }
@@ -179,7 +179,7 @@ async function addWhatsapp(app: App, accountId: string) {
 
 async function describeChannels(app: App): Promise<z.input<typeof listOutput>> {
   const live = await liveStatuses(app)
-  const config = withAccounts(app.config.channels, keptAccounts(app.paths))
+  const config = withAccounts(app.config.channels, storedAccounts(app.paths))
   const platforms: PlatformName[] = ['telegram', 'discord', 'whatsapp', 'web']
   const rows = platforms.flatMap((channel) => {
     const accounts = accountsOf(config, channel)
@@ -222,7 +222,7 @@ interface Probe {
 /** Every account that is set up, asked on its platform whether that token is good. */
 export async function probeChannels(app: App): Promise<Probe[]> {
   const probes: Probe[] = []
-  const config = withAccounts(app.config.channels, keptAccounts(app.paths))
+  const config = withAccounts(app.config.channels, storedAccounts(app.paths))
   const accounts = channelName.options.flatMap((channel) =>
     accountsOf(config, channel).map((account) => ({ channel, id: account.accountId })),
   )

@@ -8,7 +8,13 @@ import { RockpoolError } from '../../domain/errors.ts'
 import type { Media } from '../../domain/message.ts'
 import type { Delivery } from '../../domain/reply.ts'
 import { openMediaFiles } from '../../store/media/media-files.ts'
-import { addToUpload, dropUpload, forgetUploads, readPiece, readUpload } from '../../store/media/uploads.ts'
+import {
+  addToUpload,
+  dropUpload,
+  removeOldUploads,
+  readPiece,
+  readUpload,
+} from '../../store/media/uploads.ts'
 import type { OutboxRow } from '../../store/work-store.ts'
 import type { App } from '../app.ts'
 import { operation } from '../operation.ts'
@@ -74,7 +80,7 @@ const attach = operation({
   needsGateway: true,
   command: { hidden: true },
   async run(app, { id, at, data }) {
-    if (at === 0) await forgetUploads(uploadsOf(app), app.clock.now())
+    if (at === 0) await removeOldUploads(uploadsOf(app), app.clock.now())
     return { bytes: await addToUpload(uploadsOf(app), id, at, Buffer.from(data, 'base64')) }
   },
 })

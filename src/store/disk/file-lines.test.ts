@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import { afterAll, expect, test } from 'vitest'
 import { linesOfFile } from './file-lines.ts'
-import type { ReadSoFar } from './file-lines.ts'
+import type { ReadProgress } from './file-lines.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'rockpool-lines-'))
 afterAll(() => rmSync(folder, { recursive: true }))
@@ -13,7 +13,7 @@ function read(
   text: string,
   from = 0,
   maxLineBytes?: number,
-): { lines: string[]; offsets: number[]; soFar: ReadSoFar } {
+): { lines: string[]; offsets: number[]; soFar: ReadProgress } {
   const file = join(folder, 'x')
   writeFileSync(file, text)
   const fd = openSync(file, 'r')

@@ -10,7 +10,7 @@ export interface FileLine {
   bytes: Buffer
 }
 
-export interface ReadSoFar {
+export interface ReadProgress {
   /** The end of the last complete line: the offset for the next read. */
   end: number
   /** Lines read, including over-long ones. */
@@ -26,13 +26,13 @@ export function* linesOfFile(
   fd: number,
   from: number,
   maxLineBytes = 8 << 20,
-): Generator<FileLine, ReadSoFar> {
+): Generator<FileLine, ReadProgress> {
   let buffer = Buffer.allocUnsafe(chunkBytes)
   let held = 0 // bytes of an unfinished line at the beginning of the buffer
   let lineStart = from // its offset in the file
   let position = from // where to read next
   let overlong = false
-  const soFar: ReadSoFar = { end: from, lines: 0, skipped: 0 }
+  const soFar: ReadProgress = { end: from, lines: 0, skipped: 0 }
   for (;;) {
     if (held === buffer.length) {
       if (buffer.length >= maxLineBytes) [held, overlong] = [0, true]

@@ -7,7 +7,7 @@ import type { Clock } from '../../domain/clock.ts'
 import { systemClock } from '../../domain/clock.ts'
 import { RockpoolError } from '../../domain/errors.ts'
 import { asFileError, errorCode, fileIdentity } from './atomic-file.ts'
-import { describeHolder, holderIn, isDead, newPayload } from './lock-payload.ts'
+import { describeHolder, holderOf, isDead, newPayload } from './lock-payload.ts'
 import type { LockPayload } from './lock-payload.ts'
 import { readForeign } from './foreign-file.ts'
 
@@ -92,7 +92,7 @@ export class FileLock implements Lock {
     const content = readLock(this.#file)
     const isHeld =
       content && !isDead(content, ageOf(this.#file, this.#clock), this.#staleMs, this.#clock.now())
-    return isHeld ? holderIn(content)?.op : undefined
+    return isHeld ? holderOf(content)?.op : undefined
   }
 
   /** Resolves to whether the lock of a dead process was removed. */
@@ -115,7 +115,7 @@ export class FileLock implements Lock {
   }
 
   #release(payload: LockPayload): void {
-    if (holderIn(readLock(this.#file))?.nonce === payload.nonce) rmSync(this.#file, { force: true })
+    if (holderOf(readLock(this.#file))?.nonce === payload.nonce) rmSync(this.#file, { force: true })
     // Waiting processes poll every few milliseconds. Taking the lock again at once would starve them.
     if (turnAskedFor(this.#file)) this.#politeUntil = this.#clock.monotonic() + 2 * this.#pollMs
   }
@@ -190,7 +190,7 @@ function confirmation(file: string, payload: LockPayload, clock: Clock): () => v
     // The identity is taken before the content, so a change in between is detected by the next check.
     const now = fileIdentity(file)
     if (now !== undefined && now === known) return
-    if (holderIn(readLock(file))?.nonce !== payload.nonce) throw lockLost(file)
+    if (holderOf(readLock(file))?.nonce !== payload.nonce) throw lockLost(file)
     known = now
   }
 }

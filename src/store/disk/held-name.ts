@@ -61,7 +61,7 @@ function notOurs(path: string, why: string, cause?: unknown): RockpoolError {
     `${path} ${why}, so Rockpool cannot ensure that only one process receives for a bot.`,
     {
       hint: 'Remove it, or ask its owner to remove it; then start again.',
-      ...(cause === undefined ? {} : { cause }),
+      cause,
     },
   )
 }

@@ -34,7 +34,7 @@ export function newPayload(op: string, now: number): LockPayload {
 }
 
 /** The holder, if the lock names it. */
-export function holderIn(content: Buffer | undefined): LockPayload | undefined {
+export function holderOf(content: Buffer | undefined): LockPayload | undefined {
   const payload = parse(content) as Partial<LockPayload> | undefined
   return payload?.v === 2 && typeof payload.nonce === 'string' && typeof payload.pid === 'number'
     ? (payload as LockPayload)
@@ -43,7 +43,7 @@ export function holderIn(content: Buffer | undefined): LockPayload | undefined {
 
 /** Is the holder dead? Age matters only for a lock that names no process. */
 export function isDead(content: Buffer, ageMs: number, staleMs: number, now: number): boolean {
-  const holder = holderIn(content)
+  const holder = holderOf(content)
   if (holder) {
     const liveness = livenessOf(holder)
     return liveness === 'dead' || (liveness === 'unknown' && ageMs > foreignStaleMs)
@@ -57,7 +57,7 @@ export function isDead(content: Buffer, ageMs: number, staleMs: number, now: num
 }
 
 export function describeHolder(content: Buffer | undefined, ageMs: number, now: number): string {
-  const holder = holderIn(content)
+  const holder = holderOf(content)
   const seconds = (ms: number): string => `${Math.round(ms / 1000)} s`
   if (holder) {
     const where = holder.host === hostname() ? '' : ` on ${holder.host}`

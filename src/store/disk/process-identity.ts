@@ -69,7 +69,7 @@ export function ancestorsOf(pid: number): number[] {
   return found
 }
 
-export interface SeenProcess {
+export interface ListedProcess {
   pid: number
   parent: number
   /** On Linux the session (setsid), elsewhere the process group. Children inherit it; it only ever changes to a new one. */
@@ -77,14 +77,14 @@ export interface SeenProcess {
   startTime: string
 }
 
-export function allProcesses(): SeenProcess[] {
+export function allProcesses(): ListedProcess[] {
   if (!hasProc()) return askPs(['-A'])
   const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name))
   return pids.flatMap((name) => readStat(Number(name)) ?? [])
 }
 
 /** The pids of this user's processes with an environment variable that begins with `text`: `NAME=value`. */
-export function withVariable(text: string, processes: readonly SeenProcess[]): Set<number> {
+export function pidsWithVariable(text: string, processes: readonly ListedProcess[]): Set<number> {
   if (!hasProc()) return readPsEnvironments(runPs(['-A', '-E', '-ww', '-o', 'pid=', '-o', 'command=']), text)
   const found = processes.filter(({ pid }) => environmentOf(pid).some((entry) => entry.startsWith(text)))
   return new Set(found.map(({ pid }) => pid))
@@ -111,7 +111,7 @@ function hasProc(): boolean {
   return existsSync('/proc/self')
 }
 
-function readStat(pid: number): SeenProcess | undefined {
+function readStat(pid: number): ListedProcess | undefined {
   let text: string
   try {
     text = readFileSync(`/proc/${pid}/stat`, 'latin1')
@@ -127,7 +127,7 @@ function readStat(pid: number): SeenProcess | undefined {
 }
 
 /** For systems without /proc, such as macOS. Language and time zone are fixed, so that two processes read the same start time. */
-function askPs(which: string[]): SeenProcess[] {
+function askPs(which: string[]): ListedProcess[] {
   return readPs(runPs(['-o', 'pid=', '-o', 'ppid=', '-o', 'pgid=', '-o', 'stat=', '-o', 'lstart=', ...which]))
 }
 
@@ -143,7 +143,7 @@ function runPs(args: string[]): string {
 }
 
 /** Parses lines of ps, without zombies: `  501     1   501 Ss   Mon Nov  2 08:12:01 2026`. */
-export function readPs(text: string): SeenProcess[] {
+export function readPs(text: string): ListedProcess[] {
   return text.split('\n').flatMap((line) => {
     const [pid, parent, group, state, ...date] = line.trim().split(/\s+/)
     const started = Date.parse(`${date.join(' ')} UTC`)

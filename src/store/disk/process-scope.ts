@@ -2,8 +2,8 @@
 // shell that ended). They are found by cgroup, or by an environment variable that children inherit; then by parent and by session.
 import { createHash, randomBytes } from 'node:crypto'
 import { pidsInCgroup } from './cgroup.ts'
-import type { ProcessIdentity, SeenProcess } from './process-identity.ts'
-import { allProcesses, identifyProcess, processDomain, withVariable } from './process-identity.ts'
+import type { ProcessIdentity, ListedProcess } from './process-identity.ts'
+import { allProcesses, identifyProcess, processDomain, pidsWithVariable } from './process-identity.ts'
 
 export interface ProcessScope {
   root: ProcessIdentity
@@ -43,7 +43,7 @@ export function processesOf(
   const running = allProcesses()
   // A process that started before the root is not its descendant.
   const younger = running.filter(({ startTime }) => Number(startTime) >= Number(root.startTime))
-  const marked = withVariable(`${markerVariable}=${marker}`, younger)
+  const marked = pidsWithVariable(`${markerVariable}=${marker}`, younger)
   const grouped = new Set(cgroup === undefined ? [] : pidsInCgroup(cgroup))
   const remembered = new Set([root, ...known].map(nameOf))
   const found = running.filter(
@@ -56,7 +56,7 @@ export function processesOf(
 }
 
 /** Adds children and processes of the same session, recursively. Our own session is excluded: a scope has its own session. */
-function withTheirs(found: readonly SeenProcess[], running: readonly SeenProcess[]): SeenProcess[] {
+function withTheirs(found: readonly ListedProcess[], running: readonly ListedProcess[]): ListedProcess[] {
   const own = running.find(({ pid }) => pid === process.pid)?.group
   const children = Map.groupBy(running, ({ parent }) => parent)
   const sessions = Map.groupBy(running, ({ group }) => group)

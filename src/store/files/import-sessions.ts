@@ -6,7 +6,7 @@ import type { Queries } from '../sqlite/database.ts'
 import { wholeEntry } from '../sqlite/entry-columns.ts'
 import { keyFault } from '../session-rules.ts'
 import { nextRevision, readRow, readStoreState, setAside, writeRow } from '../sqlite/session-table.ts'
-import type { SessionsContent, Unusable } from './sessions-text.ts'
+import type { SessionsContent, InvalidEntry } from './sessions-text.ts'
 
 export interface ImportReport {
   added: number
@@ -78,7 +78,7 @@ function removeMissing({ queries, asOf, now, report }: Merge, content: SessionsC
   }
 }
 
-function keepUnusable({ queries, now, report }: Merge, unusable: Map<string, Unusable>): void {
+function keepUnusable({ queries, now, report }: Merge, unusable: Map<string, InvalidEntry>): void {
   queries.run('DELETE FROM unusable')
   for (const [key, { raw, fault }] of unusable) {
     if (readRow(queries, key)) setAside(queries, key, raw, `in sessions.json it ${fault}`, now)

@@ -116,7 +116,7 @@ function headerIdOf(file: string): string | undefined {
 }
 
 /** Removes the copies of sessions.json (last good, set aside) that contain the session; the next change writes a new copy. */
-export function removeCopiesNaming(sessionsJson: string, key: string): void {
+export function removeCopiesOf(sessionsJson: string, key: string): void {
   const folder = dirname(sessionsJson)
   const kinds = ['bak', 'corrupt-', 'set-aside'].map((kind) => `${basename(sessionsJson)}.${kind}`)
   const copies = readdirSync(folder).filter((name) => kinds.some((kind) => name.startsWith(kind)))

@@ -20,7 +20,7 @@ import { FileLock } from '../disk/file-lock.ts'
 import type { HeldLock, Lock, LockOptions } from '../disk/file-lock.ts'
 import { recoverSessions, timestamp } from './recover-sessions.ts'
 import { formatEntry, formatSessions, parseSessions } from './sessions-text.ts'
-import type { Member, SessionsContent, Unusable } from './sessions-text.ts'
+import type { Member, SessionsContent, InvalidEntry } from './sessions-text.ts'
 
 export interface SessionsFileOptions {
   path: string
@@ -115,7 +115,7 @@ export class SessionsFile {
   /** Resolves when the change is on disk. If `change` throws, only its own changes are dropped. */
   change<T>(change: (draft: Draft) => T | Promise<T>): Promise<T> {
     const around = this.#around.getStore()
-    if (around === 'change') return Promise.reject(insideAnother(this.path))
+    if (around === 'change') return Promise.reject(nestedChange(this.path))
     return new Promise<T>((resolve, reject) => {
       const one: Waiting = { change, resolve: resolve as (value: unknown) => void, reject }
       if (around) {
@@ -204,7 +204,7 @@ export class SessionsFile {
     this.#swept = true
   }
 
-  *#batchesOf(entries: Map<string, SessionEntry>, unusable: Map<string, Unusable>): Generator<Member[]> {
+  *#batchesOf(entries: Map<string, SessionEntry>, unusable: Map<string, InvalidEntry>): Generator<Member[]> {
     let batch: Member[] = []
     for (const [key, entry] of entries) {
       let text = this.#texts.get(entry)
@@ -219,7 +219,10 @@ export class SessionsFile {
   }
 
   /** A value that is not an entry and would be overwritten is saved in a file beside sessions.json. */
-  #makeRoom(unusable: Map<string, Unusable>, entries: Map<string, SessionEntry>): Map<string, Unusable> {
+  #makeRoom(
+    unusable: Map<string, InvalidEntry>,
+    entries: Map<string, SessionEntry>,
+  ): Map<string, InvalidEntry> {
     const left = new Map(unusable)
     for (const [key, { raw, fault }] of unusable) {
       if (!entries.has(key)) continue
@@ -298,7 +301,7 @@ function sameMembers(a: Map<string, SessionEntry>, b: Map<string, SessionEntry>)
   return a.size === b.size && [...b].every(([key, entry]) => a.get(key) === entry)
 }
 
-function describe(unusable: Map<string, Unusable>): string[] {
+function describe(unusable: Map<string, InvalidEntry>): string[] {
   return [...unusable].map(([key, { fault }]) => `the entry of ${key} ${fault}`)
 }
 
@@ -308,7 +311,7 @@ function changedUnderUs(path: string): RockpoolError {
   })
 }
 
-export function insideAnother(path: string): RockpoolError {
+export function nestedChange(path: string): RockpoolError {
   return new RockpoolError('refused', `${path} is being changed by the code that asked for this change.`, {
     hint: 'Make both changes in one, or one after the other: inside the first the second could never be written.',
   })

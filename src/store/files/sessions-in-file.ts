@@ -2,9 +2,9 @@
 // change rewrites the file, so this is for compatibility, not for large stores.
 import type { Session, SessionEntry } from '../../domain/session.ts'
 import { bulkyFields } from '../../domain/session.ts'
-import { checkEntry, checkKey, checkLabelIsFree, found, keyFault, matches } from '../session-rules.ts'
+import { checkEntry, checkKey, checkLabelIsFree, sessionsNamed, keyFault, matches } from '../session-rules.ts'
 import type { Change, ListFilter, SessionPage, SessionStore, Update } from '../session-store.ts'
-import { removeCopiesNaming } from './recover-sessions.ts'
+import { removeCopiesOf } from './recover-sessions.ts'
 import { SessionsFile } from './sessions-file.ts'
 import type { Draft, SessionsFileOptions } from './sessions-file.ts'
 
@@ -43,7 +43,7 @@ export class FileSessions implements SessionStore {
   }
 
   async find(ref: string): Promise<Session[]> {
-    return found(ref, this.#own()).map(leanCopy)
+    return sessionsNamed(ref, this.#own()).map(leanCopy)
   }
 
   update(key: string, change: Change): Promise<SessionEntry | undefined> {
@@ -75,7 +75,7 @@ export class FileSessions implements SessionStore {
 
   async purge(key: string): Promise<void> {
     await this.delete(key)
-    removeCopiesNaming(this.#file.path, key)
+    removeCopiesOf(this.#file.path, key)
   }
 
   move(from: string, to: string): Promise<SessionEntry | undefined> {

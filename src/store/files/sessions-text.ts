@@ -5,17 +5,17 @@ import type JSON5 from 'json5'
 import { RockpoolError } from '../../domain/errors.ts'
 import { withoutProtoKeys } from '../../domain/json.ts'
 import type { SessionEntry } from '../../domain/session.ts'
-import { faultOf } from '../session-rules.ts'
+import { entryFault } from '../session-rules.ts'
 
 /** A value that is not a valid entry, verbatim. */
-export interface Unusable {
+export interface InvalidEntry {
   raw: string
   fault: string
 }
 
 export interface SessionsContent {
   entries: Map<string, SessionEntry>
-  unusable: Map<string, Unusable>
+  unusable: Map<string, InvalidEntry>
   /** False for JSON5: comments are lost when the file is written. */
   plain: boolean
 }
@@ -26,7 +26,7 @@ export function parseSessions(text: string, path: string): SessionsContent {
   const content: SessionsContent = { entries: new Map(), unusable: new Map(), plain }
   let raw: Map<string, string> | undefined
   for (const [key, value] of Object.entries(members)) {
-    const fault = faultOf(value)
+    const fault = entryFault(value)
     if (fault === undefined) {
       const entry = withoutProtoKeys(value) as SessionEntry
       content.entries.set(key, entry.updatedAt === undefined ? { ...entry, updatedAt: 0 } : entry)

@@ -10,7 +10,7 @@ import { RockpoolError } from '../../domain/errors.ts'
 import type { Media } from '../../domain/message.ts'
 import { plainLine } from '../../domain/text.ts'
 import { errorCode } from '../disk/atomic-file.ts'
-import { mediaHere } from './media-names.ts'
+import { localMediaPath } from './media-names.ts'
 import { kindOf, sniffType, typeOfName, typesByExtension } from './media-types.ts'
 import type { WaitingInput } from '../work-store.ts'
 
@@ -40,7 +40,7 @@ export function sessionMediaName(agentId: string, sessionKey: string): string {
 }
 
 /** Moves the files of a message into the folder of its session, so that a purge finds them. */
-export async function giveToSession(
+export async function moveToSession(
   root: string,
   session: { agentId: string; key: string },
   media: readonly Media[],
@@ -57,7 +57,7 @@ export async function giveToSession(
 }
 
 /** Removes the files of a message that was not accepted. */
-export async function dropMedia(media: readonly Media[]): Promise<void> {
+export async function removeMedia(media: readonly Media[]): Promise<void> {
   for (const { path } of media) await rm(path, { force: true })
 }
 
@@ -72,7 +72,7 @@ export async function removeSessionMedia(
     attachmentCopies(session.workspace, join(received, name)),
   )
   const outgoing = sent
-    .map((path) => mediaHere(root, path))
+    .map((path) => localMediaPath(root, path))
     .filter((path) => dirname(dirname(path)) === join(root, 'outgoing'))
     .map(dirname)
   const own = sessionMediaFolder(root, session.agentId, session.key)
@@ -149,7 +149,7 @@ async function keepFile(
     const path = join(folder, `${id}.${extensionFor(mimeType)}`)
     await rename(temporary, path)
     const name = about.name === undefined ? undefined : plainLine(basename(about.name), 120)
-    return { path, mimeType, bytes: size, kind: kindOf(mimeType), ...(name ? { name } : {}) }
+    return { path, mimeType, bytes: size, kind: kindOf(mimeType), name: name || undefined }
   } catch (error) {
     await rm(temporary, { force: true })
     throw error
@@ -205,7 +205,7 @@ export async function picturesOf(
 }
 
 /** Copies the files of an input to where the agent can read them; the paths are relative to `cwd`. */
-export async function withFiles(
+export async function withCopiedFiles(
   input: WaitingInput,
   { workspace, cwd }: { workspace: string; cwd: string },
 ): Promise<WaitingInput> {

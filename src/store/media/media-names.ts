@@ -12,7 +12,7 @@ export function mediaName(path: string): string | undefined {
 }
 
 /** The path of the file on this machine; the file may be missing. */
-export function mediaHere(root: string, path: string): string {
+export function localMediaPath(root: string, path: string): string {
   const name = mediaName(path)
   return name === undefined ? path : join(root, name)
 }

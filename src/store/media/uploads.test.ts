@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { addToUpload, dropUpload, forgetUploads, maxUploadBytes, readUpload } from './uploads.ts'
+import { addToUpload, dropUpload, removeOldUploads, maxUploadBytes, readUpload } from './uploads.ts'
 
 let folder: string
 beforeEach(() => (folder = mkdtempSync(join(tmpdir(), 'rockpool-uploads-'))))
@@ -30,6 +30,6 @@ test('what was never sent is forgotten after a day', async () => {
   await addToUpload(folder, 'old', 0, bytes('x'))
   await addToUpload(folder, 'new', 0, bytes('x'))
   utimesSync(join(folder, 'old.part'), 1, 1)
-  await forgetUploads(folder, Date.now())
+  await removeOldUploads(folder, Date.now())
   expect(readdirSync(folder)).toEqual(['new.part'])
 })

@@ -60,7 +60,7 @@ export async function dropUpload(folder: string, id: string): Promise<void> {
 }
 
 /** Removes uploads that were not sent within a day. */
-export async function forgetUploads(folder: string, now: number): Promise<void> {
+export async function removeOldUploads(folder: string, now: number): Promise<void> {
   for (const name of await readdir(folder).catch(() => [])) {
     const path = join(folder, name)
     const about = await stat(path).catch(() => undefined)

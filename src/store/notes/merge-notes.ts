@@ -1,7 +1,7 @@
 // Merges a note that was changed on two machines. Added text is never lost: the lines that one side added go below those of the
 // other side. If that is impossible, both versions are kept.
 import { isUtf8 } from 'node:buffer'
-import { hasAllLines, withLinesOf } from './kept-notes.ts'
+import { hasAllLines, withLinesOf } from './protected-notes.ts'
 
 /** The content of a note; undefined if the note does not exist. */
 export type NoteBody = Buffer | undefined
@@ -14,8 +14,8 @@ export interface Merged {
 
 /** `base` is the content when this machine and the others last agreed. */
 export function mergeNotes(base: NoteBody, here: NoteBody, there: NoteBody): Merged {
-  if (isSame(here, there) || isSame(here, base)) return { body: there }
-  if (isSame(there, base)) return { body: here }
+  if (isSameNote(here, there) || isSameNote(here, base)) return { body: there }
+  if (isSameNote(there, base)) return { body: here }
   // One side removed the note that the other side changed.
   if (here === undefined || there === undefined) return { body: here ?? there }
   if (beginsWith(here, there)) return { body: here }
@@ -28,7 +28,7 @@ export function mergeNotes(base: NoteBody, here: NoteBody, there: NoteBody): Mer
   return { body: there, beside: here }
 }
 
-export function isSame(a: NoteBody, b: NoteBody): boolean {
+export function isSameNote(a: NoteBody, b: NoteBody): boolean {
   return a === undefined || b === undefined ? a === b : a.equals(b)
 }
 

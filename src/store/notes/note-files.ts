@@ -16,7 +16,7 @@ import {
 } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { errorCode, temporaryName } from '../disk/atomic-file.ts'
-import { beginsWith, isSame } from './merge-notes.ts'
+import { beginsWith, isSameNote } from './merge-notes.ts'
 import type { NoteBody } from './merge-notes.ts'
 import { listFolder, listNotes } from './notes.ts'
 import { openForeign } from '../disk/foreign-file.ts'
@@ -80,7 +80,7 @@ export function readNoteFile(path: string): ReadNote | undefined {
 }
 
 /** The version of the file, without reading it. */
-export function seenAt(path: string): string | undefined {
+export function noteVersion(path: string): string | undefined {
   const about = lstatSync(path, { bigint: true, throwIfNoEntry: false })
   return about && seenOf(about)
 }
@@ -91,7 +91,7 @@ export function replaceNote(path: string, from: NoteBody, to: NoteBody, changedA
     to === undefined
       ? removeNote(path, from)
       : from === undefined
-        ? makeNote(path, to)
+        ? createNote(path, to)
         : beginsWith(to, from)
           ? addToNote(path, from, to.subarray(from.length))
           : rewriteNote(path, from, to)
@@ -101,7 +101,7 @@ export function replaceNote(path: string, from: NoteBody, to: NoteBody, changedA
 }
 
 /** Creates a note under an unused name. */
-export function makeNote(path: string, body: Buffer): boolean {
+export function createNote(path: string, body: Buffer): boolean {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
   try {
     writeFileSync(path, body, { mode: 0o600, flag: 'wx', flush: true })
@@ -114,7 +114,7 @@ export function makeNote(path: string, body: Buffer): boolean {
 
 /** Appends in place, so that concurrent writers lose nothing. */
 function addToNote(path: string, from: Buffer, added: Buffer): boolean {
-  if (!isSame(readNoteFile(path)?.body, from)) return false
+  if (!isSameNote(readNoteFile(path)?.body, from)) return false
   const fd = openSync(path, constants.O_WRONLY | constants.O_APPEND | constants.O_NOFOLLOW)
   try {
     writeSync(fd, added)
@@ -131,7 +131,7 @@ function rewriteNote(path: string, from: Buffer, to: Buffer): boolean {
   const draft = temporaryName(path)
   try {
     writeFileSync(draft, to, { mode: 0o600, flag: 'wx', flush: true })
-    if (!isSame(readNoteFile(path)?.body, from)) return false
+    if (!isSameNote(readNoteFile(path)?.body, from)) return false
     renameSync(draft, path)
     const old = readFileSync(fd)
     if (old.equals(from)) return true
@@ -152,7 +152,7 @@ function removeNote(path: string, from: NoteBody): boolean {
     if (errorCode(error) === 'ENOENT') return from === undefined
     throw error
   }
-  if (isSame(readNoteFile(aside)?.body, from)) {
+  if (isSameNote(readNoteFile(aside)?.body, from)) {
     rmSync(aside, { force: true })
     return true
   }
@@ -174,7 +174,7 @@ function seenOf({ ino, size, mtimeNs }: { ino: bigint; size: bigint; mtimeNs: bi
 }
 
 /** The name for a version of a note that is kept beside it. */
-export function besideName(name: string, machine: string, at: number): string {
+export function keptVersionName(name: string, machine: string, at: number): string {
   const stem = name.replace(/\.md$/i, '')
   const time = new Date(at).toISOString().replaceAll(':', '-')
   return `${stem.includes('/') ? '' : 'memory/'}${stem} (${machine.replaceAll(/[^\w-]+/g, '-')} ${time}).md`

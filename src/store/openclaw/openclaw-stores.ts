@@ -7,7 +7,7 @@ import { Database } from '../sqlite/database.ts'
 import { readForeign } from '../disk/foreign-file.ts'
 
 /** One agent of an OpenClaw state directory, with those of the three stores that it has. */
-export interface OpenclawAgent {
+export interface OpenClawStores {
   agentId: string
   /** `claude-code-sessions.json`: entries by `<repo>` or `<repo>::<label>`. */
   codingSessions: Record<string, unknown>
@@ -16,7 +16,7 @@ export interface OpenclawAgent {
 }
 
 /** Reads all agents; unchanged stores are cached. */
-export function openclawReader(stateDir: string, log: Log): () => OpenclawAgent[] {
+export function openclawReader(stateDir: string, log: Log): () => OpenClawStores[] {
   const agents = join(stateDir, 'agents')
   const json = unlessUnchanged((path) => readJson(path, log))
   const nodes = unlessUnchanged((path) => readNodes(path, log))

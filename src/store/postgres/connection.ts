@@ -3,7 +3,7 @@
 import type { Client, ClientConfig, Pool, PoolClient, QueryResult } from 'pg'
 import type { Clock } from '../../domain/clock.ts'
 import type { Log } from '../../domain/log.ts'
-import { StoreAway, untilBack } from '../store-unavailable.ts'
+import { StoreUnavailable, retryWhileUnavailable } from '../store-unavailable.ts'
 import { asFailure, isConflict, isConnectionLoss, messageOf } from './failure.ts'
 import { migrate, quoted } from './migrate.ts'
 import { placeOf, Servers } from './servers.ts'
@@ -122,7 +122,7 @@ export class Postgres {
 
   /** Several statements that may be done twice without harm: repeated as a whole while the server is away. */
   untilBack<T>(work: () => Promise<T>): Promise<T> {
-    return untilBack(this.#options.clock, work, () => this.#isClosed)
+    return retryWhileUnavailable(this.#options.clock, work, () => this.#isClosed)
   }
 
   /** What a library asks in its own words: nothing of ours is added, and values become what it expects. */
@@ -232,7 +232,8 @@ export class Postgres {
   }
 
   #open(): Promise<Pool> {
-    if (this.#isClosed) throw new StoreAway('The connection to PostgreSQL is closed: this process ends.')
+    if (this.#isClosed)
+      throw new StoreUnavailable('The connection to PostgreSQL is closed: this process ends.')
     this.#opening ??= this.#connect().catch((error: unknown) => {
       this.#opening = undefined
       throw error

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { RockpoolError } from '../../domain/errors.ts'
-import { StoreAway } from '../store-unavailable.ts'
+import { StoreUnavailable } from '../store-unavailable.ts'
 import { asFailure } from './failure.ts'
 import { databaseUrl } from './open.ts'
 
@@ -18,8 +18,8 @@ test.each(failures)(
   '"$message" says what is wrong, and neither where the database is nor who we are',
   (one) => {
     const failure = asFailure(Object.assign(new Error(one.message), one.code && { code: one.code }))
-    expect(failure).toBeInstanceOf(one.isAway ? StoreAway : RockpoolError)
-    expect(failure instanceof StoreAway).toBe(one.isAway)
+    expect(failure).toBeInstanceOf(one.isAway ? StoreUnavailable : RockpoolError)
+    expect(failure instanceof StoreUnavailable).toBe(one.isAway)
     const { message, hint } = failure as RockpoolError
     expect(hint).toContain('ROCKPOOL_DATABASE_URL')
     expect(`${message} ${hint}`).not.toMatch(/10\.1\.2\.3|5432|db\.example|violet|notes/)

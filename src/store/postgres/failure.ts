@@ -1,7 +1,7 @@
 // What PostgreSQL and the way to it can answer instead of rows, and what that means for us.
 import { RockpoolError } from '../../domain/errors.ts'
 import { errorCode } from '../disk/atomic-file.ts'
-import { StoreAway } from '../store-unavailable.ts'
+import { StoreUnavailable } from '../store-unavailable.ts'
 
 export function isConnectionLoss(error: unknown): boolean {
   const code = codeOf(error)
@@ -34,7 +34,7 @@ export function asFailure(error: unknown): unknown {
       cause: error,
     })
   if (isConnectionLoss(error))
-    return new StoreAway(`PostgreSQL cannot be reached: ${reasonOf(error)}.`, {
+    return new StoreUnavailable(`PostgreSQL cannot be reached: ${reasonOf(error)}.`, {
       hint: 'Nothing that was acknowledged is lost. Check the server and ROCKPOOL_DATABASE_URL.',
       cause: error,
     })

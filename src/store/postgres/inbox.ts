@@ -69,6 +69,6 @@ async function acceptInput(
     id: row.new_id,
     acceptedAt: now,
     lostTurns: 0,
-    ...(postgres.member === null ? {} : { lies: place, hasMoved: row.moved }),
+    ...(postgres.member === null ? {} : { laneServer: place, hasMoved: row.moved }),
   }
 }

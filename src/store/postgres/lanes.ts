@@ -59,7 +59,7 @@ async function finishOnce(
   outcome: TurnOutcome,
   now: number,
 ): Promise<OutboxRow[]> {
-  const { heard, deliveries, sendsFirst } = outcome
+  const { received: heard, deliveries, sendsFirst } = outcome
   const [row] = await statements.rows<{ done: 'done' | 'again' | 'lost' }>(
     'SELECT finish_turn($1, $2, $3, $4, $5, $6, $7, $8) AS done',
     [

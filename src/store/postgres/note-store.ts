@@ -4,20 +4,20 @@ import { randomUUID } from 'node:crypto'
 import type { Clock } from '../../domain/clock.ts'
 import { RockpoolError, asRockpoolError } from '../../domain/errors.ts'
 import type { Log } from '../../domain/log.ts'
-import { isSame, mergeNotes } from '../notes/merge-notes.ts'
+import { isSameNote, mergeNotes } from '../notes/merge-notes.ts'
 import type { Merged, NoteBody } from '../notes/merge-notes.ts'
 import { NoteBases } from '../notes/note-bases.ts'
 import {
-  besideName,
-  makeNote,
+  keptVersionName,
+  createNote,
   notePath,
   notesIn,
   readNoteFile,
   replaceNote,
-  seenAt,
+  noteVersion,
 } from '../notes/note-files.ts'
 import type { NotePlaces } from '../notes/note-files.ts'
-import { StoreAway } from '../store-unavailable.ts'
+import { StoreUnavailable } from '../store-unavailable.ts'
 import type { Postgres } from './connection.ts'
 import type { Members } from './members.ts'
 
@@ -92,7 +92,7 @@ export class SharedMemory {
   async give(agentId: string): Promise<void> {
     const here = notesIn(this.#parts.placesOf(agentId))
     const known = this.#bases.of(agentId)
-    const isNew = [...here].some(([name, path]) => known.get(name)?.seen !== seenAt(path))
+    const isNew = [...here].some(([name, path]) => known.get(name)?.seen !== noteVersion(path))
     if (isNew || known.size !== here.size) await this.sync(agentId)
   }
 
@@ -169,7 +169,8 @@ export class SharedMemory {
     for (const name of new Set([...here.keys(), ...known.keys(), ...there.keys()])) {
       const [path, base, row] = [here.get(name), known.get(name), there.get(name)]
       const isNowhere = path === undefined && !base && row?.gone !== false
-      const isAsKnown = path !== undefined && base?.revision === row?.revision && base?.seen === seenAt(path)
+      const isAsKnown =
+        path !== undefined && base?.revision === row?.revision && base?.seen === noteVersion(path)
       if (!isNowhere && !isAsKnown) await this.#agreeOrSay(agentId, places, name)
     }
   }
@@ -179,7 +180,7 @@ export class SharedMemory {
     try {
       await this.#agree(agentId, places, name)
     } catch (error) {
-      if (error instanceof StoreAway) throw error
+      if (error instanceof StoreUnavailable) throw error
       const said = `note ${name} of ${agentId}: ${asRockpoolError(error).message}`
       if (this.#said.has(said)) return
       this.#said.add(said)
@@ -205,13 +206,13 @@ export class SharedMemory {
       const base = heard ?? (isBehind ? undefined : known?.body)
       const merged = mergeNotes(base, here?.body, there.body)
       if (merged.beside) await this.#keepBeside(agentId, places, name, merged.beside)
-      const at = isSame(merged.body, there.body) ? there.at : (here?.changedAt ?? this.#parts.clock.now())
+      const at = isSameNote(merged.body, there.body) ? there.at : (here?.changedAt ?? this.#parts.clock.now())
       const revision = await this.#tell(agentId, name, { here: here?.body, there, merged, at })
       if (revision === undefined) continue
       // The others have all of what is here, and it does not yet have all of theirs.
       if (here && !merged.beside)
         await this.#bases.set(agentId, name, { revision: there.revision, body: here.body })
-      if (!isSame(here?.body, merged.body) && !replaceNote(path, here?.body, merged.body, at)) continue
+      if (!isSameNote(here?.body, merged.body) && !replaceNote(path, here?.body, merged.body, at)) continue
       return this.#noteAgreed(agentId, name, path, revision, merged.body)
     }
     throw new RockpoolError('busy', `The note ${name} of ${agentId} is being changed by others all the time.`)
@@ -226,7 +227,7 @@ export class SharedMemory {
   ): Promise<void> {
     if (body === undefined) return this.#bases.remove(agentId, name)
     const now = readNoteFile(path)
-    const seen = isSame(now?.body, body) ? now!.seen : undefined
+    const seen = isSameNote(now?.body, body) ? now!.seen : undefined
     await this.#bases.set(agentId, name, { revision, body, ...(seen === undefined ? {} : { seen }) })
   }
 
@@ -248,7 +249,7 @@ export class SharedMemory {
   ): Promise<number | undefined> {
     const { postgres, machine } = this.#parts
     const { body } = merged
-    if (isSame(body, there.body)) return there.revision
+    if (isSameNote(body, there.body)) return there.revision
     const stamp = randomUUID()
     if (here) await this.#bases.tell(agentId, name, stamp, here)
     const [put] = await postgres.write<{ revision: number | null }>(
@@ -260,9 +261,9 @@ export class SharedMemory {
 
   async #keepBeside(agentId: string, places: NotePlaces, name: string, body: Buffer): Promise<void> {
     const { clock, machine, log } = this.#parts
-    const beside = besideName(name, machine, clock.now())
+    const beside = keptVersionName(name, machine, clock.now())
     const path = notePath(places, beside)
-    if (path === undefined || !makeNote(path, body))
+    if (path === undefined || !createNote(path, body))
       throw notShared('its versions cannot be kept side by side')
     log.warn(
       { event: 'note-conflict', agentId, name, beside },

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
-import { StoreAway } from '../store-unavailable.ts'
+import { StoreUnavailable } from '../store-unavailable.ts'
 import { Handing } from './redelivery.ts'
 
-const away = (): Promise<never> => Promise.reject(new StoreAway('It is away.'))
+const away = (): Promise<never> => Promise.reject(new StoreUnavailable('It is away.'))
 
 test('after an answer was lost nobody is given anything before all was taken back', async () => {
   const said: string[] = []
@@ -27,7 +27,7 @@ test('an answer that is lost while all is taken back is seen to once more, and s
   let lose: (error: Error) => void = () => {}
   const handing = new Handing(async () => {
     taken++
-    if (taken === 1) lose(new StoreAway('This one, too.'))
+    if (taken === 1) lose(new StoreUnavailable('This one, too.'))
     await new Promise((done) => setImmediate(done))
     if (taken === 2) await away()
   })

@@ -1,7 +1,7 @@
 // Work is given to a process and marked as given in one step. When the answer to that step is lost, it counts as given and
 // nobody has it. From then on nothing more is taken before all that was given counts as not given: else what came later
 // would be given alone, and go first.
-import { StoreAway } from '../store-unavailable.ts'
+import { StoreUnavailable } from '../store-unavailable.ts'
 
 export class Handing {
   #takeBack: () => Promise<void>
@@ -21,7 +21,7 @@ export class Handing {
     try {
       return await step()
     } catch (error) {
-      if (error instanceof StoreAway) this.#doubts++
+      if (error instanceof StoreUnavailable) this.#doubts++
       throw error
     }
   }

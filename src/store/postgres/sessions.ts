@@ -3,7 +3,7 @@
 import type { Session, SessionEntry } from '../../domain/session.ts'
 import { RockpoolError } from '../../domain/errors.ts'
 import { leanEntry, wholeEntry } from '../sqlite/entry-columns.ts'
-import { checkEntry, checkKey, checkLabelIsFree, found } from '../session-rules.ts'
+import { checkEntry, checkKey, checkLabelIsFree, sessionsNamed } from '../session-rules.ts'
 import type { Change, ListFilter, SessionPage, SessionStore, Update } from '../session-store.ts'
 import type { Postgres } from './connection.ts'
 import { putAll } from './session-batch.ts'
@@ -62,7 +62,7 @@ export class PostgresSessions implements SessionStore {
        ORDER BY key = $2 DESC, (session_id = $2 OR label = $2) DESC NULLS LAST, updated_at DESC LIMIT 100`,
       [this.agentId, storable(ref), `${storable(ref).replaceAll(/[\\%_]/g, '\\$&')}%`],
     )
-    return found(
+    return sessionsNamed(
       ref,
       rows.map((row) => this.#lean(row)),
     )

@@ -4,7 +4,7 @@ import type { TranscriptEntry, TranscriptHeader } from '../../domain/transcript.
 import type { TranscriptRef } from '../session-store.ts'
 import { headerLine } from '../transcripts/transcript-append.ts'
 import { parseArchiveName } from '../transcripts/transcript-paths.ts'
-import { StoreAway } from '../store-unavailable.ts'
+import { StoreUnavailable } from '../store-unavailable.ts'
 import type { Postgres, Statements } from './connection.ts'
 
 export interface EntryRow {
@@ -166,7 +166,7 @@ export async function addBelowLeaf(
     )
     return added!.parent
   } catch (error) {
-    if (!(error instanceof StoreAway)) throw error
+    if (!(error instanceof StoreUnavailable)) throw error
     const [there] = await postgres.repeat<{ parent: string }>(
       `SELECT coalesce(parent_id, '') AS parent FROM transcript_entry WHERE transcript = $1 AND id = $2`,
       [transcript, ids[0]],

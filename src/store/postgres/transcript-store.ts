@@ -23,7 +23,7 @@ import {
   transcriptName,
 } from '../transcripts/transcript-paths.ts'
 import type { ArchiveReason } from '../transcripts/transcript-paths.ts'
-import { shorten } from '../transcripts/transcript-truncate.ts'
+import { shortenPath } from '../transcripts/transcript-truncate.ts'
 import type { Postgres, Statements } from './connection.ts'
 import { listArchives, listCurrent, setAside } from './transcript-names.ts'
 import {
@@ -159,7 +159,7 @@ export class PostgresTranscripts implements TranscriptStore {
     const row = await this.#get(ref)
     const path: TranscriptEntry[] = []
     for await (const entry of this.path(ref)) path.push(entry)
-    const { entries, isShorter } = shorten(path, keep)
+    const { entries, isShorter } = shortenPath(path, keep)
     if (!isShorter) return { kept: entries.length, dropped: 0 }
     const now = this.#options.clock.now()
     return this.#postgres.transaction(async (statements) => {

@@ -57,7 +57,7 @@ function laneShare(postgres: Postgres, clock: Clock, members: Members, handing: 
       members.on((signal) => {
         if (signal.kind === 'work') listener()
       }),
-    onBuried: (letGo) => {
+    onDeclaredDead: (letGo) => {
       members.onBuried = letGo
     },
     setReach: (reach) => members.setReach(reach),

@@ -55,7 +55,7 @@ function markAsked(q: Queries, turnId: string): void {
 const inputEnds = { completed: 'answered', interrupted: 'stopped', failed: 'failed' } as const
 
 function finishTurn(q: Queries, turnId: string, outcome: TurnOutcome, now: number): OutboxRow[] {
-  const { end, usage, heard } = outcome
+  const { end, usage, received: heard } = outcome
   q.run(
     `UPDATE turn SET state = 'done', ended_at = ?, end_kind = ?, session_id = ?, model = ?, input = ?, output = ?,
        cache_read = ?, cache_write = ?, cost_usd = ?, context_tokens = ?, compactions = ? WHERE id = ?`,

@@ -11,7 +11,7 @@ import { readFileSafely, syncDirectory } from '../disk/atomic-file.ts'
 import { Database } from './database.ts'
 import { leanEntry, wholeEntry } from './entry-columns.ts'
 import { recoverSessions, timestamp, transcriptIdsOf } from '../files/recover-sessions.ts'
-import { faultOf, keyFault } from '../session-rules.ts'
+import { entryFault, keyFault } from '../session-rules.ts'
 import { leanRow, readStoreState, wholeRow } from './session-table.ts'
 import type { LeanRow, SessionRow } from './session-table.ts'
 import { parseSessions } from '../files/sessions-text.ts'
@@ -48,7 +48,7 @@ export function damagedRows(db: Database): string[] {
 
 function faultOfRow(row: SessionRow): string[] {
   try {
-    const fault = faultOf(wholeEntry(row))
+    const fault = entryFault(wholeEntry(row))
     return fault === undefined ? [] : [`the entry of ${row.key} ${fault}`]
   } catch (error) {
     return [asRockpoolError(error).message]
@@ -157,11 +157,11 @@ function readSome<T>(db: Database, sql: string): T[] {
 function versionOf(db: Database, id: number): Version | undefined {
   const whole = readOrSkip(() => db.read((q) => q.get<SessionRow>(`${wholeRow} WHERE session.id = ?`, id)))
   const entry = whole && readOrSkip(() => wholeEntry(whole))
-  if (entry && faultOf(entry) === undefined)
+  if (entry && entryFault(entry) === undefined)
     return { key: whole.key, entry, trust: typeof whole.checksum === 'number' ? 'checked' : 'plain' }
   const lean = db.read((q) => q.get<LeanRow>(`${leanRow} WHERE id = ?`, id))
   const doubtful = lean && leanEntry({ key: lean.key, entry: lean.entry })
-  if (faultOf(doubtful) !== undefined) return undefined
+  if (entryFault(doubtful) !== undefined) return undefined
   return { key: lean!.key, entry: { ...doubtful!, updatedAt: doubtful!.updatedAt ?? 0 }, trust: 'doubtful' }
 }
 

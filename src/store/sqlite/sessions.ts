@@ -7,12 +7,12 @@ import type { Session, SessionEntry } from '../../domain/session.ts'
 import { Database } from './database.ts'
 import type { Queries } from './database.ts'
 import { leanEntry, wholeEntry } from './entry-columns.ts'
-import { checkEntry, checkKey, checkLabelIsFree, found } from '../session-rules.ts'
+import { checkEntry, checkKey, checkLabelIsFree, sessionsNamed } from '../session-rules.ts'
 import type { Change, ListFilter, SessionPage, SessionStore, Update } from '../session-store.ts'
 import { leanRow, readRow, removeRow, sessionMigrations, wholeRow, writeRow } from './session-table.ts'
 import type { LeanRow, SessionRow } from './session-table.ts'
 import { SessionsJsonMirror } from '../files/sessions-json-mirror.ts'
-import { removeCopiesNaming } from '../files/recover-sessions.ts'
+import { removeCopiesOf } from '../files/recover-sessions.ts'
 
 export interface SqliteSessionsOptions {
   agentId: string
@@ -68,7 +68,7 @@ export class SqliteSessions implements SessionStore {
   async find(ref: string): Promise<Session[]> {
     const db = await this.#toRead()
     return db
-      ? found(
+      ? sessionsNamed(
           ref,
           db.read((q) => candidates(q, this.agentId, ref)),
         )
@@ -110,7 +110,7 @@ export class SqliteSessions implements SessionStore {
     })
     await mirror.writeNow()
     await db.rewrite()
-    removeCopiesNaming(this.#options.mirror, key)
+    removeCopiesOf(this.#options.mirror, key)
   }
 
   async move(from: string, to: string): Promise<SessionEntry | undefined> {

@@ -12,7 +12,7 @@ import type { LockOptions } from '../disk/file-lock.ts'
 import { checkEntry } from '../session-rules.ts'
 import { readRow, removeRow, sessionMigrations, wholeRow, writeRow } from './session-table.ts'
 import type { SessionRow } from './session-table.ts'
-import { insideAnother } from '../files/sessions-file.ts'
+import { nestedChange } from '../files/sessions-file.ts'
 import { SessionsJsonMirror } from '../files/sessions-json-mirror.ts'
 import { recordOf } from '../files/whole-file.ts'
 import type { EntryChange, SessionRecord, WholeStore } from '../files/whole-file.ts'
@@ -142,7 +142,7 @@ export class WholeDatabase implements WholeStore {
   /** Tries freely first; if others are faster again and again, keeps them out for one try. */
   async #untilSaved<T>(once: () => Promise<T | undefined>): Promise<T> {
     const around = this.#around.getStore()
-    if (around?.isChange) throw insideAnother(this.#options.path)
+    if (around?.isChange) throw nestedChange(this.#options.path)
     if (!around?.held?.queries) await this.#openedNow().mirror.catchUp()
     for (let attempt = 0; ; attempt++) {
       const mustBeAlone = attempt >= freeAttempts && !around?.held?.queries

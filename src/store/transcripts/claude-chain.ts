@@ -7,7 +7,7 @@ import { linesOfFile } from '../disk/file-lines.ts'
 import { openForeign } from '../disk/foreign-file.ts'
 
 /** A record of the conversation, without its text. */
-export interface Link {
+export interface ChainRecord {
   uuid: string
   /** Undefined at the beginning of the file, or after a compaction. */
   parent: string | undefined
@@ -27,13 +27,13 @@ export interface Link {
 }
 
 export interface Chain {
-  links: Map<string, Link>
+  links: Map<string, ChainRecord>
   /** The record that a resume continues from. */
-  leaf: Link | undefined
+  leaf: ChainRecord | undefined
   /** The uuids that a resume reaches, including compacted parts. */
   reached: Set<string>
   /** Places where a parent is missing or the parents form a cycle. */
-  breaks: Break[]
+  breaks: ChainBreak[]
   /** Records of sub-agents in old files, with their parents: not part of the conversation, but a path may lead through them. */
   asides: Map<string, string | undefined>
   /** The cost of the conversation when it was last closed properly. */
@@ -43,7 +43,7 @@ export interface Chain {
   isTorn: boolean
 }
 
-export interface Break {
+export interface ChainBreak {
   /** The missing record, or the first one that is met twice. */
   uuid: string
   why: 'missing' | 'circle'

@@ -204,7 +204,7 @@ export class FileTranscripts implements TranscriptStore {
       })
       await rm(join(this.#dir, name))
       await syncDirectory(this.#dir)
-      return { sessionId, ...(topicId === undefined ? {} : { topicId }), file }
+      return { sessionId, topicId, file }
     })
   }
 
@@ -291,7 +291,7 @@ export class FileTranscripts implements TranscriptStore {
 
   #tell(sessionId: string, file: string, key?: string): void {
     const where = { agentId: this.agentId, sessionId, file }
-    this.#events?.emit({ type: 'transcript-appended', ...where, ...(key === undefined ? {} : { key }) })
+    this.#events?.emit({ type: 'transcript-appended', ...where, key })
   }
 }
 

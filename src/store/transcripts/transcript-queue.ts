@@ -7,7 +7,7 @@ import type { TranscriptEntry } from '../../domain/transcript.ts'
 import { ensureDirectory } from '../disk/atomic-file.ts'
 import type { HeldLock, Lock } from '../disk/file-lock.ts'
 import { appendEntries, checkBodies, openToAppend } from './transcript-append.ts'
-import { mendForOthers } from './transcript-repair.ts'
+import { repairForOtherPrograms } from './transcript-repair.ts'
 import type { FileEnd, NewEntries, OpenTranscript } from './transcript-append.ts'
 
 export interface QueueOptions {
@@ -112,7 +112,7 @@ export class TranscriptQueue {
     try {
       await this.#hold('append', async (held) => {
         if (held.wasAbandoned) this.#end = undefined
-        if (!this.#end) await mendForOthers(this.#file, held, this.#options.clock)
+        if (!this.#end) await repairForOtherPrograms(this.#file, held, this.#options.clock)
         const file = await openToAppend(this.#file)
         const sliceEnd = this.#options.clock.monotonic() + sliceMs
         try {

@@ -45,7 +45,7 @@ const wholeLookBytes = 1 << 20
  * Repairs damage that breaks other programs: pi empties a file that does not begin with a header, and loops for ever on a cycle
  * of parents. Called with the lock held, before the first append to a file.
  */
-export async function mendForOthers(file: string, held: HeldLock, clock: Clock): Promise<void> {
+export async function repairForOtherPrograms(file: string, held: HeldLock, clock: Clock): Promise<void> {
   const stats = await lstat(file).catch(unlessMissing)
   if (!stats?.isFile() || stats.size === 0) return
   await using handle = await openForeignHandle(file, { noLink: true })

@@ -22,7 +22,7 @@ export async function lastEntries(handle: FileHandle, keep: number): Promise<Sho
 }
 
 /** Shortens a path in memory. */
-export function shorten(
+export function shortenPath(
   path: TranscriptEntry[],
   keep: number,
 ): { entries: TranscriptEntry[]; isShorter: boolean } {

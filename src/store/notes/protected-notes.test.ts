@@ -12,7 +12,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { silentLog } from '../../domain/log.ts'
-import { keepNotes, restoreAbandoned } from './kept-notes.ts'
+import { protectNotes, restoreAbandonedNotes } from './protected-notes.ts'
 
 let folder: string
 const copies = (): string => join(folder, '..', 'copies')
@@ -27,7 +27,7 @@ afterEach(() => rmSync(join(folder, '..'), { recursive: true }))
 
 test('a note that was overwritten has its old lines again, and then the new ones', async () => {
   const old = readFileSync(note('day.md'), 'utf8')
-  const putBack = await keepNotes(folder, copies())
+  const putBack = await protectNotes(folder, copies())
   writeFileSync(note('day.md'), '# Day\n\n- the dog is Bello\n')
   expect(await putBack()).toEqual([note('day.md')])
   expect(readFileSync(note('day.md'), 'utf8')).toBe(`${old}\n- the dog is Bello\n`)
@@ -38,7 +38,7 @@ test('a note that was overwritten has its old lines again, and then the new ones
 })
 
 test('what was added, at the end or in between, is left as it is, and so is a new note', async () => {
-  const putBack = await keepNotes(folder, copies())
+  const putBack = await protectNotes(folder, copies())
   const between = '# Day\n\n- the cat is Miez\n- it likes fish\n- tea at five\n'
   writeFileSync(note('day.md'), between)
   appendFileSync(note('day.md'), '- rain\n')
@@ -48,15 +48,15 @@ test('what was added, at the end or in between, is left as it is, and so is a ne
 })
 
 test('killed between an overwrite and the putting back, the next start puts back; whoever still lives is left to it', async () => {
-  const program = `const { keepNotes } = await import(${JSON.stringify(join(import.meta.dirname, 'kept-notes.ts'))})
-    await keepNotes(${JSON.stringify(folder)}, ${JSON.stringify(copies())})
+  const program = `const { protectNotes } = await import(${JSON.stringify(join(import.meta.dirname, 'protected-notes.ts'))})
+    await protectNotes(${JSON.stringify(folder)}, ${JSON.stringify(copies())})
     const { writeFileSync } = await import('node:fs')
     writeFileSync(${JSON.stringify(note('day.md'))}, '')
     process.kill(process.pid, 'SIGKILL')`
   spawnSync(process.execPath, ['--input-type=module', '-e', program])
   expect(readFileSync(note('day.md'), 'utf8')).toBe('')
-  const putBack = await keepNotes(folder, copies())
-  await restoreAbandoned(copies(), silentLog)
+  const putBack = await protectNotes(folder, copies())
+  await restoreAbandonedNotes(copies(), silentLog)
   expect(readFileSync(note('day.md'), 'utf8')).toContain('- tea at five')
   expect(readdirSync(copies())).toHaveLength(1)
   await putBack()

@@ -17,7 +17,7 @@ interface NotesCopy {
 }
 
 /** Copies the notes of a folder to disk. Resolves to a function that restores text that was lost since then. */
-export async function keepNotes(folder: string, copies: string): Promise<() => Promise<string[]>> {
+export async function protectNotes(folder: string, copies: string): Promise<() => Promise<string[]>> {
   const before = textOfNotes(folder)
   if (before.size === 0) return async () => []
   const copy: NotesCopy = { owner: identifyProcess(process.pid)!, notes: [...before] }
@@ -25,22 +25,25 @@ export async function keepNotes(folder: string, copies: string): Promise<() => P
   mkdirSync(copies, { recursive: true, mode: 0o700 })
   await writeFileAtomically(path, JSON.stringify(copy))
   return async () => {
-    const mended = await restoreLost(before)
+    const restored = await restoreLost(before)
     rmSync(path, { force: true })
-    return mended
+    return restored
   }
 }
 
 /** Restores lost text of notes from the copies of dead processes. */
-export async function restoreAbandoned(copies: string, log: Log): Promise<void> {
+export async function restoreAbandonedNotes(copies: string, log: Log): Promise<void> {
   for (const name of copiesIn(copies)) {
     const path = join(copies, name)
     try {
       const { owner, notes } = JSON.parse(readFileSync(path, 'utf8')) as NotesCopy
       if (isSameProcess(owner)) continue
-      const mended = await restoreLost(new Map(notes))
-      if (mended.length > 0)
-        log.warn({ event: 'notes-restored', notes: mended }, 'Restored notes that a crash left overwritten.')
+      const restored = await restoreLost(new Map(notes))
+      if (restored.length > 0)
+        log.warn(
+          { event: 'notes-restored', notes: restored },
+          'Restored notes that a crash left overwritten.',
+        )
       rmSync(path, { force: true })
     } catch (error) {
       // Kept for the next start: it may be the only copy of a note.
@@ -68,14 +71,14 @@ function textOfNotes(folder: string): Map<string, string> {
 
 /** Restores lost text of each note, before its new text. Resolves to the notes that had lost text. */
 async function restoreLost(before: ReadonlyMap<string, string>): Promise<string[]> {
-  const mended: string[] = []
+  const restored: string[] = []
   for (const [path, old] of before) {
     const now = entryOf(path)[0]?.[1] ?? ''
     if (hasAllLines(now, old)) continue
     await writeFileAtomically(path, withLinesOf(old, now))
-    mended.push(path)
+    restored.push(path)
   }
-  return mended
+  return restored
 }
 
 /** `text`, followed by the lines that only `other` has. */

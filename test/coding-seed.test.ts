@@ -3,7 +3,7 @@
 // by their number in src/discovery.
 import { rmSync } from 'node:fs'
 import { describe, expect, test, vi } from 'vitest'
-import { codingMetrics } from '../src/coding/metrics.ts'
+import { codingMetrics } from '../src/coding/listing.ts'
 import { formatDuration, generateSessionName } from '../src/coding/session/names.ts'
 import { addressOfOrigin, resolveOriginChannel, withOriginMarker } from '../src/coding/session/origin.ts'
 import {

@@ -59,7 +59,7 @@ test('the cost of a turn is what was added to the running total', () => {
   expect(second!.costUsd).toBeCloseTo(0.037764 - 0.034122)
 })
 
-test('tools are reported with input, outcome and output, and the reply is the last word', () => {
+test('tools are reported with input, outcome and output, and the reply is the last text', () => {
   const events = eventsOf('02-tools')
   const starts = named(events, 'tool-start').map((event) => (event as { name: string }).name)
   expect(starts).toEqual(['Read', 'Bash', 'Edit', 'Bash', 'Write'])
@@ -152,7 +152,7 @@ test('after a compaction the context is as full as the summary, until the next c
   expect(compacted!.contextTokens).toBe(932)
 })
 
-test('/clear gives the conversation another id and begins the costs anew', () => {
+test('/clear gives the conversation another id and resets the costs', () => {
   const ids = named(eventsOf('23-clear'), 'session-id')
   expect(ids).toHaveLength(2)
   const costs = resultsOf('23-clear').map((result) => result.costUsd)
@@ -174,7 +174,7 @@ test.each([
   for (const result of resultsOf(name)) expect(result.end).toEqual({ kind: 'completed' })
 })
 
-test('unknown messages are passed over', () => {
+test('unknown messages are ignored', () => {
   const reader = makeStreamReader()
   const unknown = { type: 'from_the_future', subtype: 'x', payload: 1 } as unknown as SDKMessage
   expect(reader.read(unknown)).toEqual([])

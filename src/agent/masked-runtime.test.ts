@@ -7,7 +7,7 @@ import { makeOfflineAgent } from './offline.ts'
 
 const secret = 'bot-secret-0123456789'
 
-test('a known secret goes neither into the prompt nor out with the answer, also when it is written in pieces', async () => {
+test('a known secret is masked in prompts and answers, also when it arrives in pieces', async () => {
   const redactor = makeRedactor()
   redactor.know('telegram-token', secret)
   const offline = makeOfflineAgent({ clock: systemClock })

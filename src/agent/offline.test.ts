@@ -50,7 +50,7 @@ test('a turn can be steered and interrupted', async () => {
   expect(conversation.steer(prompt('late'))).toBe(false)
 })
 
-test('directions in a prompt are obeyed only where they were asked for', async () => {
+test('directions in a prompt are obeyed only if the option is set', async () => {
   const text = '[[offline: say one]][[offline: ask Bash {"command":"ls"}]][[offline: fail overloaded]]'
   const plain = await makeOfflineAgent({ clock: systemClock }).open(options())
   expect((await plain.turn(prompt(text), ignore)).text).toContain('[[offline: say one]]')

@@ -48,7 +48,7 @@ function setUp(maxLive = 2, maxStarts = 2) {
   return { clock, pool, start }
 }
 
-test('the one that was idle longest makes room', async () => {
+test('the conversation that was idle longest makes room', async () => {
   const { clock, pool, start } = setUp()
   const a = await start('a')
   clock.pass(minute)
@@ -61,7 +61,7 @@ test('the one that was idle longest makes room', async () => {
   expect(pool.get('b')).toBeUndefined()
 })
 
-test('nobody is ended in a turn: the next one waits until a turn is over', async () => {
+test('a process that takes a turn is never closed: the next start waits until a turn is over', async () => {
   const { clock, pool, start } = setUp()
   const [a, b] = [await start('a'), await start('b')]
   a.busy = b.busy = true
@@ -76,7 +76,7 @@ test('nobody is ended in a turn: the next one waits until a turn is over', async
   expect([a.closed, b.closed]).toEqual([false, true])
 })
 
-test('one that was just given out is not idle yet', async () => {
+test('a conversation that was just opened is not idle yet', async () => {
   const { pool, start } = setUp(1)
   const a = await start('a')
   let started = false
@@ -87,7 +87,7 @@ test('one that was just given out is not idle yet', async () => {
   await expect.poll(() => started).toBe(true)
 })
 
-test('idleness of half an hour ends it, a turn and a pin do not', async () => {
+test('half an hour without a turn closes a conversation, unless it is pinned', async () => {
   const { clock, pool, start } = setUp(5)
   const [idle, busy, pinned] = [await start('idle'), await start('busy'), await start('pinned', true)]
   busy.busy = true

@@ -33,7 +33,7 @@ async function stubbornTree(): Promise<{ root: ProcessIdentity; tree: ProcessIde
   return { root, tree: [root, ...descendantsOf(root.pid)] }
 }
 
-test('a process tree ends even if it will not (3.9 no. 10)', async () => {
+test('a process tree that ignores signals is ended (3.9 no. 10)', async () => {
   const { root, tree } = await stubbornTree()
   expect(tree.length).toBeGreaterThan(1)
   await endProcesses({ root, marker: newMarker() }, 100)
@@ -71,7 +71,7 @@ async function detach(
 
 const sleeper = 'sh -c "echo \\$\\$; exec sleep 300"'
 
-test('what a process detached is ended when it exits, and processes of others are left alone', async () => {
+test('processes that a process detached are ended when it exits; those of others are not', async () => {
   const other = await detach(`setsid ${sleeper} &`, 1)
   const { claude, detached } = await detach(`setsid ${sleeper} & ${sleeper} & (setsid ${sleeper} &);`, 3)
   claude.spawned.stdin.write('end\n')

@@ -80,20 +80,20 @@ test('what is lost before a summary is not needed; a way that leads by a sub-age
   expect(await look()).toEqual({ ok: true })
 })
 
-test('a torn last line and the side talk of sub-agents do no harm', async () => {
+test('a torn last line and records of sub-agents do no harm', async () => {
   const side = { ...talk('s', 'nowhere', 'assistant'), isSidechain: true }
   write([talk('a', null), talk('b', 'a', 'assistant'), side], '-p', '{"type":"user","uuid":"c","par')
   expect(await look()).toEqual({ ok: true })
 })
 
-test('of two copies the newer one counts', async () => {
+test('of two copies the newer one is used', async () => {
   const old = write([talk('a', null)], '-old')
   utimesSync(old, new Date(0), new Date(0))
   const current = write([talk('a', null)], '-new')
   expect(findTranscript(configDir, id)).toBe(current)
 })
 
-test('what was seen is remembered until the file changes', async () => {
+test('the state of a transcript is cached until the file changes', async () => {
   const cache = new TranscriptStates()
   write([talk('a', null)])
   const first = await cache.read(configDir, id)
@@ -102,7 +102,7 @@ test('what was seen is remembered until the file changes', async () => {
   expect((await cache.read(configDir, id)).resumable).toMatchObject({ why: 'damaged' })
 })
 
-test("Claude's registry is believed only of processes that still run", (ctx) => {
+test("Claude's registry is trusted only for processes that still run", (ctx) => {
   if (process.platform !== 'linux') ctx.skip('start times are read from /proc')
   mkdirSync(join(configDir, 'sessions'))
   const self = identifyProcess(process.pid)!
@@ -147,7 +147,7 @@ test('several that waited together are one record under the name of the last', a
   expect(await receivedPrompts(prompts, records)).toEqual(new Set(['a', 'b']))
 })
 
-test('the result of a tool that repeats a prompt is no prompt', async () => {
+test('a tool result that repeats a prompt is not a prompt', async () => {
   const records = [written('other', [{ type: 'tool_result', content: 'one\n' }])]
   expect(await receivedPrompts([prompt('a', 'one')], records)).toEqual(new Set())
 })

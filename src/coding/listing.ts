@@ -1,10 +1,13 @@
-// Coding sessions as text for a chat, in the format of the OpenClaw plugin.
-import type { CodingLifecycle, CodingSession, OutputBlock } from '../domain/coding-session.ts'
+// Coding sessions as text for a chat, in the format of the OpenClaw plugin, and figures of all sessions. The figures are computed
+// from the store: they survive restarts and count each session once.
+import type { CodingLifecycle, CodingSession, CodingStatus, OutputBlock } from '../domain/coding-session.ts'
 import { formatUsd } from '../domain/text.ts'
-import type { CodingMetrics } from './metrics.ts'
+import type { CodingStore } from '../store/sqlite/coding-store.ts'
+import type { SpendStore } from '../store/sqlite/spend-store.ts'
 import { pendingMessages } from './session/messages.ts'
 import { formatBlocks, formatDuration, oneLine } from './session/names.ts'
 import { unfinishedBlock } from './session/output.ts'
+import { waitedOf } from './session/session-changes.ts'
 
 const icons: Record<CodingLifecycle, string> = {
   queued: '🕓',
@@ -48,6 +51,61 @@ export function formatOutput(session: CodingSession, blocks: OutputBlock[], now:
   return [heading, '─'.repeat(60), [output, ended].filter(Boolean).join('\n') || '(no output yet)'].join('\n')
 }
 
+export function durationOf(session: CodingSession, now: number): number {
+  return (session.end?.at ?? now) - (session.startedAt ?? session.createdAt)
+}
+
+export interface CodingMetrics {
+  totalCostUsd: number
+  /** By day, YYYY-MM-DD. */
+  costPerDay: Record<string, number>
+  sessionsByStatus: Record<Exclude<CodingStatus, 'starting'>, number>
+  totalLaunched: number
+  totalDurationMs: number
+  sessionsWithDuration: number
+  averageDurationMs: number
+  mostExpensive?: { id: string; name: string; costUsd: number; prompt: string }
+  /** Time that sessions waited for a person. */
+  waitedMs: number
+}
+
+/** Of all sessions, or of those that one agent may see. */
+export function codingMetrics(
+  store: CodingStore,
+  spend: SpendStore,
+  now: number,
+  agentId?: string,
+): CodingMetrics {
+  const sessions = store.list({ visibleTo: agentId })
+  const ended = sessions.filter((session) => session.end && session.startedAt !== undefined)
+  const totalDurationMs = ended.reduce((sum, session) => sum + (session.end!.at - session.startedAt!), 0)
+  const count = (...wanted: CodingStatus[]): number =>
+    sessions.filter((session) => wanted.includes(session.status)).length
+  return {
+    totalCostUsd: sessions.reduce((sum, session) => sum + session.costUsd, 0),
+    costPerDay: Object.fromEntries(spend.perDay(agentId).map(({ day, usd }) => [day, usd])),
+    sessionsByStatus: {
+      running: count('starting', 'running'),
+      completed: count('completed'),
+      failed: count('failed'),
+      killed: count('killed'),
+    },
+    totalLaunched: sessions.length,
+    totalDurationMs,
+    sessionsWithDuration: ended.length,
+    averageDurationMs: ended.length === 0 ? 0 : Math.round(totalDurationMs / ended.length),
+    mostExpensive: mostExpensiveOf(sessions),
+    waitedMs: sessions.reduce((sum, session) => sum + waitedOf(session, now), 0),
+  }
+}
+
+function mostExpensiveOf(sessions: CodingSession[]): CodingMetrics['mostExpensive'] {
+  const paid = sessions.filter((session) => session.costUsd > 0)
+  if (paid.length === 0) return undefined
+  const { id, name, costUsd, request } = paid.reduce((most, one) => (one.costUsd > most.costUsd ? one : most))
+  return { id, name, costUsd, prompt: request.prompt.slice(0, 80).toWellFormed() }
+}
+
 export function formatStats(metrics: CodingMetrics): string {
   const { running, completed, failed, killed } = metrics.sessionsByStatus
   const lines = [
@@ -63,8 +121,4 @@ export function formatStats(metrics: CodingMetrics): string {
       : []),
   ]
   return lines.join('\n')
-}
-
-export function durationOf(session: CodingSession, now: number): number {
-  return (session.end?.at ?? now) - (session.startedAt ?? session.createdAt)
 }

@@ -6,7 +6,7 @@ import type { CodingRequest, CodingSession, CodingStatus } from '../domain/codin
 import { defaultAgentId } from '../domain/session-key.ts'
 import { asRockpoolError, RockpoolError } from '../domain/errors.ts'
 import type { RockpoolEvent } from '../domain/events.ts'
-import type { CodingMetrics } from '../coding/metrics.ts'
+import type { CodingMetrics } from '../coding/listing.ts'
 import { generateSessionName, newCodingId } from '../coding/session/names.ts'
 import { resolveOriginChannel } from '../coding/session/origin.ts'
 import type { App } from '../operations/app.ts'

@@ -13,7 +13,7 @@ function titleOf(about: { sdkSessionId?: string; resume?: CodingSession['request
   return conversationOptions(session, parts).title
 }
 
-test('a new conversation and a fork get a title; one that goes on keeps the title that it has', () => {
+test('a new conversation and a fork get a title; a continued conversation keeps its title', () => {
   expect(titleOf({})).toBe('brave-otter')
   expect(titleOf({ resume: { sdkSessionId: 'x', fork: true } })).toBe('brave-otter')
   expect(titleOf({ resume: { sdkSessionId: 'x', fork: false } })).toBeUndefined()

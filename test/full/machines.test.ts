@@ -55,8 +55,7 @@ test('three machines add 300 lines each to one note and are killed 20 times: eve
   const { url } = servers[3] ?? ctx.skip('PostgreSQL is not installed')
   const report = await notesStorm(url, 'notes', { machines: 3, lines: 300, kills: 20 })
   console.log(report)
-  expect(report).toMatchObject({ lost: [], twice: [], isSame: true })
-  expect(report.kills).toBeGreaterThanOrEqual(5)
+  expect(report).toMatchObject({ lost: [], twice: [], isSame: true, kills: 20 })
 }, 300_000)
 
 test('10,000 sessions from SQLite to PostgreSQL and back are equal, rows and transcripts', async (ctx) => {

@@ -69,9 +69,10 @@ export async function notesStorm(url: string, schema: string, storm: NotesStorm)
 async function runMachine(args: Array<string | number>, kills: { left: number }): Promise<void> {
   for (;;) {
     const child = fork(join(import.meta.dirname, 'notes-worker.ts'), args.map(String))
-    const timer = setTimeout(() => killIfAllowed(child, kills), 400 + Math.random() * 1_500)
+    // Counted in lines, not in time: a fast machine is killed as often as a slow one.
+    let linesLeft = 5 + Math.floor(Math.random() * 20)
+    child.on('message', () => --linesLeft === 0 && killIfAllowed(child, kills))
     const code = await new Promise<number | null>((resolve) => child.once('exit', resolve))
-    clearTimeout(timer)
     if (code === 0) return
     if (code !== null) throw new Error(`A machine ended with ${code}.`)
   }

@@ -2,18 +2,35 @@
 import { spawn } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { existsSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { statePaths } from '../../src/store/paths.ts'
 import type { SentReply } from './memory-channel.ts'
 
 export interface StormReport {
   kills: number
+  /** Neither answered nor given up with a notice. */
   lost: string[]
+  /** How many were given up: the agent had begun to work on them twice. */
+  givenUp: number
+  givenUpTooSoon: string[]
   unmarkedDuplicates: string[]
   markedDuplicates: number
   wrongSession: string[]
   outOfOrder: string[]
+  /** Questions that stand in no transcript. */
+  unrecorded: string[]
+}
+
+export const nothingWrong = {
+  lost: [],
+  givenUpTooSoon: [],
+  unmarkedDuplicates: [],
+  wrongSession: [],
+  outOfOrder: [],
+  unrecorded: [],
 }
 
 interface StormSize {
@@ -74,10 +91,12 @@ function check(folder: string, size: { sessions: number; each: number }): Omit<S
   const sent = readSent(join(folder, 'sent.jsonl'))
   const report: Omit<StormReport, 'kills'> = {
     lost: [],
+    ...givenUpIn(join(folder, 'state')),
     unmarkedDuplicates: [],
     markedDuplicates: 0,
     wrongSession: [],
     outOfOrder: [],
+    unrecorded: unrecordedIn(join(folder, 'state'), size),
   }
   for (let session = 0; session < size.sessions; session++) {
     let last = -1
@@ -86,7 +105,7 @@ function check(folder: string, size: { sessions: number; each: number }): Omit<S
     for (const reply of sent.filter(({ address }) => address.to === `p${session}`)) {
       const [, owner = '', n = ''] = /answer (\d+)-(\d+)/.exec(reply.reply.text ?? '') ?? []
       const number = Number(n)
-      if (isNote(reply)) {
+      if (isNote(reply) || isInterruption(reply)) {
         told.add(number)
         continue
       }
@@ -97,14 +116,41 @@ function check(folder: string, size: { sessions: number; each: number }): Omit<S
       seen.add(number)
       last = Math.max(last, number)
     }
-    for (let n = 0; n < size.each; n++) if (!seen.has(n) && !told.has(n)) report.lost.push(`${session}-${n}`)
+    // The notice of an interruption covers later messages without an answer, too.
+    const isTold = (n: number): boolean => [...told].some((noticed) => noticed <= n)
+    for (let n = 0; n < size.each; n++) if (!seen.has(n) && !isTold(n)) report.lost.push(`${session}-${n}`)
   }
   return report
+}
+
+function unrecordedIn(state: string, { sessions, each }: { sessions: number; each: number }): string[] {
+  const transcripts = globSync('**/*.jsonl', { cwd: state }).map((file) =>
+    readFileSync(join(state, file), 'utf8'),
+  )
+  const recorded = new Set(
+    transcripts.flatMap((text) => [...text.matchAll(/say answer (\d+-\d+)\]\]/g)].map(([, name]) => name)),
+  )
+  const wanted = Array.from({ length: sessions }, (_, session) =>
+    Array.from({ length: each }, (_, n) => `${session}-${n}`),
+  )
+  return wanted.flat().filter((name) => !recorded.has(name))
 }
 
 /** Says of a reply that it may be missing; it only quotes its beginning. */
 function isNote({ idempotencyKey }: SentReply): boolean {
   return idempotencyKey.startsWith('unsure:')
+}
+
+function isInterruption({ idempotencyKey }: SentReply): boolean {
+  return idempotencyKey.startsWith('interrupted:')
+}
+
+function givenUpIn(state: string): Pick<StormReport, 'givenUp' | 'givenUpTooSoon'> {
+  const database = new DatabaseSync(statePaths(state).database, { readOnly: true })
+  const rows = database.prepare("SELECT key, asked FROM inbox WHERE state = 'given-up'").all()
+  database.close()
+  const tooSoon = rows.filter(({ asked }) => Number(asked) < 2)
+  return { givenUp: rows.length, givenUpTooSoon: tooSoon.map(({ key }) => String(key)) }
 }
 
 function isMarked(sent: SentReply): boolean {

@@ -15,7 +15,7 @@ import {
 } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { rolldown } from 'rolldown'
-import { cutWordVectors, wordVectorFile } from '../src/search/word-vectors.ts'
+import { buildWordVectors, wordVectorFile } from '../src/search/word-vectors.ts'
 import { writeMethods } from './methods-file.ts'
 
 const heavyBuiltins = ['node:crypto', 'node:fs/promises', 'node:timers/promises']
@@ -163,7 +163,7 @@ function isExternal(id: string): boolean {
 function writeWordVectors(): void {
   const kept = `node_modules/.cache/rockpool/${wordVectorFile}`
   if (!existsSync(kept)) {
-    const table = cutWordVectors()
+    const table = buildWordVectors()
     if (!table) return
     mkdirSync(dirname(kept), { recursive: true })
     // Several checkouts may share one node_modules.

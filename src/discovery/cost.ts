@@ -1,8 +1,7 @@
 // Adds up tokens and dollars over many files. Each message counts once, although several files may repeat it: with the record
 // that has most tokens, charged to the file that has it first.
 import type { Cost, CostFilter, CostGroup, CostParts, CostReport } from '../domain/discovered-session.ts'
-import { pricesAsOf, pricesOf } from './price-table.ts'
-import type { Prices } from './price-table.ts'
+import { chargeFor, pricesAsOf, pricesOf } from './price-table.ts'
 import type { UsageRecord } from './usage-table.ts'
 import { UsageTable, creationOf, noUsage } from './usage-table.ts'
 
@@ -18,39 +17,6 @@ export interface FileUsage {
 }
 
 type Line = CostReport['by'][number]
-
-/** The cost of all records of one file, even if other files repeat them. */
-export function costOfFile(usage: UsageTable, models: string[]): { costUsd: number; costGuessed: boolean } {
-  const prices = models.map((model) => pricesOf(model))
-  const unknown = pricesOf(undefined)
-  let costUsd = 0
-  let costGuessed = false
-  const record = noUsage()
-  for (let i = 0; i < usage.length; i++) {
-    usage.read(i, record)
-    const price = prices[record.model] ?? unknown
-    costUsd += costOfCall(record, price)
-    costGuessed ||= price.guessed
-  }
-  return { costUsd, costGuessed }
-}
-
-/** The cost of one call. The whole cache creation counts, even if its parts do not add up to it. */
-export function costOfCall(record: UsageRecord, prices: Prices): number {
-  const h1 = Math.min(record.cache1h, record.cacheCreation)
-  return charge(record, prices, Math.max(record.cache5m, record.cacheCreation - h1), h1)
-}
-
-function charge(record: UsageRecord, prices: Prices, m5: number, h1: number): number {
-  const price = prices.ofCall({ promptTokens: record.input + record.cacheRead + m5 + h1, fast: record.fast })
-  const millionths =
-    record.input * price.input +
-    record.output * price.output +
-    record.cacheRead * price.cacheRead +
-    m5 * price.cacheWrite5m +
-    h1 * price.cacheWrite1h
-  return millionths / 1_000_000
-}
 
 /** Adds up all files. `dayOf` gives the date of a time (ms). */
 export function reportCosts(
@@ -72,7 +38,7 @@ export function reportCosts(
       outputTokens: record.output,
       cacheReadTokens: record.cacheRead,
       cacheCreationTokens: m5 + h1,
-      costUsd: charge(record, prices, m5, h1),
+      costUsd: chargeFor(record, prices, m5, h1),
       guessed: prices.guessed,
     }
     add(totals, cost)

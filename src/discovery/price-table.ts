@@ -2,6 +2,8 @@
 // in the table is priced like the newest of its family, and every sum with such a price is marked as guessed.
 import type { DiscoveredSession } from '../domain/discovered-session.ts'
 import type { SessionPrice } from '../domain/selection.ts'
+import { noUsage } from './usage-table.ts'
+import type { UsageRecord, UsageTable } from './usage-table.ts'
 
 /** The day on which these prices were read. */
 export const pricesAsOf = '2026-11-15'
@@ -90,7 +92,7 @@ const families: Readonly<Record<string, string>> = {
 const anyModel = 'claude-sonnet-5-5'
 
 /** The prices of a model: long prompts and fast mode have prices of their own. */
-export interface Prices {
+interface Prices {
   guessed: boolean
   ofCall(call: { promptTokens: number; fast: boolean }): ModelPrice
 }
@@ -156,6 +158,40 @@ function plainName(model: string): string {
     .replace(/[-@]\d{8}.*$/, '')
   // The first models of generation 4 have no second number in their names.
   return /^claude-(?:opus|sonnet)-4$/.test(name) ? `${name}-0` : name
+}
+
+/** The cost of all records of one file, even if other files repeat them. */
+export function costOfFile(usage: UsageTable, models: string[]): { costUsd: number; costGuessed: boolean } {
+  const prices = models.map((model) => pricesOf(model))
+  const unknown = pricesOf(undefined)
+  let costUsd = 0
+  let costGuessed = false
+  const record = noUsage()
+  for (let i = 0; i < usage.length; i++) {
+    usage.read(i, record)
+    const price = prices[record.model] ?? unknown
+    costUsd += costOfCall(record, price)
+    costGuessed ||= price.guessed
+  }
+  return { costUsd, costGuessed }
+}
+
+/** The cost of one call. The whole cache creation counts, even if its parts do not add up to it. */
+export function costOfCall(record: UsageRecord, prices: Prices): number {
+  const h1 = Math.min(record.cache1h, record.cacheCreation)
+  return chargeFor(record, prices, Math.max(record.cache5m, record.cacheCreation - h1), h1)
+}
+
+/** The price of a call with this much cache creation for 5 minutes and for an hour. */
+export function chargeFor(record: UsageRecord, prices: Prices, m5: number, h1: number): number {
+  const price = prices.ofCall({ promptTokens: record.input + record.cacheRead + m5 + h1, fast: record.fast })
+  const millionths =
+    record.input * price.input +
+    record.output * price.output +
+    record.cacheRead * price.cacheRead +
+    m5 * price.cacheWrite5m +
+    h1 * price.cacheWrite1h
+  return millionths / 1_000_000
 }
 
 /** Claude Code's own prompt and tools, before the first message. */

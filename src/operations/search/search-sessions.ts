@@ -138,12 +138,12 @@ async function answer(app: App, question: SearchQuestion): Promise<z.input<typeo
   return { tookMs, total, hits: written, notes }
 }
 
-/** What a person wants to know before he opens a session: what it is called, and what it cost. */
-/** A session without a name is shown by its first prompt. */
+/** The title of a session, or its first prompt. */
 function headlineOf({ title, firstMessage }: DiscoveredSession): string | undefined {
   return title ?? (plainLine(withoutMarker(firstMessage), 80) || undefined)
 }
 
+/** Adds the title and the cost of each hit's session. */
 async function withTitles(app: App, hits: SearchHit[]): Promise<Array<z.input<typeof searchHit>>> {
   const wanted = new Set(hits.filter(({ source }) => source === 'native').map(({ sessionId }) => sessionId))
   const sessions = wanted.size > 0 ? await app.discovery().known(wanted) : []

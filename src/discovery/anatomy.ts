@@ -89,10 +89,10 @@ class AnatomyReader {
   }
 
   #content(content: unknown, type: string, own: ContextKind | undefined, at: number): void {
-    const said = own ?? (type === 'user' ? 'prompts' : 'answers')
-    if (typeof content === 'string') return this.#weigh(said, content.length)
+    const kind = own ?? (type === 'user' ? 'prompts' : 'answers')
+    if (typeof content === 'string') return this.#weigh(kind, content.length)
     for (const block of blocksIn(content)) {
-      if (block['type'] === 'text') this.#weigh(said, lengthOf(block['text']))
+      if (block['type'] === 'text') this.#weigh(kind, lengthOf(block['text']))
       else if (block['type'] === 'thinking') this.#weigh('thinking', lengthOf(block['thinking']))
       else if (block['type'] === 'tool_use') this.#tool(block, at)
       else if (block['type'] === 'tool_result') this.#weigh('results', lengthOf(block['content']))

@@ -125,7 +125,7 @@ export function cardsOfLine(line: string, isSidechain = false): Card[] {
   if (record['isCompactSummary'] === true) return []
   const content = (record['message'] as Fields | undefined)?.['content']
   const kind = record['type'] === 'user' ? 'prompt' : 'text'
-  if (typeof content === 'string') return saidCard(content, kind, about)
+  if (typeof content === 'string') return textCard(content, kind, about)
   const subagent = subagentIn(record['toolUseResult'])
   return blocksIn(content)
     .flatMap((block) => blockCard(block, kind, about))
@@ -145,15 +145,15 @@ function systemCard(record: Fields, about: Pick<Card, 'uuid' | 'at'>): Card[] {
   return record['subtype'] === 'api_error' && text ? [{ ...about, kind: 'notice', text: clip(text) }] : []
 }
 
-function saidCard(said: string, kind: 'prompt' | 'text', about: Pick<Card, 'uuid' | 'at'>): Card[] {
-  const text = kind === 'prompt' ? withoutMarker(said) : said
+function textCard(original: string, kind: 'prompt' | 'text', about: Pick<Card, 'uuid' | 'at'>): Card[] {
+  const text = kind === 'prompt' ? withoutMarker(original) : original
   return text.trim() === '' ? [] : [{ ...about, kind, text: clip(text) }]
 }
 
 function blockCard(block: Fields, kind: 'prompt' | 'text', about: Pick<Card, 'uuid' | 'at'>): Card[] {
   switch (block['type']) {
     case 'text':
-      return saidCard(textIn(block['text']) ?? '', kind, about)
+      return textCard(textIn(block['text']) ?? '', kind, about)
     case 'thinking':
       return textIn(block['thinking'])
         ? [{ ...about, kind: 'thinking', text: clip(String(block['thinking'])) }]

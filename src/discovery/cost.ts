@@ -3,7 +3,7 @@
 import type { Cost, CostFilter, CostGroup, CostParts, CostReport } from '../domain/discovered-session.ts'
 import { chargeFor, pricesAsOf, pricesOf } from './price-table.ts'
 import type { UsageRecord } from './usage-table.ts'
-import { UsageTable, creationOf, noUsage } from './usage-table.ts'
+import { UsageTable, creationOf } from './usage-table.ts'
 
 /** The usage of one file, and what its calls can be grouped by. */
 export interface FileUsage {

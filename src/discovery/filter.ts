@@ -1,4 +1,4 @@
-// Filters and sorts sessions, and says who owns one.
+// Filters and sorts sessions, and decides who owns one.
 import type { DiscoveredSession, SessionFilter, SessionSort } from '../domain/discovered-session.ts'
 import type { ProjectStatus } from '../domain/project-status.ts'
 import { isInside, realPath, worktreesOf } from './repo-paths.ts'

@@ -2,7 +2,7 @@
 // after the session. Reads only names, sizes and times; no file is opened except the side files.
 import { accessSync, constants, existsSync, readdirSync, statSync } from 'node:fs'
 import type { Dirent } from 'node:fs'
-import { join, resolve } from 'node:path'
+import { basename, join, resolve } from 'node:path'
 import type { DiscoveryConfig } from '../domain/config/coding-settings.ts'
 import type { UnreadablePath } from '../domain/discovered-session.ts'
 import { errorCode } from '../store/disk/atomic-file.ts'
@@ -70,6 +70,11 @@ export function listTranscripts(configDirs: readonly string[]): Listing {
 
 export function isSessionId(name: string): boolean {
   return uuid.test(name)
+}
+
+/** The id in the file name of a sub-agent's transcript; undefined for a session's own. */
+export function subagentIdIn(path: string): string | undefined {
+  return /^agent-(.+)\.jsonl$/.exec(basename(path))?.[1]
 }
 
 function listProject(folder: string, configDir: string, listing: Listing): void {

@@ -116,13 +116,13 @@ interface CallParts {
   cacheWrite: number
 }
 
-/** What one call to a model costs, in dollars. Cache that was written counts as the five-minute kind. */
+/** The cost of one call to a model in dollars. Cache writes are priced for five minutes. */
 export function callCost(model: string, usage: CallParts): number {
   const { input, output, cacheRead, cacheWrite } = costOfParts(model, usage)
   return input + output + cacheRead + cacheWrite
 }
 
-/** What each kind of tokens of one call costs, in dollars. */
+/** The cost in dollars of each kind of tokens of one call. */
 export function costOfParts(model: string, usage: CallParts): CallParts {
   const promptTokens = usage.input + usage.cacheRead + usage.cacheWrite
   const price = pricesOf(model).ofCall({ promptTokens, fast: false })

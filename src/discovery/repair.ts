@@ -23,8 +23,8 @@ export async function repairTranscript(sessionId: string, path: string): Promise
   const chain = await readChain(path)
   const order = inOneChain(chain)
   if (order.length === 0)
-    throw new RockpoolError('damaged', `${path} holds no conversation that could be saved.`, {
-      hint: `It says: ${healthOf(sessionId, chain).findings.join('; ')}.`,
+    throw new RockpoolError('damaged', `${path} contains no conversation that could be repaired.`, {
+      hint: `Findings: ${healthOf(sessionId, chain).findings.join('; ')}.`,
     })
   const newId = randomUUID()
   const filePath = join(dirname(path), `${newId}.jsonl`)

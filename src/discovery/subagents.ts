@@ -1,11 +1,11 @@
 // The sub-agents of a session: their names, from the metadata file that Claude Code keeps beside each of their transcripts, and
 // their costs.
-import { basename } from 'node:path'
 import type { Anatomy } from '../domain/transcript-views.ts'
 import type { Subagent } from '../domain/discovered-session.ts'
 import { parseRecord } from '../domain/json.ts'
 import type { SessionFiles } from './assemble.ts'
 import { redacted } from './transcript-facts.ts'
+import { subagentIdIn } from './list-files.ts'
 import type { KnownFile } from './native-index.ts'
 import { readForeign } from '../store/disk/foreign-file.ts'
 
@@ -23,11 +23,6 @@ export function subagentsOf({ subagents }: SessionFiles, isRunning: boolean): Su
   return subagents
     .flatMap((known) => subagentOf(known, isRunning) ?? [])
     .sort((a, b) => a.startedAt - b.startedAt)
-}
-
-/** The id in the file name of a sub-agent's transcript; undefined for a session's own. */
-export function subagentIdIn(path: string): string | undefined {
-  return /^agent-(.+)\.jsonl$/.exec(basename(path))?.[1]
 }
 
 function subagentOf({ file, facts }: KnownFile, isRunning: boolean): Subagent | undefined {

@@ -1,6 +1,6 @@
 // Reads passages: the text of people and agents in one line of a transcript, the text of its tools, a paragraph of a note.
 import { closeSync, readSync } from 'node:fs'
-import { cutBetweenWords } from '../domain/redact.ts'
+import { cutBetweenWords, makeRedactor } from '../domain/redact.ts'
 import type { SearchKind, SearchRole } from '../domain/search.ts'
 import { openForeign } from '../store/disk/foreign-file.ts'
 
@@ -166,4 +166,11 @@ function parseRecord(line: string): Fields | undefined {
 
 function asRecord(value: unknown): Fields | undefined {
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Fields) : undefined
+}
+
+/** Removes secrets from texts: the known values, and what looks like a secret. */
+export function redactorOf(secrets: Array<[name: string, value: string]>): (text: string) => string {
+  const redactor = makeRedactor()
+  for (const [name, value] of secrets) redactor.know(name, value)
+  return (text) => redactor.everything(text)
 }

@@ -31,7 +31,7 @@ const toolWeight = 0.6
 
 export async function search(parts: SearchParts, text: string, filter: SearchFilter): Promise<SearchAnswer> {
   const query = parseQuery(text)
-  if (!query) return { total: 0, hits: [], notes: ['The question has no word to look for.'] }
+  if (!query) return { total: 0, hits: [], notes: ['The query has no word to search for.'] }
   const lists = findByText(parts.index, query, filter)
   const isEnough = (lists[0]?.passages.length ?? 0) >= (parts.enough ?? Infinity)
   const notes: string[] = []

@@ -125,7 +125,7 @@ export function searchRegexInThread(job: RegexJob, limitMs: number): Promise<Sea
   checkPattern(job.pattern)
   return new Promise((resolve, reject) => {
     const answer: SearchAnswer = { total: 0, hits: [], notes: [] }
-    let looked = 0
+    let searched = 0
     const worker = new Worker(threadFile(), {
       workerData: job,
       resourceLimits: { maxOldGenerationSizeMb: 128 },
@@ -137,18 +137,18 @@ export function searchRegexInThread(job: RegexJob, limitMs: number): Promise<Sea
       void worker.terminate().then(() => resolve(answer))
     }
     const stop = (): void =>
-      end(`Stopped after ${limitMs / 1000} s: ${looked} passages were looked at, the newest first.`)
+      end(`Stopped after ${limitMs / 1000} s: ${searched} passages were searched, the newest first.`)
     let timer = setTimeout(stop, startMs + limitMs)
     worker.on('error', (error) => {
       clearTimeout(timer)
       reject(error instanceof Error ? error : new Error(String(error)))
     })
     worker.on('message', (finding: RegexFinding) => {
-      if (finding.looked === 0) {
+      if (finding.searched === 0) {
         clearTimeout(timer)
         timer = setTimeout(stop, limitMs)
       }
-      looked = finding.looked
+      searched = finding.searched
       answer.hits.push(...finding.hits)
       if (finding.isDone) end()
     })

@@ -22,6 +22,7 @@ import { StoreUnavailable } from '../store/store-unavailable.ts'
 import { indexSources } from './index-files.ts'
 import { addSomePieces, addSomeTools, filesWithoutTools } from './index-tiers.ts'
 import { meaningSettings, SearchMeaning, worthTable } from './meaning.ts'
+import { redactorOf } from './passages.ts'
 import { parseQuery } from './query.ts'
 import { search } from './ranked-search.ts'
 import { SearchFollower } from './search-follower.ts'
@@ -29,7 +30,6 @@ import { SearchIndex } from './search-index.ts'
 import { ourSources, searchSources } from './search-sources.ts'
 import type { SourceParts } from './search-sources.ts'
 import { searchRegexInThread } from './search-threads.ts'
-import { redactorOf } from './worker-tasks.ts'
 
 export interface SearchParts {
   indexFile: string
@@ -152,7 +152,9 @@ export class Search implements SearchPart {
     const mayLackTools = isCommand && answer.total === 0 && filter.role === undefined
     if (mayLackTools && (await this.#indexTools())) answer = await search(parts, text, filter)
     if (answer.total === 0 && pieces && this.#index.backlog.newest('pieces', 1).length > 0)
-      answer.notes.push('Not all is indexed by parts of words yet; while the gateway runs, that is done.')
+      answer.notes.push(
+        'Parts of words are not indexed everywhere yet; the gateway indexes them while it runs.',
+      )
     const { lack } = this.#meaning
     if (lack) answer.notes.push(lack)
     return answer
@@ -177,12 +179,14 @@ export class Search implements SearchPart {
     return files.length === 0 || this.#parts.clock.monotonic() >= until
   }
 
-  /** Says that the tool texts of some files were not searched. */
+  /** A note if the tool texts of some files were not searched. */
   #noteOnTools({ role, source }: SearchFilter): string[] {
     const isAsked = (role === undefined || role === 'tool') && source !== 'memory'
     const left = isAsked ? filesWithoutTools(this.#index).length : 0
     if (left === 0) return []
-    return [`What tools said is not indexed yet in ${left} files; while the gateway runs, that is done.`]
+    return [
+      `Tool inputs and results of ${left} files are not indexed yet; the gateway indexes them while it runs.`,
+    ]
   }
 
   async refresh(): Promise<IndexProgress> {

@@ -2,7 +2,6 @@
 // rests as long as it worked, to leave the processor to turns. Each regular expression is searched in a thread of its own,
 // which is terminated when its time is over: a pathological expression must not block the process.
 import { parentPort } from 'node:worker_threads'
-import { makeRedactor } from '../domain/redact.ts'
 import type { Embedder, IndexProgress, SearchFilter, SearchHit, SearchSource } from '../domain/search.ts'
 import { hitOf, isOwnMessage, isSameMessage, placeOf, snippetOf } from './hits.ts'
 import { indexSome, indexSources } from './index-files.ts'
@@ -10,7 +9,7 @@ import type { FoundPassage } from './index-rows.ts'
 import { addSomePieces, addSomeTools, addSomeVectors, filesWithoutTools } from './index-tiers.ts'
 import { modelOf, openEmbedder } from './meaning.ts'
 import type { MeaningSettings } from './meaning.ts'
-import { readPassage } from './passages.ts'
+import { readPassage, redactorOf } from './passages.ts'
 import { SearchIndex } from './search-index.ts'
 import type { KnownSource } from './search-index.ts'
 
@@ -43,12 +42,6 @@ export async function runThread(job: ThreadJob): Promise<void> {
   else
     for (const finding of searchRegex(index, new RegExp(job.pattern, 'iu'), job.filter, redact)) post(finding)
   await index.close()
-}
-
-export function redactorOf(secrets: Common['secrets']): (text: string) => string {
-  const redactor = makeRedactor()
-  for (const [name, value] of secrets) redactor.know(name, value)
-  return (text) => redactor.everything(text)
 }
 
 /** The longest rest between two steps of background work. */
@@ -156,7 +149,7 @@ function post(message: unknown): void {
 
 export interface RegexFinding {
   hits: SearchHit[]
-  looked: number
+  searched: number
   /** All passages were searched, or enough were found. */
   isDone: boolean
 }
@@ -172,31 +165,31 @@ function* searchRegex(
   redact: (text: string) => string,
 ): Generator<RegexFinding> {
   const limit = filter.limit ?? 20
-  const said = new Set<string>()
+  const shown = new Set<string>()
   const found: FoundPassage[] = []
   let beforeId: number | undefined
   // Starts the time limit: starting the thread on a busy machine must not count.
-  yield { hits: [], looked: 0, isDone: false }
-  for (let looked = 0; ;) {
+  yield { hits: [], searched: 0, isDone: false }
+  for (let searched = 0; ;) {
     const page = index.newest(filter, pageSize, beforeId)
     for (const passage of page) {
-      looked++
+      searched++
       const message = readPassage(placeOf(passage))
       // Redact first: a pattern must not be a way to guess secrets.
       const text = message && redact(message.text)
       const match = text === undefined ? null : pattern.exec(text)
-      if (!match || said.has(text!) || found.some((each) => isSameMessage(each, passage))) continue
-      said.add(text!)
+      if (!match || shown.has(text!) || found.some((each) => isSameMessage(each, passage))) continue
+      shown.add(text!)
       found.push(passage)
-      const hit = hitOf(passage, snippetOf(text!, marksOf(match)), 1 / said.size, ['regex'])
+      const hit = hitOf(passage, snippetOf(text!, marksOf(match)), 1 / shown.size, ['regex'])
       yield {
         hits: [{ ...hit, messageId: isOwnMessage(passage) ? message?.id : undefined }],
-        looked,
-        isDone: said.size >= limit,
+        searched,
+        isDone: shown.size >= limit,
       }
-      if (said.size >= limit) return
+      if (shown.size >= limit) return
     }
-    yield { hits: [], looked, isDone: page.length < pageSize }
+    yield { hits: [], searched, isDone: page.length < pageSize }
     if (page.length < pageSize) return
     beforeId = page.at(-1)!.id
   }

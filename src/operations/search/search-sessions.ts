@@ -1,8 +1,8 @@
-// Finding what was said, in every session: by word, by substring, by meaning, by regular expression.
+// Searches the messages of every session and all notes: by word, by substring, by meaning, by regular expression.
 import { z } from 'zod'
 import { withoutMarker } from '../../discovery/prompt-text.ts'
 import { realPath, worktreesOf } from '../../discovery/repo-paths.ts'
-import { subagentIdIn } from '../../discovery/subagents.ts'
+import { subagentIdIn } from '../../discovery/list-files.ts'
 import type { DiscoveredSession } from '../../domain/discovered-session.ts'
 import { RockpoolError } from '../../domain/errors.ts'
 import { plainLine } from '../../domain/text.ts'
@@ -27,7 +27,7 @@ const searchHit = z.lazy(() =>
     matches: z.array(z.tuple([z.number(), z.number()])),
     by: z.array(z.enum(['words', 'pieces', 'meaning', 'regex'])),
     path: z.string(),
-    subagent: z.string().optional().describe('The sub-agent of the session that said it.'),
+    subagent: z.string().optional().describe('The sub-agent that wrote the message.'),
     sessionKey: z.string().optional(),
     agentId: z.string().optional(),
     branch: z.string().optional(),
@@ -52,7 +52,7 @@ const words = z.string().min(1).max(4_096)
 
 export const searchSessions = operation({
   name: 'sessions.search',
-  description: 'Find what was said in every session, and what was noted.',
+  description: 'Search the messages of every session and all notes.',
   input: z.strictObject({
     query: words.describe('Words; "quotes" make a phrase, a star at the end a beginning.'),
     repo: z
@@ -60,18 +60,14 @@ export const searchSessions = operation({
       .max(4_096)
       .optional()
       .describe('Only this repository, with its worktrees, or this folder.'),
-    near: z
-      .string()
-      .max(4_096)
-      .optional()
-      .describe('What was said in this repository comes a little earlier.'),
+    near: z.string().max(4_096).optional().describe('Rank messages of this repository a little higher.'),
     agent: z.string().max(100).optional().describe("Only this agent's."),
-    channel: z.string().max(100).optional().describe('Only what was said on this channel.'),
+    channel: z.string().max(100).optional().describe('Only messages of this channel.'),
     since: sinceField,
-    role: z.enum(['user', 'assistant', 'tool', 'memory']).optional().describe('Only what this one said.'),
+    role: z.enum(['user', 'assistant', 'tool', 'memory']).optional().describe('Only messages of this role.'),
     source: z.enum(['rockpool', 'native', 'memory']).optional().describe('Only from these files.'),
     regex: z.boolean().default(false).describe('The words are a regular expression.'),
-    limit: z.int().min(1).max(200).default(20).describe('How many places.'),
+    limit: z.int().min(1).max(200).default(20).describe('The highest number of hits.'),
   }),
   output: searchOutput,
   scope: 'read',
@@ -103,11 +99,11 @@ export const searchSessions = operation({
 
 export const searchMemory = operation({
   name: 'memory.search',
-  description: 'Find what was noted in the memory of agents.',
+  description: 'Search the notes of agents.',
   input: z.strictObject({
     query: words.describe('Words; "quotes" make a phrase, a star at the end a beginning.'),
     agent: z.string().max(100).optional().describe("Only this agent's."),
-    limit: z.int().min(1).max(200).default(20).describe('How many places.'),
+    limit: z.int().min(1).max(200).default(20).describe('The highest number of hits.'),
   }),
   output: searchOutput,
   scope: 'read',

@@ -4,7 +4,7 @@ import { z } from 'zod'
 import type { App } from '../app.ts'
 import type { CodingSession } from '../../domain/coding-session.ts'
 import { matching, sortSessions } from '../../discovery/filter.ts'
-import { ownership } from '../../coding/machines/owner.ts'
+import { ownerCheck } from '../../coding/machines/owner.ts'
 import type { DiscoveredSession, SessionFilter, SessionList } from '../../domain/discovered-session.ts'
 import { RockpoolError } from '../../domain/errors.ts'
 import { operation } from '../operation.ts'
@@ -185,7 +185,7 @@ export function withoutTranscript(
   const { id, name, request, createdAt, lastActivityAt } = session
   return {
     ...nothingCounted,
-    ...stateOf(session, ownership(app.storage.coding, app.clock)(session)),
+    ...stateOf(session, ownerCheck(app.storage.coding, app.clock)(session)),
     sessionId: id,
     source: 'rockpool',
     agentId: request.agentId,

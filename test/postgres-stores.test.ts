@@ -337,8 +337,8 @@ function twoMembers(schema: () => string): void {
     const b = await join2(name, 'b')
     const [workA, workB] = [a, b].map(({ postgres, members }) => postgresWork(postgres, systemClock, members))
     const first = (await workA!.inbox.accept(anInput(1), true))!
-    expect(first).toMatchObject({ lies: 'here', hasMoved: false })
-    expect(await workB!.inbox.accept(anInput(2), true)).toMatchObject({ lies: 'elsewhere' })
+    expect(first).toMatchObject({ laneServer: 'here', hasMoved: false })
+    expect(await workB!.inbox.accept(anInput(2), true)).toMatchObject({ laneServer: 'elsewhere' })
     expect(await workB!.share!.take(5, { idle: [], failed: [] })).toEqual([])
     const more = await workA!.share!.take(5, { idle: [], failed: [] })
     expect(more.map(({ input }) => input.message.id)).toEqual(['2'])
@@ -375,7 +375,7 @@ function twoMembers(schema: () => string): void {
     expect(lost).toMatchObject([{ id: 't1', inputs: [{ id: input.id }] }])
     await workB!.lanes.release('t1')
     // What comes now waits behind what was lost.
-    expect(await workB!.inbox.accept(anInput(2), true)).toMatchObject({ lies: 'nowhere' })
+    expect(await workB!.inbox.accept(anInput(2), true)).toMatchObject({ laneServer: 'nowhere' })
     const again = await workB!.share!.take(1, { idle: [], failed: [] })
     expect(again.map(({ input: { message, lostTurns } }) => [message.id, lostTurns])).toEqual([
       ['1', 1],
@@ -394,7 +394,7 @@ function twoMembers(schema: () => string): void {
     expect(await lanes.begin({ id: 't1', ...turn, inputs: [one.id] })).toBe(true)
     await lanes.release('t1')
     expect(await lanes.begin({ id: 't2', ...turn, inputs: [two.id] })).toBe(false)
-    expect(await inbox.accept(anInput(3), true)).toMatchObject({ lies: 'nowhere' })
+    expect(await inbox.accept(anInput(3), true)).toMatchObject({ laneServer: 'nowhere' })
     await share!.take(0, { idle: [], failed: [one.lane] })
     const again = (): Promise<LaneWork[]> => share!.take(5, { idle: [], failed: [] })
     await expect

@@ -56,7 +56,7 @@ export async function openClaudeAgent(options: ClaudeAgentOptions): Promise<Agen
     )
   }
   await Promise.all(orphans.map(({ scope }) => endProcesses(scope)))
-  await processes.tidy()
+  await processes.removeDead()
   return new ClaudeAgent(options, processes)
 }
 

@@ -139,7 +139,7 @@ test('the orphans of a Rockpool that crashed are found and ended by number and s
   expect(orphans.map(({ root }) => root.pid)).toEqual([Number(line.toString())])
   for (const orphan of orphans) await endProcesses(orphan, 200)
   expect(orphans.map(({ root }) => root).filter(isSameProcess)).toEqual([])
-  await processes.tidy()
+  await processes.removeDead()
   expect(processes.orphans()).toEqual([])
   expect(await processes.lease('some-session', 'other')).toEqual({ taken: true })
   await processes.close()

@@ -3,7 +3,7 @@
 import { statSync } from 'node:fs'
 import type { SearchFilter, SearchKind, SearchRole, SearchSource } from '../domain/search.ts'
 import type { Database, Queries } from '../store/sqlite/database.ts'
-import { openOrMakeAnew, removeDatabase } from '../store/sqlite/disposable-database.ts'
+import { openOrRecreate, removeDatabase } from '../store/sqlite/database.ts'
 import {
   aboutSource,
   conditions,
@@ -65,7 +65,7 @@ export class SearchIndex {
   }
 
   static open(path: string): SearchIndex {
-    return openOrMakeAnew(
+    return openOrRecreate(
       () => new SearchIndex(openSearchDatabase(path)),
       () => removeDatabase(path),
     )

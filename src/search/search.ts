@@ -17,7 +17,7 @@ import type {
   SearchStatus,
 } from '../domain/search.ts'
 import { asDatabaseError } from '../store/sqlite/database-errors.ts'
-import { removeDatabase } from '../store/sqlite/disposable-database.ts'
+import { removeDatabase } from '../store/sqlite/database.ts'
 import { StoreUnavailable } from '../store/store-unavailable.ts'
 import { indexSources } from './index-files.ts'
 import { addSomePieces, addSomeTools, filesWithoutTools } from './index-tiers.ts'

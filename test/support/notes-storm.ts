@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { systemClock } from '../../src/domain/clock.ts'
 import { silentLog } from '../../src/domain/log.ts'
 import { Postgres } from '../../src/store/postgres/connection.ts'
-import { SharedMemory } from '../../src/store/postgres/note-store.ts'
+import { SharedNotes } from '../../src/store/postgres/note-store.ts'
 
 export interface NotesStorm {
   machines: number
@@ -27,8 +27,8 @@ export interface NotesReport {
 
 export const stormNote = 'memory/storm.md'
 
-export function openNotes(postgres: Postgres, folder: string, machine: string): SharedMemory {
-  return new SharedMemory({
+export function openNotes(postgres: Postgres, folder: string, machine: string): SharedNotes {
+  return new SharedNotes({
     postgres,
     bases: join(folder, 'bases.sqlite'),
     machine,

@@ -1,7 +1,6 @@
 // Stores the content of each note when this machine and the others last agreed (the base of a merge): without it, an addition
 // here looks like a removal there. The file can be deleted; then differing notes are merged line by line.
-import { Database } from '../sqlite/database.ts'
-import { openOrMakeAnew, removeDatabase } from '../sqlite/disposable-database.ts'
+import { Database, openOrRecreate, removeDatabase } from '../sqlite/database.ts'
 
 export interface NoteBase {
   revision: number
@@ -39,7 +38,7 @@ export class NoteBases {
   }
 
   static open(path: string): NoteBases {
-    return openOrMakeAnew(
+    return openOrRecreate(
       () => new NoteBases(Database.open(path, migrations, { durability: 'relaxed' })),
       () => removeDatabase(path),
     )

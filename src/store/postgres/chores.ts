@@ -1,6 +1,5 @@
-// Chores that several machines share: pg-boss keeps the queue. Every machine announces each occasion, the database keeps
-// one of the announcements for each stretch of time, and whoever is free does it. Order does not matter here; for turns,
-// where it does, there are lanes.
+// Maintenance jobs that several machines share, in a queue of pg-boss. Every machine announces each run; the database keeps one
+// announcement per interval, and a free machine runs it. Jobs have no order; turns do, and use lanes.
 import type PgBoss from 'pg-boss'
 import type { Clock } from '../../domain/clock.ts'
 import type { Log } from '../../domain/log.ts'
@@ -8,7 +7,7 @@ import type { Chores } from '../storage.ts'
 import type { Postgres } from './connection.ts'
 
 export interface SharedChoresOptions {
-  postgres: Pick<Postgres, 'foreign'>
+  postgres: Pick<Postgres, 'libraryQuery'>
   /** The schema of the other tables; the queue has one of its own beside it. */
   schema: string
   clock: Clock
@@ -20,9 +19,9 @@ interface Chore {
 }
 
 const queue = 'chores'
-/** A chore that failed or whose machine died is tried again, perhaps elsewhere. */
+/** A job that failed or whose machine died is retried, perhaps on another machine. */
 const retries = { retryLimit: 3, retryDelay: 5, expireInMinutes: 15 }
-/** A queue that cannot be reached is tried again with the next announcement, or after this. */
+/** A queue that cannot be reached is retried with the next announcement, or after this time. */
 const reopenMs = 5_000
 
 export class SharedChores implements Chores {
@@ -39,7 +38,7 @@ export class SharedChores implements Chores {
   every(name: string, ms: number, work: () => Promise<void>): void {
     this.#works.set(name, work)
     this.#announceLater(name, ms)
-    this.#openSoon()
+    this.#openOrRetry()
   }
 
   async stop(): Promise<void> {
@@ -52,7 +51,7 @@ export class SharedChores implements Chores {
   #announceLater(name: string, ms: number): void {
     const cancel = this.#options.clock.after(ms, () => {
       this.#announceLater(name, ms)
-      this.#announce(name, ms).catch((error: unknown) => this.#mention(error))
+      this.#announce(name, ms).catch((error: unknown) => this.#logFailure(error))
     })
     this.#cancels.set(name, cancel)
   }
@@ -63,13 +62,13 @@ export class SharedChores implements Chores {
     await boss.send(queue, { name }, { singletonKey: name, singletonSeconds, ...retries })
   }
 
-  #openSoon(): void {
+  #openOrRetry(): void {
     if (this.#opening || this.#isStopped) return
     this.#open().catch((error: unknown) => {
-      this.#mention(error)
+      this.#logFailure(error)
       this.#cancels.set(
         '',
-        this.#options.clock.after(reopenMs, () => this.#openSoon()),
+        this.#options.clock.after(reopenMs, () => this.#openOrRetry()),
       )
     })
   }
@@ -86,28 +85,28 @@ export class SharedChores implements Chores {
     const { default: Boss } = await import('pg-boss')
     const { postgres, schema } = this.#options
     const boss = new Boss({
-      // Our connections: they know which server takes writes.
-      db: { executeSql: (text, values) => postgres.foreign(text, values) },
+      // Our connections know which server accepts writes.
+      db: { executeSql: (text, values) => postgres.libraryQuery(text, values) },
       schema: `${schema.replaceAll(/\W/g, '_').slice(0, 40)}_chores`,
       schedule: false,
     })
-    boss.on('error', (error) => this.#mention(error))
+    boss.on('error', (error) => this.#logFailure(error))
     await boss.start()
     await boss.createQueue(queue)
     await boss.work<Chore>(queue, { pollingIntervalSeconds: 1 }, async (jobs) => {
-      for (const { data } of jobs) await this.#do(data.name)
+      for (const { data } of jobs) await this.#runChore(data.name)
     })
     return boss
   }
 
-  async #do(name: string): Promise<void> {
+  async #runChore(name: string): Promise<void> {
     const work = this.#works.get(name)
-    // Another machine has it: it is tried again, and then not by us.
+    // A job of another version: pg-boss retries it, perhaps on a machine that has it.
     if (!work) throw new Error(`This Rockpool has no chore ${name}.`)
     await work()
   }
 
-  #mention(error: unknown): void {
+  #logFailure(error: unknown): void {
     this.#options.log.warn(
       { event: 'chores-failed', error: String(error) },
       'The maintenance queue failed; retrying.',

@@ -1,5 +1,5 @@
-// Claude's transcripts on several machines: what Claude writes here goes to the shared store, and what it is to resume
-// here comes from there first. Project keys are made from paths, which differ between machines, so all have one of ours.
+// Claude's transcripts on several machines: what Claude writes here goes to the shared store, and before a session is resumed
+// here its file is updated from there. Claude's project keys contain paths, which differ between machines, so one key is used.
 import { mkdir, rename, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { SessionKey, SessionStore, SessionStoreEntry } from '../../domain/sdk-contract.ts'
@@ -57,7 +57,7 @@ async function readTranscript(file: string): Promise<string> {
 async function bringUpToDate(
   file: string,
   entries: SessionStoreEntry[],
-  tellOthers: (entries: SessionStoreEntry[]) => Promise<void>,
+  upload: (entries: SessionStoreEntry[]) => Promise<void>,
 ): Promise<void> {
   const here = parseLines(await readTranscript(file))
   const known = new Set(here.map((entry) => entry.uuid))
@@ -66,7 +66,7 @@ async function bringUpToDate(
   if (isComplete) {
     const isUnknown = entries.length === 0
     const missing = here.filter(({ uuid }) => isUnknown || (uuid !== undefined && !theirs.has(uuid)))
-    if (missing.length > 0) await tellOthers(missing)
+    if (missing.length > 0) await upload(missing)
     return
   }
   if (entries.length === 0) return

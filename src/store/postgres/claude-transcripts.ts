@@ -1,5 +1,5 @@
-// Claude's transcripts in PostgreSQL, by the contract of the Agent SDK: a session that began on one machine goes on on
-// another. Entries are text, because jsonb would change numbers and refuse what JSON allows.
+// Claude's transcripts in PostgreSQL, by the contract of the Agent SDK: a session continues on another machine. Entries are text,
+// because jsonb would change numbers and refuse what JSON allows.
 import type { ClientConfig, Pool } from 'pg'
 import { RockpoolError } from '../../domain/errors.ts'
 import type { SessionKey, SessionStoreEntry } from '../../domain/sdk-contract.ts'
@@ -44,7 +44,7 @@ export function postgresSessionStore({
 
 type AskRows = <Row>(sql: string, values: unknown[]) => Promise<Row[]>
 
-/** The contract on a table that is there. `fence` gives who writes, when what a dead process still writes must fail. */
+/** The contract on an existing table. `fence` returns the writing member, so that writes of a dead member fail. */
 export function claudeEntries(
   rows: AskRows,
   table: string,
@@ -60,7 +60,7 @@ export function claudeEntries(
         entries.map((entry) => JSON.stringify(entry)),
         ...(fence ? [fence()] : []),
       ]
-      // One statement, so a batch is there whole or not at all; its order is the order of the array.
+      // One statement: a batch is stored completely or not at all, in the order of the array.
       await rows(
         `INSERT INTO ${table} (project, session, subpath, uuid, entry)
          SELECT $1, $2, $3, given.uuid, given.entry
@@ -120,7 +120,7 @@ async function closed(opening: Promise<Pool>): Promise<void> {
 async function open(servers: Servers, schema: string, table: string): Promise<Pool> {
   const { default: pg } = await import('pg')
   const pool = new pg.Pool({ ...configOf(await servers.find()), max: 4 })
-  // A connection that breaks while idle is replaced at the next question; that question reports what is wrong.
+  // A connection that breaks while idle is replaced at the next query; that query reports what is wrong.
   pool.on('error', () => {})
   try {
     await makeTable(pool, schema, table)
@@ -132,7 +132,7 @@ async function open(servers: Servers, schema: string, table: string): Promise<Po
   }
 }
 
-/** Under a lock, so that several that begin at once do not get in each other's way. */
+/** Under a lock, because several processes may start at the same time. */
 async function makeTable(pool: Pool, schema: string, table: string): Promise<void> {
   const client = await pool.connect()
   try {

@@ -1,5 +1,5 @@
-// One PostgreSQL for everybody who shares it: connections, bounded waits, and what is known about its health.
-// What can be repeated safely is repeated while the server is away; everything else fails and says so.
+// The connection to PostgreSQL: a pool, bounded waits, and the health of the server. Statements that can be repeated safely are
+// repeated while the server is unavailable; all others fail.
 import type { Client, ClientConfig, Pool, PoolClient, QueryResult } from 'pg'
 import type { Clock } from '../../domain/clock.ts'
 import type { Log } from '../../domain/log.ts'
@@ -7,10 +7,9 @@ import { StoreUnavailable, retryWhileUnavailable } from '../store-unavailable.ts
 import { asFailure, isConflict, isConnectionLoss, messageOf } from './failure.ts'
 import { migrate, quoted } from './migrate.ts'
 import { placeOf, Servers } from './servers.ts'
-import { parserOf } from './values.ts'
 
 export interface PostgresOptions {
-  /** May name several servers, of which one takes writes. */
+  /** May name several servers, of which one accepts writes. */
   url: string
   /** The schema that holds the tables; `rockpool` unless given. */
   schema?: string
@@ -30,10 +29,10 @@ export interface Statements {
 
 export interface Health {
   state: 'unused' | 'connected' | 'lost'
-  /** Since when, wall time. */
+  /** The start of this state, wall time. */
   since: number
   lastError?: string
-  /** Which one of several servers is used. */
+  /** The server in use, where there are several. */
   server?: string
   /** Statements that took longer than a second, since the start, and the last of them. */
   slow: number
@@ -50,13 +49,13 @@ const usualWaits = {
   slowMs: 1_000,
 }
 const closeMs = 5_000
-const mostTries = 10
-/** How long reads and safe repeats wait for a server that is away. */
+const maxAttempts = 10
+/** How long reads and safe repeats wait for an unavailable server. */
 const patienceMs = { read: 5_000, repeat: 60_000 }
 
 export class Postgres {
   readonly schema: string
-  /** This process among the others, once it has joined: what it writes fails when it was buried. */
+  /** The id of this process once it has joined. Its writes fail after it was declared dead. */
   member: string | null = null
   #options: PostgresOptions
   #opening: Promise<Pool> | undefined
@@ -117,23 +116,23 @@ export class Postgres {
         }),
       )
     }
-    return this.#patiently(0, work, options?.once ? 1 : mostTries)
+    return this.#patiently(0, work, options?.once ? 1 : maxAttempts)
   }
 
-  /** Several statements that may be done twice without harm: repeated as a whole while the server is away. */
+  /** Several statements that have the same effect when they run twice: repeated as a whole while the server is unavailable. */
   untilBack<T>(work: () => Promise<T>): Promise<T> {
     return retryWhileUnavailable(this.#options.clock, work, () => this.#isClosed)
   }
 
-  /** What a library asks in its own words: nothing of ours is added, and values become what it expects. */
-  foreign(text: string, values?: unknown[]): Promise<{ rows: unknown[] }> {
+  /** A query of a library, without our statement names and type parsers. */
+  libraryQuery(text: string, values?: unknown[]): Promise<{ rows: unknown[] }> {
     return this.#patiently(0, async () => {
       const { default: pg } = await import('pg')
       return (await this.#open()).query({ text, values, types: pg.types })
     })
   }
 
-  /** A connection of one's own, outside the pool: for LISTEN and session locks. */
+  /** A connection outside the pool, for LISTEN and session locks. */
   async dedicated(onEnd: () => void): Promise<Client> {
     await this.#open()
     const { default: pg } = await import('pg')
@@ -183,7 +182,7 @@ export class Postgres {
     log.warn({ event: 'postgres-slow', ...slow }, 'PostgreSQL answered slowly.')
   }
 
-  async #patiently<T>(ms: number, work: () => Promise<T>, tries = mostTries): Promise<T> {
+  async #patiently<T>(ms: number, work: () => Promise<T>, attempts = maxAttempts): Promise<T> {
     const { clock } = this.#options
     const deadline = clock.monotonic() + ms
     for (let attempt = 1; ; attempt++) {
@@ -194,8 +193,8 @@ export class Postgres {
         return value
       } catch (error) {
         const isAway = isConnectionLoss(error)
-        if (isAway) this.#leave(used, error)
-        const again = isAway ? clock.monotonic() < deadline : isConflict(error) && attempt < tries
+        if (isAway) this.#dropPool(used, error)
+        const again = isAway ? clock.monotonic() < deadline : isConflict(error) && attempt < attempts
         if (!again) throw asFailure(error)
         const pause = Math.min(25 * 2 ** Math.min(attempt, 6), 1_000)
         await new Promise<void>((resolve) => setTimeout(resolve, pause * (0.5 + Math.random())))
@@ -203,15 +202,15 @@ export class Postgres {
     }
   }
 
-  /** With several servers, the next question looks which of them takes writes now. */
-  #leave(used: Promise<Pool> | undefined, error: unknown): void {
+  /** With several servers, the next query looks for the one that accepts writes now. */
+  #dropPool(used: Promise<Pool> | undefined, error: unknown): void {
     this.#note('lost', error)
     if (!this.#servers.several || used === undefined || this.#opening !== used) return
     this.#opening = undefined
     used
       .then((pool) => pool.end())
       .catch(() => {
-        // It never was a connection, or all of them are broken.
+        // No connection was made, or all of them are broken.
       })
   }
 
@@ -245,7 +244,7 @@ export class Postgres {
     const { default: pg } = await import('pg')
     const config = this.#config(await this.#servers.find())
     const pool = new pg.Pool({ ...config, max: this.#options.maxConnections ?? 16 })
-    // A connection that breaks while idle is replaced at the next question; that question reports what is wrong.
+    // A connection that breaks while idle is replaced at the next query; that query reports what is wrong.
     pool.on('error', (error) => this.#note('lost', error))
     // A connection that breaks between two statements of a transaction emits 'error'; without a listener the process would end.
     pool.on('connect', (client) => void client.on('error', (error) => this.#note('lost', error)))
@@ -287,8 +286,22 @@ async function inTransaction<T>(client: PoolClient, fn: () => Promise<T>): Promi
       () => true,
       () => false,
     )
-    // A connection in an unknown state is not given to the next one.
+    // A connection in an unknown state must not be reused.
     client.release(!rolledBack)
     throw error
   }
+}
+
+/** Counters and times become numbers; the driver would return bigint as text, and times as dates. */
+function parserOf(oid: number, format?: string): (text: string) => unknown {
+  if (format === 'binary') return (text) => text
+  if (oid === 20 || oid === 21 || oid === 23 || oid === 700 || oid === 701) return Number
+  if (oid === 16) return (text) => text === 't'
+  if (oid === 1009) return parseTextArray
+  return (text) => text
+}
+
+function parseTextArray(text: string): string[] {
+  const found = [...text.slice(1, -1).matchAll(/"((?:[^"\\]|\\.)*)"|([^,]+)/g)]
+  return found.map(([, quoted, plain]) => quoted?.replaceAll(/\\(.)/g, '$1') ?? plain ?? '')
 }

@@ -1,6 +1,5 @@
-// Everything of a machine that is no session and no transcript, copied between its SQLite and PostgreSQL: messages, turns,
-// replies, people, which message was whose, coding sessions, approvals, spending, decisions. In batches; it can be stopped
-// and repeated, and what is there stays.
+// Copies the state database of a machine to PostgreSQL and back: messages, turns, replies, people, the reply map, coding sessions,
+// approvals, spend and decisions. In batches; it can be stopped and repeated, and existing rows stay.
 import type { Database, Queries } from '../sqlite/database.ts'
 import { asRequest, asWatch, watchId } from '../sqlite/coding-rows.ts'
 import type { NewOutput, RequestRow, WatchRow } from '../sqlite/coding-rows.ts'
@@ -10,20 +9,21 @@ import { applyRecord } from '../sqlite/record-tables.ts'
 import type { StoredRecord } from '../sqlite/record-tables.ts'
 import type { Postgres, Statements } from './connection.ts'
 import { viaOf } from './outbox.ts'
+import { storable } from './sql.ts'
 
 type Row = Record<string, unknown>
 
 interface Table {
   name: string
-  /** In this order they are read, so that what came first stays first. Together they name a row. */
+  /** The columns that identify a row; rows are copied in this order. */
   order: string[]
   columns: string[]
   /** Columns that have another name in SQLite. */
   renamed?: Record<string, string>
   flags?: string[]
-  /** Nothing names a row: one that says the same is the same. */
-  isNameless?: boolean
-  /** What PostgreSQL knows beside. */
+  /** No column identifies a row: rows with equal values are the same. */
+  hasNoKey?: boolean
+  /** Columns that only PostgreSQL has. */
   also?: (row: Row) => Row
 }
 
@@ -56,7 +56,7 @@ const tables: Table[] = [
     also: ({ record }) => ({ via: viaOfRecord(String(record)) }),
   },
   { name: 'overheard', order: ['id'], columns: ['group_key', 'key', 'record'] },
-  { name: 'system_event', order: ['id'], columns: ['session_key', 'text', 'at'], isNameless: true },
+  { name: 'system_event', order: ['id'], columns: ['session_key', 'text', 'at'], hasNoKey: true },
   {
     name: 'paired_person',
     order: ['channel', 'account', 'sender'],
@@ -80,7 +80,7 @@ const tables: Table[] = [
   },
 ]
 
-/** How many rows were new, by table. */
+/** The number of new rows, by table. */
 export type Copied = Record<string, number>
 
 export async function tablesToPostgres(
@@ -150,7 +150,7 @@ async function* batchesThere(postgres: Postgres, { name, order, columns }: Table
 }
 
 async function insertThere({ rows }: Statements, table: Table, batch: Row[]): Promise<number> {
-  const values = batch.map((row) => ({ ...storable(table, row), ...table.also?.(row) }))
+  const values = batch.map((row) => ({ ...asPostgresRow(table, row), ...table.also?.(row) }))
   const columns = Object.keys(values[0]!).join(', ')
   if (table.name === 'inbox')
     await rows('INSERT INTO lane (key) SELECT DISTINCT unnest($1::text[]) ON CONFLICT DO NOTHING', [
@@ -158,7 +158,7 @@ async function insertThere({ rows }: Statements, table: Table, batch: Row[]): Pr
     ])
   const added = await rows(
     `INSERT INTO ${table.name} (${columns}) SELECT ${columns} FROM json_populate_recordset(NULL::${table.name}, $1::json)
-       AS n ${table.isNameless ? `WHERE ${isNew(table)}` : ''} ON CONFLICT DO NOTHING RETURNING 1`,
+       AS n ${table.hasNoKey ? `WHERE ${isNew(table)}` : ''} ON CONFLICT DO NOTHING RETURNING 1`,
     [JSON.stringify(values)],
   )
   return added.length
@@ -170,7 +170,7 @@ function insertHere(q: Queries, table: Table, row: Row): number {
   const given = columns.map((column, n) => `?${n + 1} AS ${column}`).join(', ')
   return q.run(
     `INSERT OR IGNORE INTO ${name} (${columns.map((column) => renamed?.[column] ?? column).join(', ')})
-     SELECT * FROM (SELECT ${given}) AS n WHERE ${table.isNameless ? isNew(table) : 'true'}`,
+     SELECT * FROM (SELECT ${given}) AS n WHERE ${table.hasNoKey ? isNew(table) : 'true'}`,
     ...(values as Array<string | number | null>),
   ).changes
 }
@@ -180,23 +180,16 @@ function isNew({ name, columns }: Table): string {
   return `NOT EXISTS (SELECT 1 FROM ${name} AS o WHERE ${same})`
 }
 
-/** PostgreSQL's text holds no NUL, and its flags are no numbers. */
-function storable({ flags = [] }: Table, row: Row): Row {
+/** As PostgreSQL stores it: flags are booleans, and text holds no NUL. */
+function asPostgresRow({ flags = [] }: Table, row: Row): Row {
   return Object.fromEntries(
-    Object.entries(row).map(([name, value]) => [
-      name,
-      flags.includes(name)
-        ? value === 1
-        : typeof value === 'string'
-          ? value.toWellFormed().replaceAll('\0', '\uFFFD')
-          : value,
-    ]),
+    Object.entries(row).map(([name, value]) => [name, flags.includes(name) ? value === 1 : storable(value)]),
   )
 }
 
 function viaOfRecord(record: string): string {
   const { address } = JSON.parse(record) as { address?: { channel: string; accountId: string } }
-  // One that is over has lost its text, and is never sent again.
+  // An ended delivery has lost its text, and is never sent again.
   return address ? viaOf(address) : ''
 }
 

@@ -1,5 +1,5 @@
-// Everything that the machines share, as files of one moment, and back into an empty database. PostgreSQL's own tools do the
-// same and more; this needs none of them, and goes with the rest of a backup.
+// All shared tables as files of one moment, and back into an empty database. PostgreSQL's own tools do the same and more; this
+// needs none of them and is part of a backup.
 import { closeSync, existsSync, openSync } from 'node:fs'
 import { mkdir, open, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -20,13 +20,13 @@ interface Table {
 }
 
 /** Transient tables (membership, leases, signals) are not backed up. */
-const passing = new Set(['member', 'lease', 'event_body', 'schema_version', 'record_origin'])
+const transient = new Set(['member', 'lease', 'event_body', 'schema_version', 'record_origin'])
 const metaName = 'meta.json'
 const rowsAtOnce = 50
 /** PostgreSQL's own limit of a value. */
 const longestRow = 2 ** 30
 
-/** Resolves to the names of the files. All tables are as of one moment, although others write to them. */
+/** Resolves to the names of the files. All tables are from one snapshot. */
 export async function dumpTables(postgres: Postgres, folder: string): Promise<string[]> {
   const { version } = await schemaState(postgres)
   await mkdir(folder, { recursive: true, mode: 0o700 })
@@ -34,8 +34,8 @@ export async function dumpTables(postgres: Postgres, folder: string): Promise<st
     async (statements) => {
       await statements.rows('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY')
       const names = (await tablesIn(statements)).map(({ name }) => name)
-      const forgotten = await columnsOfMembers(statements)
-      for (const name of names) await dumpTable(statements, name, forgotten.get(name) ?? [], folder)
+      const memberColumns = await columnsOfMembers(statements)
+      for (const name of names) await dumpTable(statements, name, memberColumns.get(name) ?? [], folder)
       const meta: Meta = { version, sequences: await sequencesIn(statements) }
       await writeFile(join(folder, metaName), JSON.stringify(meta), { mode: 0o600, flag: 'wx' })
       return [metaName, ...names.map(fileOf)]
@@ -60,7 +60,7 @@ export async function restoreTables(postgres: Postgres, folder: string): Promise
       }
       for (const [name, last] of Object.entries(meta.sequences))
         await statements.rows('SELECT setval(quote_ident($1)::regclass, $2)', [name, last])
-      // What the machines have copied was copied of another database.
+      // The machines must rebuild their copies.
       await statements.rows('UPDATE record_origin SET id = gen_random_uuid()::text')
       return copied
     },
@@ -68,14 +68,14 @@ export async function restoreTables(postgres: Postgres, folder: string): Promise
   )
 }
 
-/** Those that others point to come first. */
+/** Tables that others reference come first. */
 async function tablesIn({ rows }: Statements): Promise<Table[]> {
   const found = await rows<Table>(
     `SELECT relname::text AS name, ARRAY(SELECT DISTINCT confrelid::regclass::text FROM pg_constraint
        WHERE contype = 'f' AND conrelid = pg_class.oid) AS needs
      FROM pg_class WHERE relkind = 'r' AND relnamespace = current_schema()::regnamespace ORDER BY relname`,
   )
-  const left = found.filter(({ name }) => !passing.has(name))
+  const left = found.filter(({ name }) => !transient.has(name))
   const sorted: Table[] = []
   while (left.length > 0) {
     const next = left.findIndex(({ needs }) => !needs.some((need) => left.some(({ name }) => name === need)))
@@ -84,7 +84,7 @@ async function tablesIn({ rows }: Statements): Promise<Table[]> {
   return sorted
 }
 
-/** Columns that name a living process, by table. */
+/** Columns that reference a member, by table. They are written as null. */
 async function columnsOfMembers({ rows }: Statements): Promise<Map<string, string[]>> {
   const found = await rows<{ name: string; columns: string[] }>(
     `SELECT conrelid::regclass::text AS name, array_agg(attname::text) AS columns
@@ -105,7 +105,7 @@ async function sequencesIn({ rows }: Statements): Promise<Record<string, number>
 async function dumpTable(
   { rows }: Statements,
   name: string,
-  forgotten: string[],
+  nulledColumns: string[],
   folder: string,
 ): Promise<void> {
   await using file = await open(join(folder, fileOf(name)), 'wx', 0o600)
@@ -115,7 +115,7 @@ async function dumpTable(
   for (;;) {
     const batch = await rows<{ line: string }>(`FETCH ${rowsAtOnce} FROM dump`)
     if (batch.length === 0) break
-    const lines = batch.map(({ line }) => (forgotten.length === 0 ? line : without(line, forgotten)))
+    const lines = batch.map(({ line }) => (nulledColumns.length === 0 ? line : without(line, nulledColumns)))
     await file.write(`${lines.join('\n')}\n`)
   }
   await rows('CLOSE dump')
@@ -134,7 +134,7 @@ async function checkEmpty({ rows }: Statements, name: string, place: string): Pr
   })
 }
 
-/** Without the triggers: what they count and number is in the rows. */
+/** Without triggers: what they count and number is in the rows. */
 async function restoreTable({ rows }: Statements, table: string, path: string): Promise<number> {
   if (!existsSync(path)) return 0
   await rows(`ALTER TABLE ${table} DISABLE TRIGGER USER`)
@@ -174,6 +174,6 @@ function otherVersion(found: number, known: number): RockpoolError {
   return new RockpoolError(
     'schema-newer',
     `The backup is of version ${found} of the tables; this Rockpool has version ${known}.`,
-    { hint: 'Restore it with the Rockpool that made it, and update then.' },
+    { hint: 'Restore it with the Rockpool that made it, then update.' },
   )
 }

@@ -1,4 +1,4 @@
-// What PostgreSQL and the way to it can answer instead of rows, and what that means for us.
+// Errors of PostgreSQL and of the network, and what they mean for the caller.
 import { RockpoolError } from '../../domain/errors.ts'
 import { errorCode } from '../disk/atomic-file.ts'
 import { StoreUnavailable } from '../store-unavailable.ts'
@@ -7,7 +7,7 @@ export function isConnectionLoss(error: unknown): boolean {
   const code = codeOf(error)
   return (
     /^(?:08|57P0)/.test(code) ||
-    // A standby, or one that has become a standby: another server takes writes now.
+    // A standby: another server accepts writes now.
     code === '25006' ||
     /^E(?:CONN|PIPE|HOST|NET|TIMEDOUT|AI_AGAIN|NOTFOUND)/.test(code) ||
     /Connection terminated|Query read timeout|timeout exceeded when trying to connect|Client has encountered a connection error/.test(
@@ -16,19 +16,19 @@ export function isConnectionLoss(error: unknown): boolean {
   )
 }
 
-/** Deadlocks and serialization failures: nothing happened, and the next try works. */
+/** Deadlocks and serialization failures: nothing was changed, and a retry works. */
 export function isConflict(error: unknown): boolean {
   return ['40001', '40P01'].includes(codeOf(error))
 }
 
 /** The code that the function `fence` raises. */
-const buriedCode = 'RP001'
+const declaredDeadCode = 'RP001'
 
-/** May be read in a chat: it says what is wrong, and neither where the database is nor who we are there. */
+/** The message may be shown in a chat: it names neither the database's address nor its user. */
 export function asFailure(error: unknown): unknown {
   if (error instanceof RockpoolError) return error
   const code = codeOf(error)
-  if (code === buriedCode)
+  if (code === declaredDeadCode)
     return new RockpoolError('lock-lost', 'This process was taken for dead, and others have its work now.', {
       hint: 'Nothing was changed. It joins the others again by itself.',
       cause: error,
@@ -53,10 +53,10 @@ export function asFailure(error: unknown): unknown {
   return error
 }
 
-/** The driver's own words are those of a protocol. */
+/** Instead of the driver's message, which is about its protocol. */
 const noPassword = 'it asks for a password'
 
-/** The server's own words name the user and the database. */
+/** Instead of the server's messages, which name the user and the database. */
 const refusals: Record<string, string> = {
   '28P01': 'the name or the password is wrong',
   '28000': 'this name may not connect from here',
@@ -64,7 +64,7 @@ const refusals: Record<string, string> = {
   '42501': 'a right is missing; to make its schema this name needs CREATE on the database',
 }
 
-/** The system's own words name the address; its code does not. */
+/** By the code: the system's message names the address. */
 function reasonOf(error: unknown): string {
   const code = codeOf(error)
   if (code.startsWith('E')) return reasons[code] ?? code

@@ -1,17 +1,17 @@
-// The inbox in PostgreSQL. Messages of one lane are numbered in the order of their commits, over all machines.
+// The inbox in PostgreSQL. The messages of a lane are numbered in the order of their commits, over all machines.
 import type { Clock } from '../../domain/clock.ts'
 import { inboxReads } from '../tables/work-rows.ts'
 import type { Inbox, Input, WaitingInput } from '../work-store.ts'
 import type { Postgres } from './connection.ts'
-import type { Handing } from './redelivery.ts'
+import type { Redelivery } from './redelivery.ts'
 import { addDeliveries } from './outbox.ts'
 import { postgresSql } from './sql.ts'
 
-export function postgresInbox(postgres: Postgres, clock: Clock, handing: Handing): Inbox {
+export function postgresInbox(postgres: Postgres, clock: Clock, redelivery: Redelivery): Inbox {
   return {
     ...inboxReads(postgresSql(postgres), 'agent'),
     accept: (input, hasRoom = false) =>
-      handing.surely(() => acceptInput(postgres, input, clock.now(), hasRoom)),
+      redelivery.receive(() => acceptInput(postgres, input, clock.now(), hasRoom)),
     end: (ids, how, deliveries = []) =>
       postgres.untilBack(() =>
         postgres.transaction(async (statements) => {
@@ -24,7 +24,7 @@ export function postgresInbox(postgres: Postgres, clock: Clock, handing: Handing
         `DELETE FROM inbox WHERE accepted_at < $1 AND state NOT IN ('waiting', 'running') RETURNING id`,
         [before],
       )
-      // A lane without messages is made again when one comes.
+      // A lane without messages is created again when a message arrives.
       await postgres.write(
         `DELETE FROM lane WHERE owner IS NULL AND waiting = 0 AND ready_at < to_timestamp($1 / 1000.0)
            AND NOT EXISTS (SELECT 1 FROM turn WHERE turn.lane = lane.key AND state = 'running')`,
@@ -35,8 +35,8 @@ export function postgresInbox(postgres: Postgres, clock: Clock, handing: Handing
   }
 }
 
-/** Whatever waits counts as not given to us, so that it comes again and in order; we know what we have. */
-export async function takeBack(postgres: Postgres): Promise<void> {
+/** Marks waiting inputs of this process as not handed out, so that they are delivered again, in order. */
+export async function resetHandedInputs(postgres: Postgres): Promise<void> {
   await postgres.write(`UPDATE inbox SET handed_to = NULL WHERE handed_to = $1 AND state = 'waiting'`, [
     postgres.member,
   ])

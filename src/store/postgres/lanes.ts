@@ -1,5 +1,5 @@
-// Turns in PostgreSQL: which one runs in a lane, and what became of those before it. A unique index sees to it that no
-// two machines run turns of one session; what a buried member still writes is refused.
+// Turns in PostgreSQL: which turn runs in a lane, and how earlier turns ended. A unique index keeps two machines from running
+// turns of one session at the same time; writes of a member that was declared dead are refused.
 import type { Clock } from '../../domain/clock.ts'
 import { RockpoolError } from '../../domain/errors.ts'
 import { turnReads } from '../tables/work-rows.ts'
@@ -40,7 +40,7 @@ export function postgresLanes(postgres: Postgres, clock: Clock): TurnLanes {
   }
 }
 
-/** Repeated while the server is away: the answer is there, and only this puts it where it cannot be lost. */
+/** Repeated while the server is unavailable: until it succeeds, the answer exists in memory only. */
 async function finishTurn(
   postgres: Postgres,
   turnId: string,
@@ -73,8 +73,8 @@ async function finishOnce(
       heard?.overheard?.upTo ?? null,
     ],
   )
-  if (row!.done === 'lost') throw isOver(turnId)
-  // Done before, and only the answer was lost: then its rows are there, and are found.
+  if (row!.done === 'lost') throw turnIsLost(turnId)
+  // On 'again' an earlier call added the deliveries and its reply was lost; they are found.
   return addDeliveries(statements, member, deliveries, now, sendsFirst)
 }
 
@@ -91,7 +91,7 @@ function recordOf(outcome: TurnOutcome): Record<string, unknown> {
   }
 }
 
-function isOver(turnId: string): RockpoolError {
+function turnIsLost(turnId: string): RockpoolError {
   return new RockpoolError('lock-lost', `The turn ${turnId} was given to another process meanwhile.`, {
     hint: 'Its answer is dropped here; the other one answers.',
   })

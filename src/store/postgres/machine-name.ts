@@ -1,6 +1,7 @@
-// A machine's name is one gateway's at a time: by it the others find its repositories, leave errands and say where a coding
-// session is. A gateway that restarts after a kill gets its name back at once; a second gateway with the name is refused.
+// One gateway at a time has a machine's name. By the name other machines find its repositories, leave requests and say where
+// a coding session is. A gateway that restarts after a kill gets its name back at once; a second gateway is refused.
 import { hostname } from 'node:os'
+import { sleep } from '../../domain/async.ts'
 import type { Clock } from '../../domain/clock.ts'
 import { RockpoolError } from '../../domain/errors.ts'
 import type { Log } from '../../domain/log.ts'
@@ -8,7 +9,7 @@ import { identifyProcess, isSameProcess } from '../disk/process-identity.ts'
 import type { ProcessIdentity } from '../disk/process-identity.ts'
 import type { Postgres } from './connection.ts'
 
-/** What a member says of itself. */
+/** What a member stores about its process. */
 interface About extends ProcessIdentity {
   host: string
 }
@@ -16,18 +17,18 @@ interface About extends ProcessIdentity {
 export interface Holder {
   id: string
   about: About
-  /** When it last said that it lives, by the database's clock. */
+  /** Its last heartbeat, by the database's clock. */
   seenAt: string
 }
 
-const lookEveryMs = 250
+const pollMs = 250
 
 export function aboutThisProcess(): string {
   const about: About = { ...identifyProcess(process.pid)!, host: hostname() }
   return JSON.stringify(about)
 }
 
-/** Waits while it is not known whether the one that has the name lives, and rejects with `locked` when it does. */
+/** Takes the name. Waits while it is unknown whether its holder is alive, and rejects with `locked` when it is. */
 export async function holdName(
   postgres: Postgres,
   machine: string,
@@ -38,7 +39,7 @@ export async function holdName(
   for (;;) {
     const holder = await nameHolder(postgres, machine, member)
     if (!holder) return
-    if (livesHere(holder) || (first?.id === holder.id && first.seenAt !== holder.seenAt))
+    if (isAliveHere(holder) || (first?.id === holder.id && first.seenAt !== holder.seenAt))
       throw nameIsTaken(machine, holder)
     if (first?.id !== holder.id) {
       first = holder
@@ -47,11 +48,11 @@ export async function holdName(
         'Waiting until the previous process of this machine name has ended.',
       )
     }
-    await new Promise<void>((resolve) => void clock.after(lookEveryMs, resolve))
+    await sleep(clock, pollMs)
   }
 }
 
-/** Takes the name if it can be taken, and tells else who has it. */
+/** Takes the name if it is free. Resolves to its holder if it is not. */
 export async function nameHolder(
   postgres: Postgres,
   machine: string,
@@ -68,8 +69,8 @@ export async function nameHolder(
   )
   if (row?.id === member) return undefined
   const holder = row && { ...row, about: JSON.parse(row.about) as About }
-  // Between the two statements it was given up, or its process is seen to be dead: then it is free.
-  if (holder && !(isOfHere(holder) && !livesHere(holder) && (await buryAtOnce(postgres, holder))))
+  // No holder: it gave up the name between the two statements. A holder whose process here is dead: its name is free.
+  if (holder && !(isOnThisHost(holder) && !isAliveHere(holder) && (await removeIfDead(postgres, holder))))
     return holder
   return nameHolder(postgres, machine, member)
 }
@@ -84,16 +85,16 @@ export function nameIsTaken(machine: string, { about }: Holder): RockpoolError {
   )
 }
 
-/** A process that died a moment ago has lost its connection, and with it its lock; one that we only take for dead has it. */
-async function buryAtOnce(postgres: Postgres, { id }: Holder): Promise<boolean> {
+/** Fails while the member's connection still holds its lock: then its process is alive after all. */
+async function removeIfDead(postgres: Postgres, { id }: Holder): Promise<boolean> {
   const [row] = await postgres.repeat<{ gone: boolean }>('SELECT bury_if_unlocked($1) AS gone', [id])
   return row!.gone
 }
 
-function isOfHere({ about }: Holder): boolean {
+function isOnThisHost({ about }: Holder): boolean {
   return about.domain === identifyProcess(process.pid)?.domain
 }
 
-function livesHere(holder: Holder): boolean {
-  return isOfHere(holder) && isSameProcess(holder.about)
+function isAliveHere(holder: Holder): boolean {
+  return isOnThisHost(holder) && isSameProcess(holder.about)
 }

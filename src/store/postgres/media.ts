@@ -1,9 +1,10 @@
-// Files that came with messages, or go with replies, in the shared database: the machine that takes the turn, or sends the
-// reply, has them before. On each machine they are files of its media folder; what is gone there goes here, too.
+// Files of messages and replies in the shared database, so that the machine that runs the turn or sends the reply has them. On
+// each machine they are files of its media folder; a file that another machine removed is removed here, too.
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
+import { repeat } from '../../domain/async.ts'
 import type { Clock } from '../../domain/clock.ts'
 import { RockpoolError } from '../../domain/errors.ts'
 import type { Log } from '../../domain/log.ts'
@@ -18,27 +19,27 @@ export interface SharedMediaParts {
   members?: Pick<Members, 'on'>
   /** The media folder of this machine. */
   root: string
-  /** Where agents have copies of what they were sent. */
+  /** Folders with copies of received files. */
   workspaces: () => string[]
   clock: Clock
   log: Log
 }
 
 const pieceBytes = 262_144
-/** Others tell us at once; this is for what they could not tell. */
-const roundMs = 60_000
+/** Other machines send a signal; polling finds what a lost signal would have told. */
+const pollMs = 60_000
 
 export class SharedMedia {
   #parts: SharedMediaParts
-  #stopHearing: (() => void) | undefined
-  #cancelRound = (): void => {}
+  #stopListening: (() => void) | undefined
+  #stopPolling = (): void => {}
   #isClosed = false
 
   constructor(parts: SharedMediaParts) {
     this.#parts = parts
   }
 
-  /** When this resolves the others have it. Bytes that are there, under whatever name, are not sent again. */
+  /** Stores a file for the other machines. Bytes that are stored under another name are not sent again. */
   async give(path: string): Promise<boolean> {
     const { postgres, clock } = this.#parts
     const name = mediaName(path)
@@ -64,7 +65,7 @@ export class SharedMedia {
     return true
   }
 
-  /** Where the file is on this machine, brought here if need be; a path of something else stays as it is. */
+  /** The path of the file on this machine, fetched if it is missing. A path outside of the media folder is returned as it is. */
   async bring(path: string): Promise<string> {
     const name = mediaName(path)
     if (name === undefined) return path
@@ -77,7 +78,7 @@ export class SharedMedia {
     return here
   }
 
-  /** Everything that begins with a name, for all machines. */
+  /** Removes files from the database and, by a signal, from all machines. */
   async remove({ folder, paths = [] }: { folder?: string; paths?: readonly string[] }): Promise<void> {
     const { postgres } = this.#parts
     const inFolder = folder === undefined ? [] : await this.names(folder)
@@ -85,7 +86,7 @@ export class SharedMedia {
     if (names.length > 0) await postgres.repeat('SELECT remove_media($1)', [names])
   }
 
-  /** Files that left, or were to leave, and whose rows are forgotten. */
+  /** Removes outgoing and incoming files whose rows are forgotten by now. */
   async forget(before: number): Promise<void> {
     const rows = await this.#parts.postgres.read<{ name: string }>(
       "SELECT name FROM media_file WHERE at < $1 AND (name LIKE 'outgoing/%' OR name LIKE 'inbound/%')",
@@ -104,12 +105,12 @@ export class SharedMedia {
     return rows.map(({ name }) => name)
   }
 
-  /** Under which name all know a file of this machine. */
+  /** The name of a file, which is the same on all machines. */
   nameOf(path: string): string {
     return mediaName(path) ?? path
   }
 
-  /** The files that this machine has, by their paths. */
+  /** The paths of the files on this machine. */
   async here(): Promise<string[]> {
     const { root } = this.#parts
     const found = await readdir(root, { recursive: true, withFileTypes: true }).catch(() => [])
@@ -117,32 +118,24 @@ export class SharedMedia {
     return paths.filter((path) => mediaName(path) !== undefined && !path.endsWith('.part'))
   }
 
-  /** Removes here what was removed elsewhere, until it is closed. */
+  /** Removes files that were removed on other machines, until `close`. */
   async follow(): Promise<void> {
-    if (this.#stopHearing || this.#isClosed) return
-    this.#stopHearing =
+    if (this.#stopListening || this.#isClosed) return
+    this.#stopListening =
       this.#parts.members?.on(({ kind }) => {
-        if (kind === 'gone') void this.#dropGone('10 minutes')
+        if (kind === 'gone') void this.#removeGone('10 minutes')
       }) ?? (() => {})
-    await this.#dropGone('90 days')
-    this.#roundLater()
+    await this.#removeGone('90 days')
+    this.#stopPolling = repeat(this.#parts.clock, pollMs, () => this.#removeGone('10 minutes'))
   }
 
   close(): void {
     this.#isClosed = true
-    this.#stopHearing?.()
-    this.#cancelRound()
+    this.#stopListening?.()
+    this.#stopPolling()
   }
 
-  #roundLater(): void {
-    if (this.#isClosed) return
-    this.#cancelRound = this.#parts.clock.after(
-      roundMs,
-      () => void this.#dropGone('10 minutes').then(() => this.#roundLater()),
-    )
-  }
-
-  async #dropGone(since: string): Promise<void> {
+  async #removeGone(since: string): Promise<void> {
     const { postgres, root, workspaces, log } = this.#parts
     try {
       const rows = await postgres.read<{ name: string }>(
@@ -202,7 +195,7 @@ export class SharedMedia {
       await handle.close()
     }
     if (digest.digest('hex') !== hash)
-      throw new RockpoolError('damaged', 'A file in the shared database is not whole.')
+      throw new RockpoolError('damaged', 'A file in the shared database is damaged.')
   }
 }
 
@@ -216,7 +209,7 @@ async function digestOf(path: string): Promise<{ hash: string; bytes: number }> 
   return { hash: digest.digest('hex'), bytes }
 }
 
-/** Full ones, but for the last. */
+/** All pieces but the last have the full size. */
 async function* piecesOf(path: string): AsyncGenerator<Buffer> {
   const handle = await open(path, 'r')
   try {

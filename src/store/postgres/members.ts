@@ -1,7 +1,8 @@
-// The processes that share a database: who lives, who has which name, and a way to tell each other something at once.
-// A member that was taken for dead keeps its old name until it has let go of its work: what it writes is refused till then.
+// The processes that share a database: heartbeats, leases, and signals between them. A member that was declared dead keeps its
+// old id until it has released its work; until then the database refuses its writes.
 import { randomBytes, randomUUID } from 'node:crypto'
 import type { Client } from 'pg'
+import { repeat } from '../../domain/async.ts'
 import type { Clock } from '../../domain/clock.ts'
 import { RockpoolError } from '../../domain/errors.ts'
 import type { Log } from '../../domain/log.ts'
@@ -15,7 +16,7 @@ export interface MemberOptions {
   /** The machine's name, for people. */
   machine: string
   labels: readonly string[]
-  /** Takes work of others; a command that asks one thing does not. */
+  /** Takes work of others. False for a command that runs one operation. */
   serves: boolean
   clock: Clock
   log: Log
@@ -30,26 +31,28 @@ export interface Member {
   silentMs: number
 }
 
-const beatMs = 1_000
+const heartbeatMs = 1_000
 /** Living members send a heartbeat within this time after a database outage. */
 const comeBackMs = 5_000
-const checkHearingMs = 5_000
+const checkListenerMs = 5_000
 
 export class Members {
   #postgres: Postgres
   #options: MemberOptions
-  #client: Client | undefined
+  /** Listens for signals and holds this member's lock. */
+  #listener: Client | undefined
   #lockNo = ''
   #reach: string[] = []
   #others = 0
   #signals: Signals
-  #cancels = new Set<() => void>()
-  #onBuried: () => Promise<void> = async () => {}
-  #closed = false
-  #hasLetGo = false
-  #heardAt = -Infinity
+  #stopHeartbeat = (): void => {}
+  #cancelRetry = (): void => {}
+  #releaseWork: () => Promise<void> = async () => {}
+  #isClosed = false
+  #hasReleased = false
+  #listenerCheckedAt = -Infinity
   /** The server that we listen to, where there are several. */
-  #heardFrom: string | undefined
+  #listensTo: string | undefined
 
   constructor(postgres: Postgres, options: MemberOptions) {
     this.#postgres = postgres
@@ -57,17 +60,16 @@ export class Members {
     this.#signals = new Signals(postgres, options)
   }
 
-  /** Releases this member's work after it was declared dead; it joins again when that is done. */
-  set onBuried(letGo: () => Promise<void>) {
-    this.#onBuried = letGo
+  /** Called when this member was declared dead. It joins again when its work is released. */
+  set onDeclaredDead(releaseWork: () => Promise<void>) {
+    this.#releaseWork = releaseWork
   }
 
-  /** Are there others to tell anything? */
+  /** There is no other member to send signals to. */
   get isAlone(): boolean {
     return this.#others === 0
   }
 
-  /** The machine's name, for people. */
   get machine(): string {
     return this.#options.machine
   }
@@ -79,10 +81,10 @@ export class Members {
   /** Joins once; later calls do nothing. */
   async join(): Promise<void> {
     if (this.#postgres.member !== null) return
-    this.#postgres.member = await this.#enter()
+    this.#postgres.member = await this.#insertMember()
     await this.#listen()
-    await this.#beat()
-    this.#again()
+    await this.#heartbeat()
+    this.#stopHeartbeat = repeat(this.#options.clock, heartbeatMs, () => this.#heartbeatOrLog())
     if (!this.#options.serves) return
     const me = this.#postgres.member
     await holdName(this.#postgres, this.machine, me, this.#options).catch(async (error: unknown) => {
@@ -91,52 +93,51 @@ export class Members {
     })
   }
 
-  /** Which accounts this member can send through. */
+  /** The accounts that this member can send through. */
   async setReach(reach: readonly string[]): Promise<void> {
     this.#reach = [...reach]
     await this.#postgres.repeat('UPDATE member SET reach = $2 WHERE id = $1', [this.#postgres.member, reach])
   }
 
-  async list(): Promise<Member[]> {
+  list(): Promise<Member[]> {
     return listMembers(this.#postgres)
   }
 
-  /** A name that one member has at a time. Rejects with `locked` while another one has it. */
+  /** Takes a lease; resolves to its release. Rejects with `locked` while another member has it. */
   async hold(name: string): Promise<() => Promise<void>> {
     const me = this.#postgres.member
-    const [mine] = await this.#postgres.repeat<{ owner: string; machine: string }>(
+    const [holder] = await this.#postgres.repeat<{ owner: string; machine: string }>(
       `WITH taken AS (INSERT INTO lease (name, owner) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING RETURNING owner)
        SELECT owner, machine FROM taken, member WHERE member.id = owner
        UNION ALL SELECT owner, machine FROM lease JOIN member ON member.id = owner WHERE name = $1`,
       [name, me],
     )
-    if (mine?.owner !== me)
-      throw new RockpoolError(
-        'locked',
-        `${name} is in use by the Rockpool on ${mine?.machine ?? 'another machine'}.`,
-        {
-          hint: 'This one stands by and takes over when the other one ends.',
-        },
-      )
+    if (holder?.owner !== me) {
+      const machine = holder?.machine ?? 'another machine'
+      throw new RockpoolError('locked', `${name} is in use by the Rockpool on ${machine}.`, {
+        hint: 'This one stands by and takes over when the other one ends.',
+      })
+    }
     return async () => {
       await this.#postgres.repeat('DELETE FROM lease WHERE name = $1 AND owner = $2', [name, me])
     }
   }
 
-  /** Tells the others, if there are any. Lost when the server is away: everybody looks again by himself. */
+  /** Sends a signal to the others, if there are any. Lost during an outage: every receiver also polls. */
   signal(signal: Signal): void {
-    if (!this.isAlone && !this.#closed) this.#signals.send(signal)
+    if (!this.isAlone && !this.#isClosed) this.#signals.send(signal)
   }
 
   on(listener: (signal: Signal) => void): () => void {
     return this.#signals.on(listener)
   }
 
-  /** Leaves: its work is free at once. */
+  /** Leaves: other members can take its work at once. */
   async close(): Promise<void> {
-    if (this.#closed) return
-    this.#closed = true
-    for (const cancel of this.#cancels) cancel()
+    if (this.#isClosed) return
+    this.#isClosed = true
+    this.#stopHeartbeat()
+    this.#cancelRetry()
     this.#signals.close()
     const me = this.#postgres.member
     this.#postgres.member = null
@@ -148,12 +149,10 @@ export class Members {
         )
       })
     }
-    await this.#client?.end().catch(() => {
-      // It is gone already.
-    })
+    await endQuietly(this.#listener)
   }
 
-  async #enter(): Promise<string> {
+  async #insertMember(): Promise<string> {
     const { machine, labels, serves } = this.#options
     const id = `${machine}/${process.pid}/${randomUUID().slice(0, 8)}`
     this.#lockNo = String(randomBytes(8).readBigInt64BE() >> 1n)
@@ -166,107 +165,101 @@ export class Members {
   }
 
   async #listen(): Promise<void> {
-    // It may end before it is there, while the server is away.
+    // The connection may end before it is assigned, while the server is unavailable.
     let client: Client | undefined
-    const made = await this.#postgres.dedicated(() => this.#lostConnection(client))
+    const made = await this.#postgres.dedicated(() => this.#lostListener(client))
     client = made
-    made.on('notification', ({ payload }) => void this.#signals.hear(payload ?? ''))
-    if (this.#closed) return made.end()
+    made.on('notification', ({ payload }) => void this.#signals.receive(payload ?? ''))
+    if (this.#isClosed) return made.end()
     await made.query('SELECT pg_advisory_lock($1)', [this.#lockNo])
     await made.query(`LISTEN ${quoted(this.#signals.channel)}`)
-    this.#client = made
-    this.#heardFrom = this.#postgres.health.server
+    this.#listener = made
+    this.#listensTo = this.#postgres.health.server
   }
 
-  #lostConnection(client: Client | undefined): void {
-    if (this.#closed || client !== this.#client || client === undefined) return
-    this.#client = undefined
+  #lostListener(client: Client | undefined): void {
+    if (this.#isClosed || client !== this.#listener || client === undefined) return
+    this.#listener = undefined
     this.#listenAgain()
   }
 
   #listenAgain(): void {
-    if (this.#closed) return
+    if (this.#isClosed) return
     this.#listen().then(
-      // Whatever was said meanwhile was not heard.
-      () => this.#signals.tell({ kind: 'work' }),
-      () => this.#later(beatMs, () => this.#listenAgain()),
+      // Signals may have been missed meanwhile.
+      () => this.#signals.emit({ kind: 'work' }),
+      () => {
+        this.#cancelRetry = this.#options.clock.after(heartbeatMs, () => this.#listenAgain())
+      },
     )
   }
 
-  #again(): void {
-    if (this.#closed) return
-    this.#later(beatMs, () => {
-      void this.#beat()
-        .catch((error: unknown) =>
-          this.#options.log.warn(
-            { event: 'heartbeat-failed', error: String(error) },
-            'Could not write the heartbeat; other machines may consider this process dead.',
-          ),
-        )
-        .then(() => this.#again())
-    })
+  async #heartbeatOrLog(): Promise<void> {
+    await this.#heartbeat().catch((error: unknown) =>
+      this.#options.log.warn(
+        { event: 'heartbeat-failed', error: String(error) },
+        'Could not write the heartbeat; other machines may consider this process dead.',
+      ),
+    )
   }
 
-  async #beat(): Promise<void> {
+  async #heartbeat(): Promise<void> {
     const me = this.#postgres.member
-    if (me === null) return
+    if (me === null || this.#isClosed) return
     const [row] = await this.#postgres.write<{ others: number }>(
       `WITH me AS (UPDATE member SET seen_at = clock_timestamp() WHERE id = $1 RETURNING id)
        SELECT (SELECT count(*) FROM member) - 1 AS others FROM me`,
       [me],
     )
-    if (!row) return this.#wasBuried()
+    if (!row) return this.#rejoin()
     this.#others = row.others
-    if (this.#others > 0 && this.#mayBury()) await this.#postgres.write('SELECT bury_dead($1)', [me])
-    this.#checkHearing()
+    if (this.#others > 0 && this.#mayDeclareDead()) await this.#postgres.write('SELECT bury_dead($1)', [me])
+    this.#checkListener()
   }
 
-  /** A database that was away for us was so for the others: they have a moment to come back. */
-  #mayBury(): boolean {
+  /** A database that was unavailable to us was so to the others: they get a moment to come back. */
+  #mayDeclareDead(): boolean {
     const { lastError, since } = this.#postgres.health
     return lastError === undefined || this.#options.clock.now() - since > comeBackMs
   }
 
   /** A connection that only listens does not notice a dead server, or that the others use another server. */
-  #checkHearing(): void {
-    const client = this.#client
+  #checkListener(): void {
+    const client = this.#listener
     const now = this.#options.clock.monotonic()
     if (!client) return
-    if (this.#heardFrom !== this.#postgres.health.server) return this.#leaveListening(client)
-    if (now - this.#heardAt < checkHearingMs) return
-    this.#heardAt = now
-    client.query('SELECT 1').catch(() => this.#leaveListening(client))
+    if (this.#listensTo !== this.#postgres.health.server) return this.#replaceListener(client)
+    if (now - this.#listenerCheckedAt < checkListenerMs) return
+    this.#listenerCheckedAt = now
+    client.query('SELECT 1').catch(() => this.#replaceListener(client))
   }
 
-  #leaveListening(client: Client): void {
-    this.#lostConnection(client)
-    client.end().catch(() => {
-      // It is gone already.
-    })
+  #replaceListener(client: Client): void {
+    this.#lostListener(client)
+    void endQuietly(client)
   }
 
-  async #wasBuried(): Promise<void> {
-    if (!this.#hasLetGo) {
+  /** The others declared this member dead: it releases its work and joins under a new id. */
+  async #rejoin(): Promise<void> {
+    if (!this.#hasReleased) {
       this.#options.log.warn(
         { event: 'declared-dead' },
         'Other machines considered this process dead; releasing its work and joining again.',
       )
-      await this.#onBuried()
-      this.#hasLetGo = true
+      await this.#releaseWork()
+      this.#hasReleased = true
     }
-    const old = this.#client
-    this.#client = undefined
-    await old?.end().catch(() => {
-      // It is gone already.
-    })
-    const id = await this.#enter()
+    const old = this.#listener
+    this.#listener = undefined
+    await endQuietly(old)
+    const id = await this.#insertMember()
     if (await this.#isReplaced(id)) return
     this.#postgres.member = id
-    this.#hasLetGo = false
+    this.#hasReleased = false
     this.#listenAgain()
   }
 
-  /** Another gateway has the machine's name by now: what this one writes is refused until that one ends. */
+  /** Another gateway has the machine's name now: the writes of this one are refused until that one ends. */
   async #isReplaced(id: string): Promise<boolean> {
     const { serves, log } = this.#options
     const holder = serves ? await nameHolder(this.#postgres, this.machine, id) : undefined
@@ -276,14 +269,12 @@ export class Members {
     log.error({ event: 'members-failed', hint }, message)
     return true
   }
+}
 
-  #later(ms: number, work: () => void): void {
-    const cancel = this.#options.clock.after(ms, () => {
-      this.#cancels.delete(cancel)
-      work()
-    })
-    this.#cancels.add(cancel)
-  }
+async function endQuietly(client: Client | undefined): Promise<void> {
+  await client?.end().catch(() => {
+    // The connection is gone already.
+  })
 }
 
 export function listMembers(postgres: Postgres): Promise<Member[]> {

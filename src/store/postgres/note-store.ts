@@ -1,5 +1,5 @@
-// The notes of agents in the shared database. They stay files in the workspace, where agents and people write them; what
-// others wrote is brought here before a turn, and what was written here goes to the others after it.
+// The notes of agents in the shared database. Notes stay files in the workspace, where agents and people edit them. Changes of
+// other machines are fetched before a turn, and changes of this machine are sent after it.
 import { randomUUID } from 'node:crypto'
 import type { Clock } from '../../domain/clock.ts'
 import { RockpoolError, asRockpoolError } from '../../domain/errors.ts'
@@ -21,10 +21,10 @@ import { StoreUnavailable } from '../store-unavailable.ts'
 import type { Postgres } from './connection.ts'
 import type { Members } from './members.ts'
 
-export interface SharedMemoryParts {
+export interface SharedNotesParts {
   postgres: Postgres
   members?: Pick<Members, 'on'>
-  /** What notes were when this machine and the others agreed. It can be thrown away. */
+  /** The last common version of each note: the base of a three-way merge. It can be deleted. */
   bases: string
   machine: string
   agentIds: () => string[]
@@ -35,44 +35,44 @@ export interface SharedMemoryParts {
 
 interface ListedNote {
   origin: string
-  /** None in a database without notes of this agent. */
+  /** Null in a database without notes of this agent. */
   name: string | null
   revision: number
   gone: boolean
 }
 
-interface SharedNote {
+interface StoredNote {
   revision: number
   body: NoteBody
   at: number
-  /** Of what this machine told last and they heard. */
+  /** The stamp of this machine's last write that arrived. */
   stamp: string | null
 }
 
-const mostTries = 20
-const largestNote = 8 * 1_048_576
+const maxAttempts = 20
+const maxNoteBytes = 8 * 1_048_576
 /** How often local files are checked for changes, and how often the database is polled. */
-const lookMs = 2_000
-const roundMs = 30_000
+const checkFilesMs = 2_000
+const pollMs = 30_000
 
-export class SharedMemory {
-  #parts: SharedMemoryParts
+export class SharedNotes {
+  #parts: SharedNotesParts
   #bases: NoteBases
   #running = new Map<string, Promise<void>>()
   #next = new Map<string, Promise<void>>()
-  #stopHearing: (() => void) | undefined
-  #cancelLook = (): void => {}
-  #lastRound = 0
-  /** What was reported; once is enough. */
-  #said = new Set<string>()
+  #stopListening: (() => void) | undefined
+  #cancelCheck = (): void => {}
+  #lastPoll = 0
+  /** Problems that were logged, each once. */
+  #problems = new Set<string>()
   #isClosed = false
 
-  constructor(parts: SharedMemoryParts) {
+  constructor(parts: SharedNotesParts) {
     this.#parts = parts
     this.#bases = NoteBases.open(parts.bases)
   }
 
-  /** Resolves when everything that others wrote before is here, and they have what was written here. */
+  /** Merges the notes of this machine and of the database. Resolves when both have everything that was written before. */
   sync(agentId: string): Promise<void> {
     const waiting = this.#next.get(agentId)
     if (waiting) return waiting
@@ -88,7 +88,7 @@ export class SharedMemory {
     return next
   }
 
-  /** Gives the others what was written here; asks nothing when nothing was. */
+  /** Sends what was changed on this machine; no query when nothing was. */
   async give(agentId: string): Promise<void> {
     const here = notesIn(this.#parts.placesOf(agentId))
     const known = this.#bases.of(agentId)
@@ -99,51 +99,51 @@ export class SharedMemory {
   /** For readers: during an outage they get the last known state without waiting. */
   async refresh(agentIds: string[]): Promise<void> {
     if (this.#parts.postgres.health.state === 'lost') return
-    for (const agentId of agentIds) await this.#orLater(() => this.sync(agentId))
+    for (const agentId of agentIds) await this.#orLog(() => this.sync(agentId))
   }
 
-  /** Notes that could not be shared, in words. */
+  /** Why notes could not be shared. */
   problems(): string[] {
-    return [...this.#said]
+    return [...this.#problems]
   }
 
-  /** Follows what others write, and what is written here, until it is closed. */
+  /** Keeps the notes of this machine and of the database equal, until `close`. */
   follow(): void {
-    if (this.#stopHearing || this.#isClosed) return
-    this.#stopHearing =
+    if (this.#stopListening || this.#isClosed) return
+    this.#stopListening =
       this.#parts.members?.on(({ kind }) => {
         if (kind === 'memory') void this.refresh(this.#parts.agentIds())
       }) ?? (() => {})
-    this.#lookLater()
+    this.#checkLater()
   }
 
   async close(): Promise<void> {
     this.#isClosed = true
-    this.#stopHearing?.()
-    this.#cancelLook()
+    this.#stopListening?.()
+    this.#cancelCheck()
     await Promise.allSettled([...this.#running.values(), ...this.#next.values()])
     await this.#bases.close()
   }
 
-  /** The rest after a look is long against it, however many notes there are. */
-  #lookLater(tookMs = 0): void {
+  /** The pause after a check is 50 times as long as the check, so that many notes do not keep the process busy. */
+  #checkLater(tookMs = 0): void {
     if (this.#isClosed) return
     const { clock } = this.#parts
-    this.#cancelLook = clock.after(Math.max(lookMs, 50 * tookMs), () => {
+    this.#cancelCheck = clock.after(Math.max(checkFilesMs, 50 * tookMs), () => {
       const began = clock.monotonic()
-      void this.#look().then(() => this.#lookLater(clock.monotonic() - began))
+      void this.#check().then(() => this.#checkLater(clock.monotonic() - began))
     })
   }
 
-  async #look(): Promise<void> {
+  async #check(): Promise<void> {
     const now = this.#parts.clock.monotonic()
-    const isRound = now - this.#lastRound >= roundMs
-    if (isRound) this.#lastRound = now
+    const isPollDue = now - this.#lastPoll >= pollMs
+    if (isPollDue) this.#lastPoll = now
     for (const agentId of this.#parts.agentIds())
-      await this.#orLater(() => (isRound ? this.sync(agentId) : this.give(agentId)))
+      await this.#orLog(() => (isPollDue ? this.sync(agentId) : this.give(agentId)))
   }
 
-  async #orLater(work: () => Promise<void>): Promise<void> {
+  async #orLog(work: () => Promise<void>): Promise<void> {
     if (this.#isClosed) return
     await work().catch((error: unknown) =>
       this.#parts.log.debug(
@@ -168,22 +168,22 @@ export class SharedMemory {
     const there = new Map(rows.flatMap((row) => (row.name === null ? [] : [[row.name, row]])))
     for (const name of new Set([...here.keys(), ...known.keys(), ...there.keys()])) {
       const [path, base, row] = [here.get(name), known.get(name), there.get(name)]
-      const isNowhere = path === undefined && !base && row?.gone !== false
-      const isAsKnown =
+      const isGone = path === undefined && !base && row?.gone !== false
+      const isUnchanged =
         path !== undefined && base?.revision === row?.revision && base?.seen === noteVersion(path)
-      if (!isNowhere && !isAsKnown) await this.#agreeOrSay(agentId, places, name)
+      if (!isGone && !isUnchanged) await this.#mergeOrLog(agentId, places, name)
     }
   }
 
-  /** One note that cannot be shared does not keep the others from it. */
-  async #agreeOrSay(agentId: string, places: NotePlaces, name: string): Promise<void> {
+  /** A note that cannot be shared does not stop the others. */
+  async #mergeOrLog(agentId: string, places: NotePlaces, name: string): Promise<void> {
     try {
-      await this.#agree(agentId, places, name)
+      await this.#merge(agentId, places, name)
     } catch (error) {
       if (error instanceof StoreUnavailable) throw error
-      const said = `note ${name} of ${agentId}: ${asRockpoolError(error).message}`
-      if (this.#said.has(said)) return
-      this.#said.add(said)
+      const problem = `note ${name} of ${agentId}: ${asRockpoolError(error).message}`
+      if (this.#problems.has(problem)) return
+      this.#problems.add(problem)
       this.#parts.log.warn(
         { event: 'note-not-shared', agentId, name, error: String(error) },
         'Could not share a note with the other machines.',
@@ -191,34 +191,34 @@ export class SharedMemory {
     }
   }
 
-  async #agree(agentId: string, places: NotePlaces, name: string): Promise<void> {
+  async #merge(agentId: string, places: NotePlaces, name: string): Promise<void> {
     const path = notePath(places, name)
     if (path === undefined) throw notShared(`${JSON.stringify(name)} is no name of a note here`)
-    for (let attempt = 1; attempt <= mostTries; attempt++) {
+    for (let attempt = 1; attempt <= maxAttempts; attempt++) {
       const here = readNoteFile(path)
-      if ((here?.body.length ?? 0) > largestNote) throw notShared(`it is larger than ${largestNote} bytes`)
+      if ((here?.body.length ?? 0) > maxNoteBytes) throw notShared(`it is larger than ${maxNoteBytes} bytes`)
       const there = await this.#read(agentId, name)
-      // A process that was killed, or that never got its answer, may have told more than it noted.
-      const heard = this.#bases.told(agentId, name, there.stamp)
+      // A process that was killed, or that lost the reply, may have written more than its base says.
+      const written = this.#bases.told(agentId, name, there.stamp)
       const known = this.#bases.get(agentId, name)
-      // A database that is behind what was agreed was put back from a backup: that takes nothing away.
+      // A database older than our base was restored from a backup: its missing notes are not deletions.
       const isBehind = known !== undefined && known.revision > there.revision
-      const base = heard ?? (isBehind ? undefined : known?.body)
+      const base = written ?? (isBehind ? undefined : known?.body)
       const merged = mergeNotes(base, here?.body, there.body)
       if (merged.beside) await this.#keepBeside(agentId, places, name, merged.beside)
       const at = isSameNote(merged.body, there.body) ? there.at : (here?.changedAt ?? this.#parts.clock.now())
-      const revision = await this.#tell(agentId, name, { here: here?.body, there, merged, at })
+      const revision = await this.#write(agentId, name, { here: here?.body, there, merged, at })
       if (revision === undefined) continue
-      // The others have all of what is here, and it does not yet have all of theirs.
+      // The database has our version; our file does not have theirs yet.
       if (here && !merged.beside)
         await this.#bases.set(agentId, name, { revision: there.revision, body: here.body })
       if (!isSameNote(here?.body, merged.body) && !replaceNote(path, here?.body, merged.body, at)) continue
-      return this.#noteAgreed(agentId, name, path, revision, merged.body)
+      return this.#saveBase(agentId, name, path, revision, merged.body)
     }
     throw new RockpoolError('busy', `The note ${name} of ${agentId} is being changed by others all the time.`)
   }
 
-  async #noteAgreed(
+  async #saveBase(
     agentId: string,
     name: string,
     path: string,
@@ -231,8 +231,8 @@ export class SharedMemory {
     await this.#bases.set(agentId, name, { revision, body, ...(seen === undefined ? {} : { seen }) })
   }
 
-  async #read(agentId: string, name: string): Promise<SharedNote> {
-    const [row] = await this.#parts.postgres.read<Omit<SharedNote, 'body'> & { body: string | null }>(
+  async #read(agentId: string, name: string): Promise<StoredNote> {
+    const [row] = await this.#parts.postgres.read<Omit<StoredNote, 'body'> & { body: string | null }>(
       'SELECT revision, body, at, stamps->>$3 AS stamp FROM memory_file WHERE agent = $1 AND name = $2',
       [agentId, name, this.#bases.home],
     )
@@ -242,10 +242,10 @@ export class SharedMemory {
   }
 
   /** Resolves to the note's revision; undefined on a conflict. */
-  async #tell(
+  async #write(
     agentId: string,
     name: string,
-    { here, there, merged, at }: { here: NoteBody; there: SharedNote; merged: Merged; at: number },
+    { here, there, merged, at }: { here: NoteBody; there: StoredNote; merged: Merged; at: number },
   ): Promise<number | undefined> {
     const { postgres, machine } = this.#parts
     const { body } = merged
@@ -269,7 +269,7 @@ export class SharedMemory {
       { event: 'note-conflict', agentId, name, beside },
       "A note was rewritten on two machines; kept this machine's version beside it.",
     )
-    await this.#agree(agentId, places, beside)
+    await this.#merge(agentId, places, beside)
   }
 }
 

@@ -24,7 +24,7 @@ import { dumpTables } from './dump.ts'
 import { sharedMachines } from './machine-records.ts'
 import { SharedMedia } from './media.ts'
 import { Members } from './members.ts'
-import { SharedMemory } from './note-store.ts'
+import { SharedNotes } from './note-store.ts'
 import { PostgresPeople } from './people.ts'
 import { purgeSharedClaude, purgeSharedWork, purgedClaudeIds } from './purge-work.ts'
 import { SharedRecords } from './records.ts'
@@ -96,7 +96,7 @@ interface ClusterParts {
   postgres: Postgres
   members: Members
   records: () => SharedRecords
-  notes: () => SharedMemory
+  notes: () => SharedNotes
   media: () => SharedMedia
 }
 
@@ -132,9 +132,9 @@ function clusterOf(
 }
 
 /** The notes of agents in the shared database, with their places on this machine. */
-export function openSharedNotes({ postgres, members }: Connected, parts: FileParts): SharedMemory {
+export function openSharedNotes({ postgres, members }: Connected, parts: FileParts): SharedNotes {
   const { config, paths, clock, log, agentIds } = parts
-  return new SharedMemory({
+  return new SharedNotes({
     postgres,
     members,
     bases: paths.memoryBase,

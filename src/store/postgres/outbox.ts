@@ -1,5 +1,5 @@
-// The outbox in PostgreSQL. The deliveries of one lane are sent by one member at a time; when it dies they are nobody's,
-// and another one that reaches the account takes them.
+// The outbox in PostgreSQL. One member at a time sends the deliveries of a lane. When it dies, another member that can send
+// through the account takes them.
 import type { Address } from '../../domain/address.ts'
 import type { Clock } from '../../domain/clock.ts'
 import { RockpoolError } from '../../domain/errors.ts'
@@ -8,11 +8,11 @@ import { asOutboxRow, deliveryColumns, isOpen, newOutboxRow, outboxReads } from 
 import type { DeliveryRow } from '../tables/work-rows.ts'
 import type { DeliveryChange, Outbox, OutboxRow } from '../work-store.ts'
 import type { Postgres, Statements } from './connection.ts'
-import { Handing } from './redelivery.ts'
+import { Redelivery } from './redelivery.ts'
 import { postgresSql } from './sql.ts'
 
 export function postgresOutbox(postgres: Postgres, clock: Clock): Outbox {
-  const handing = new Handing(() => handAgain(postgres))
+  const redelivery = new Redelivery(() => resetHandedDeliveries(postgres))
   const reads = outboxReads(postgresSql(postgres))
   return {
     ...reads,
@@ -32,17 +32,17 @@ export function postgresOutbox(postgres: Postgres, clock: Clock): Outbox {
         }),
       ),
     change: (id, change) => changeDelivery(postgres, id, change, clock.now()),
-    take: (afterSeq) => handing.surely(() => takeRows(postgres, reads, afterSeq)),
+    take: (afterSeq) => redelivery.receive(() => takeRows(postgres, reads, afterSeq)),
   }
 }
 
-/** What was given to us and did not arrive is given again; the sender knows what it has. */
-async function handAgain(postgres: Postgres): Promise<void> {
+/** Marks open deliveries of this process as not handed out; the sender recognizes those that it has. */
+async function resetHandedDeliveries(postgres: Postgres): Promise<void> {
   await postgres.write(`UPDATE outbox SET handed = false WHERE owner = $1 AND ${isOpen}`, [postgres.member])
 }
 
-/** For the transactions that produce replies. Gives those that this process is to send, also when they are there since
- *  an earlier try whose answer was lost. */
+/** Adds replies, as part of a transaction. Resolves to those that this process sends, also when an earlier attempt added them
+ *  and its reply was lost. */
 export async function addDeliveries(
   { rows }: Statements,
   member: string | null,
@@ -86,7 +86,7 @@ async function ownRow(rows: Statements['rows'], member: string | null, id: strin
   }))
 }
 
-/** Which of our accounts an address is reached through. */
+/** The account that an address is reached through. */
 export function viaOf({ channel, accountId }: Pick<Address, 'channel' | 'accountId'>): string {
   return `${channel}|${accountId}`
 }
@@ -109,7 +109,7 @@ async function takeRows(
       [member],
     )
     if (!any) return []
-    // Takers follow each other, so what a lane says on one platform goes to one of them as a whole.
+    // One member takes at a time, so that one member gets all deliveries of a lane and account.
     await rows('SELECT pg_advisory_xact_lock(hashtext($1), 0)', ['outbox take'])
     const taken = await rows<DeliveryRow>(
       `UPDATE outbox AS o SET owner = $1, handed = true FROM member AS me
@@ -137,10 +137,10 @@ async function changeDelivery(
      WHERE id = $1 AND (SELECT fence($4)) AND ($4::text IS NULL OR owner = $4) RETURNING seq`,
     [id, now, change.state, postgres.member, ...values],
   ]
-  // Counting is the one change that must not be repeated.
+  // The only change that must not be repeated: it counts.
   if (change.state === 'attempting' && 'resent' in change) {
     const [sql, values] = set('attempts = attempts + 1, resent = resent OR $5', change.resent)
-    return ours(await postgres.write(sql, values))
+    return checkOwned(await postgres.write(sql, values))
   }
   const [sql, values] =
     change.state === 'retry'
@@ -148,11 +148,11 @@ async function changeDelivery(
       : 'messageIds' in change
         ? set('message_ids = $5', JSON.stringify(change.messageIds))
         : set('reason = $5', change.reason)
-  return ours(await postgres.repeat(sql, values))
+  return checkOwned(await postgres.repeat(sql, values))
 }
 
-/** A member that was buried and has joined again is another one: what it had belongs to others. */
-function ours(changed: unknown[]): void {
+/** After it was declared dead and joined again, a process has another id: its former deliveries belong to others. */
+function checkOwned(changed: unknown[]): void {
   if (changed.length > 0) return
   throw new RockpoolError('lock-lost', 'This reply was given to another process, or removed.', {
     hint: 'Nothing was changed. The process that owns the reply sends it.',

@@ -1,20 +1,20 @@
 import { expect, test } from 'vitest'
 import { StoreUnavailable } from '../store-unavailable.ts'
-import { Handing } from './redelivery.ts'
+import { Redelivery } from './redelivery.ts'
 
 const away = (): Promise<never> => Promise.reject(new StoreUnavailable('It is away.'))
 
 test('after an answer was lost nobody is given anything before all was taken back', async () => {
   const said: string[] = []
   const { promise: isTakenBack, resolve } = Promise.withResolvers<void>()
-  const handing = new Handing(async () => {
+  const handing = new Redelivery(async () => {
     said.push('taking back')
     await isTakenBack
     said.push('taken back')
   })
-  await handing.surely(async () => said.push('one'))
-  await expect(handing.surely(away)).rejects.toThrow('It is away.')
-  const steps = ['two', 'three'].map((name) => handing.surely(async () => said.push(name)))
+  await handing.receive(async () => said.push('one'))
+  await expect(handing.receive(away)).rejects.toThrow('It is away.')
+  const steps = ['two', 'three'].map((name) => handing.receive(async () => said.push(name)))
   await new Promise((done) => setImmediate(done))
   expect(said).toEqual(['one', 'taking back'])
   resolve()
@@ -25,24 +25,24 @@ test('after an answer was lost nobody is given anything before all was taken bac
 test('an answer that is lost while all is taken back is seen to once more, and so is one that could not be', async () => {
   let taken = 0
   let lose: (error: Error) => void = () => {}
-  const handing = new Handing(async () => {
+  const handing = new Redelivery(async () => {
     taken++
     if (taken === 1) lose(new StoreUnavailable('This one, too.'))
     await new Promise((done) => setImmediate(done))
     if (taken === 2) await away()
   })
-  const slow = handing.surely(() => new Promise((_, reject) => (lose = reject)))
-  await expect(handing.surely(away)).rejects.toThrow()
-  await expect(Promise.all([handing.surely(async () => 'later'), slow])).rejects.toThrow('This one, too.')
-  await expect(handing.surely(async () => 'in vain')).rejects.toThrow('It is away.')
-  expect(await handing.surely(async () => 'at last')).toBe('at last')
+  const slow = handing.receive(() => new Promise((_, reject) => (lose = reject)))
+  await expect(handing.receive(away)).rejects.toThrow()
+  await expect(Promise.all([handing.receive(async () => 'later'), slow])).rejects.toThrow('This one, too.')
+  await expect(handing.receive(async () => 'in vain')).rejects.toThrow('It is away.')
+  expect(await handing.receive(async () => 'at last')).toBe('at last')
   expect(taken).toBe(3)
 })
 
 test('a refusal is no lost answer', async () => {
   let taken = 0
-  const handing = new Handing(async () => void taken++)
-  await expect(handing.surely(() => Promise.reject(new Error('no')))).rejects.toThrow('no')
-  await handing.surely(async () => {})
+  const handing = new Redelivery(async () => void taken++)
+  await expect(handing.receive(() => Promise.reject(new Error('no')))).rejects.toThrow('no')
+  await handing.receive(async () => {})
   expect(taken).toBe(0)
 })

@@ -1,38 +1,38 @@
-// Work is given to a process and marked as given in one step. When the answer to that step is lost, it counts as given and
-// nobody has it. From then on nothing more is taken before all that was given counts as not given: else what came later
-// would be given alone, and go first.
+// The database marks work as handed out in the same step in which a process receives it. When the reply to such a step is lost,
+// the work is marked although no process has it. Then nothing more is received before every mark of this process is reset:
+// otherwise later work would arrive alone and overtake it.
 import { StoreUnavailable } from '../store-unavailable.ts'
 
-export class Handing {
-  #takeBack: () => Promise<void>
-  /** How often an answer was lost, and how many of those have been seen to. */
-  #doubts = 0
-  #settled = 0
-  #settling: Promise<void> | undefined
+export class Redelivery {
+  #resetMarks: () => Promise<void>
+  /** How many replies were lost, and after how many of them the marks have been reset. */
+  #lost = 0
+  #resolved = 0
+  #resolving: Promise<void> | undefined
 
-  /** `takeBack`: what was given to us and waits counts as not given. We know what we have. */
-  constructor(takeBack: () => Promise<void>) {
-    this.#takeBack = takeBack
+  /** `resetMarks`: marks pending work of this process as not handed out. The process recognizes work that it has. */
+  constructor(resetMarks: () => Promise<void>) {
+    this.#resetMarks = resetMarks
   }
 
-  /** A step that gives us work. */
-  async surely<T>(step: () => Promise<T>): Promise<T> {
-    while (this.#doubts > this.#settled) await (this.#settling ??= this.#settle())
+  /** Runs a step that receives work. */
+  async receive<T>(step: () => Promise<T>): Promise<T> {
+    while (this.#lost > this.#resolved) await (this.#resolving ??= this.#resolve())
     try {
       return await step()
     } catch (error) {
-      if (error instanceof StoreUnavailable) this.#doubts++
+      if (error instanceof StoreUnavailable) this.#lost++
       throw error
     }
   }
 
-  async #settle(): Promise<void> {
-    const seenTo = this.#doubts
+  async #resolve(): Promise<void> {
+    const lost = this.#lost
     try {
-      await this.#takeBack()
-      this.#settled = seenTo
+      await this.#resetMarks()
+      this.#resolved = lost
     } finally {
-      this.#settling = undefined
+      this.#resolving = undefined
     }
   }
 }

@@ -1,4 +1,4 @@
-// The servers that ROCKPOOL_DATABASE_URL names, and which of them takes writes now. After a failover it is another one.
+// The servers that ROCKPOOL_DATABASE_URL names, and which of them accepts writes now. After a failover it is another one.
 import type { Client, ClientConfig } from 'pg'
 import { messageOf } from './failure.ts'
 
@@ -12,7 +12,7 @@ export function serversIn(url: string): string[] {
 /** Where the servers are, without user and password. */
 export function placeOf(url: string): string {
   const [, hosts, path = ''] = /^\w+:\/\/(?:[^/?]*@)?([^/?@]*)(\/[^?]*)?/s.exec(url) ?? []
-  // Not an address in that form; the driver says what is wrong with it.
+  // Not an address in that form; the driver reports what is wrong with it.
   return hosts === undefined ? 'ROCKPOOL_DATABASE_URL' : `${hosts}${path}`
 }
 
@@ -30,17 +30,17 @@ export class Servers {
     return this.all.length > 1
   }
 
-  /** The one that was found last. */
+  /** The server that `find` found last. */
   get found(): string {
     return this.#found ?? this.all[0]!
   }
 
-  /** The first that answers and takes writes; asked at the same time, so that one that is gone costs no wait. */
+  /** The first server that answers and accepts writes. All are asked at the same time, so that a dead server costs no wait. */
   async find(): Promise<string> {
     if (!this.several) return this.found
     const asked = this.all.map((url) => this.#takesWrites(url).then(() => url))
     try {
-      // The one that did so far is not left for another that does too.
+      // The server in use is preferred as long as it accepts writes.
       const earlier = this.#found === undefined ? undefined : asked[this.all.indexOf(this.#found)]
       const found = await (earlier?.catch(() => Promise.any(asked)) ?? Promise.any(asked))
       this.#found = found
@@ -55,11 +55,11 @@ export class Servers {
   async #takesWrites(url: string): Promise<void> {
     const { default: pg } = await import('pg')
     const client: Client = new pg.Client(this.#config(url))
-    // What breaks it is told by the question that is under way.
+    // The running query reports what broke the connection.
     client.on('error', () => {})
     try {
       await client.connect()
-      // One that is about to hand over to its standby is no standby itself, and takes no writes any more.
+      // A primary that is about to hand over to its standby refuses writes, too.
       const { rows } = await client.query<{ refuses: boolean }>(
         `SELECT pg_is_in_recovery() OR current_setting('default_transaction_read_only')::boolean AS refuses`,
       )
@@ -68,7 +68,7 @@ export class Servers {
       throw new Error(`${placeOf(url)}: ${messageOf(error)}`, { cause: error })
     } finally {
       await client.end().catch(() => {
-        // It is gone already.
+        // The connection is gone already.
       })
     }
   }

@@ -1,27 +1,28 @@
-// Session rows in PostgreSQL. An update reads, changes and writes with the revision that it read; whoever was slower
-// reads again. Updates of one key wait for each other inside a process, so only other machines can be faster.
+// Session rows in PostgreSQL. An update reads, changes and writes with the revision that it read, and starts again on a
+// conflict. Updates of one key are queued inside a process, so conflicts come from other machines only.
 import type { Session, SessionEntry } from '../../domain/session.ts'
+import { KeyedQueue } from '../../domain/async.ts'
 import { RockpoolError } from '../../domain/errors.ts'
 import { leanEntry, wholeEntry } from '../sqlite/entry-columns.ts'
 import { checkEntry, checkKey, checkLabelIsFree, sessionsNamed } from '../session-rules.ts'
 import type { Change, ListFilter, SessionPage, SessionStore, Update } from '../session-store.ts'
 import type { Postgres } from './connection.ts'
-import { putAll } from './session-batch.ts'
-import { columnsOf, isWritten, storable } from './session-row.ts'
-import type { Row } from './session-row.ts'
+import { columnsOf, isWritten, putAll } from './session-table.ts'
+import type { SessionRow } from './session-table.ts'
+import { storable } from './sql.ts'
 
-/** What the last try wanted to write. */
-interface Tried {
+/** The entry that the last attempt wrote. */
+interface Attempt {
   entry?: SessionEntry
 }
 
-const mostTries = 100
+const maxAttempts = 100
 const putSession = 'SELECT put_session($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) AS done'
 
 export class PostgresSessions implements SessionStore {
   readonly agentId: string
   #postgres: Postgres
-  #updates = new Map<string, Promise<unknown>>()
+  #updates = new KeyedQueue()
 
   constructor(agentId: string, postgres: Postgres) {
     this.agentId = agentId
@@ -69,10 +70,10 @@ export class PostgresSessions implements SessionStore {
   }
 
   update(key: string, change: Change): Promise<SessionEntry | undefined> {
-    return this.#inTurn(key, () => {
-      // A try whose answer was lost may have been written: then it must not be made again upon itself.
-      const tried: Tried = {}
-      return this.#postgres.untilBack(() => this.#update(key, change, tried))
+    return this.#updates.run(key, () => {
+      // An attempt whose reply was lost may have been written; the change must not be applied to its own result.
+      const attempted: Attempt = {}
+      return this.#postgres.untilBack(() => this.#update(key, change, attempted))
     })
   }
 
@@ -88,8 +89,8 @@ export class PostgresSessions implements SessionStore {
   }
 
   delete(key: string): Promise<SessionEntry | undefined> {
-    return this.#inTurn(key, async () => {
-      const [row] = await this.#postgres.write<Row>(
+    return this.#updates.run(key, async () => {
+      const [row] = await this.#postgres.write<SessionRow>(
         'DELETE FROM session WHERE agent = $1 AND key = $2 RETURNING key, entry, bulk, revision',
         [this.agentId, storable(key)],
       )
@@ -97,7 +98,7 @@ export class PostgresSessions implements SessionStore {
     })
   }
 
-  /** What the server keeps of a deleted row until it is vacuumed is the server's. */
+  /** The server keeps a deleted row in its files until it vacuums them. */
   async purge(key: string): Promise<void> {
     await this.delete(key)
   }
@@ -108,11 +109,11 @@ export class PostgresSessions implements SessionStore {
     if (entry && !(await this.peek(to))) {
       await this.#postgres.transaction(async ({ rows }) => {
         const sql = 'DELETE FROM session WHERE agent = $1 AND key = $2 RETURNING key, entry, bulk, revision'
-        const [row] = await rows<Row>(sql, [this.agentId, storable(from)])
+        const [row] = await rows<SessionRow>(sql, [this.agentId, storable(from)])
         if (!row) return
         const values = [this.#postgres.member, this.agentId, to, 0, ...columnsOf(to, wholeEntry(row))]
         const [put] = await rows<{ done: boolean }>(putSession, values)
-        if (!put!.done) throw new RockpoolError('conflict', `Somebody else has begun ${to} meanwhile.`)
+        if (!put!.done) throw new RockpoolError('conflict', `${to} was created by another process meanwhile.`)
       })
     }
     return this.get(to)
@@ -120,7 +121,7 @@ export class PostgresSessions implements SessionStore {
 
   async *entries(): AsyncIterable<Session> {
     for (let last = 0; ;) {
-      const rows = await this.#postgres.read<Row & { id: number }>(
+      const rows = await this.#postgres.read<SessionRow & { id: number }>(
         `SELECT id, key, entry, bulk, revision FROM session WHERE agent = $1 AND id > $2 ORDER BY id LIMIT 500`,
         [this.agentId, last],
       )
@@ -136,21 +137,21 @@ export class PostgresSessions implements SessionStore {
   }
 
   async close(): Promise<void> {
-    await Promise.allSettled(this.#updates.values())
+    await this.#updates.idle()
   }
 
-  async #update(key: string, change: Change, tried: Tried): Promise<SessionEntry | undefined> {
+  async #update(key: string, change: Change, attempted: Attempt): Promise<SessionEntry | undefined> {
     checkKey(this.agentId, key)
-    for (let attempt = 1; attempt <= mostTries; attempt++) {
+    for (let attempt = 1; attempt <= maxAttempts; attempt++) {
       const row = await this.#row(key)
       const before = row && wholeEntry(row)
-      if (row && tried.entry && isWritten(row, tried.entry)) return tried.entry
+      if (row && attempted.entry && isWritten(row, attempted.entry)) return attempted.entry
       const after = change(before && structuredClone(before))
       if (after === undefined) return before
       checkEntry(key, after)
-      tried.entry = after
+      attempted.entry = after
       if (await this.#put(key, after, before, row?.revision ?? 0)) return after
-      delete tried.entry
+      delete attempted.entry
       await new Promise((resolve) => setTimeout(resolve, Math.random() * 10))
     }
     throw new RockpoolError('busy', `${key} is being changed by others all the time.`, {
@@ -168,7 +169,7 @@ export class PostgresSessions implements SessionStore {
     if (!after.label || after.label === before?.label) {
       return (await this.#postgres.write<{ done: boolean }>(putSession, values))[0]!.done
     }
-    // Two that want the same label at once wait for each other.
+    // Updates that set the same label wait for each other.
     return this.#postgres.transaction(async ({ rows }) => {
       await rows('SELECT pg_advisory_xact_lock(hashtext($1), hashtext($2))', [this.agentId, after.label])
       const [owner] = await rows<{ key: string }>(
@@ -180,8 +181,8 @@ export class PostgresSessions implements SessionStore {
     })
   }
 
-  async #row(key: string): Promise<Row | undefined> {
-    const [row] = await this.#postgres.read<Row>(
+  async #row(key: string): Promise<SessionRow | undefined> {
+    const [row] = await this.#postgres.read<SessionRow>(
       'SELECT key, entry, bulk, revision FROM session WHERE agent = $1 AND key = $2',
       [this.agentId, storable(key)],
     )
@@ -205,17 +206,6 @@ export class PostgresSessions implements SessionStore {
 
   #lean({ key, entry }: { key: string; entry: string }): Session {
     return { key, agentId: this.agentId, entry: leanEntry({ key, entry }) }
-  }
-
-  #inTurn<T>(key: string, work: () => Promise<T>): Promise<T> {
-    const before = this.#updates.get(key) ?? Promise.resolve()
-    const done = before.then(work, work)
-    this.#updates.set(key, done)
-    const forget = (): void => {
-      if (this.#updates.get(key) === done) this.#updates.delete(key)
-    }
-    done.then(forget, forget)
-    return done
   }
 }
 

@@ -4,7 +4,6 @@ import type { Clock } from '../../domain/clock.ts'
 import type { Log } from '../../domain/log.ts'
 import type { Postgres } from './connection.ts'
 
-/** Something that one member tells the others. */
 export type Signal =
   | { kind: 'work' }
   | { kind: 'people' }
@@ -16,13 +15,14 @@ export type Signal =
 const gatherMs = 10
 /** PostgreSQL takes less than 8000 bytes. */
 const longestPayload = 7_500
+const longestGroup = 5_000
 
 export class Signals {
   #postgres: Postgres
   #parts: { clock: Clock; log: Log }
-  #waiting: Signal[] = []
+  #unsent: Signal[] = []
   #listeners = new Set<(signal: Signal) => void>()
-  #cancel = (): void => {}
+  #cancelSend = (): void => {}
 
   constructor(postgres: Postgres, parts: { clock: Clock; log: Log }) {
     this.#postgres = postgres
@@ -38,18 +38,18 @@ export class Signals {
     return () => this.#listeners.delete(listener)
   }
 
-  /** To those who listen in this process. */
-  tell(signal: Signal): void {
+  /** Calls the listeners of this process. */
+  emit(signal: Signal): void {
     for (const listener of this.#listeners) listener(signal)
   }
 
-  /** To the others; many at once go together. */
+  /** Sends to the other members; signals of one moment go together. */
   send(signal: Signal): void {
-    if (signal.kind === 'work' && this.#waiting.some(({ kind }) => kind === 'work')) return
-    this.#waiting.push(signal)
-    if (this.#waiting.length > 1) return
-    this.#cancel = this.#parts.clock.after(gatherMs, () => {
-      this.#sendAll(this.#waiting.splice(0)).catch((error: unknown) =>
+    if (signal.kind === 'work' && this.#unsent.some(({ kind }) => kind === 'work')) return
+    this.#unsent.push(signal)
+    if (this.#unsent.length > 1) return
+    this.#cancelSend = this.#parts.clock.after(gatherMs, () => {
+      this.#notify(this.#unsent.splice(0)).catch((error: unknown) =>
         this.#parts.log.warn(
           { event: 'notify-failed', error: String(error) },
           'NOTIFY failed; other machines will find the change by polling.',
@@ -58,11 +58,15 @@ export class Signals {
     })
   }
 
-  async hear(payload: string): Promise<void> {
+  async receive(payload: string): Promise<void> {
     try {
-      const told = JSON.parse(payload) as { from: string; signals?: Signal[]; body?: number }
-      if (told.from === this.#postgres.member) return
-      for (const signal of told.signals ?? (await this.#fetch(told.body))) this.tell(signal)
+      const { from, signals, body } = JSON.parse(payload) as {
+        from: string
+        signals?: Signal[]
+        body?: number
+      }
+      if (from === this.#postgres.member) return
+      for (const signal of signals ?? (await this.#fetch(body))) this.emit(signal)
     } catch (error) {
       this.#parts.log.warn(
         { event: 'notify-invalid', error: String(error) },
@@ -72,45 +76,40 @@ export class Signals {
   }
 
   close(): void {
-    this.#cancel()
+    this.#cancelSend()
   }
 
-  async #sendAll(signals: Signal[]): Promise<void> {
+  async #notify(signals: Signal[]): Promise<void> {
     const from = this.#postgres.member
     for (const group of groupsOf(signals)) {
       const text = JSON.stringify({ from, signals: group })
-      const payload =
-        Buffer.byteLength(text) <= longestPayload
-          ? text
-          : JSON.stringify({ from, body: await this.#put(text) })
+      const isShort = Buffer.byteLength(text) <= longestPayload
+      const payload = isShort ? text : JSON.stringify({ from, body: await this.#store(text) })
       await this.#postgres.write('SELECT pg_notify($1, $2)', [this.channel, payload])
     }
   }
 
-  async #put(body: string): Promise<number> {
+  async #store(body: string): Promise<number> {
     await this.#postgres.write(`DELETE FROM event_body WHERE at < now() - interval '1 minute'`)
-    const [row] = await this.#postgres.write<{ id: number }>(
-      'INSERT INTO event_body (body) VALUES ($1) RETURNING id',
-      [body],
-    )
+    const insert = 'INSERT INTO event_body (body) VALUES ($1) RETURNING id'
+    const [row] = await this.#postgres.write<{ id: number }>(insert, [body])
     return row!.id
   }
 
   async #fetch(id: number | undefined): Promise<Signal[]> {
-    const [row] = await this.#postgres.read<{ body: string }>('SELECT body FROM event_body WHERE id = $1', [
-      id,
-    ])
+    const select = 'SELECT body FROM event_body WHERE id = $1'
+    const [row] = await this.#postgres.read<{ body: string }>(select, [id])
     return row ? (JSON.parse(row.body) as { signals: Signal[] }).signals : []
   }
 }
 
-/** Pieces of a size that a notification or one stored body can have. */
+/** Groups that fit into one notification or one stored body. */
 function groupsOf(signals: Signal[]): Signal[][] {
   const groups: Signal[][] = []
   let bytes = Infinity
   for (const signal of signals) {
     const size = JSON.stringify(signal).length
-    if (bytes + size > 5_000) {
+    if (bytes + size > longestGroup) {
       groups.push([])
       bytes = 0
     }

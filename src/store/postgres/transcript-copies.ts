@@ -1,9 +1,8 @@
-// The transcripts of the shared database as files of this machine: the search index reads files. A copy has the records that
-// the file of a transcript would have, and follows by the transactions that changed it. All of it can be thrown away.
+// The transcripts of the shared database as files of this machine, because the search index reads files. A copy follows by the
+// transactions that changed its transcript. All copies can be deleted.
 import { rmSync } from 'node:fs'
 import type { Clock } from '../../domain/clock.ts'
-import { Database } from '../sqlite/database.ts'
-import { openOrMakeAnew } from '../sqlite/disposable-database.ts'
+import { Database, openOrRecreate } from '../sqlite/database.ts'
 import type { Postgres } from './connection.ts'
 import {
   copyMigrations,
@@ -19,13 +18,13 @@ import {
 import type { CopyRow, SharedRow, TranscriptCopy } from './transcript-copy-file.ts'
 import { pieceRows } from './transcript-rows.ts'
 
-/** What looks at the shared database found. */
+/** What changed in the shared database. */
 export interface CopyChanges {
   /** New, grown, or with another name. */
   changed: TranscriptCopy[]
   /** Removed from search. */
   dropped: TranscriptCopy[]
-  /** Removed for good. */
+  /** Deleted. */
   gone: TranscriptCopy[]
 }
 
@@ -43,18 +42,18 @@ interface EntryRow {
   line: string
 }
 
-/** What is removed is remembered for 90 days; who did not look for so long compares everything. */
-const longestSilenceMs = 60 * 86_400_000
+/** Removals are remembered for 90 days; after a longer pause everything is compared. */
+const maxPauseMs = 60 * 86_400_000
 const listRows = 2_000
-/** Opening a file costs as much as so many entries; what goes together must not keep others waiting. */
-const aFile = 10
+/** Opening a file costs as much as writing this many entries. */
+const entriesPerFile = 10
 
 export class TranscriptCopies {
   #postgres: Postgres
   #clock: Clock
   #folder: string
   #db: Database
-  #looking: Promise<void> = Promise.resolve()
+  #running: Promise<void> = Promise.resolve()
   #next: Promise<void> | undefined
   #found = noChanges()
 
@@ -65,15 +64,15 @@ export class TranscriptCopies {
     this.#db = openCopies(folder)
   }
 
-  /** Resolves when everything that was committed before is here. */
+  /** Resolves when everything that was committed before is copied. */
   catchUp(): Promise<void> {
-    // However many ask while a look is under way, one more answers them all.
-    const look = (): Promise<void> => {
+    // Calls during a run share the next run.
+    const run = (): Promise<void> => {
       this.#next = undefined
-      this.#looking = this.#look()
-      return this.#looking
+      this.#running = this.#run()
+      return this.#running
     }
-    this.#next ??= this.#looking.then(look, look)
+    this.#next ??= this.#running.then(run, run)
     return this.#next
   }
 
@@ -89,31 +88,30 @@ export class TranscriptCopies {
     return rows.map((row) => fromCopyRow(this.#folder, row))
   }
 
-  /** Forgets all of them; the next look copies them again. */
+  /** Deletes all copies; the next run copies them again. */
   async clear(): Promise<void> {
     const all = this.all()
-    // What was set aside has no file, and its words are forgotten; only its name is still to be known.
+    // The row of a dropped copy stays: it has no file.
     await this.#db.write((q) => q.exec(`DELETE FROM copy WHERE ${isKept}; DELETE FROM cursor`))
     for (const { path } of all) rmSync(path, { force: true })
   }
 
   async close(): Promise<void> {
-    await Promise.allSettled([this.#looking, this.#next])
+    await Promise.allSettled([this.#running, this.#next])
     await this.#db.close()
   }
 
-  async #look(): Promise<void> {
+  async #run(): Promise<void> {
     const [there] = await this.#postgres.read<{ origin: string; tx: string }>(
       'SELECT id AS origin, pg_snapshot_xmin(pg_current_snapshot())::text AS tx FROM record_origin',
     )
     const { origin, tx } = there!
     const here = this.#db.queries.get<{ origin: string; tx: string; at: number }>('SELECT * FROM cursor')
-    if (here && here.origin !== origin) await this.#begin()
+    if (here && here.origin !== origin) await this.#clearForeign()
     const now = this.#clock.now()
     // A restored database restarts its transaction counter.
-    const mayGoOn =
-      here?.origin === origin && BigInt(here.tx) <= BigInt(tx) && now - here.at < longestSilenceMs
-    const found = mayGoOn ? await this.#since(here.tx) : await this.#everything()
+    const canContinue = here?.origin === origin && BigInt(here.tx) <= BigInt(tx) && now - here.at < maxPauseMs
+    const found = canContinue ? await this.#changesSince(here.tx) : await this.#compareAll()
     this.#found.changed.push(...found.changed)
     this.#found.dropped.push(...found.dropped)
     this.#found.gone.push(...found.gone)
@@ -124,19 +122,19 @@ export class TranscriptCopies {
       })
   }
 
-  /** What was copied of another database is worth nothing. */
-  async #begin(): Promise<void> {
+  /** Deletes the copies of another database. */
+  async #clearForeign(): Promise<void> {
     await this.clear()
     await this.#db.write((q) => q.exec('DELETE FROM copy'))
   }
 
-  async #since(tx: string): Promise<CopyChanges> {
-    // With the limit the server takes the index, however many it thinks there are.
+  async #changesSince(tx: string): Promise<CopyChanges> {
+    // The limit makes the server use the index.
     const rows = await this.#postgres.read<SharedRow>(
       `SELECT ${sharedColumns} FROM transcript WHERE changed >= $1::xid8 ORDER BY changed LIMIT ${listRows}`,
       [tx],
     )
-    if (rows.length === listRows) return this.#everything()
+    if (rows.length === listRows) return this.#compareAll()
     const removed = await this.#postgres.read<{ name: string }>(
       `SELECT name FROM gone WHERE kind = 'transcript' AND changed >= $1::xid8`,
       [tx],
@@ -146,8 +144,8 @@ export class TranscriptCopies {
     return changes
   }
 
-  async #everything(): Promise<CopyChanges> {
-    // Numbers of transactions from before a restore lie in the future, and would count as new for a long time.
+  async #compareAll(): Promise<CopyChanges> {
+    // After a restore, numbers of earlier transactions are in the future and would look new for a long time.
     for (const table of ['transcript', 'gone'])
       await this.#postgres.repeat(
         `UPDATE ${table} SET changed = DEFAULT WHERE changed >= pg_snapshot_xmax(pg_current_snapshot())`,
@@ -228,9 +226,9 @@ function noChanges(): CopyChanges {
 
 const sharedColumns = 'id, agent, name, session_id, topic_id, header, entries, reason, changed_at'
 
-/** With the database its files are gone, too. */
+/** Without its database the files of the copies are useless. */
 function openCopies(folder: string): Database {
-  return openOrMakeAnew(
+  return openOrRecreate(
     () => Database.open(copyPath(folder), copyMigrations, { durability: 'relaxed' }),
     () => rmSync(folder, { recursive: true, force: true }),
   )
@@ -247,12 +245,12 @@ function piecesOf(row: SharedRow, from: number): Piece[] {
   return pieces
 }
 
-/** Small transcripts go together, a long one piece by piece. */
+/** Small transcripts are read together, a long one in pieces. */
 function groupsOf(pieces: Piece[]): Piece[][] {
   const groups: Piece[][] = []
   let room = 0
   for (const piece of pieces) {
-    const size = Math.max(aFile, piece.upTo - piece.after)
+    const size = Math.max(entriesPerFile, piece.upTo - piece.after)
     if (size > room || groups.at(-1)?.at(-1)?.row.id === piece.row.id) {
       groups.push([])
       room = pieceRows
@@ -263,7 +261,7 @@ function groupsOf(pieces: Piece[]): Piece[][] {
   return groups
 }
 
-/** As the file of a transcript has it: with its place in the tree, which is not part of the stored text. */
+/** The line of a transcript file: with id and parent, which are not part of the stored text. */
 function lineOf({ id, parent_id: parentId, line }: EntryRow): string {
   const place = JSON.stringify({ id, parentId }).slice(0, -1)
   return line === '{}' ? `${place}}` : `${place},${line.slice(1)}`

@@ -1,5 +1,5 @@
-// One copy of a transcript: its row, which says how far it is, and its file. Two processes of a machine may copy at once,
-// and either may be killed: the row decides, and what the file has beyond it is written again.
+// One copy of a transcript: its file, and its row, which says how much of the file is valid. Two processes of a machine may copy
+// at once and may be killed: bytes beyond the row's length are written again.
 import {
   closeSync,
   constants,
@@ -36,14 +36,14 @@ export interface SharedRow {
   changed_at: number
 }
 
-/** A row here: so much of it is in the file. */
+/** A row of the copies. */
 export interface CopyRow {
   id: number
   agent: string
   name: string
   session_id: string
   topic_id: string | null
-  /** 0 in use, 1 kept from before a reset, 2 removed from search: only the row is left. */
+  /** 0 current, 1 archived by a reset, 2 removed from search: only the row is left. */
   archived: number
   entries: number
   bytes: number
@@ -78,13 +78,13 @@ export function isCut(folder: string, row: CopyRow | undefined): boolean {
   return (statSync(fileOf(folder, row), { throwIfNoEntry: false })?.size ?? 0) < row.bytes
 }
 
-/** Adds lines after the first `after`; nothing if another process has appended meanwhile. */
+/** Adds the lines after entry number `after`; does nothing if another process has appended meanwhile. */
 export function putLines(q: Queries, folder: string, row: SharedRow, after: number, lines: string[]): void {
   const had = q.get<CopyRow>('SELECT * FROM copy WHERE id = ?', row.id)
-  const isAnew = after === 0
-  if (!isAnew && had?.entries !== after) return
-  const bytes = isAnew ? 0 : had!.bytes
-  const added = writeAt(fileOf(folder, row), bytes, [...(isAnew ? [row.header] : []), ...lines])
+  const isNew = after === 0
+  if (!isNew && had?.entries !== after) return
+  const bytes = isNew ? 0 : had!.bytes
+  const added = writeAt(fileOf(folder, row), bytes, [...(isNew ? [row.header] : []), ...lines])
   q.run(
     `INSERT OR REPLACE INTO copy (id, agent, name, session_id, topic_id, archived, entries, bytes, changed_at)
      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
@@ -106,7 +106,7 @@ export function isDropped(row: CopyRow): boolean {
   return row.archived === 2
 }
 
-/** The row stays: when it is removed for good, its words are to be looked for once more. */
+/** The row stays: when the transcript is deleted, the search index is checked once more. */
 export function dropCopy(q: Queries, folder: string, row: CopyRow): void {
   q.run("UPDATE copy SET archived = 2, name = '' WHERE id = ?", row.id)
   rmSync(fileOf(folder, row), { force: true })

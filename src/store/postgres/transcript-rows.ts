@@ -1,9 +1,10 @@
-// The rows of a transcript: read in pieces, written in pieces, and the way from an entry up to the first one.
+// Rows of transcripts and their entries: read and written in batches, the path from an entry up to the root, and archives.
 import { RockpoolError } from '../../domain/errors.ts'
 import type { TranscriptEntry, TranscriptHeader } from '../../domain/transcript.ts'
-import type { TranscriptRef } from '../session-store.ts'
+import type { TranscriptArchive, TranscriptRef } from '../session-store.ts'
 import { headerLine } from '../transcripts/transcript-append.ts'
-import { parseArchiveName } from '../transcripts/transcript-paths.ts'
+import { archiveName, parseArchiveName } from '../transcripts/transcript-paths.ts'
+import type { ArchiveReason } from '../transcripts/transcript-paths.ts'
 import { StoreUnavailable } from '../store-unavailable.ts'
 import type { Postgres, Statements } from './connection.ts'
 
@@ -28,7 +29,7 @@ export function headerOf(row: TranscriptRow): TranscriptHeader {
 /** How many entries one statement reads or writes. */
 export const pieceRows = 500
 
-/** The entry with its place in the tree, which is not part of its text. */
+/** The entry with its id and parent, which are columns and not part of its text. */
 export function asEntry({ id, parent_id: parentId, line }: EntryRow): TranscriptEntry {
   return { ...(JSON.parse(line) as TranscriptEntry), id, parentId }
 }
@@ -78,7 +79,7 @@ export async function pathIds(
   return { seqs: rows.map((row) => row.seq), ...(missing ? { missing } : {}) }
 }
 
-/** Entries in pieces of a size that one statement takes. */
+/** Entries in batches that one statement can write. */
 export async function* inPieces(
   entries: AsyncIterable<TranscriptEntry> | Iterable<TranscriptEntry>,
 ): AsyncGenerator<TranscriptEntry[]> {
@@ -92,7 +93,7 @@ export async function* inPieces(
   if (piece.length > 0) yield piece
 }
 
-/** A whole new transcript: one statement, when all of it is in `first`. */
+/** Adds a transcript with its first entries in one statement. */
 export async function insertTranscript(
   statements: Pick<Statements, 'rows'>,
   { agentId, name, ref, now }: { agentId: string; name: string; ref: TranscriptRef; now: number },
@@ -131,7 +132,7 @@ export async function insertTranscript(
   return made.id
 }
 
-/** What follows the first piece. */
+/** Adds further entries to a transcript that this transaction created. */
 export async function insertMore(
   { rows }: Pick<Statements, 'rows'>,
   transcript: number,
@@ -152,9 +153,9 @@ export async function insertMore(
   ])
 }
 
-/** Resolves to the entry above them, or null: there is no such transcript. A second try finds them there when only the
- *  answer to the first one was lost. */
-export async function addBelowLeaf(
+/** Appends entries below the leaf; resolves to the id of their parent, or null when there is no such transcript. When the
+ *  reply to the append was lost, it looks whether the entries are there. */
+export async function appendBelowLeaf(
   postgres: Postgres,
   transcript: number,
   { ids, lines, now }: { ids: string[]; lines: string[]; now: number },
@@ -167,16 +168,16 @@ export async function addBelowLeaf(
     return added!.parent
   } catch (error) {
     if (!(error instanceof StoreUnavailable)) throw error
-    const [there] = await postgres.repeat<{ parent: string }>(
+    const [stored] = await postgres.repeat<{ parent: string }>(
       `SELECT coalesce(parent_id, '') AS parent FROM transcript_entry WHERE transcript = $1 AND id = $2`,
       [transcript, ids[0]],
     )
-    if (!there) throw error
-    return there.parent
+    if (!stored) throw error
+    return stored.parent
   }
 }
 
-/** Its place in the tree is not part of its text. */
+/** The text of an entry, without its id and parent. */
 function lineOf({ id: _id, parentId: _parentId, ...body }: TranscriptEntry): string {
   return JSON.stringify(body)
 }
@@ -190,10 +191,65 @@ export function headerText(
   timestamp: string,
   { cwd, parentSession }: { cwd: string; parentSession?: string },
 ): string {
-  return headerLine({
+  return headerLine({ id, timestamp, cwd, parentSession }).trimEnd()
+}
+
+interface NamedRow {
+  name: string
+  session_id: string
+  topic_id: string | null
+  bytes: number
+}
+
+/** Newest first. */
+export async function listArchives(postgres: Postgres, agentId: string): Promise<TranscriptArchive[]> {
+  const rows = await postgres.read<NamedRow & { reason: ArchiveReason; archived_at: number }>(
+    `SELECT name, session_id, topic_id, bytes, reason, archived_at FROM transcript
+     WHERE agent = $1 AND archived_at IS NOT NULL ORDER BY archived_at DESC`,
+    [agentId],
+  )
+  return rows.map((row) => ({ ...named(row), reason: row.reason, at: row.archived_at }))
+}
+
+export async function listCurrent(
+  postgres: Postgres,
+  agentId: string,
+): Promise<Array<ReturnType<typeof named> & { changedAt: number }>> {
+  const rows = await postgres.read<NamedRow & { changed_at: number }>(
+    `SELECT name, session_id, topic_id, bytes, changed_at FROM transcript
+     WHERE agent = $1 AND archived_at IS NULL ORDER BY name`,
+    [agentId],
+  )
+  return rows.map((row) => ({ ...named(row), changedAt: row.changed_at }))
+}
+
+function named({ name, session_id: sessionId, topic_id: topicId, bytes }: NamedRow): {
+  name: string
+  sessionId: string
+  topicId?: string
+  bytes: number
+} {
+  return { name, sessionId, ...(topicId === null ? {} : { topicId }), bytes }
+}
+
+/** Archives a transcript; resolves to its new, unused name. */
+export async function archiveTranscript(
+  { rows }: Statements,
+  { agentId, id, name }: { agentId: string; id: number; name: string },
+  reason: ArchiveReason,
+  at: number,
+): Promise<string> {
+  const wanted = archiveName(name, reason, at)
+  const [taken] = await rows<{ n: number }>(
+    'SELECT count(*) AS n FROM transcript WHERE agent = $1 AND (name = $2 OR name LIKE $3)',
+    [agentId, wanted, `${wanted.replaceAll(/[\\%_]/g, '\\$&')}-%`],
+  )
+  const free = taken!.n === 0 ? wanted : `${wanted}-${taken!.n + 1}`
+  await rows('UPDATE transcript SET name = $2, reason = $3, archived_at = $4 WHERE id = $1', [
     id,
-    timestamp,
-    cwd,
-    ...(parentSession === undefined ? {} : { parentSession }),
-  }).trimEnd()
+    free,
+    reason,
+    at,
+  ])
+  return free
 }

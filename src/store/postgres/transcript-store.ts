@@ -1,7 +1,8 @@
-// Our transcripts in PostgreSQL: the records that a file would have, as rows. A transcript has the name that its file would
-// have, so rows of sessions, archives and exports read the same whichever store they came from.
+// Our transcripts in PostgreSQL: one row per line of a transcript file. A transcript has the name that its file would have, so
+// sessions, archives and exports look the same with every store.
 import { randomUUID } from 'node:crypto'
 import { basename, join } from 'node:path'
+import { KeyedQueue } from '../../domain/async.ts'
 import type { Clock } from '../../domain/clock.ts'
 import { RockpoolError } from '../../domain/errors.ts'
 import type { Events } from '../../domain/events.ts'
@@ -25,9 +26,9 @@ import {
 import type { ArchiveReason } from '../transcripts/transcript-paths.ts'
 import { shortenPath } from '../transcripts/transcript-truncate.ts'
 import type { Postgres, Statements } from './connection.ts'
-import { listArchives, listCurrent, setAside } from './transcript-names.ts'
 import {
-  addBelowLeaf,
+  appendBelowLeaf,
+  archiveTranscript,
   asEntry,
   entriesFrom,
   headerOf,
@@ -35,6 +36,8 @@ import {
   inPieces,
   insertMore,
   insertTranscript,
+  listArchives,
+  listCurrent,
   pathIds,
   pieceRows,
 } from './transcript-rows.ts'
@@ -52,7 +55,7 @@ export class PostgresTranscripts implements TranscriptStore {
   readonly agentId: string
   #postgres: Postgres
   #options: PostgresTranscriptsOptions
-  #appends = new Map<string, Promise<unknown>>()
+  #appends = new KeyedQueue()
 
   constructor(postgres: Postgres, options: PostgresTranscriptsOptions) {
     this.agentId = options.agentId
@@ -60,22 +63,14 @@ export class PostgresTranscripts implements TranscriptStore {
     this.#options = options
   }
 
-  /** Appends of one transcript follow each other here; the row's lock sees to those of other machines. */
+  /** Appends to one transcript are queued here; the row lock orders those of other machines. */
   append(ref: TranscriptRef, bodies: EntryBody[], options: AppendOptions): Promise<TranscriptEntry[]> {
-    const name = JSON.stringify([ref.file ?? ref.sessionId, ref.topicId])
-    const before = this.#appends.get(name) ?? Promise.resolve()
-    const work = (): Promise<TranscriptEntry[]> => this.#append(ref, bodies, options)
-    const done = before.then(work, work)
-    this.#appends.set(name, done)
-    const forget = (): void => {
-      if (this.#appends.get(name) === done) this.#appends.delete(name)
-    }
-    done.then(forget, forget)
-    return done
+    const key = JSON.stringify([ref.file ?? ref.sessionId, ref.topicId])
+    return this.#appends.run(key, () => this.#append(ref, bodies, options))
   }
 
   async sync(): Promise<void> {
-    // Every append is a transaction of its own, and on disk when it is answered.
+    // Every append is a transaction, durable when it resolves.
   }
 
   async tail(ref: TranscriptRef, limit: number, before?: number): Promise<TranscriptPage> {
@@ -135,10 +130,10 @@ export class PostgresTranscripts implements TranscriptStore {
       const id = await insertTranscript(statements, place, { ...header, timestamp }, first)
       for await (const piece of pieces) await insertMore(statements, id, piece)
     }
-    // One statement is a transaction by itself; of more, the entries may come only once.
+    // One statement is a transaction by itself. Several run once only, because `entries` can be read once only.
     if (first.length < pieceRows) await insert({ rows: (sql, values) => this.#postgres.write(sql, values) })
     else await this.#postgres.transaction(insert, { once: true })
-    this.#tell(ref.sessionId, name)
+    this.#emitAppended(ref.sessionId, name)
   }
 
   async fork(ref: TranscriptRef, to: { sessionId: string; leafId?: string }): Promise<TranscriptRef> {
@@ -163,7 +158,7 @@ export class PostgresTranscripts implements TranscriptStore {
     if (!isShorter) return { kept: entries.length, dropped: 0 }
     const now = this.#options.clock.now()
     return this.#postgres.transaction(async (statements) => {
-      const archived = await setAside(statements, { agentId: this.agentId, ...row }, 'bak', now)
+      const archived = await archiveTranscript(statements, { agentId: this.agentId, ...row }, 'bak', now)
       const [counted] = await statements.rows<{ entries: number }>(
         'SELECT entries FROM transcript WHERE id = $1',
         [row.id],
@@ -179,7 +174,7 @@ export class PostgresTranscripts implements TranscriptStore {
     const row = await this.#find(ref)
     if (!row) return undefined
     return this.#postgres.transaction((statements) =>
-      setAside(statements, { agentId: this.agentId, ...row }, reason, this.#options.clock.now()),
+      archiveTranscript(statements, { agentId: this.agentId, ...row }, reason, this.#options.clock.now()),
     )
   }
 
@@ -200,13 +195,9 @@ export class PostgresTranscripts implements TranscriptStore {
       [this.agentId, name, original],
     )
     if (!done)
-      throw new RockpoolError(
-        'conflict',
-        `There is a transcript ${original} in the place of the archived one.`,
-        {
-          hint: 'Archive that one first.',
-        },
-      )
+      throw new RockpoolError('conflict', `There is another transcript ${original} already.`, {
+        hint: 'Archive that one first.',
+      })
     return { sessionId, ...(topicId === undefined ? {} : { topicId }), file: this.#fileOf(original) }
   }
 
@@ -221,7 +212,7 @@ export class PostgresTranscripts implements TranscriptStore {
   }
 
   async close(): Promise<void> {
-    await Promise.allSettled(this.#appends.values())
+    await this.#appends.idle()
   }
 
   async #append(ref: TranscriptRef, bodies: EntryBody[], options: AppendOptions): Promise<TranscriptEntry[]> {
@@ -232,19 +223,19 @@ export class PostgresTranscripts implements TranscriptStore {
     const ids = bodies.map(() => randomUUID())
     const lines = bodies.map((body) => JSON.stringify({ ...body, timestamp }))
     const { name, parent } = await this.#postgres.untilBack(async () => {
-      const row = (await this.#find(ref)) ?? (await this.#make(ref, header, now))
-      return { name: row.name, parent: await addBelowLeaf(this.#postgres, row.id, { ids, lines, now }) }
+      const row = (await this.#find(ref)) ?? (await this.#create(ref, header, now))
+      return { name: row.name, parent: await appendBelowLeaf(this.#postgres, row.id, { ids, lines, now }) }
     })
     // Removed by another process in between: the session starts a new transcript.
     if (parent === null) return this.#append(ref, bodies, options)
-    this.#tell(ref.sessionId, name, key)
+    this.#emitAppended(ref.sessionId, name, key)
     return bodies.map((body, index) => {
       const parentId = index === 0 ? parent || null : ids[index - 1]!
       return { ...body, id: ids[index]!, parentId, timestamp }
     })
   }
 
-  async #make(
+  async #create(
     ref: TranscriptRef,
     header: { cwd: string; parentSession?: string },
     now: number,
@@ -313,12 +304,14 @@ export class PostgresTranscripts implements TranscriptStore {
     return join(this.#options.dir, name)
   }
 
-  #tell(sessionId: string, name: string, key?: string): void {
-    const where = { agentId: this.agentId, sessionId, file: this.#fileOf(name) }
+  #emitAppended(sessionId: string, name: string, key?: string): void {
+    const { agentId } = this
     this.#options.events?.emit({
       type: 'transcript-appended',
-      ...where,
-      ...(key === undefined ? {} : { key }),
+      agentId,
+      sessionId,
+      file: this.#fileOf(name),
+      key,
     })
   }
 }

@@ -1,38 +1,38 @@
-// Inbox, lanes and outbox on one PostgreSQL; with members, shared by several machines.
+// Inbox, lanes and outbox in PostgreSQL; with members, several machines share the work.
 import type { Clock } from '../../domain/clock.ts'
 import { overheardIn, systemEventsIn } from '../tables/overheard.ts'
 import { asInput, withInputs } from '../tables/work-rows.ts'
 import type { InputRow, RunningRow } from '../tables/work-rows.ts'
-import type { LaneShare, LaneWork, WorkStore } from '../work-store.ts'
+import type { LaneShare, WorkStore } from '../work-store.ts'
 import type { Postgres } from './connection.ts'
-import { Handing } from './redelivery.ts'
-import { postgresInbox, takeBack } from './inbox.ts'
+import { Redelivery } from './redelivery.ts'
+import { postgresInbox, resetHandedInputs } from './inbox.ts'
 import { postgresLanes } from './lanes.ts'
 import type { Members } from './members.ts'
 import { postgresOutbox } from './outbox.ts'
 import { postgresSql } from './sql.ts'
 
-/** A turn of our own that runs in no lane of ours is lost after this; until then it may be about to begin. */
-const forgottenMs = 20_000
+/** A running turn of this process in a lane without work here is lost after this time; before, it may be about to begin. */
+const lostAfterMs = 20_000
 
 export function postgresWork(postgres: Postgres, clock: Clock, members?: Members): WorkStore {
-  const handing = new Handing(() => takeBack(postgres))
+  const redelivery = new Redelivery(() => resetHandedInputs(postgres))
   const sql = postgresSql(postgres)
   return {
-    inbox: postgresInbox(postgres, clock, handing),
+    inbox: postgresInbox(postgres, clock, redelivery),
     lanes: postgresLanes(postgres, clock),
     outbox: postgresOutbox(postgres, clock),
     overheard: overheardIn(sql),
     systemEvents: systemEventsIn(sql, clock),
-    ...(members ? { share: laneShare(postgres, clock, members, handing) } : {}),
+    ...(members ? { share: laneShare(postgres, clock, members, redelivery) } : {}),
   }
 }
 
-function laneShare(postgres: Postgres, clock: Clock, members: Members, handing: Handing): LaneShare {
+function laneShare(postgres: Postgres, clock: Clock, members: Members, redelivery: Redelivery): LaneShare {
   return {
     serves: members.serves,
     async take(room, { idle, failed }) {
-      const rows = await handing.surely(() =>
+      const rows = await redelivery.receive(() =>
         postgres.write<InputRow & { moved: boolean }>('SELECT * FROM take_lanes($1, $2, $3, $4, $5)', [
           postgres.member,
           members.serves ? room : 1,
@@ -41,14 +41,13 @@ function laneShare(postgres: Postgres, clock: Clock, members: Members, handing: 
           failed,
         ]),
       )
-      const work: LaneWork[] = rows.map((row) => ({ input: asInput(row), hasMoved: row.moved }))
-      return work
+      return rows.map((row) => ({ input: asInput(row), hasMoved: row.moved }))
     },
     async lost(busy) {
       const rows = await postgres.write<RunningRow>('SELECT * FROM lost_turns($1, $2, $3)', [
         postgres.member,
         busy,
-        clock.now() - forgottenMs,
+        clock.now() - lostAfterMs,
       ])
       return withInputs(postgresSql(postgres), 'agent', rows)
     },
@@ -57,8 +56,8 @@ function laneShare(postgres: Postgres, clock: Clock, members: Members, handing: 
       members.on((signal) => {
         if (signal.kind === 'work') listener()
       }),
-    onDeclaredDead: (letGo) => {
-      members.onBuried = letGo
+    onDeclaredDead: (releaseWork) => {
+      members.onDeclaredDead = releaseWork
     },
     setReach: (reach) => members.setReach(reach),
   }

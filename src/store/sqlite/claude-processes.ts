@@ -1,5 +1,5 @@
-// Which of Claude's processes are ours, and which of our processes writes to which Claude session. In a database of its
-// own, so that all Rockpools of this state directory agree: a lease is looked at and taken in one step.
+// Which Claude processes this Rockpool started, and which process holds the lease of a Claude session. In its own database, so
+// that all Rockpools of this state directory agree: a lease is checked and taken in one step.
 import { Database } from './database.ts'
 import type { ProcessIdentity } from '../disk/process-identity.ts'
 import { isSameProcess } from '../disk/process-identity.ts'
@@ -39,7 +39,7 @@ export class ClaudeProcesses {
   #self: ProcessIdentity
 
   constructor(path: string) {
-    // A power cut ends every process, so losing the last rows to one does no harm.
+    // A power cut ends every process, so losing the last rows then does no harm.
     this.#database = Database.open(path, migrations, { durability: 'relaxed' })
     this.#self = ownIdentity()
   }
@@ -61,16 +61,15 @@ export class ClaudeProcesses {
     )
   }
 
-  /** Once nothing runs any more that it started. */
+  /** Called when the process and everything that it started have ended. */
   async remove(child: ProcessIdentity): Promise<void> {
     await this.#database.write((q) =>
       q.run('DELETE FROM process WHERE pid = ? AND start_time = ?', child.pid, child.startTime),
     )
   }
 
-  /** What a Rockpool of this machine left behind that no longer runs: Claude's processes, and what they started, whether
-   *  Claude itself still runs or not. The processes of a running Rockpool are its own affair, and so are those of one in
-   *  another container, which we could not tell from a dead one. */
+  /** Claude processes, and what they started, of a dead Rockpool on this machine. Processes of a Rockpool in another container
+   *  are left out, because we cannot see whether that Rockpool is alive. */
   orphans(): ProcessScope[] {
     const rows = this.#database.read((q) => q.all<ProcessRow>('SELECT * FROM process'))
     return rows
@@ -82,8 +81,8 @@ export class ClaudeProcesses {
       }))
   }
 
-  /** Forgets the processes and leases of Rockpools that no longer run; their orphans must have been ended. */
-  async tidy(): Promise<void> {
+  /** Deletes the processes and leases of dead Rockpools; their orphans must have been ended. */
+  async removeDead(): Promise<void> {
     await this.#database.write((q) => {
       for (const row of q.all<ProcessRow>('SELECT * FROM process')) {
         if (isSameProcess(ownerOf(row))) continue
@@ -96,7 +95,7 @@ export class ClaudeProcesses {
     })
   }
 
-  /** One writer for each Claude session: taken if it is free, already ours, or its holder is gone. */
+  /** One writer per Claude session: the lease is taken if it is free, already ours, or its holder is dead. */
   lease(sdkSessionId: string, key: string): Promise<Lease> {
     const { pid, startTime, domain } = this.#self
     return this.#database.write<Lease>((q) => {

@@ -1,5 +1,5 @@
-// Claude's transcripts in SQLite, by the contract of the Agent SDK. An entry that comes twice (it has the same uuid) is
-// kept once; those without a uuid are kept as often as they come.
+// Claude's transcripts in SQLite, by the contract of the Agent SDK. An entry with a known uuid is stored once; entries without a
+// uuid are stored each time.
 import { resolve } from 'node:path'
 import type { SessionKey, SessionStore, SessionStoreEntry } from '../../domain/sdk-contract.ts'
 import { Database } from './database.ts'
@@ -53,7 +53,7 @@ export function sqliteSessionStore({ path }: SqliteSessionStoreOptions): Closabl
         projectKey,
       )
     },
-    // Without a subpath the whole session goes, its sub-agents too.
+    // Without a subpath the whole session is deleted, with its sub-agents.
     delete: ({ projectKey, sessionId, subpath }) =>
       database.write((q) => {
         q.run(

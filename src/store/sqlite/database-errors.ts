@@ -1,4 +1,4 @@
-// What SQLite says, in our words and with what to do.
+// Errors of SQLite as ours, with what to do about them.
 import { RockpoolError } from '../../domain/errors.ts'
 
 export const damagedHint =
@@ -7,7 +7,7 @@ export const damagedHint =
 /** Content that cannot be right although SQLite read it. */
 export class DamagedContent extends Error {}
 
-/** No Rockpool has so many migrations: a version beyond them is a changed byte. */
+/** No Rockpool has so many migrations: a higher version is a damaged byte. */
 const highestSchema = 10_000
 
 export function newerSchema(path: string, found: number, known: number): Error {
@@ -27,7 +27,7 @@ function codeOf(error: Error): string {
   return 'errstr' in error ? String(error.errstr) : ''
 }
 
-/** SQLite's errors in our words; the file is left as it is. */
+/** The file is not changed. */
 export function asDatabaseError(error: unknown, path: string): unknown {
   if (!(error instanceof Error) || error instanceof RockpoolError) return error
   if (isBusy(error)) {
@@ -51,7 +51,7 @@ export function asDatabaseError(error: unknown, path: string): unknown {
   return error
 }
 
-/** Our statements fit our tables: if a table or a column is missing or there twice, the stored schema is damaged. */
+/** Our statements fit our tables, so a missing or duplicate table or column means that the stored schema is damaged. */
 function isDamage(error: Error): boolean {
   if (error instanceof DamagedContent) return true
   const isFromSqlite = 'code' in error && error.code === 'ERR_SQLITE_ERROR'

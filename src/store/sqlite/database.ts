@@ -1,6 +1,6 @@
-// One SQLite database: opened, migrated, read, and written in groups.
-// Everything that asks for a write in the same moment shares one transaction and one sync to disk; each caller is
-// answered only after that sync. Other processes may write to the same file: we wait for them without blocking.
+// One SQLite database: opened, migrated, read, and written in groups. Writes of the same moment share one transaction and one
+// sync to disk; each write resolves after that sync. Other processes may write to the same file: we wait for them without
+// blocking the event loop.
 import {
   closeSync,
   constants,
@@ -22,7 +22,7 @@ import { syncDirectoryNow } from '../disk/private-file.ts'
 
 export type Row = Record<string, unknown>
 
-/** Statements inside a read or a write. Statements are prepared once and kept. */
+/** Statements inside a read or a write. They are prepared once and reused. */
 export interface Queries {
   get<T = Row>(sql: string, ...values: SQLInputValue[]): T | undefined
   all<T = Row>(sql: string, ...values: SQLInputValue[]): T[]
@@ -31,23 +31,23 @@ export interface Queries {
   exec(sql: string): void
 }
 
-/** Number n brings a database of version n - 1 to version n. Never edited after a release, only added to. */
+/** Number n brings a database from version n - 1 to version n. A released migration never changes. */
 export type Migration = string
 
 export interface DatabaseOptions {
-  /** `full` survives a power cut; `relaxed` may lose the last moment, never consistency. For indexes that can be rebuilt. */
+  /** `full` survives a power cut; `relaxed` may lose the last writes but stays consistent. For what can be rebuilt. */
   durability?: 'full' | 'relaxed'
   readOnly?: boolean
   /** How long a write waits for other processes. */
   busyMs?: number
-  /** How much of the file is kept in memory once it was read; SQLite's own 2 MB when absent. */
+  /** The size of the page cache; 2 MB when absent. */
   cacheMb?: number
 }
 
 const readerWaitMs = 2_000
 
-/** How much the log grows before it is brought into the file: 16 MB. With SQLite's own 4 MB a busy gateway does little else. */
-const logPages = 4_000
+/** The log is checkpointed at 16 MB. With SQLite's default of 4 MB a busy gateway spends most of its time on checkpoints. */
+const checkpointPages = 4_000
 
 interface PendingWrite {
   fn: (queries: Queries) => unknown
@@ -59,7 +59,7 @@ export class Database {
   readonly path: string
   readonly queries: Queries
   #db: DatabaseSync
-  #isGlancing = false
+  #isSharedReadOpen = false
   #isChecked = false
   #pending: PendingWrite[] = []
   #flushing: Promise<void> | undefined
@@ -81,11 +81,11 @@ export class Database {
       db = new DatabaseSync(path, { readOnly, timeout: busyMs, allowExtension: true })
       db.exec(`PRAGMA foreign_keys = ON; PRAGMA cache_size = ${-1024 * cacheMb}`)
       if (!readOnly) {
-        db.exec(`PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = ${logPages}`)
+        db.exec(`PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = ${checkpointPages}`)
         db.exec(`PRAGMA synchronous = ${durability === 'full' ? 'FULL' : 'NORMAL'}`)
         migrate(db, path, migrations, durability)
       }
-      // A reader waits only in rare moments (a recovery, a last connection that closes), and then shortly.
+      // A reader waits rarely and briefly: during a recovery, or while the last connection closes.
       db.exec(`PRAGMA busy_timeout = ${readerWaitMs}`)
     } catch (error) {
       throw asDatabaseError(error, path)
@@ -102,29 +102,29 @@ export class Database {
   }
 
   /**
-   * A small read that shares one look at the file with the other glances of this moment: the locks that SQLite takes
-   * and gives back around a read cost more than reading a row.
+   * A small read that shares one read transaction with the other small reads of this moment: taking and releasing the locks
+   * costs more than reading a row.
    */
-  glance<T>(fn: (queries: Queries) => T): T {
+  sharedRead<T>(fn: (queries: Queries) => T): T {
     return this.read((queries) => {
-      if (!this.#isGlancing && !this.#db.isTransaction) {
+      if (!this.#isSharedReadOpen && !this.#db.isTransaction) {
         this.#db.exec('BEGIN')
-        this.#isGlancing = true
-        process.nextTick(() => this.#endGlance())
+        this.#isSharedReadOpen = true
+        process.nextTick(() => this.#endSharedRead())
       }
       return fn(queries)
     })
   }
 
-  #endGlance(): void {
-    if (!this.#isGlancing) return
-    this.#isGlancing = false
+  #endSharedRead(): void {
+    if (!this.#isSharedReadOpen) return
+    this.#isSharedReadOpen = false
     this.#db.exec('COMMIT')
   }
 
   /**
-   * Runs `fn` in a transaction and resolves after it is on disk. If `fn` throws, its changes alone are undone. When
-   * another of its group throws, it is run a second time: it must do nothing that a rollback does not undo.
+   * Runs `fn` in a transaction and resolves after the sync. If `fn` throws, only its own changes are undone. When another
+   * write of the group throws, `fn` runs a second time: it must do nothing that a rollback does not undo.
    */
   write<T>(fn: (queries: Queries) => T): Promise<T> {
     return new Promise<T>((resolve, reject) => {
@@ -133,7 +133,7 @@ export class Database {
     })
   }
 
-  /** Keeps all other writers out while `fn` runs. What `fn` wrote stays and is on disk afterwards, also when it throws. */
+  /** Keeps all other writers out while `fn` runs. What `fn` wrote is committed, also when `fn` throws. */
   async exclusively<T>(fn: () => Promise<T>): Promise<T> {
     try {
       await this.#begin()
@@ -147,9 +147,9 @@ export class Database {
     }
   }
 
-  /** Runs `fn` in a transaction at once; undefined, and nothing is done, when others are writing. */
+  /** Runs `fn` in a transaction at once. Returns undefined, without running `fn`, when another process is writing. */
   tryNow<T>(fn: (queries: Queries) => T): T | undefined {
-    this.#endGlance()
+    this.#endSharedRead()
     if (this.#db.isTransaction) return undefined
     try {
       this.#db.exec('PRAGMA busy_timeout = 0; BEGIN IMMEDIATE')
@@ -165,7 +165,7 @@ export class Database {
     }
   }
 
-  /** Rewrites the whole file: nothing deleted is left in it, in its log, or in a copy from before a migration. */
+  /** Rewrites the file, so that no deleted byte is left in it, in its log, or in a copy from before a migration. */
   async rewrite(): Promise<void> {
     await this.#whenFree(() => this.#db.exec('VACUUM'))
     await this.emptyLog()
@@ -175,17 +175,17 @@ export class Database {
     for (const name of readdirSync(folder)) if (name.startsWith(copy)) rmSync(join(folder, name))
   }
 
-  /** Brings everything from the log into the file, and leaves no byte in the log. */
+  /** Checkpoints the log and truncates it. */
   async emptyLog(): Promise<void> {
     await this.#whenFree(() => {
       const { busy } = this.#db.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get() as { busy: number }
-      if (busy !== 0) throw new Error('SQLITE_BUSY: somebody still reads the log')
+      if (busy !== 0) throw new Error('SQLITE_BUSY: another connection still reads the log')
     })
   }
 
   /**
-   * Throws `damaged` unless pages, indexes and types are sound. Only the first call looks: checking 10,000 sessions
-   * takes about 25 ms.
+   * Throws `damaged` unless pages, indexes and types are valid. Only the first call checks: 10,000 sessions take about
+   * 25 ms.
    */
   checkOnce(): void {
     if (this.#isChecked) return
@@ -194,7 +194,7 @@ export class Database {
     this.#isChecked = true
   }
 
-  /** What SQLite finds wrong with the file, at most `limit` faults. */
+  /** The errors that SQLite finds in the file, at most `limit`. */
   faults(limit: number): string[] {
     const rows = this.read((q) => q.all<{ integrity_check: string }>(`PRAGMA integrity_check(${limit})`))
     return rows.map((row) => row.integrity_check).filter((fault) => fault !== 'ok')
@@ -202,12 +202,12 @@ export class Database {
 
   async close(): Promise<void> {
     await this.#flushing
-    this.#endGlance()
+    this.#endSharedRead()
     this.#db.close()
   }
 
   async #flush(): Promise<void> {
-    // One turn of the event loop: whatever else wants to write now joins the group.
+    // One turn of the event loop: other writes of this moment join the group.
     await new Promise((resolve) => setImmediate(resolve))
     while (this.#pending.length > 0) {
       const group = this.#pending.splice(0, 500)
@@ -216,18 +216,18 @@ export class Database {
     this.#flushing = undefined
   }
 
-  /** Nearly always all of a group succeed: only when one threw does each get a savepoint, so that it fails alone. */
-  async #writeGroup(group: PendingWrite[], isApart: boolean): Promise<void> {
+  /** Nearly every group succeeds. Only when a write threw, the group runs again with a savepoint for each write. */
+  async #writeGroup(group: PendingWrite[], hasSavepoints: boolean): Promise<void> {
     const answers: Array<() => void> = []
     try {
       await this.#begin()
-      for (const write of group) answers.push(isApart ? this.#runApart(write) : this.#run(write))
+      for (const write of group) answers.push(hasSavepoints ? this.#runInSavepoint(write) : this.#run(write))
       this.#db.exec('COMMIT')
     } catch (error) {
-      // A full or failing disk may have ended the whole transaction; then the group fails together.
+      // A full or failing disk may have ended the transaction; then all writes of the group fail.
       const isOpen = this.#db.isOpen && this.#db.isTransaction
       if (isOpen) this.#db.exec('ROLLBACK')
-      if (isOpen && !isApart) return this.#writeGroup(group, true)
+      if (isOpen && !hasSavepoints) return this.#writeGroup(group, true)
       for (const write of group) write.reject(asDatabaseError(error, this.path))
       return
     }
@@ -239,7 +239,7 @@ export class Database {
     return () => write.resolve(value)
   }
 
-  #runApart(write: PendingWrite): () => void {
+  #runInSavepoint(write: PendingWrite): () => void {
     this.#db.exec('SAVEPOINT one')
     try {
       const answer = this.#run(write)
@@ -261,7 +261,7 @@ export class Database {
     const deadline = performance.now() + this.#busyMs
     for (const started = performance.now(); ;) {
       try {
-        this.#endGlance()
+        this.#endSharedRead()
         if (this.#db.isTransaction) throw new Error('SQLITE_BUSY: a group is being written')
         this.#db.exec('PRAGMA busy_timeout = 0')
         return work()
@@ -270,7 +270,7 @@ export class Database {
       } finally {
         this.#db.exec(`PRAGMA busy_timeout = ${readerWaitMs}`)
       }
-      // A writer is mostly done within a millisecond: who has just begun to wait looks often.
+      // Most writers finish within a millisecond, so the first retries come quickly.
       const wait = Math.min(1 + (performance.now() - started) / 10, 25)
       await new Promise((resolve) => setTimeout(resolve, wait * (0.5 + Math.random())))
     }
@@ -287,7 +287,7 @@ function makeQueries(db: DatabaseSync): Queries {
   return {
     get: <T>(sql: string, ...values: SQLInputValue[]) => statement(sql).get(...values) as T | undefined,
     all: <T>(sql: string, ...values: SQLInputValue[]) => statement(sql).all(...values) as T[],
-    // An iterator holds its statement, so it gets one of its own.
+    // An iterator occupies its statement, so it gets its own.
     each: <T>(sql: string, ...values: SQLInputValue[]) =>
       db.prepare(sql).iterate(...values) as IterableIterator<T>,
     run: (sql, ...values) => {
@@ -315,7 +315,7 @@ function migrate(
   const version = versionOf(db)
   if (version === migrations.length) return
   if (version > migrations.length) throw newerSchema(path, version, migrations.length)
-  // An index that can be rebuilt needs no copy, and what is purged from it must not live on in one.
+  // What can be rebuilt needs no copy, and purged content must not survive in one.
   if (version > 0 && durability === 'full') backUp(db, path, version)
   db.exec('BEGIN IMMEDIATE')
   // Another process may have migrated while we waited for the lock.
@@ -330,7 +330,7 @@ function versionOf(db: DatabaseSync): number {
 function backUp(db: DatabaseSync, path: string, version: number): void {
   const copy = `${path}.before-migration-${version}`
   if (path === ':memory:' || existsSync(copy)) return
-  // Into an empty file with private mode; SQLite copies a consistent snapshot while others write.
+  // Into an empty private file; SQLite copies a consistent snapshot while others write.
   makeDatabaseFile(copy)
   db.prepare('VACUUM INTO ?').run(copy)
 }
@@ -341,7 +341,7 @@ function refuseOtherThanFile(path: string): void {
   if (about && !about.isFile()) throw new RockpoolError('refused', `${path} is not a regular file.`)
 }
 
-/** Makes the file if it is missing, readable by us alone whatever the umask. A symbolic link is not followed. */
+/** Creates the file if it is missing, with mode 0600 whatever the umask. A symbolic link is not followed. */
 function makeDatabaseFile(path: string): void {
   const isNew = !existsSync(path)
   if (isNew) mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
@@ -349,4 +349,22 @@ function makeDatabaseFile(path: string): void {
   fchmodSync(fd, 0o600)
   closeSync(fd)
   if (isNew) syncDirectoryNow(dirname(path))
+}
+
+/** Opens a database whose content can be rebuilt: an index, a copy. A damaged or newer one is deleted and created again. */
+export function openOrRecreate<T>(open: () => T, remove: (error: RockpoolError) => void): T {
+  try {
+    return open()
+  } catch (error) {
+    const isUseless =
+      error instanceof RockpoolError && (error.code === 'damaged' || error.code === 'schema-newer')
+    if (!isUseless) throw error
+    remove(error)
+    return open()
+  }
+}
+
+/** No connection may have it open. */
+export function removeDatabase(path: string): void {
+  for (const suffix of ['', '-wal', '-shm']) rmSync(path + suffix, { force: true })
 }

@@ -1,9 +1,8 @@
-// What was read of Claude's transcripts, so that a second look reads only what was added. An index: it may be thrown away
-// at any time, and is, when it is damaged or was made by another version.
+// What was read of Claude's transcripts, so that the next scan reads only what was added. An index: it may be deleted at any
+// time, and is when it is damaged or was made by another version.
 import { RockpoolError } from '../../domain/errors.ts'
 import type { Log } from '../../domain/log.ts'
-import { Database } from './database.ts'
-import { openOrMakeAnew, removeDatabase } from './disposable-database.ts'
+import { Database, openOrRecreate, removeDatabase } from './database.ts'
 
 /** One transcript file as it was last read. */
 export interface IndexedFile {
@@ -11,7 +10,7 @@ export interface IndexedFile {
   inode: number
   size: number
   mtimeMs: number
-  /** 1 when it ended in the middle of a line; a number, as the database has it, because rows are read by the thousand. */
+  /** 1 when it ended in the middle of a line. A number, as in the database, because thousands of rows are read. */
   torn: number
   /** A digest of the last bytes that were read: if they are still there, the file has only grown. */
   mark: string
@@ -26,7 +25,7 @@ const migrations = [
      mtime REAL NOT NULL, torn INTEGER NOT NULL, mark TEXT NOT NULL, facts TEXT NOT NULL
    ) STRICT;
    CREATE TABLE usage (file INTEGER PRIMARY KEY REFERENCES file (id) ON DELETE CASCADE, records BLOB NOT NULL) STRICT;`,
-  // One table: the long records stand last in a row, so that reading the rest does not touch them.
+  // One table: the long column is the last, so that reading the others does not touch it.
   `DROP TABLE usage; DROP TABLE file; DELETE FROM format;
    CREATE TABLE file (
      path TEXT NOT NULL UNIQUE, inode INTEGER NOT NULL, size INTEGER NOT NULL, mtime REAL NOT NULL,
@@ -48,7 +47,7 @@ export class DiscoveryIndex {
     const database = openOrRebuild(path, log)
     const known = database.read((q) => q.get<{ name: string }>('SELECT name FROM format'))?.name
     if (known !== format) {
-      // What an older format kept may be what a newer one must not keep: its bytes go, too.
+      // A newer format may have to omit what the older one kept, so its bytes are overwritten.
       database.queries.exec(
         'PRAGMA secure_delete = ON; BEGIN IMMEDIATE; DELETE FROM file; DELETE FROM format',
       )
@@ -103,7 +102,7 @@ export class DiscoveryIndex {
     })
   }
 
-  /** No byte of what was removed is left. */
+  /** Leaves no byte of what was removed. */
   rewrite(): Promise<void> {
     return this.#database.rewrite()
   }
@@ -117,7 +116,7 @@ const mappedBytes = 1 << 28
 
 function openOrRebuild(path: string, log: Log): Database {
   try {
-    return openOrMakeAnew(
+    return openOrRecreate(
       () => openDatabase(path),
       ({ message }) => {
         log.warn(
@@ -137,11 +136,11 @@ function openOrRebuild(path: string, log: Log): Database {
   }
 }
 
-/** Opens it and makes sure that it can be read: a damaged page shows only when it is touched. */
+/** Opens the database and reads every table: a damaged page is noticed only when it is read. */
 function openDatabase(path: string): Database {
   const database = Database.open(path, migrations, { durability: 'relaxed', busyMs: 3_000 })
   try {
-    // Every look reads all rows: mapped, that is one pass over memory instead of a call for each page.
+    // Every scan reads all rows: with a memory map that is one pass over memory instead of one call per page.
     database.queries.exec(`PRAGMA mmap_size = ${mappedBytes}`)
     for (const table of ['format', 'file']) database.read((q) => q.all(`SELECT count(*) FROM ${table}`))
   } catch (error) {

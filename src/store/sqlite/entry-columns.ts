@@ -1,5 +1,4 @@
-// An entry in two columns: the lean part, which every list reads, and the bulky fields beside it. The same in SQLite and
-// in PostgreSQL.
+// A session entry in two columns, in SQLite and in PostgreSQL: the lean part, which every list reads, and the bulky fields.
 import { crc32 } from 'node:zlib'
 import { RockpoolError } from '../../domain/errors.ts'
 import type { SessionEntry } from '../../domain/session.ts'
@@ -21,13 +20,13 @@ export function splitEntry(entry: SessionEntry): { lean: string; bulk: string | 
   for (const field of bulkyFields) {
     if (entry[field] === undefined) continue
     bulk[field] = entry[field]
-    // Keeps the field's place among the others.
+    // Keeps the order of the fields.
     Object.assign(lean, { [field]: null })
   }
   return { lean: JSON.stringify(lean), bulk: Object.keys(bulk).length > 0 ? JSON.stringify(bulk) : null }
 }
 
-/** The entry as it was stored, its fields in the order that they had. Throws `damaged` if a byte of the row changed. */
+/** The entry as it was stored, with its fields in their order. Throws `damaged` if a byte of the row changed. */
 export function wholeEntry(row: StoredEntry): SessionEntry {
   const entry = parseEntry(row)
   if (row.bulk === null) return entry
@@ -35,7 +34,7 @@ export function wholeEntry(row: StoredEntry): SessionEntry {
   return Object.assign(entry, parseColumn(row.key, row.bulk))
 }
 
-/** Set to undefined, not deleted: an object that has lost a field is slow to read and to write out ever after. */
+/** Fields are set to undefined, not deleted: an object with a deleted field is slow to read and to serialize. */
 export function leanEntry(row: Omit<StoredEntry, 'bulk'>): SessionEntry {
   const entry = parseEntry(row)
   for (const field of bulkyFields) if (entry[field] !== undefined) entry[field] = undefined

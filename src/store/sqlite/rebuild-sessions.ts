@@ -1,5 +1,5 @@
 // Rebuilds a damaged session database: from the rows that can still be read, from sessions.json, and from the
-// transcripts. The damaged one is set aside, never deleted.
+// transcripts. The damaged database is renamed, never deleted.
 import { existsSync, readdirSync, readlinkSync, realpathSync, renameSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { systemClock } from '../../domain/clock.ts'
@@ -31,7 +31,7 @@ export interface Rebuilt {
   aside: string
 }
 
-/** Which entries are not as they were written, at most five, in words. SQLite's own check does not look inside texts. */
+/** Describes damaged entries, at most five. SQLite's own check does not look inside texts. */
 export function damagedRows(db: Database): string[] {
   const faults: string[] = []
   for (let last = 0; faults.length < 5;) {
@@ -55,7 +55,7 @@ function faultOfRow(row: SessionRow): string[] {
   }
 }
 
-/** Refuses while another process has the database open. The caller has closed it in this process. */
+/** Rejects while another process has the database open. The caller has closed it in this process. */
 export async function rebuildSessionDatabase(options: RebuildOptions): Promise<Rebuilt> {
   const { agentId, database, mirror, clock = systemClock } = options
   refuseIfOpen(database)
@@ -76,7 +76,7 @@ export async function rebuildSessionDatabase(options: RebuildOptions): Promise<R
   return { sessions: own.length, aside }
 }
 
-/** Of two sessions with one label, which only the file allowed, the first keeps it. */
+/** Of two sessions with the same label (sessions.json allowed that) the first keeps it. */
 async function keep(store: SqliteSessions, key: string, entry: SessionEntry): Promise<void> {
   try {
     await store.update(key, () => entry)
@@ -94,14 +94,14 @@ interface Version {
   trust: 'checked' | 'plain' | 'doubtful'
 }
 
-/** The newest version of each session. A doubtful one counts only where there is no other. */
+/** The newest version of each session. A doubtful version is used only if there is no other. */
 function bestOf(versions: Version[]): Map<string, SessionEntry> {
   const best = new Map<string, SessionEntry>()
   const ids = new Set<string>()
   for (const { key, entry, trust } of versions.toSorted((a, b) => rank(a) - rank(b))) {
     const known = best.get(key)
     const own = transcriptIdsOf(entry)
-    // Its key may be what is damaged, or was lost: a session that is known needs no second key.
+    // The key itself may be damaged or recovered: a session that is known by another key is skipped.
     const isWeak = trust === 'doubtful' || isRecovered(key)
     if (isWeak && (known || own.some((id) => ids.has(id)))) continue
     if (!known || entry.updatedAt > known.updatedAt) best.set(key, entry)
@@ -110,7 +110,7 @@ function bestOf(versions: Version[]): Map<string, SessionEntry> {
   return best
 }
 
-/** Of versions that are equally new the first counts. */
+/** Of equally new versions the one with the lower rank is used. */
 function rank({ key, trust }: Version): number {
   if (isRecovered(key)) return 3
   return { checked: 0, plain: 1, doubtful: 2 }[trust]
@@ -122,7 +122,7 @@ function plain(entries: Map<string, SessionEntry> | undefined): Version[] {
   return [...(entries ?? [])].map(([key, entry]) => ({ key, entry, trust: 'plain' }))
 }
 
-/** Row by row, because one damaged page must not hide the others. */
+/** Row by row, so that one damaged page does not hide the others. */
 function rowsStillReadable(path: string): { versions: Version[]; deletedAt: Map<string, number> } {
   const none = { versions: [], deletedAt: new Map<string, number>() }
   return (
@@ -176,12 +176,12 @@ function readOrSkip<T>(read: () => T): T | undefined {
   try {
     return read()
   } catch {
-    // Damaged: that is why we are here. What else there is is still tried.
+    // Damaged. The rest is still tried.
     return undefined
   }
 }
 
-/** A process that has it open would keep writing into the file that was set aside. */
+/** A process that has the database open would keep writing into the renamed file. */
 function refuseIfOpen(path: string): void {
   const real = existsSync(path) ? realpathSync(path) : path
   const holder = processIds().find((pid) => pid !== process.pid && openFilesOf(pid).includes(real))

@@ -1,5 +1,5 @@
-// Small secrets that a platform's library needs back after a restart (WhatsApp's keys). A database of its own in
-// credentials/, because such a library changes many small values at once and must never find half of them.
+// Small secrets that a platform's library needs after a restart (WhatsApp's keys). A database of its own in credentials/, because
+// such a library changes many small values at once and must never read a partial change.
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import type { SecretStore } from '../../domain/channel.ts'
@@ -32,7 +32,7 @@ export function openSecretStore(folder: string, name: string): SecretStore {
   }
 }
 
-/** Removes what was kept under this name, for good. Nothing may have it open. */
+/** Deletes the secrets with this name. No connection may have them open. */
 export function removeSecretStore(folder: string, name: string): void {
   const file = secretFile(folder, name)
   for (const ending of ['', '-wal', '-shm']) rmSync(file + ending, { force: true })

@@ -1,4 +1,4 @@
-// The tables of a session database, and one row of them: read, written, removed.
+// The tables of a session database, and how one session is read, written and removed.
 import type { SessionEntry } from '../../domain/session.ts'
 import type { FileIdentity } from '../disk/atomic-file.ts'
 import { DamagedContent } from './database-errors.ts'
@@ -44,7 +44,7 @@ export const sessionMigrations: Migration[] = [
      mirror_identity TEXT
    ) STRICT;
    INSERT INTO store_state VALUES (1, 0, 0, NULL);`,
-  // A row that was written before has none, and is not checked.
+  // Rows that were written before have no checksum and are not checked.
   `ALTER TABLE session ADD COLUMN checksum INTEGER;
    ALTER TABLE session_bulk ADD COLUMN checksum INTEGER;`,
 ]
@@ -73,7 +73,7 @@ export function readRow(queries: Queries, key: string): SessionRow | undefined {
   return queries.get<SessionRow>(`${wholeRow} WHERE key = ?`, key)
 }
 
-/** Writes only what differs from `before`; the bulky fields are left alone when they are the same. */
+/** Writes the row; the bulky fields only if they differ from `before`. */
 export function writeRow(
   queries: Queries,
   key: string,
@@ -110,7 +110,7 @@ export function writeRow(
       bulk,
       bulkChecksumOf(bulk),
     )
-  if (!before) makeRoomFor(queries, key, now)
+  if (!before) replaceFormer(queries, key, now)
 }
 
 export function removeRow(queries: Queries, key: string, now: number): void {
@@ -136,14 +136,14 @@ export function readStoreState(queries: Queries): StoreState {
   return state
 }
 
-/** A new key may once have been deleted, or have stood for something that was no entry. */
-function makeRoomFor(queries: Queries, key: string, now: number): void {
+/** Removes the traces of a deleted or unusable entry with the same key. */
+function replaceFormer(queries: Queries, key: string, now: number): void {
   queries.run('DELETE FROM deleted_session WHERE key = ?', key)
   const old = queries.get<{ raw: string; fault: string }>(
     'DELETE FROM unusable WHERE key = ? RETURNING raw, fault',
     key,
   )
-  if (old) setAside(queries, key, old.raw, `it ${old.fault}, and a new entry took its place`, now)
+  if (old) setAside(queries, key, old.raw, `it ${old.fault}, and a new entry replaced it`, now)
 }
 
 const textOrNull = (value: unknown): string | null => (typeof value === 'string' ? value : null)

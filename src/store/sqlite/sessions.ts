@@ -24,10 +24,10 @@ export interface SqliteSessionsOptions {
   durability?: 'full' | 'relaxed'
 }
 
-/** The rows of ten thousand sessions, without what is bulky. */
+/** Enough for ten thousand sessions without their bulky fields. */
 const cacheMb = 16
 
-/** A damaged index hides rows without an error. Checking so much takes a few milliseconds, less than a person notices. */
+/** A damaged index hides rows without an error. A check of this size takes a few milliseconds. */
 const checkedAtOpenBytes = 4 * 1024 * 1024
 
 interface Opened {
@@ -39,11 +39,11 @@ export class SqliteSessions implements SessionStore {
   readonly agentId: string
   readonly #options: SqliteSessionsOptions
   #opened: Promise<Opened> | undefined
-  /** For `peek`: the open database, and until when sessions.json counts as looked at. */
+  /** For `peek`: the open database, and until when sessions.json need not be checked again. */
   #db: Database | undefined
-  #lookedUntil = -Infinity
+  #checkedUntil = -Infinity
 
-  /** Nothing is opened or made before it is needed. */
+  /** Nothing is opened or created before the first use. */
   constructor(options: SqliteSessionsOptions) {
     this.agentId = options.agentId
     this.#options = options
@@ -55,8 +55,8 @@ export class SqliteSessions implements SessionStore {
   }
 
   async peek(key: string): Promise<SessionEntry | undefined> {
-    const db = this.#lookedUntil > this.#options.clock.monotonic() ? this.#db : await this.#lookAgain()
-    const row = db?.glance((q) => q.get<LeanRow>(`${leanRow} WHERE key = ?`, key))
+    const db = this.#checkedUntil > this.#options.clock.monotonic() ? this.#db : await this.#checkAgain()
+    const row = db?.sharedRead((q) => q.get<LeanRow>(`${leanRow} WHERE key = ?`, key))
     return row && leanEntry(row)
   }
 
@@ -84,7 +84,7 @@ export class SqliteSessions implements SessionStore {
     return result.entry
   }
 
-  /** Those of one moment share a transaction. */
+  /** Updates of one moment share a transaction. */
   updateAll(updates: Update[]): Promise<Array<PromiseSettledResult<SessionEntry | undefined>>> {
     return Promise.allSettled(updates.map(({ key, change }) => this.update(key, change)))
   }
@@ -140,7 +140,7 @@ export class SqliteSessions implements SessionStore {
     return db ? db.read(describeDamage) : []
   }
 
-  /** The process is about to end: sees to it that sessions.json will hold what was saved. */
+  /** The process is about to end: makes sure that sessions.json will contain what was saved. */
   async finish(): Promise<void> {
     await (await this.#opened)?.mirror.finish()
   }
@@ -151,10 +151,10 @@ export class SqliteSessions implements SessionStore {
     await mirror.close()
     await db.close()
     this.#opened = undefined
-    this.#lookedUntil = -Infinity
+    this.#checkedUntil = -Infinity
   }
 
-  /** The database with other people's edits of sessions.json in it; none when there is nothing to read. */
+  /** The database, with edits of sessions.json by other programs imported. Undefined when neither exists. */
   async #toRead(): Promise<Database | undefined> {
     const { database, mirror } = this.#options
     if (!this.#opened && !existsSync(database) && !existsSync(mirror)) return undefined
@@ -163,10 +163,10 @@ export class SqliteSessions implements SessionStore {
     return opened.db
   }
 
-  async #lookAgain(): Promise<Database | undefined> {
+  async #checkAgain(): Promise<Database | undefined> {
     this.#db = await this.#toRead()
-    // Where nothing is yet, the next look must see what has been made meanwhile.
-    if (this.#db) this.#lookedUntil = this.#options.clock.monotonic() + 50
+    // While there is no database, every call must check again.
+    if (this.#db) this.#checkedUntil = this.#options.clock.monotonic() + 50
     return this.#db
   }
 
@@ -198,7 +198,7 @@ function updateRow(
   const found = row && wholeEntry(row)
   const before = { label: found?.label }
   const after = change(found)
-  // What was given away may have been changed all the same, so it is read again.
+  // `change` may have modified the entry that it got, so it is read again.
   if (after === undefined) return { entry: row && wholeEntry(row), changed: false }
   checkEntry(key, after)
   checkLabelIsFree(before, after, (label) => labelOwner(queries, label, key))
@@ -255,7 +255,7 @@ function whereOf(filter: ListFilter): { where: string; values: Array<string | nu
   }
 }
 
-/** A few that `ref` may mean, exact ones first. */
+/** Sessions that `ref` may mean, exact matches first. */
 function candidates(queries: Queries, agentId: string, ref: string): Session[] {
   const rows = queries.all<LeanRow>(
     `${leanRow}

@@ -1,6 +1,7 @@
 // The seeds' session store on a database: an update of one entry reads and writes one row, however many there are.
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { existsSync, statSync } from 'node:fs'
+import { KeyedQueue } from '../../domain/async.ts'
 import type { Clock } from '../../domain/clock.ts'
 import type { Log } from '../../domain/log.ts'
 import type { SessionEntry } from '../../domain/session.ts'
@@ -33,8 +34,8 @@ interface Opened {
   inode: number
 }
 
-/** What the calling code is inside of: a change, which must not ask for another, and the lock of this store. */
-interface Around {
+/** What the calling code runs in: a change, which must not start another change, or the lock of this store. */
+interface CallContext {
   isChange?: boolean
   /** The transaction that keeps all others out; undefined after its end. */
   held?: { queries: Queries | undefined }
@@ -42,17 +43,17 @@ interface Around {
 
 type Changes = Map<string, SessionEntry | undefined>
 
-/** After so many changes by others in between, the next attempt keeps all others out. */
-const freeAttempts = 3
+/** After this many conflicts the next attempt locks out all other writers. */
+const unlockedAttempts = 3
 
 export class WholeDatabase implements WholeStore {
   readonly #options: WholeDatabaseOptions
   #opened: Opened | undefined
-  #around = new AsyncLocalStorage<Around>()
-  /** The last update of each key that is under way here: updates of one process do not disturb each other. */
-  #turns = new Map<string, Promise<unknown>>()
+  #context = new AsyncLocalStorage<CallContext>()
+  /** Updates of one key by this process run one after another. */
+  #updates = new KeyedQueue()
 
-  /** Nothing is opened or made before it is needed. */
+  /** Nothing is opened or created before the first use. */
   constructor(options: WholeDatabaseOptions) {
     this.#options = options
   }
@@ -79,21 +80,9 @@ export class WholeDatabase implements WholeStore {
   }
 
   updateEntry(key: string, change: EntryChange): Promise<SessionEntry | undefined> {
-    // Inside the lock everything is in turn already, and waiting for an update outside would never end.
-    if (this.#around.getStore()) return this.#updateEntry(key, change)
-    const before = this.#turns.get(key) ?? Promise.resolve()
-    const turn = before.then(() => this.#updateEntry(key, change))
-    // The next one waits for the end of this one, however it ends.
-    const ended: Promise<void> = turn.then(
-      () => this.#endTurn(key, ended),
-      () => this.#endTurn(key, ended),
-    )
-    this.#turns.set(key, ended)
-    return turn
-  }
-
-  #endTurn(key: string, turn: Promise<void>): void {
-    if (this.#turns.get(key) === turn) this.#turns.delete(key)
+    // Inside the lock updates run one after another already, and waiting for an update outside would never end.
+    if (this.#context.getStore()) return this.#updateEntry(key, change)
+    return this.#updates.run(key, () => this.#updateEntry(key, change))
   }
 
   async #updateEntry(key: string, change: EntryChange): Promise<SessionEntry | undefined> {
@@ -108,21 +97,21 @@ export class WholeDatabase implements WholeStore {
     return (await this.#untilSaved(once)).entry
   }
 
-  /** Keeps all other writers out, those of other processes too. What `fn` wrote is on disk when this resolves. */
+  /** Locks out all other writers, also of other processes. What `fn` wrote is on disk when this resolves. */
   async withLock<T>(fn: () => Promise<T>, options: LockOptions = {}): Promise<T> {
-    if (this.#around.getStore()?.held?.queries) return fn()
+    if (this.#context.getStore()?.held?.queries) return fn()
     const { path, clock } = this.#options
     await this.#openedNow().mirror.catchUp()
     const lock = new FileLock(path, { clock, ...options })
-    return lock.hold('hold', () => this.#alone(fn, options.timeoutMs))
+    return lock.hold('hold', () => this.#exclusively(fn, options.timeoutMs))
   }
 
-  /** Runs `fn` in one transaction of a connection of its own, so that no other writer comes in between. */
-  async #alone<T>(fn: () => Promise<T>, busyMs?: number): Promise<T> {
+  /** Runs `fn` in one transaction of its own connection, so that no other writer can interfere. */
+  async #exclusively<T>(fn: () => Promise<T>, busyMs?: number): Promise<T> {
     const writer = Database.open(this.#options.database, sessionMigrations, { busyMs })
-    const held: Around['held'] = { queries: writer.queries }
+    const held: CallContext['held'] = { queries: writer.queries }
     try {
-      return await writer.exclusively(() => this.#around.run({ held }, fn))
+      return await writer.exclusively(() => this.#context.run({ held }, fn))
     } finally {
       held.queries = undefined
       await writer.close()
@@ -130,7 +119,7 @@ export class WholeDatabase implements WholeStore {
   }
 
   async writeFile(): Promise<void> {
-    if (!this.#around.getStore()?.held?.queries) await this.#opened?.mirror.writeNow()
+    if (!this.#context.getStore()?.held?.queries) await this.#opened?.mirror.writeNow()
   }
 
   async finish(): Promise<void> {
@@ -139,20 +128,20 @@ export class WholeDatabase implements WholeStore {
 
   forget(): void {}
 
-  /** Tries freely first; if others are faster again and again, keeps them out for one try. */
+  /** Tries without a lock first; after several conflicts, with all other writers locked out. */
   async #untilSaved<T>(once: () => Promise<T | undefined>): Promise<T> {
-    const around = this.#around.getStore()
-    if (around?.isChange) throw nestedChange(this.#options.path)
-    if (!around?.held?.queries) await this.#openedNow().mirror.catchUp()
+    const context = this.#context.getStore()
+    if (context?.isChange) throw nestedChange(this.#options.path)
+    if (!context?.held?.queries) await this.#openedNow().mirror.catchUp()
     for (let attempt = 0; ; attempt++) {
-      const mustBeAlone = attempt >= freeAttempts && !around?.held?.queries
-      const done = await (mustBeAlone ? this.#alone(once) : once())
+      const needsLock = attempt >= unlockedAttempts && !context?.held?.queries
+      const done = await (needsLock ? this.#exclusively(once) : once())
       if (done !== undefined) return done
     }
   }
 
   #changing<T>(fn: () => T): T {
-    return this.#around.run({ ...this.#around.getStore(), isChange: true }, fn)
+    return this.#context.run({ ...this.#context.getStore(), isChange: true }, fn)
   }
 
   /** All or nothing: false if one of the rows was changed since it was read. */
@@ -171,26 +160,26 @@ export class WholeDatabase implements WholeStore {
     return isSaved
   }
 
-  /** One transaction, or a part of the one that the lock holds open. */
+  /** One transaction, or a savepoint in the transaction of the lock. */
   async #transact<T>(fn: (q: Queries) => T): Promise<T> {
-    const held = this.#around.getStore()?.held?.queries
+    const held = this.#context.getStore()?.held?.queries
     return held ? inSavepoint(held, fn) : this.#openedNow().db.write(fn)
   }
 
   #queries<T>(fn: (q: Queries) => T): T {
-    const held = this.#around.getStore()?.held?.queries
+    const held = this.#context.getStore()?.held?.queries
     return held ? fn(held) : this.#openedNow().db.read(fn)
   }
 
-  /** With what others wrote into sessions.json; `nothing` where neither database nor file is yet. */
+  /** With the edits of sessions.json by others imported; `nothing` if neither database nor file exists. */
   #read<T>(fn: (q: Queries) => T, nothing: T): T {
     const { database, path } = this.#options
     if (!existsSync(database) && !existsSync(path)) return nothing
-    if (!this.#around.getStore()?.held?.queries) this.#openedNow().mirror.catchUpNow()
+    if (!this.#context.getStore()?.held?.queries) this.#openedNow().mirror.catchUpNow()
     return this.#queries(fn)
   }
 
-  /** A database that was removed or replaced is another one: what is written to the old file would be nowhere. */
+  /** Opens the database again if it was removed or replaced: writes to the old file would be lost. */
   #openedNow(): Opened {
     const { database, path, agentId, clock, log } = this.#options
     const inode = statSync(database, { throwIfNoEntry: false })?.ino

@@ -1,11 +1,39 @@
-// Many session rows in one transaction: for copies, where a round trip for each would take hours.
+// Session rows in PostgreSQL: how an entry becomes columns, and many rows written in one transaction. Copies use that, because
+// one round trip per row would take hours.
 import type { SessionEntry } from '../../domain/session.ts'
-import { wholeEntry } from '../sqlite/entry-columns.ts'
-import { checkEntry, checkKey } from '../session-rules.ts'
+import { splitEntry, wholeEntry } from '../sqlite/entry-columns.ts'
+import { checkEntry, checkKey, searchTextOf } from '../session-rules.ts'
 import type { Update } from '../session-store.ts'
 import type { Postgres, Statements } from './connection.ts'
-import { columnsOf, storable } from './session-row.ts'
-import type { Row } from './session-row.ts'
+import { storable } from './sql.ts'
+
+export interface SessionRow {
+  key: string
+  entry: string
+  bulk: string | null
+  revision: number
+}
+
+/** The arguments of the function `put_session` after the revision. */
+export function columnsOf(key: string, entry: SessionEntry): unknown[] {
+  const { lean, bulk } = splitEntry(entry)
+  return [
+    storable(entry.sessionId),
+    entry.updatedAt,
+    typeof entry.archivedAt === 'number' ? entry.archivedAt : null,
+    typeof entry.label === 'string' ? storable(entry.label) : null,
+    typeof entry.spawnedBy === 'string' ? storable(entry.spawnedBy) : null,
+    storable(searchTextOf(key, entry)),
+    lean,
+    bulk,
+  ]
+}
+
+/** Whether the row holds this entry. */
+export function isWritten(row: SessionRow, entry: SessionEntry): boolean {
+  const { lean, bulk } = splitEntry(entry)
+  return row.entry === lean && row.bulk === bulk
+}
 
 interface Planned {
   place: number
@@ -17,7 +45,7 @@ interface Planned {
 
 export type Written = Map<number, { entry: SessionEntry | undefined }>
 
-/** By their place in `updates`: those that are done. The others want a closer look, one by one. */
+/** Resolves to the updates that were written, by their index in `updates`. The caller retries the others one by one. */
 export async function putAll(postgres: Postgres, agentId: string, updates: Update[]): Promise<Written> {
   return postgres.transaction(async (statements) => {
     const done: Written = new Map()
@@ -29,16 +57,20 @@ export async function putAll(postgres: Postgres, agentId: string, updates: Updat
   })
 }
 
-async function rowsOf({ rows }: Statements, agentId: string, updates: Update[]): Promise<Map<string, Row>> {
-  const found = await rows<Row>(
+async function rowsOf(
+  { rows }: Statements,
+  agentId: string,
+  updates: Update[],
+): Promise<Map<string, SessionRow>> {
+  const found = await rows<SessionRow>(
     'SELECT key, entry, bulk, revision FROM session WHERE agent = $1 AND key = ANY ($2)',
     [agentId, updates.map(({ key }) => storable(key))],
   )
   return new Map(found.map((row) => [row.key, row]))
 }
 
-/** What each update wants; one that changes nothing is done, and the second of a key waits for the first. */
-function plan(updates: Update[], rows: Map<string, Row>, agentId: string, done: Written): Planned[] {
+/** What each update writes. An update without a change is done; a second update of a key is left to the caller. */
+function plan(updates: Update[], rows: Map<string, SessionRow>, agentId: string, done: Written): Planned[] {
   const seen = new Set<string>()
   return updates.flatMap(({ key, change }, place) => {
     if (seen.has(key)) return []
@@ -55,7 +87,7 @@ function plan(updates: Update[], rows: Map<string, Row>, agentId: string, done: 
       checkEntry(key, after)
       return [{ place, key, before, after, revision: row?.revision ?? 0 }]
     } catch {
-      // Asked again alone, it says the same to the one who asked.
+      // The caller retries it alone and gets the error.
       return []
     }
   })

@@ -50,6 +50,8 @@ test('a launch goes to the machine that has the repository, which answers; a ses
     expect(b.storage.coding.get(String(id))?.aside).toContain(`moved from a:${webapp[0]}`)
     await ask(a, 'coding.respond', { session: id, message: 'what now' })
     await expect.poll(() => a.storage.coding.get(String(id))?.turns).toBe(2)
+    // Each machine reads the shared records by itself, so b may be behind a.
+    await expect.poll(() => b.storage.coding.get(String(id))?.turns).toBe(2)
     expect(b.storage.coding.get(String(id))).toMatchObject({ machine: 'b' })
     expect(b.storage.coding.get(String(id))).not.toHaveProperty('aside')
 

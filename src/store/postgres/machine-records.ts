@@ -1,11 +1,11 @@
-// What the machines that share a database say of themselves: labels and repositories, as records; and who of them lives,
-// which the members tell by their heartbeat.
+// The machines that share a database: their labels and repositories are records; the heartbeats of members show which
+// machines are alive.
 import type { MachineDirectory } from '../storage.ts'
 import type { MachineBody } from '../sqlite/record-tables.ts'
 import type { Postgres } from './connection.ts'
 import type { SharedRecords } from './records.ts'
 
-/** A member that was not seen for so long is taken for dead by everybody. */
+/** A member without a heartbeat for 15 seconds is dead. */
 const isServed = `EXISTS (SELECT 1 FROM member WHERE machine = record.id AND serves
   AND seen_at > clock_timestamp() - interval '15 seconds')`
 

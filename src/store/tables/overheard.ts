@@ -1,4 +1,4 @@
-// What the next turn of a session is told beside its message: group messages that were not addressed to the agent, and
+// What the next turn of a session gets in addition to its message: group messages that were not addressed to the agent, and
 // events that the program reports to a session.
 import type { Clock } from '../../domain/clock.ts'
 import type { Overheard, OverheardEntry, SystemEventRow, SystemEvents } from '../work-store.ts'

@@ -50,16 +50,13 @@ function printCard({ kind, at, text, tool, isError, isRewound, raw }: Card, page
 function printAnatomy(anatomy: Anatomy, page: Page): string {
   const { calls, compactedAt, contextTokens, contextWindow, partial } = anatomy
   const fill = contextWindow > 0 ? ` ${Math.round((100 * contextTokens) / contextWindow)}%` : ''
-  const facts = pairs(
-    [
-      ['context', `${tokens(contextTokens)}${fill} of ${tokens(contextWindow)}`],
-      ['cost', `${usd(calls.at(-1)?.costUsd ?? 0)} in ${count(calls.length, 'call')}`],
-      ['compactions', compactedAt.map((at) => ago(at, page.now)).join(', ') || 'none'],
-      ['price to resume', pricesOf(anatomy.price)],
-      ['left out', partial ? 'the beginning: the file is very large' : undefined],
-    ],
-    page,
-  )
+  const facts = pairs(page, {
+    context: `${tokens(contextTokens)}${fill} of ${tokens(contextWindow)}`,
+    cost: `${usd(calls.at(-1)?.costUsd ?? 0)} in ${count(calls.length, 'call')}`,
+    compactions: compactedAt.map((at) => ago(at, page.now)).join(', ') || 'none',
+    'price to resume': pricesOf(anatomy.price),
+    'left out': partial ? 'the beginning: the file is very large' : undefined,
+  })
   const parts = [facts, contextBars(anatomy, page), filesTable(anatomy, page), subagentsTable(anatomy, page)]
   return parts.filter((part) => part !== '').join('\n\n')
 }
@@ -78,26 +75,18 @@ function contextBars({ context, contextTokens }: Anatomy, page: Page): string {
 
 function filesTable({ files }: Anatomy, page: Page): string {
   if (files.length === 0) return ''
-  return table(
-    files,
-    [
-      { title: 'READ', value: (file) => String(file.reads), align: 'right' },
-      { title: 'WRITTEN', value: (file) => String(file.writes), align: 'right', min: 7 },
-      { title: 'FILE', value: (file) => file.path, min: 20 },
-    ],
-    page,
-  )
+  return table(page, files, {
+    READ: { value: (file) => String(file.reads), align: 'right' },
+    WRITTEN: { value: (file) => String(file.writes), align: 'right', min: 7 },
+    FILE: { value: (file) => file.path, min: 20 },
+  })
 }
 
 function subagentsTable({ subagents }: Anatomy, page: Page): string {
   if (subagents.length === 0) return ''
-  return table(
-    subagents,
-    [
-      { title: 'SUB-AGENT', value: (one) => one.name, min: 9 },
-      { title: 'ABOUT', value: (one) => one.about, min: 20 },
-      { title: 'WHEN', value: (one) => ago(one.at, page.now), min: 8 },
-    ],
-    page,
-  )
+  return table(page, subagents, {
+    'SUB-AGENT': { value: (one) => one.name, min: 9 },
+    ABOUT: { value: (one) => one.about, min: 20 },
+    WHEN: { value: (one) => ago(one.at, page.now), min: 8 },
+  })
 }

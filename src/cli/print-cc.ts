@@ -5,7 +5,7 @@ import type { OutputOf } from '../rpc/client.ts'
 import { currentActivity, stateOf as codingState } from './print-coding.ts'
 import { tokenLine } from './print-costs.ts'
 import { ago, bytes, count, duration, oneLine, pairs, styled, table, tokens, truncate, usd } from './print.ts'
-import type { Column, Page, Printers, Style } from './print.ts'
+import type { Columns, Page, Printers, Style } from './print.ts'
 
 type List = OutputOf<'cc.list'>
 type Row = List['sessions'][number]
@@ -54,7 +54,7 @@ function printSessions({ sessions, total }: List, page: Page): string {
   const more = total - shown.length
   const hint = isAll ? '--limit and --offset show other pages' : '--all shows them, --search finds some'
   const note = more > 0 ? [styled(page, 'dim', `… and ${more} more; ${hint}.`)] : []
-  return [...(shown.length > 0 ? [table(shown, listColumns(shown, page), page)] : []), ...note].join('\n')
+  return [...(shown.length > 0 ? [table(page, shown, listColumns(shown, page))] : []), ...note].join('\n')
 }
 
 function isNarrowed({ input = {} }: Page): boolean {
@@ -64,38 +64,30 @@ function isNarrowed({ input = {} }: Page): boolean {
 
 /** The most wanted columns come first. A narrow terminal loses columns, then parts of the message and of the branch. The
  *  list of one repository does not repeat its name. */
-function listColumns(rows: Row[], page: Page): Array<Column<Row>> {
-  const from = (width: number, column: Column<Row>): Array<Column<Row>> =>
-    page.width >= width ? [column] : []
-  const isOneRepo = page.input?.['repo'] !== undefined
-  const repo: Column<Row> = { title: 'REPO', value: (row) => basename(row.repoPath) || '-', min: 6 }
-  return [
-    { title: 'ID', value: (row) => row.sessionId.slice(0, 8), min: 8, style: 'dim' },
-    { title: 'STATE', value: stateOf, min: 7, style: stateStyle },
-    ...from(120, { title: 'SOURCE', value: sourceOf, min: 6, style: 'dim' }),
-    ...(isOneRepo ? [] : [repo]),
-    ...from(isOneRepo ? 0 : 76, { title: 'BRANCH', value: (row) => row.branch || '-', min: 6 }),
-    { title: 'FIRST MESSAGE', value: headline, min: page.width < 76 ? 10 : 20 },
-    { title: 'AGE', value: (row) => age(row, page.now), align: 'right', min: 5 },
-    ...from(96, { title: 'MSGS', value: (row) => String(row.messageCount), align: 'right', min: 4 }),
-    ...from(140, { title: 'TOKENS', value: (row) => tokens(allTokens(row)), align: 'right', min: 6 }),
-    {
-      title: 'COST',
-      value: (row) => `${usd(row.costUsd)}${row.costGuessed ? '?' : ''}`,
-      align: 'right',
-      min: 7,
-    },
-    ...(rows.some((row) => registryLine(row) !== undefined)
-      ? from(96, { title: 'OPENCLAW', value: (row) => registryLine(row) ?? '-', align: 'right', min: 8 })
-      : []),
-    ...from(76, { title: 'CONTEXT', value: contextOf, align: 'right', min: 7, style: contextStyle }),
-    ...from(84, {
-      title: 'CACHE',
-      value: (row) => (row.warm ? 'warm' : 'cold'),
-      min: 4,
-      style: (row) => (row.warm ? 'green' : 'dim'),
-    }),
-  ]
+function listColumns(rows: Row[], { width, now, input }: Page): Columns<Row> {
+  const isOneRepo = input?.['repo'] !== undefined
+  const cost = (row: Row): string => `${usd(row.costUsd)}${row.costGuessed ? '?' : ''}`
+  const hasRegistry = rows.some((row) => registryLine(row) !== undefined)
+  return {
+    ID: { value: (row) => row.sessionId.slice(0, 8), min: 8, style: 'dim' },
+    STATE: { value: stateOf, min: 7, style: stateStyle },
+    SOURCE: width >= 120 && { value: sourceOf, min: 6, style: 'dim' },
+    REPO: !isOneRepo && { value: (row) => basename(row.repoPath) || '-', min: 6 },
+    BRANCH: (isOneRepo || width >= 76) && { value: (row) => row.branch || '-', min: 6 },
+    'FIRST MESSAGE': { value: headline, min: width < 76 ? 10 : 20 },
+    AGE: { value: (row) => age(row, now), align: 'right', min: 5 },
+    MSGS: width >= 96 && { value: (row) => String(row.messageCount), align: 'right', min: 4 },
+    TOKENS: width >= 140 && { value: (row) => tokens(allTokens(row)), align: 'right', min: 6 },
+    COST: { value: cost, align: 'right', min: 7 },
+    OPENCLAW: hasRegistry &&
+      width >= 96 && { value: (row) => registryLine(row) ?? '-', align: 'right', min: 8 },
+    CONTEXT: width >= 76 && { value: contextOf, align: 'right', min: 7, style: contextStyle },
+    CACHE: width >= 84 && { value: cacheOf, min: 4, style: (row) => (row.warm ? 'green' : 'dim') },
+  }
+}
+
+function cacheOf({ warm }: Row): string {
+  return warm ? 'warm' : 'cold'
 }
 
 function stateOf(row: Row): string {
@@ -142,50 +134,41 @@ function contextStyle(row: Row): Style | undefined {
 
 /** What is known only about a session that Rockpool runs. */
 function printCoding(row: NonNullable<Info['coding']>, page: Page): string {
-  return pairs(
-    [
-      ['name', oneLine(row.name)],
-      ['coding id', row.id],
-      ['lifecycle', codingState(row)],
-      ['now', row.endMessage || row.lifecycle === 'ended' ? undefined : oneLine(currentActivity(row))],
-      ['ended', row.endMessage ? oneLine(row.endMessage) : undefined],
-      ['budget', `${usd(row.costUsd)} of ${usd(row.budgetUsd)}`],
-      ['turns', String(row.turns)],
-      ['not delivered yet', row.unsaid.length > 0 ? row.unsaid.map(oneLine).join(' · ') : undefined],
-      ['waited for people', row.waitedMs >= 1_000 ? duration(row.waitedMs) : undefined],
-    ],
-    page,
-  )
+  return pairs(page, {
+    name: oneLine(row.name),
+    'coding id': row.id,
+    lifecycle: codingState(row),
+    now: row.endMessage || row.lifecycle === 'ended' ? undefined : oneLine(currentActivity(row)),
+    ended: row.endMessage ? oneLine(row.endMessage) : undefined,
+    budget: `${usd(row.costUsd)} of ${usd(row.budgetUsd)}`,
+    turns: String(row.turns),
+    'not delivered yet': row.unsaid.length > 0 ? row.unsaid.map(oneLine).join(' · ') : undefined,
+    'waited for people': row.waitedMs >= 1_000 ? duration(row.waitedMs) : undefined,
+  })
 }
 
 function printFacts(session: Row, page: Page): string {
   const line = (text: string | undefined): string | undefined =>
     text === undefined ? undefined : oneLine(text)
-  return pairs(
-    [
-      ['id', session.sessionId],
-      ['state', stateOf(session) === '-' ? 'not running' : stateOf(session)],
-      ['source', sourceOf(session)],
-      ['directory', session.repoPath || '-'],
-      ['branch', session.branch || '-'],
-      ['label', session.label],
-      ['tag', session.tag],
-      ['first message', line(plainMessage(session))],
-      ['last prompt', line(session.lastPrompt && withoutMarker(session.lastPrompt))],
-      ['last task', line(session.lastTask)],
-      ['began', session.createdAt && ago(Date.parse(session.createdAt), page.now)],
-      ['last used', ago(Date.parse(session.lastModified), page.now)],
-      [
-        'messages',
-        `${session.messageCount} (${count(session.promptCount, 'prompt')}, ${count(session.lineCount, 'line')})`,
-      ],
-      ['forked from', session.forkedFrom],
-      ['model', session.model],
-      ['written by', session.version && `Claude Code ${session.version} (${session.entrypoint ?? '?'})`],
-      ['file', session.filePath ? `${session.filePath} (${bytes(session.fileSizeBytes)})` : undefined],
-    ],
-    page,
-  )
+  return pairs(page, {
+    id: session.sessionId,
+    state: stateOf(session) === '-' ? 'not running' : stateOf(session),
+    source: sourceOf(session),
+    directory: session.repoPath || '-',
+    branch: session.branch || '-',
+    label: session.label,
+    tag: session.tag,
+    'first message': line(plainMessage(session)),
+    'last prompt': line(session.lastPrompt && withoutMarker(session.lastPrompt)),
+    'last task': line(session.lastTask),
+    began: session.createdAt && ago(Date.parse(session.createdAt), page.now),
+    'last used': ago(Date.parse(session.lastModified), page.now),
+    messages: `${session.messageCount} (${count(session.promptCount, 'prompt')}, ${count(session.lineCount, 'line')})`,
+    'forked from': session.forkedFrom,
+    model: session.model,
+    'written by': session.version && `Claude Code ${session.version} (${session.entrypoint ?? '?'})`,
+    file: session.filePath ? `${session.filePath} (${bytes(session.fileSizeBytes)})` : undefined,
+  })
 }
 
 function printSpending(session: Row, page: Page): string {
@@ -196,24 +179,15 @@ function printSpending(session: Row, page: Page): string {
     cacheReadTokens: session.cacheReadTokens,
     cacheCreationTokens: session.cacheCreationTokens,
   }
-  return pairs(
-    [
-      ['tokens', tokenLine(own)],
-      [
-        'sub-agents',
-        subagentCount > 0 ? `${subagentCount}: ${tokenLine(session.subagentTokens)}` : undefined,
-      ],
-      ['cost', costLine(session)],
-      ['OpenClaw says', registryLine(session)],
-      [
-        'context',
-        `${contextOf(session)} of ${tokens(session.contextWindow)}, ${count(compactionCount, 'compaction')}`,
-      ],
-      ['cache', cacheLine(session, page.now)],
-      ['budget', budgetUsedPct === undefined ? undefined : `${Math.round(budgetUsedPct * 100)}% used`],
-    ],
-    page,
-  )
+  return pairs(page, {
+    tokens: tokenLine(own),
+    'sub-agents': subagentCount > 0 ? `${subagentCount}: ${tokenLine(session.subagentTokens)}` : undefined,
+    cost: costLine(session),
+    'OpenClaw says': registryLine(session),
+    context: `${contextOf(session)} of ${tokens(session.contextWindow)}, ${count(compactionCount, 'compaction')}`,
+    cache: cacheLine(session, page.now),
+    budget: budgetUsedPct === undefined ? undefined : `${Math.round(budgetUsedPct * 100)}% used`,
+  })
 }
 
 /** Cost and turns of a session according to OpenClaw's registry. */

@@ -20,23 +20,18 @@ const stateStyles: Readonly<Record<string, Style>> = {
 }
 
 function printChannels({ running, channels }: OutputOf<'channels.list'>, page: Page): string {
-  const rows = table(
-    channels,
-    [
-      { title: 'CHANNEL', value: (row) => row.channel, min: 8 },
-      { title: 'ACCOUNT', value: (row) => row.accountId, min: 7, optional: true },
-      {
-        title: 'STATE',
-        min: 12,
-        value: (row) => (row.enabled ? (running ? row.state : 'not running') : 'off'),
-        style: (row) => stateStyles[row.state],
-      },
-      { title: 'SINCE', value: (row) => ago(row.since, page.now), min: 7, optional: true },
-      { title: 'AS', value: (row) => row.identity?.name ?? '' },
-      { title: 'TOKEN', value: (row) => row.token ?? '', min: 6, optional: true },
-    ],
-    page,
-  )
+  const rows = table(page, channels, {
+    CHANNEL: { value: (row) => row.channel, min: 8 },
+    ACCOUNT: { value: (row) => row.accountId, min: 7, optional: true },
+    STATE: {
+      min: 12,
+      value: (row) => (row.enabled ? (running ? row.state : 'not running') : 'off'),
+      style: (row) => stateStyles[row.state],
+    },
+    SINCE: { value: (row) => ago(row.since, page.now), min: 7, optional: true },
+    AS: (row) => row.identity?.name ?? '',
+    TOKEN: { value: (row) => row.token ?? '', min: 6, optional: true },
+  })
   const troubles = channels.flatMap((row) => {
     // The detail is the content of the QR code, which only a phone can read.
     const what =
@@ -53,33 +48,20 @@ function printChannels({ running, channels }: OutputOf<'channels.list'>, page: P
 
 function printPairings({ pending, people }: OutputOf<'pairing.list'>, page: Page): string {
   type Person = Omit<(typeof people)[number], 'owner' | 'approvedAt'>
-  const who = [
-    { title: 'CHANNEL', value: (row: Person) => row.channel, min: 8 },
-    { title: 'ACCOUNT', value: (row: Person) => row.accountId, min: 7, optional: true },
-    { title: 'ID', value: (row: Person) => row.senderId, min: 10 },
-    { title: 'NAME (NOT VERIFIED)', value: (row: Person) => row.name ?? '' },
-  ]
-  const minutesLeft = (until: number): string => String(Math.max(0, Math.ceil((until - page.now) / 60_000)))
-  const requests = table<(typeof pending)[number]>(
-    pending,
-    [
-      { title: 'CODE', value: (row) => row.code, min: 8 },
-      ...who,
-      {
-        title: 'MINUTES LEFT',
-        value: (row) => minutesLeft(row.expiresAt),
-        align: 'right',
-        min: 7,
-        optional: true,
-      },
-    ],
-    page,
-  )
-  const paired = table<(typeof people)[number]>(
-    people,
-    [...who, { title: 'OWNER', value: (row) => (row.owner ? 'yes' : '') }],
-    page,
-  )
+  const who = {
+    CHANNEL: { value: (row: Person) => row.channel, min: 8 },
+    ACCOUNT: { value: (row: Person) => row.accountId, min: 7, optional: true },
+    ID: { value: (row: Person) => row.senderId, min: 10 },
+    'NAME (NOT VERIFIED)': (row: Person) => row.name ?? '',
+  }
+  const minutesLeft = ({ expiresAt }: (typeof pending)[number]): string =>
+    String(Math.max(0, Math.ceil((expiresAt - page.now) / 60_000)))
+  const requests = table(page, pending, {
+    CODE: { value: (row) => row.code, min: 8 },
+    ...who,
+    'MINUTES LEFT': { value: minutesLeft, align: 'right', min: 7, optional: true },
+  })
+  const paired = table(page, people, { ...who, OWNER: (row) => (row.owner ? 'yes' : '') })
   return [
     styled(page, 'bold', 'Pairing requests'),
     pending.length === 0 ? 'None.' : requests,

@@ -1,7 +1,7 @@
 // Coding sessions, approvals, grants and machines.
 import type { OutputOf } from '../rpc/client.ts'
 import { ago, duration, oneLine, prose, safe, styled, table, tokens, usd, visible } from './print.ts'
-import type { Column, Page, Printers, Style } from './print.ts'
+import type { Columns, Page, Printers, Style } from './print.ts'
 
 export type CodingRow = OutputOf<'coding.sessions'>['sessions'][number]
 
@@ -9,22 +9,14 @@ export const printers: Printers = {
   'approvals.answer': printApprovals,
   'approvals.grants': ({ grants }, page) => {
     if (grants.length === 0) return 'Nothing is allowed permanently.'
-    return table(
-      grants,
-      [
-        { title: 'ID', value: ({ id }) => id, min: 8 },
-        { title: 'TOOL', value: ({ tool }) => tool },
-        { title: 'PATTERN', value: ({ pattern }) => pattern, min: 16 },
-        {
-          title: 'WHERE',
-          value: ({ codingId, sessionKey }) => sessionKey ?? codingId ?? 'everywhere',
-          min: 12,
-        },
-        { title: 'BY', value: ({ grantedBy }) => grantedBy, optional: true },
-        { title: 'SINCE', value: ({ grantedAt }) => ago(grantedAt, page.now), optional: true, min: 10 },
-      ],
-      page,
-    )
+    return table(page, grants, {
+      ID: { value: ({ id }) => id, min: 8 },
+      TOOL: ({ tool }) => tool,
+      PATTERN: { value: ({ pattern }) => pattern, min: 16 },
+      WHERE: { value: ({ codingId, sessionKey }) => sessionKey ?? codingId ?? 'everywhere', min: 12 },
+      BY: { value: ({ grantedBy }) => grantedBy, optional: true },
+      SINCE: { value: ({ grantedAt }) => ago(grantedAt, page.now), optional: true, min: 10 },
+    })
   },
   'approvals.list': printApprovals,
   'coding.foreground': ({ missed }) => visible(missed),
@@ -39,8 +31,7 @@ export const printers: Printers = {
   'coding.sessions': ({ sessions }, page) => {
     if (sessions.length === 0)
       return 'No coding sessions yet. Start one: rockpool cc launch "fix the failing test" --repo .'
-    const rows = sessions.toSorted(byUrgency).map((row) => ({ ...row, now: page.now }))
-    return table(rows, columnsFor(page.width), page)
+    return table(page, sessions.toSorted(byUrgency), columnsFor(page))
   },
   'coding.stats': printStats,
   'machines.list': printMachines,
@@ -78,29 +69,19 @@ function styleOf(row: CodingRow): Style | undefined {
   return row.status === 'running' || row.status === 'starting' ? 'green' : 'dim'
 }
 
-const codingColumns: ReadonlyArray<Column<CodingRow & { now: number }>> = [
-  { title: 'ID', value: (row) => row.id, min: 8 },
-  { title: 'NAME', value: (row) => row.name, min: 12 },
-  { title: 'STATE', value: stateOf, min: 15, style: styleOf },
-  { title: 'NOW', value: currentActivity, min: 16 },
-  { title: 'WHERE', value: whereOf, min: 8 },
-  {
-    title: 'AGE',
-    value: (row) => duration(Math.max(0, row.now - row.lastActivityAt)),
-    align: 'right',
-    min: 5,
-  },
-  { title: 'COST', value: (row) => usd(row.costUsd), align: 'right', min: 7 },
-  { title: 'CONTEXT', value: contextShare, align: 'right', min: 4 },
-]
-
-/** The page width from which a column is shown. Name, state and activity are shown on any page. */
-const shownFrom: Readonly<Record<string, number>> = { ID: 100, WHERE: 100, AGE: 72, CONTEXT: 54, COST: 46 }
-
-export function columnsFor(width: number): typeof codingColumns {
-  return codingColumns
-    .filter(({ title }) => width >= (shownFrom[title] ?? 0))
-    .map((column) => (column.title === 'NOW' && width < 72 ? { ...column, min: 8 } : column))
+/** Name, state and activity are shown on any page; the others only on wider ones. */
+export function columnsFor({ width, now }: Page): Columns<CodingRow> {
+  const age = (row: CodingRow): string => duration(Math.max(0, now - row.lastActivityAt))
+  return {
+    ID: width >= 100 && { value: (row) => row.id, min: 8 },
+    NAME: { value: (row) => row.name, min: 12 },
+    STATE: { value: stateOf, min: 15, style: styleOf },
+    NOW: { value: currentActivity, min: width < 72 ? 8 : 16 },
+    WHERE: width >= 100 && { value: whereOf, min: 8 },
+    AGE: width >= 72 && { value: age, align: 'right', min: 5 },
+    COST: width >= 46 && { value: (row) => usd(row.costUsd), align: 'right', min: 7 },
+    CONTEXT: width >= 54 && { value: contextShare, align: 'right', min: 4 },
+  }
 }
 
 function contextShare(row: CodingRow): string {
@@ -135,22 +116,17 @@ function launchState(row: CodingRow & { action?: string }): string {
 
 function printMachines({ machines }: OutputOf<'machines.list'>, page: Page): string {
   const away = (since: number): string => `away ${duration(page.now - since)}`
-  return table(
-    machines,
-    [
-      { title: 'MACHINE', value: ({ name, isHere }) => (isHere ? `${name} (here)` : name), min: 12 },
-      { title: 'LABELS', value: ({ labels }) => labels.join(', '), min: 6 },
-      {
-        title: 'STATE',
-        value: ({ awaySince }) => (awaySince === undefined ? 'online' : away(awaySince)),
-        min: 6,
-        style: ({ awaySince }) => (awaySince === undefined ? 'green' : 'yellow'),
-      },
-      { title: 'SESSIONS', value: ({ running }) => String(running), align: 'right', min: 3 },
-      { title: 'REPOSITORIES', value: (row) => row.repositories.map(({ path }) => path).join(' '), min: 20 },
-    ],
-    page,
-  )
+  return table(page, machines, {
+    MACHINE: { value: ({ name, isHere }) => (isHere ? `${name} (here)` : name), min: 12 },
+    LABELS: { value: ({ labels }) => labels.join(', '), min: 6 },
+    STATE: {
+      value: ({ awaySince }) => (awaySince === undefined ? 'online' : away(awaySince)),
+      min: 6,
+      style: ({ awaySince }) => (awaySince === undefined ? 'green' : 'yellow'),
+    },
+    SESSIONS: { value: ({ running }) => String(running), align: 'right', min: 3 },
+    REPOSITORIES: { value: (row) => row.repositories.map(({ path }) => path).join(' '), min: 20 },
+  })
 }
 
 function whereOf({ workdir, machine }: CodingRow): string {
@@ -166,21 +142,16 @@ function onMachine({ machine }: CodingRow): string {
 function printStats({ display, budgets }: OutputOf<'coding.stats'>, page: Page): string {
   if (budgets.length === 0) return visible(display)
   const left = (at: number): string => duration(Math.max(0, at - page.now))
-  const limits = table(
-    budgets,
-    [
-      { title: 'LIMIT OF', value: ({ of }) => of },
-      { title: 'WHICH', value: ({ name }) => name, min: 12 },
-      { title: 'SPENT', value: ({ spentUsd }) => usd(spentUsd), align: 'right' },
-      { title: 'OF', value: ({ limitUsd }) => usd(limitUsd), align: 'right' },
-      {
-        title: 'RUNS OUT IN',
-        value: ({ runsOutAt }) => (runsOutAt === undefined ? '-' : left(runsOutAt)),
-        align: 'right',
-      },
-    ],
-    page,
-  )
+  const limits = table(page, budgets, {
+    'LIMIT OF': ({ of }) => of,
+    WHICH: { value: ({ name }) => name, min: 12 },
+    SPENT: { value: ({ spentUsd }) => usd(spentUsd), align: 'right' },
+    OF: { value: ({ limitUsd }) => usd(limitUsd), align: 'right' },
+    'RUNS OUT IN': {
+      value: ({ runsOutAt }) => (runsOutAt === undefined ? '-' : left(runsOutAt)),
+      align: 'right',
+    },
+  })
   return `${visible(display)}\n\n${limits}`
 }
 

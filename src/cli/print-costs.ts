@@ -9,14 +9,11 @@ type CostReport = OutputOf<'cc.costs'>
 export const printers: Printers = { 'cc.costs': printCosts }
 
 function printCosts({ totals, parts, by, pricesAsOf }: CostReport, page: Page): string {
-  const sum = pairs(
-    [
-      ['total', `${usd(totals.costUsd)}${totals.guessed ? ' (some prices guessed)' : ''}`],
-      ['of these', partsLine(parts)],
-      ['tokens', tokenLine(totals)],
-    ],
-    page,
-  )
+  const sum = pairs(page, {
+    total: `${usd(totals.costUsd)}${totals.guessed ? ' (some prices guessed)' : ''}`,
+    'of these': partsLine(parts),
+    tokens: tokenLine(totals),
+  })
   const note = styled(
     page,
     'dim',

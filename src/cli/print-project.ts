@@ -14,14 +14,10 @@ export const printers: Printers = {
   'project.status': printStatus,
   'project.docs': ({ docs }, page) => {
     if (docs.length === 0) return styled(page, 'dim', 'There are no documents here.')
-    return table(
-      docs,
-      [
-        { title: 'DOCUMENT', value: (doc) => doc.path, min: 20 },
-        { title: 'SIZE', value: (doc) => bytes(doc.bytes), align: 'right', min: 6, style: 'dim' },
-      ],
-      page,
-    )
+    return table(page, docs, {
+      DOCUMENT: { value: (doc) => doc.path, min: 20 },
+      SIZE: { value: (doc) => bytes(doc.bytes), align: 'right', min: 6, style: 'dim' },
+    })
   },
   'project.doc': ({ text, isCut }, page) => {
     const shown = printableText(text).trimEnd()
@@ -54,17 +50,14 @@ function printGit({ repo, git, docs }: ProjectStatus, page: Page): string {
     docs.hasTodo && 'TODO',
     docs.hasSpecs && `${docs.specFiles.length} specs`,
   ]
-  return pairs(
-    [
-      ['branch', git.currentBranch || '-'],
-      ['upstream', ahead],
-      ['head', `${git.headCommitSha.slice(0, 8)} ${git.headCommitMessage}`.trim() || '-'],
-      ['stashes', git.stashCount > 0 ? String(git.stashCount) : undefined],
-      ['worktrees', others.length > 0 ? others.join('\n') : undefined],
-      ['documents', present.filter(Boolean).join(', ') || undefined],
-    ],
-    page,
-  )
+  return pairs(page, {
+    branch: git.currentBranch || '-',
+    upstream: ahead,
+    head: `${git.headCommitSha.slice(0, 8)} ${git.headCommitMessage}`.trim() || '-',
+    stashes: git.stashCount > 0 ? String(git.stashCount) : undefined,
+    worktrees: others.length > 0 ? others.join('\n') : undefined,
+    documents: present.filter(Boolean).join(', ') || undefined,
+  })
 }
 
 function printChanges({ git }: ProjectStatus, page: Page): string {
@@ -102,19 +95,14 @@ function printSessions({ sessions }: ProjectStatus, page: Page): string {
   const { active, recent } = sessions as Record<keyof typeof sessions, Session[]>
   const shown = [...active, ...recent.filter((one) => !one.isRunning)]
   if (shown.length === 0) return styled(page, 'dim', 'No sessions here yet.')
-  return table(
-    shown,
-    [
-      { title: 'SESSION', value: (one) => one.sessionId.slice(0, 8), min: 8 },
-      {
-        title: 'STATE',
-        value: (one) => one.waitingFor ?? one.status,
-        style: (one) => (one.isRunning ? (one.status === 'waiting' ? 'yellow' : 'green') : 'dim'),
-      },
-      { title: 'BRANCH', value: (one) => one.branch || '-' },
-      { title: 'AGE', value: (one) => ago(Date.parse(one.lastModified), page.now), min: 8 },
-      { title: 'ABOUT', value: (one) => one.title ?? one.lastTask ?? one.firstMessage },
-    ],
-    page,
-  )
+  return table(page, shown, {
+    SESSION: { value: (one) => one.sessionId.slice(0, 8), min: 8 },
+    STATE: {
+      value: (one) => one.waitingFor ?? one.status,
+      style: (one) => (one.isRunning ? (one.status === 'waiting' ? 'yellow' : 'green') : 'dim'),
+    },
+    BRANCH: (one) => one.branch || '-',
+    AGE: { value: (one) => ago(Date.parse(one.lastModified), page.now), min: 8 },
+    ABOUT: (one) => one.title ?? one.lastTask ?? one.firstMessage,
+  })
 }

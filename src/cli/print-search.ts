@@ -9,16 +9,12 @@ type Hit = Hits['hits'][number]
 export const printers: Printers = {
   'memory.list': ({ notes }, page) => {
     if (notes.length === 0) return 'No notes yet. `rockpool memory add "…"` writes one.'
-    return table(
-      notes,
-      [
-        { title: 'AGENT', value: (row) => row.agentId },
-        { title: 'NOTE', value: (row) => row.name, min: 12 },
-        { title: 'SIZE', value: (row) => bytes(row.bytes), align: 'right' },
-        { title: 'CHANGED', value: (row) => ago(row.changedAt, page.now), align: 'right' },
-      ],
-      page,
-    )
+    return table(page, notes, {
+      AGENT: (row) => row.agentId,
+      NOTE: { value: (row) => row.name, min: 12 },
+      SIZE: { value: (row) => bytes(row.bytes), align: 'right' },
+      CHANGED: { value: (row) => ago(row.changedAt, page.now), align: 'right' },
+    })
   },
   'memory.search': printHits,
   'memory.show': ({ text }) => visible(text.trimEnd()),
@@ -111,14 +107,11 @@ function printIndex(status: OutputOf<'memory.status'>, page: Page): string {
   const { sources, passages, spoken, withPieces, withVector, withoutTools, reading, meaning, lack } = status
   const share = (done: number, of: number): string =>
     of === 0 ? 'nothing yet' : `${Math.floor((done / of) * 100)}% (${done} of ${of} passages)`
-  return pairs(
-    [
-      ['Words', `${passages} passages of ${sources} files`],
-      ['Reading', reading && `${reading.filesDone} of ${reading.files} files`],
-      ['Substrings', share(withPieces, passages)],
-      ['Tools', withoutTools === 0 ? 'all files' : `${withoutTools} files are left`],
-      ['Meaning', meaning ? `${share(withVector, spoken)}, ${meaning.languages} (${meaning.name})` : lack],
-    ],
-    page,
-  )
+  return pairs(page, {
+    Words: `${passages} passages of ${sources} files`,
+    Reading: reading && `${reading.filesDone} of ${reading.files} files`,
+    Substrings: share(withPieces, passages),
+    Tools: withoutTools === 0 ? 'all files' : `${withoutTools} files are left`,
+    Meaning: meaning ? `${share(withVector, spoken)}, ${meaning.languages} (${meaning.name})` : lack,
+  })
 }

@@ -3,7 +3,7 @@ import type { SessionScore, SessionSelection } from '../domain/selection.ts'
 import type { Evaluation } from '../discovery/evaluate.ts'
 import type { OutputOf } from '../rpc/client.ts'
 import { ago, duration, oneLine, prose, styled, table, tokens, usd, wrapped } from './print.ts'
-import type { Column, Page, Printers } from './print.ts'
+import type { Page, Printers } from './print.ts'
 
 const maxShown = 10
 const colors = { resume: 'green', fork: 'cyan', fresh: 'blue', queue: 'yellow' } as const
@@ -44,30 +44,25 @@ function printSelection(selection: SessionSelection, page: Page): string {
 }
 
 function printScores(scores: SessionScore[], page: Page): string {
+  const isNarrow = page.width < 90
   const factor = (of: keyof SessionScore['factors']) => (one: SessionScore) => signed(one.factors[of])
-  const why: Column<SessionScore> = {
-    title: 'WHY',
-    value: (one) => one.ceiling ?? one.reason,
-    min: 16,
-    style: (one) => (one.ceiling ? 'red' : undefined),
-  }
-  const shown = table(
-    scores.slice(0, maxShown),
-    [
-      { title: 'SESSION', value: (one) => one.sessionId.slice(0, 8), min: 8 },
-      { title: 'ABOUT', value: (one) => one.title ?? '-', min: page.width < 90 ? 10 : 16 },
-      { title: 'SCORE', value: (one) => one.total.toFixed(2), align: 'right', style: 'bold', min: 5 },
-      { title: 'BRANCH', value: factor('branch'), align: 'right', min: 6 },
-      { title: 'RECENT', value: factor('recency'), align: 'right', min: 6 },
-      { title: 'TASK', value: factor('relevance'), align: 'right', min: 5 },
-      { title: 'HEALTH', value: factor('health'), align: 'right', min: 5, optional: true },
-      { title: 'ROOM', value: factor('capacity'), align: 'right', min: 5, optional: true },
-      { title: 'RESUME', value: (one) => usd(one.price?.resumeUsd), align: 'right', min: 7 },
-      { title: 'CACHE', value: (one) => one.price?.cache ?? '-', optional: true },
-      ...(page.width < 90 ? [] : [why]),
-    ],
-    page,
-  )
+  const shown = table(page, scores.slice(0, maxShown), {
+    SESSION: { value: (one) => one.sessionId.slice(0, 8), min: 8 },
+    ABOUT: { value: (one) => one.title ?? '-', min: isNarrow ? 10 : 16 },
+    SCORE: { value: (one) => one.total.toFixed(2), align: 'right', style: 'bold', min: 5 },
+    BRANCH: { value: factor('branch'), align: 'right', min: 6 },
+    RECENT: { value: factor('recency'), align: 'right', min: 6 },
+    TASK: { value: factor('relevance'), align: 'right', min: 5 },
+    HEALTH: { value: factor('health'), align: 'right', min: 5, optional: true },
+    ROOM: { value: factor('capacity'), align: 'right', min: 5, optional: true },
+    RESUME: { value: (one) => usd(one.price?.resumeUsd), align: 'right', min: 7 },
+    CACHE: { value: (one) => one.price?.cache ?? '-', optional: true },
+    WHY: !isNarrow && {
+      value: (one) => one.ceiling ?? one.reason,
+      min: 16,
+      style: (one) => (one.ceiling ? 'red' : undefined),
+    },
+  })
   const more = scores.length - maxShown
   return more > 0 ? `${shown}\n${styled(page, 'dim', `… ${more} more (--json shows all)`)}` : shown
 }
@@ -105,16 +100,12 @@ function printEvaluation(evaluation: Evaluation, page: Page): string {
     return 'There is no history to replay yet: no session was resumed, and no repository has a second one.'
   const percent = (share: number): string => `${Math.round(share * 100)}%`
   const head = `${decisions} decisions (${resumed} resumed, ${fresh} fresh) in ${sessions} sessions of ${repositories === 1 ? 'one repository' : `${repositories} repositories`}`
-  const shown = table(
-    results,
-    [
-      { title: 'METHOD', value: (one) => one.method, min: 11 },
-      { title: 'HIT RATE', value: (one) => percent(one.hitRate), align: 'right', min: 8 },
-      { title: 'MRR', value: (one) => one.mrr.toFixed(2), align: 'right', min: 4 },
-      { title: 'AGREES', value: (one) => percent(one.agreement), align: 'right', min: 6 },
-    ],
-    page,
-  )
+  const shown = table(page, results, {
+    METHOD: { value: (one) => one.method, min: 11 },
+    'HIT RATE': { value: (one) => percent(one.hitRate), align: 'right', min: 8 },
+    MRR: { value: (one) => one.mrr.toFixed(2), align: 'right', min: 4 },
+    AGREES: { value: (one) => percent(one.agreement), align: 'right', min: 6 },
+  })
   const explained =
     'Hit rate: how often the session that a person returned to was ranked first. MRR: mean of 1 / its rank. Agrees: all decisions, fresh ones included.'
   return [

@@ -3,7 +3,7 @@ import { isNamedByKey } from '../domain/session.ts'
 import type { OutputOf } from '../rpc/client.ts'
 import { ago, bytes, count, duration, oneLine, pairs, prose, safe, styled } from './print.ts'
 import { table, tokens, truncate, usd, visible, wrapped } from './print.ts'
-import type { Column, Page, Printers } from './print.ts'
+import type { Page, Printers } from './print.ts'
 
 type SessionRow = OutputOf<'sessions.list'>['sessions'][number]
 
@@ -22,24 +22,23 @@ export const printers: Printers = {
     sessions.length === 0 ? noSessions(page) : sessionTable(sessions, total, page),
   'sessions.preview': printPreviews,
   'sessions.show': printSession,
-  'sessions.status': (row, page) => pairs(facts(row, page), page),
+  'sessions.status': (row, page) => pairs(page, facts(row, page)),
   'sessions.usage': printUsage,
   'turns.list': printTurns,
 }
 
 export function sessionTable(sessions: SessionRow[], total: number, page: Page): string {
   const agents = new Set(sessions.map((row) => row.agentId))
-  const columns: Array<Column<SessionRow>> = [
-    { title: 'SESSION', value: nameOf, min: 20 },
-    ...(agents.size > 1 ? [{ title: 'AGENT', value: (row: SessionRow) => row.agentId }] : []),
-    { title: 'ID', value: (row) => row.sessionId.slice(0, 8), min: 8, style: 'dim', optional: true },
-    { title: 'ACTIVE', value: (row) => ago(row.updatedAt, page.now), align: 'right', min: 10 },
-    { title: 'CONTEXT', value: contextOf, align: 'right', min: 7, optional: true },
-    { title: 'COST', value: (row) => usd(row.estimatedCostUsd), align: 'right', min: 5, optional: true },
-    { title: 'MODEL', value: modelOf, min: 6, optional: true },
-  ]
+  const shown = table(page, sessions, {
+    SESSION: { value: nameOf, min: 20 },
+    AGENT: agents.size > 1 && ((row) => row.agentId),
+    ID: { value: (row) => row.sessionId.slice(0, 8), min: 8, style: 'dim', optional: true },
+    ACTIVE: { value: (row) => ago(row.updatedAt, page.now), align: 'right', min: 10 },
+    CONTEXT: { value: contextOf, align: 'right', min: 7, optional: true },
+    COST: { value: (row) => usd(row.estimatedCostUsd), align: 'right', min: 5, optional: true },
+    MODEL: { value: modelOf, min: 6, optional: true },
+  })
   const more = `${sessions.length} of ${total}; --limit all shows them all.`
-  const shown = table(sessions, columns, page)
   return sessions.length < total ? `${shown}\n${styled(page, 'dim', more)}` : shown
 }
 
@@ -65,32 +64,29 @@ function modelOf({ model = '-' }: { model?: string }): string {
   return model.replace(/^claude-/, '')
 }
 
-function facts(row: SessionRow, page: Page): Array<[string, string | undefined]> {
-  return [
-    ['Key', row.key],
-    ['Label', row.label],
-    ['Id', row.sessionId],
-    ['Agent', row.agentId],
-    ['Active', ago(row.updatedAt, page.now)],
-    ['Model', row.model],
-    ['Context', contextOf(row)],
-    ['Cost', row.estimatedCostUsd === undefined ? undefined : usd(row.estimatedCostUsd)],
-    ['Claude', row.sdkSessionId],
-    ['Archived', row.archivedAt === undefined ? undefined : ago(row.archivedAt, page.now)],
-  ]
+function facts(row: SessionRow, page: Page): Record<string, string | undefined> {
+  return {
+    Key: row.key,
+    Label: row.label,
+    Id: row.sessionId,
+    Agent: row.agentId,
+    Active: ago(row.updatedAt, page.now),
+    Model: row.model,
+    Context: contextOf(row),
+    Cost: row.estimatedCostUsd === undefined ? undefined : usd(row.estimatedCostUsd),
+    Claude: row.sdkSessionId,
+    Archived: row.archivedAt === undefined ? undefined : ago(row.archivedAt, page.now),
+  }
 }
 
 function printSession(output: OutputOf<'sessions.show'>, page: Page): string {
   const { session, transcript, items, withoutEffect } = output
-  const about = pairs(
-    [
-      ...facts(session, page),
-      ['Transcript', transcript.exists ? undefined : 'none yet'],
-      ['No effect', withoutEffect.join(', ') || undefined],
-      ['Damage', transcript.damage.join('\n') || undefined],
-    ],
-    page,
-  )
+  const about = pairs(page, {
+    ...facts(session, page),
+    Transcript: transcript.exists ? undefined : 'none yet',
+    'No effect': withoutEffect.join(', ') || undefined,
+    Damage: transcript.damage.join('\n') || undefined,
+  })
   const texts = items.map(({ role, text }) =>
     wrapped(`${styled(page, 'bold', role)}  ${visible(text)}`, page),
   )
@@ -113,30 +109,26 @@ function printPreviews({ previews }: OutputOf<'sessions.preview'>, page: Page): 
 function printUsage({ totals, count: all, sessions }: OutputOf<'sessions.usage'>, page: Page): string {
   if (all === 0) return 'No session was active then.'
   const sum = `${usd(totals.costUsd)} in ${count(all, 'session')}: ${tokens(totals.inputTokens)} in, ${tokens(totals.outputTokens)} out, ${tokens(totals.cacheRead)} read from the cache, ${tokens(totals.cacheWrite)} written to it`
-  const columns: Array<Column<(typeof sessions)[number]>> = [
-    { title: 'SESSION', value: (row) => row.key, min: 20 },
-    { title: 'COST', value: (row) => usd(row.costUsd), align: 'right', min: 6 },
-    { title: 'IN', value: (row) => tokens(row.inputTokens), align: 'right' },
-    { title: 'OUT', value: (row) => tokens(row.outputTokens), align: 'right' },
-    { title: 'CACHE READ', value: (row) => tokens(row.cacheRead), align: 'right', optional: true, min: 10 },
-    { title: 'ACTIVE', value: (row) => ago(row.updatedAt, page.now), optional: true, min: 10 },
-  ]
-  return `${prose(sum, page)}\n\n${table(sessions, columns, page)}`
+  const shown = table(page, sessions, {
+    SESSION: { value: (row) => row.key, min: 20 },
+    COST: { value: (row) => usd(row.costUsd), align: 'right', min: 6 },
+    IN: { value: (row) => tokens(row.inputTokens), align: 'right' },
+    OUT: { value: (row) => tokens(row.outputTokens), align: 'right' },
+    'CACHE READ': { value: (row) => tokens(row.cacheRead), align: 'right', optional: true, min: 10 },
+    ACTIVE: { value: (row) => ago(row.updatedAt, page.now), optional: true, min: 10 },
+  })
+  return `${prose(sum, page)}\n\n${shown}`
 }
 
 function printArchives({ total, archives }: OutputOf<'sessions.archives'>, page: Page): string {
   if (archives.length === 0) return 'Nothing was archived by a reset or a deletion.'
-  const shown = table(
-    archives,
-    [
-      { title: 'SESSION', value: (row) => row.label ?? row.key ?? '(unknown)', min: 16 },
-      { title: 'ID', value: (row) => row.sessionId.slice(0, 8), min: 8 },
-      { title: 'WHY', value: (row) => row.reason, min: 7 },
-      { title: 'WHEN', value: (row) => ago(row.at, page.now), min: 8 },
-      { title: 'SIZE', value: (row) => bytes(row.bytes), optional: true },
-    ],
-    page,
-  )
+  const shown = table(page, archives, {
+    SESSION: { value: (row) => row.label ?? row.key ?? '(unknown)', min: 16 },
+    ID: { value: (row) => row.sessionId.slice(0, 8), min: 8 },
+    WHY: { value: (row) => row.reason, min: 7 },
+    WHEN: { value: (row) => ago(row.at, page.now), min: 8 },
+    SIZE: { value: (row) => bytes(row.bytes), optional: true },
+  })
   const more = archives.length < total ? `${archives.length} of ${total}. ` : ''
   const hint = `${more}\`rockpool sessions restore <id>\` brings one back.`
   return `${shown}\n${styled(page, 'dim', hint)}`
@@ -203,18 +195,14 @@ interface TurnRow {
 function printTurns(output: OutputOf<'turns.list'>, page: Page): string {
   const turns = output.turns as unknown as TurnRow[]
   if (turns.length === 0) return 'No turn has ended yet.'
-  return table<TurnRow>(
-    turns,
-    [
-      { title: 'SESSION', value: (row) => row.lane, min: 16 },
-      { title: 'BEGAN', value: (row) => ago(row.startedAt, page.now), min: 8 },
-      { title: 'TOOK', value: (row) => duration(row.endedAt - row.startedAt), min: 6 },
-      { title: 'END', value: (row) => row.end, min: 9 },
-      { title: 'IN', value: (row) => tokens(row.usage.input), min: 5, optional: true },
-      { title: 'OUT', value: (row) => tokens(row.usage.output), min: 5, optional: true },
-      { title: 'COST', value: (row) => usd(row.costUsd), min: 5, optional: true },
-      { title: 'MODEL', value: modelOf, min: 6, optional: true },
-    ],
-    page,
-  )
+  return table(page, turns, {
+    SESSION: { value: (row) => row.lane, min: 16 },
+    BEGAN: { value: (row) => ago(row.startedAt, page.now), min: 8 },
+    TOOK: { value: (row) => duration(row.endedAt - row.startedAt), min: 6 },
+    END: { value: (row) => row.end, min: 9 },
+    IN: { value: (row) => tokens(row.usage.input), min: 5, optional: true },
+    OUT: { value: (row) => tokens(row.usage.output), min: 5, optional: true },
+    COST: { value: (row) => usd(row.costUsd), min: 5, optional: true },
+    MODEL: { value: modelOf, min: 6, optional: true },
+  })
 }

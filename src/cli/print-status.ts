@@ -4,7 +4,7 @@ import type { OutputOf } from '../rpc/client.ts'
 import { costTodayLine } from './print-costs.ts'
 import { sessionTable } from './print-sessions.ts'
 import { ago, bytes, duration, oneLine, pairs, prose, safe, styled, table, usd, visible } from './print.ts'
-import type { Page, Printers } from './print.ts'
+import type { Columns, Page, Printers } from './print.ts'
 
 type Status = OutputOf<'status'>
 
@@ -14,28 +14,37 @@ export const printers: Printers = {
 }
 
 function printStatus(status: Status, page: Page): string {
-  const { gateway, cost, agent, problems, disk } = status
-  const running = gateway
-    ? `${gateway.url}, up ${duration(gateway.uptimeMs)}`
-    : 'not running (`rockpool up` starts it)'
+  const { cost, problems } = status
   const parts = [
-    pairs(
-      [
-        ['Rockpool', status.version],
-        ['Gateway', running],
-        ['Database', status.database && databaseLine(status.database, page)],
-        ['Claude', claudeLine(status.claude, page)],
-        ['Agent', agent?.kind],
-        ['Cost today', costTodayLine(cost)],
-        ['Disk free', disk && bytes(disk.freeBytes)],
-      ],
-      page,
-    ),
-    section(page, 'Waits for you', waitingTable(status, page)),
-    section(page, 'Channels', channelTable(status, page)),
+    statusFacts(status, page),
+    tableSection(page, 'Waits for you', status.waiting, {
+      WHAT: (row) => row.kind,
+      ID: (row) => row.name ?? row.id.slice(0, 8),
+      SINCE: { value: (row) => ago(row.since, page.now), align: 'right' },
+      ABOUT: { value: (row) => row.about, min: 20 },
+    }),
+    tableSection(page, 'Channels', status.channels, {
+      CHANNEL: (row) => (row.accountId === 'default' ? row.channel : `${row.channel} ${row.accountId}`),
+      STATE: {
+        value: (row) => row.state,
+        style: (row) => (row.state === 'connected' ? 'green' : 'yellow'),
+      },
+      'LAST ERROR': { value: (row) => row.lastError ?? '', min: 20 },
+    }),
     section(page, 'Asked on their platforms', probeLines(status, page)),
-    section(page, 'Not delivered', undeliveredTable(status, page)),
-    section(page, 'Coding sessions', codingTable(status, page)),
+    tableSection(page, 'Not delivered', status.undelivered, {
+      TO: (row) => `${row.channel} ${row.to}`,
+      SINCE: { value: (row) => ago(row.at, page.now), align: 'right' },
+      WHY: { value: (row) => row.reason, min: 20 },
+      TEXT: { value: (row) => row.text, min: 12 },
+    }),
+    tableSection(page, 'Coding sessions', status.coding.running, {
+      NAME: { value: (row) => row.name, min: 12 },
+      STATE: (row) => row.lifecycle.replace('awaiting-', 'waits: '),
+      COST: { value: (row) => usd(row.costUsd), align: 'right' },
+      WHERE: { value: (row) => basename(row.workdir), min: 8 },
+      DOING: { value: (row) => row.doing ?? '', min: 12 },
+    }),
     section(page, `Sessions (${status.sessions.total})`, recentSessions(status, page)),
     section(
       page,
@@ -45,6 +54,22 @@ function printStatus(status: Status, page: Page): string {
     section(page, 'Problems', problems?.map((problem) => visible(problem)).join('\n') ?? ''),
   ]
   return parts.filter((part) => part !== '').join('\n\n')
+}
+
+function statusFacts(status: Status, page: Page): string {
+  const { gateway, cost, agent, disk } = status
+  const running = gateway
+    ? `${gateway.url}, up ${duration(gateway.uptimeMs)}`
+    : 'not running (`rockpool up` starts it)'
+  return pairs(page, {
+    Rockpool: status.version,
+    Gateway: running,
+    Database: status.database && databaseLine(status.database, page),
+    Claude: claudeLine(status.claude, page),
+    Agent: agent?.kind,
+    'Cost today': costTodayLine(cost),
+    'Disk free': disk && bytes(disk.freeBytes),
+  })
 }
 
 function claudeLine({ connected, source = '', hint = '' }: Status['claude'], page: Page): string {
@@ -69,25 +94,18 @@ function databaseLine(
 
 function printDatabase(output: OutputOf<'db.status'>, page: Page): string {
   const { place, schema, connection, machines, waiting } = output
-  const about = pairs(
-    [
-      ['Database', databaseLine({ ...connection, place }, page)],
-      ['Schema', `version ${schema.version}`],
-      ['Answers in', `${connection.roundTripMs} ms`],
-      ['Waiting', `${waiting.inputs} messages, ${waiting.deliveries} replies; ${waiting.turns} turns run`],
-    ],
-    page,
-  )
-  const members = table(
-    machines,
-    [
-      { title: 'MACHINE', value: (row) => row.machine },
-      { title: 'WHAT', value: (row) => (row.serves ? 'gateway' : 'command') },
-      { title: 'HEARTBEAT', value: (row) => `${duration(row.silentMs)} ago`, align: 'right' },
-      { title: 'SENDS THROUGH', value: (row) => row.reach.join(', '), min: 20 },
-    ],
-    page,
-  )
+  const about = pairs(page, {
+    Database: databaseLine({ ...connection, place }, page),
+    Schema: `version ${schema.version}`,
+    'Answers in': `${connection.roundTripMs} ms`,
+    Waiting: `${waiting.inputs} messages, ${waiting.deliveries} replies; ${waiting.turns} turns run`,
+  })
+  const members = table(page, machines, {
+    MACHINE: (row) => row.machine,
+    WHAT: (row) => (row.serves ? 'gateway' : 'command'),
+    HEARTBEAT: { value: (row) => `${duration(row.silentMs)} ago`, align: 'right' },
+    'SENDS THROUGH': { value: (row) => row.reach.join(', '), min: 20 },
+  })
   return `${about}\n\n${machines.length === 0 ? 'No Rockpool is connected.' : members}`
 }
 
@@ -95,67 +113,8 @@ function section(page: Page, title: string, body: string): string {
   return body === '' ? '' : `${styled(page, 'bold', title)}\n${body}`
 }
 
-function waitingTable({ waiting }: Status, page: Page): string {
-  if (waiting.length === 0) return ''
-  return table(
-    waiting,
-    [
-      { title: 'WHAT', value: (row) => row.kind },
-      { title: 'ID', value: (row) => row.name ?? row.id.slice(0, 8) },
-      { title: 'SINCE', value: (row) => ago(row.since, page.now), align: 'right' },
-      { title: 'ABOUT', value: (row) => row.about, min: 20 },
-    ],
-    page,
-  )
-}
-
-function channelTable({ channels }: Status, page: Page): string {
-  if (channels.length === 0) return ''
-  return table(
-    channels,
-    [
-      {
-        title: 'CHANNEL',
-        value: (row) => (row.accountId === 'default' ? row.channel : `${row.channel} ${row.accountId}`),
-      },
-      {
-        title: 'STATE',
-        value: (row) => row.state,
-        style: (row) => (row.state === 'connected' ? 'green' : 'yellow'),
-      },
-      { title: 'LAST ERROR', value: (row) => row.lastError ?? '', min: 20 },
-    ],
-    page,
-  )
-}
-
-function undeliveredTable({ undelivered }: Status, page: Page): string {
-  if (undelivered.length === 0) return ''
-  return table(
-    undelivered,
-    [
-      { title: 'TO', value: (row) => `${row.channel} ${row.to}` },
-      { title: 'SINCE', value: (row) => ago(row.at, page.now), align: 'right' },
-      { title: 'WHY', value: (row) => row.reason, min: 20 },
-      { title: 'TEXT', value: (row) => row.text, min: 12 },
-    ],
-    page,
-  )
-}
-
-function codingTable({ coding }: Status, page: Page): string {
-  if (coding.running.length === 0) return ''
-  return table(
-    coding.running,
-    [
-      { title: 'NAME', value: (row) => row.name, min: 12 },
-      { title: 'STATE', value: (row) => row.lifecycle.replace('awaiting-', 'waits: ') },
-      { title: 'COST', value: (row) => usd(row.costUsd), align: 'right' },
-      { title: 'WHERE', value: (row) => basename(row.workdir), min: 8 },
-      { title: 'DOING', value: (row) => row.doing ?? '', min: 12 },
-    ],
-    page,
-  )
+function tableSection<Row>(page: Page, title: string, rows: Row[], columns: Columns<Row>): string {
+  return rows.length === 0 ? '' : section(page, title, table(page, rows, columns))
 }
 
 function recentSessions({ sessions: { recent } }: Status, page: Page): string {

@@ -8,17 +8,13 @@ type LogLine = OutputOf<'logs'>['lines'][number]
 
 export const printers: Printers = {
   'agents.list': ({ agents }, page) =>
-    table(
-      agents,
-      [
-        { title: 'AGENT', value: (agent) => agent.id, min: 6 },
-        { title: 'NAME', value: (agent) => agent.name ?? '-' },
-        { title: 'DEFAULT', value: (agent) => (agent.default ? 'yes' : '') },
-        { title: 'MODEL', value: (agent) => agent.model ?? '-' },
-        { title: 'WORKSPACE', value: (agent) => agent.workspace, min: 12 },
-      ],
-      page,
-    ),
+    table(page, agents, {
+      AGENT: { value: (agent) => agent.id, min: 6 },
+      NAME: (agent) => agent.name ?? '-',
+      DEFAULT: (agent) => (agent.default ? 'yes' : ''),
+      MODEL: (agent) => agent.model ?? '-',
+      WORKSPACE: { value: (agent) => agent.workspace, min: 12 },
+    }),
   'config.show': printConfig,
   doctor: (report, page) =>
     [
@@ -60,41 +56,26 @@ function printConfig({ file, config, origins }: OutputOf<'config.show'>, page: P
   const head = styled(page, 'dim', `# ${visible(file)}`)
   if (!origins) return `${head}\n${printFields(config, page)}`
   const rows = Object.entries(origins).map(([key, { value, origin }]) => ({ key, value, origin }))
-  const shown = table(
-    rows,
-    [
-      { title: 'KEY', value: (row) => row.key, min: 20 },
-      { title: 'VALUE', value: (row) => JSON.stringify(row.value) ?? '-', min: 20 },
-      {
-        title: 'ORIGIN',
-        value: (row) => row.origin,
-        style: (row) => (row.origin === 'file' ? 'green' : 'dim'),
-      },
-    ],
-    page,
-  )
+  const shown = table(page, rows, {
+    KEY: { value: (row) => row.key, min: 20 },
+    VALUE: { value: (row) => JSON.stringify(row.value) ?? '-', min: 20 },
+    ORIGIN: { value: (row) => row.origin, style: (row) => (row.origin === 'file' ? 'green' : 'dim') },
+  })
   return `${head}\n${shown}`
 }
 
 function printTokens({ operatorTokenFile, hooks, tokens }: OutputOf<'tokens.list'>, page: Page): string {
   const hookToken = hooks.set ? hooks.tokenFile : 'none (`rockpool tokens rotate hook` makes one)'
-  const files = pairs(
-    [
-      ['Operator', operatorTokenFile],
-      ['Hooks', `${hooks.enabled ? 'enabled' : 'disabled (hooks.enabled)'}; token: ${hookToken}`],
-    ],
-    page,
-  )
+  const files = pairs(page, {
+    Operator: operatorTokenFile,
+    Hooks: `${hooks.enabled ? 'enabled' : 'disabled (hooks.enabled)'}; token: ${hookToken}`,
+  })
   if (tokens.length === 0) return `${files}\n\nNo further tokens. \`rockpool tokens add\` makes one.`
-  const shown = table(
-    tokens,
-    [
-      { title: 'TOKEN', value: (row) => row.name },
-      { title: 'SCOPES', value: (row) => row.scopes.join(', ') },
-      { title: 'AGENT', value: (row) => row.agentId ?? 'all' },
-      { title: 'CREATED', value: (row) => ago(row.createdAt, page.now), min: 10 },
-    ],
-    page,
-  )
+  const shown = table(page, tokens, {
+    TOKEN: (row) => row.name,
+    SCOPES: (row) => row.scopes.join(', '),
+    AGENT: (row) => row.agentId ?? 'all',
+    CREATED: { value: (row) => ago(row.createdAt, page.now), min: 10 },
+  })
   return `${files}\n\n${shown}`
 }

@@ -44,14 +44,7 @@ test('a table fits the page, whatever is in it', () => {
     { name: 'a'.repeat(100), note: '漢'.repeat(50) },
     { name: 'b', note: 'line\nbreak\ttab' },
   ]
-  const text = table(
-    rows,
-    [
-      { title: 'NAME', value: (r) => r.name },
-      { title: 'NOTE', value: (r) => r.note },
-    ],
-    page,
-  )
+  const text = table(page, rows, { NAME: (r) => r.name, NOTE: (r) => r.note })
   for (const line of text.split('\n')) expect(cellWidth(line)).toBeLessThanOrEqual(40)
   expect(text.split('\n')).toHaveLength(3)
   expect(text).toContain('line break tab')
@@ -99,12 +92,12 @@ test.each([20, 40, 60])(
 )
 
 test('a person reads values that stand below each other; a program gets their lines whole', () => {
-  const values: Array<[string, string]> = [
-    ['head', 'a commit with a message that is longer than the page'],
-    ['worktrees', '/one\n/two'],
-  ]
-  expect(pairs(values, { ...page, interactive: true })).toBe(
+  const values = {
+    head: 'a commit with a message that is longer than the page',
+    worktrees: '/one\n/two',
+  }
+  expect(pairs({ ...page, interactive: true }, values)).toBe(
     'head       a commit with a message that\n           is longer than the page\nworktrees  /one\n           /two',
   )
-  expect(pairs(values, page)).toContain('that is longer than the page\n')
+  expect(pairs(page, values)).toContain('that is longer than the page\n')
 })

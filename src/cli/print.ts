@@ -24,7 +24,6 @@ export type Printers = { [Name in MethodName]?: (output: OutputOf<Name>, page: P
 export type Style = Parameters<typeof styleText>[0]
 
 export interface Column<Row> {
-  title: string
   value(row: Row): string
   align?: 'left' | 'right'
   /** The column is not made narrower than this as long as another column can shrink. */
@@ -33,6 +32,9 @@ export interface Column<Row> {
   optional?: boolean
   style?: Style | ((row: Row) => Style | undefined)
 }
+
+/** By title, in their order. A function is a column without options; `false` leaves the column out. */
+export type Columns<Row> = Readonly<Record<string, Column<Row> | ((row: Row) => string) | false>>
 
 export function styled({ color }: { color: boolean }, style: Style, text: string): string {
   return color ? styleText(style, text, { validateStream: false }) : text
@@ -185,19 +187,16 @@ export function pad(text: string, width: number, align: 'left' | 'right' = 'left
 }
 
 /** A table that fits the page: the widest column shrinks first. */
-export function table<Row>(rows: readonly Row[], all: ReadonlyArray<Column<Row>>, page: Page): string {
-  const columns = withoutOptional(all, page.width)
+export function table<Row>(page: Page, rows: readonly Row[], all: Columns<NoInfer<Row>>): string {
+  const columns = withoutOptional(titled(all), page.width)
   const cells = rows.map((row) => columns.map((column) => oneLine(column.value(row))))
-  const widths = fitWidths(columns, cells, page.width)
+  const widths = columnWidths(columns, cells, page.width)
   const line = (texts: string[], paint: (text: string, index: number) => string): string =>
     texts
       .map((text, i) => paint(pad(truncate(text, widths[i]!), widths[i]!, columns[i]!.align), i))
       .join('  ')
       .trimEnd()
-  const head = line(
-    columns.map((column) => column.title),
-    (text) => styled(page, 'dim', text),
-  )
+  const titles = columns.map(({ title }) => title)
   const body = rows.map((row, r) =>
     line(cells[r]!, (text, i) => {
       const { style } = columns[i]!
@@ -205,21 +204,27 @@ export function table<Row>(rows: readonly Row[], all: ReadonlyArray<Column<Row>>
       return chosen ? styled(page, chosen, text) : text
     }),
   )
-  return [head, ...body].join('\n')
+  return [line(titles, (text) => styled(page, 'dim', text)), ...body].join('\n')
 }
 
-function withoutOptional<Row>(
-  columns: ReadonlyArray<Column<Row>>,
-  pageWidth: number,
-): ReadonlyArray<Column<Row>> {
+type Titled<Row> = ReadonlyArray<Column<Row> & { title: string }>
+
+function titled<Row>(columns: Columns<Row>): Titled<Row> {
+  return Object.entries(columns).flatMap(([title, column]) => {
+    if (column === false) return []
+    return typeof column === 'function' ? [{ title, value: column }] : [{ title, ...column }]
+  })
+}
+
+function withoutOptional<Row>(columns: Titled<Row>, pageWidth: number): Titled<Row> {
   const least = columns.reduce((sum, { min = 4 }) => sum + min + 2, -2)
   const last = columns.findLastIndex(({ optional }) => optional)
   return least <= pageWidth || last < 0 ? columns : withoutOptional(columns.toSpliced(last, 1), pageWidth)
 }
 
-function fitWidths<Row>(columns: ReadonlyArray<Column<Row>>, cells: string[][], pageWidth: number): number[] {
-  const widths = columns.map((column, i) =>
-    cells.reduce((widest, row) => Math.max(widest, cellWidth(row[i]!)), cellWidth(column.title)),
+function columnWidths<Row>(columns: Titled<Row>, cells: string[][], pageWidth: number): number[] {
+  const widths = columns.map(({ title }, i) =>
+    cells.reduce((widest, row) => Math.max(widest, cellWidth(row[i]!)), cellWidth(title)),
   )
   const least = (i: number): number => Math.min(widths[i]!, columns[i]!.min ?? 4)
   let over = widths.reduce((sum, width) => sum + width + 2, -2) - pageWidth
@@ -234,14 +239,16 @@ function fitWidths<Row>(columns: ReadonlyArray<Column<Row>>, cells: string[][], 
 }
 
 /** Names and values below each other; undefined values are left out. */
-export function pairs(values: Array<[string, string | undefined]>, page: Page): string {
-  const shown = values.filter((pair): pair is [string, string] => pair[1] !== undefined)
-  const width = Math.max(0, ...shown.map(([name]) => cellWidth(name)))
+export function pairs(page: Page, values: Readonly<Record<string, string | undefined>>): string {
+  const shown = Object.entries(values).flatMap(([name, value]) =>
+    value === undefined ? [] : [{ name, value }],
+  )
+  const width = Math.max(0, ...shown.map(({ name }) => cellWidth(name)))
   return shown
-    .map(
-      ([name, value]) =>
-        `${styled(page, 'dim', pad(name, width))}  ${prose(value, page, width + 2).trimStart()}`,
-    )
+    .map(({ name, value }) => {
+      const text = prose(value, page, width + 2).trimStart()
+      return `${styled(page, 'dim', pad(name, width))}  ${text}`
+    })
     .join('\n')
 }
 

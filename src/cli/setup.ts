@@ -165,14 +165,11 @@ function editSection(
 function printFindings(output: unknown, page: Page): string {
   const { claude, agents, channels, service } = output as Findings
   const named = channels.map(({ channel, tokenFrom }) => `${channel} (token from ${tokenFrom})`)
-  const facts = pairs(
-    [
-      ['Claude', claude.found ? `connected (${claude.source ?? ''})` : `not connected. ${claude.hint ?? ''}`],
-      ['Agents', agents.join(', ') || 'main, with default settings'],
-      ['Channels', named.join(', ') || 'none (`rockpool channels add` sets one up)'],
-      ['Service', service.installed ? 'installed' : 'not installed (`rockpool service install`)'],
-    ],
-    page,
-  )
+  const facts = pairs(page, {
+    Claude: claude.found ? `connected (${claude.source ?? ''})` : `not connected. ${claude.hint ?? ''}`,
+    Agents: agents.join(', ') || 'main, with default settings',
+    Channels: named.join(', ') || 'none (`rockpool channels add` sets one up)',
+    Service: service.installed ? 'installed' : 'not installed (`rockpool service install`)',
+  })
   return `${facts}\n\n${prose('Run it in a terminal to set up what is missing.', page)}`
 }

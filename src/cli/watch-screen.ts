@@ -100,10 +100,8 @@ function detailRoom(state: WatchState, room: number): number {
 }
 
 function listLines(state: WatchState, page: Screen, room: number): string[] {
-  const rows = state.rows.map((row) => ({ ...row, now: page.now }))
-  const [head = '', ...lines] = table(rows, columnsFor(page.width), { ...page, width: page.width - 2 }).split(
-    '\n',
-  )
+  const narrower = { ...page, width: page.width - 2 }
+  const [head = '', ...lines] = table(narrower, state.rows, columnsFor(page)).split('\n')
   const first = Math.max(0, Math.min(state.selected - Math.floor(room / 2), lines.length - (room - 1)))
   const shown = lines.map((line, i) =>
     i === state.selected ? styled(page, 'inverse', `> ${line}`) : `  ${line}`,

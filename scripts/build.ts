@@ -27,6 +27,7 @@ const startRoots = [
   'cli/diagnostics',
   'cli/json-text',
   'operations/perform',
+  'rpc/json-pieces',
   'operations/sessions/session-list',
 ]
 const stamp = 'dist/.built-from'

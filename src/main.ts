@@ -1,4 +1,4 @@
-// The command line's entry, called by bin/rockpool.js. Puts the doors and what lies above them together.
+// The entry point of the command line, called by bin/rockpool.js. Passes the parts of higher layers to src/cli/.
 import { existsSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { allLocalCommands } from './cli/commands.ts'

@@ -47,7 +47,7 @@ const ownChannels = new Set(['web', 'console', 'internal'])
 
 type ToolsOf = (session: Session, address: Address, rights: Rights) => ToolServer[]
 
-/** The tools of a chat's turn: the bridge, and our own operations if the author of the turn may use them. */
+/** The tools of a chat's turn: the bridge, and Rockpool's operations if the author of the turn may use them. */
 export async function chatTools(app: App): Promise<ToolsOf> {
   const bridge = makeBridge()
   const ownTools = await operationToolsOf(app)

@@ -122,7 +122,7 @@ function readPositionals(
 }
 
 function givenTwice({ name, flag }: Field, words: string): RockpoolError {
-  return new RockpoolError('usage', `${name} is given twice, as an argument and with ${flag}.`, {
+  return new RockpoolError('usage', `${name} occurs twice, as an argument and with ${flag}.`, {
     hint: seeHelp(words),
   })
 }
@@ -165,7 +165,7 @@ function explain(attempts: Issue[][]): string {
   return closest.map(expectation).join('; or ')
 }
 
-/** Turns a schema error into a message that says which values are accepted. */
+/** Turns a schema error into a message about the accepted values. */
 function expectation(issue: Issue): string {
   if (issue.code === 'invalid_type')
     return `a ${issue.expected === 'int' ? 'whole number' : issue.expected} is expected`

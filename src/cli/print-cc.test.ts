@@ -60,7 +60,7 @@ test.each([96, 120])(
     for (const line of text.split('\n')) expect(cellWidth(line)).toBeLessThanOrEqual(width)
     const health = await discovery.health(rows[0]!.sessionId)
     const info = printInfo({ session: { ...rows[0]!, ...openclaw }, health }, page)
-    expect(info).toMatch(/OpenClaw says +\$1\.25, 14 turns/)
+    expect(info).toMatch(/OpenClaw reports +\$1\.25, 14 turns/)
     expect(printList({ total: 1, sessions: [rows[1]!] }, { ...page, width })).not.toContain('OPENCLAW')
   },
 )

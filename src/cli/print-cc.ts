@@ -183,7 +183,7 @@ function printSpending(session: Row, page: Page): string {
     tokens: tokenLine(own),
     'sub-agents': subagentCount > 0 ? `${subagentCount}: ${tokenLine(session.subagentTokens)}` : undefined,
     cost: costLine(session),
-    'OpenClaw says': registryLine(session),
+    'OpenClaw reports': registryLine(session),
     context: `${contextOf(session)} of ${tokens(session.contextWindow)}, ${count(compactionCount, 'compaction')}`,
     cache: cacheLine(session, page.now),
     budget: budgetUsedPct === undefined ? undefined : `${Math.round(budgetUsedPct * 100)}% used`,
@@ -199,7 +199,7 @@ function registryLine({ source, totalCostUsd, totalTurns }: Row): string | undef
 
 function costLine(session: Row): string {
   const said =
-    session.reportedCostUsd === undefined ? '' : `; Claude Code says ${usd(session.reportedCostUsd)}`
+    session.reportedCostUsd === undefined ? '' : `; Claude Code reports ${usd(session.reportedCostUsd)}`
   return `${usd(session.costUsd)}${session.costGuessed ? ' (price guessed)' : ''}${said}`
 }
 

@@ -55,7 +55,7 @@ function bars(lines: CostReport['by'], page: Page): string {
     .join('\n')
 }
 
-/** A path is cut at its beginning, because its end says more. */
+/** A path is cut at its beginning, because its end is more useful. */
 function shortened(name: string, width: number): string {
   if (cellWidth(name) <= width || !name.startsWith('/')) return truncate(name, width)
   const end = Array.from(name)

@@ -1,4 +1,4 @@
-// Operations whose result is told in a sentence or two: what was done, and the command that undoes it or comes next.
+// Operations with a result of one or two sentences: what was done, and the command that undoes it or comes next.
 import type { MethodName, OutputOf } from '../rpc/client.ts'
 import { stateOf } from './print-coding.ts'
 import { bytes, count, duration, oneLine, prose, safe, styled, wrapped } from './print.ts'
@@ -121,13 +121,13 @@ export const printers: Printers = { ...longResults, ...asPrinters(results) }
 
 /** Joins the sentences and wraps them at the terminal's width. */
 function asPrinters(table: typeof results): Printers {
-  const entries = Object.entries(table).map(([name, tell]) => [
+  const entries = Object.entries(table).map(([name, format]) => [
     name,
     // Each function takes the output of its own operation.
     (output: never, page: Page) =>
-      wrapped([(tell as Tell)(output, page)].flat().filter(Boolean).join(' '), page),
+      wrapped([(format as Format)(output, page)].flat().filter(Boolean).join(' '), page),
   ])
   return Object.fromEntries(entries) as Printers
 }
 
-type Tell = (output: never, page: Page) => Sentences
+type Format = (output: never, page: Page) => Sentences

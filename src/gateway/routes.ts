@@ -39,7 +39,7 @@ const maxRpcBody = 1024 * 1024
 
 type RouteArguments = [request: IncomingMessage, response: ServerResponse, parts: RouteParts]
 
-/** By method and path. `access` says who may use a route, for the reference page and the tests. */
+/** By method and path. `access`: who may use a route, for the reference page and the tests. */
 export const routes: Record<
   string,
   {

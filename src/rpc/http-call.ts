@@ -70,7 +70,7 @@ function parseAnswer(text: string, status: number, url: string): RpcResponse {
       return value as RpcResponse
     }
   } catch {
-    // Not JSON, so not a Rockpool gateway: the error below says so.
+    // Not JSON, so not a Rockpool gateway: see the error below.
   }
   throw new RockpoolError(
     'unavailable',

@@ -70,5 +70,5 @@ test('where the last argument is a text, further words belong to it', () => {
 
 test('an argument may be given by its name, but not in both ways', () => {
   expect(parseCommand(command, 'shells list', ['--beach', 'west']).input).toEqual({ beach: 'west' })
-  expect(() => parseCommand(command, 'shells list', ['west', '--beach', 'east'])).toThrow(/given twice/)
+  expect(() => parseCommand(command, 'shells list', ['west', '--beach', 'east'])).toThrow(/occurs twice/)
 })

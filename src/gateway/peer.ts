@@ -98,13 +98,8 @@ export class Peer {
     }
     if (!this.#admission) this.#connect(value)
     else if (isMalformed(value) && ++this.#malformed > maxMalformed) this.#closeMalformed()
-    else void this.#answer(value, this.#admission).catch((error: unknown) => this.#sendFailure(value, error))
-  }
-
-  /** The output is too large to be sent as text. */
-  #sendFailure(value: unknown, error: unknown): void {
-    const id = isRequest(value) ? (value.id ?? null) : null
-    this.#send(jsonText(failure(id, rpcError(asRockpoolError(error)))))
+    else
+      void this.#answer(value, this.#admission).catch((error: unknown) => this.#sendError(idOf(value), error))
   }
 
   #refuseMalformed(error: RockpoolError): void {
@@ -117,21 +112,18 @@ export class Peer {
   }
 
   #connect(value: unknown): void {
-    const id = isRequest(value) ? (value.id ?? null) : null
+    const id = idOf(value)
     try {
       if (!isRequest(value) || value.method !== 'connect') {
         throw new RockpoolError('unauthorized', 'The first frame must be `connect` with a token.')
       }
       const params = connectInput.safeParse(value.params)
       if (!params.success)
-        throw new RockpoolError(
-          'input-invalid',
-          'connect takes a token, and optionally scopes and agentId to give up rights.',
-        )
+        throw new RockpoolError('input-invalid', 'connect takes a token, and scopes or agentId to limit it.')
       this.#admission = this.#parts.connect(params.data)
-      this.#send(jsonText(answer(id, this.#welcome(this.#admission.caller))))
+      this.#sendResult(id, this.#welcome(this.#admission.caller))
     } catch (error) {
-      this.#send(jsonText(failure(id, rpcError(asRockpoolError(error)))))
+      this.#sendError(id, error)
       this.socket.close(1008, 'not admitted')
     }
   }
@@ -160,9 +152,7 @@ export class Peer {
   async #respond(requests: unknown[], admission: Admission): Promise<RpcResponse[]> {
     if (this.#running + requests.length > maxRunning) {
       const busy = new RockpoolError('busy', `This connection has ${maxRunning} running requests.`)
-      return requests.map((request) =>
-        failure(isRequest(request) ? (request.id ?? null) : null, rpcError(busy)),
-      )
+      return requests.map((request) => failure(idOf(request), rpcError(busy)))
     }
     this.#running += requests.length
     try {
@@ -176,7 +166,7 @@ export class Peer {
   #connectionMethod(request: RpcRequest, caller: Caller): boolean {
     const id = request.id ?? null
     if (request.method === 'connect') {
-      this.#send(jsonText(answer(id, this.#welcome(caller))))
+      this.#sendResult(id, this.#welcome(caller))
       return true
     }
     if (!request.method.endsWith('subscribe')) return false
@@ -188,7 +178,7 @@ export class Peer {
       if (verb === 'subscribe') this.#subscribe(topic, request.params ?? {}, id)
       else this.#unsubscribe(topic, request.params ?? {}, id)
     } catch (error) {
-      this.#send(jsonText(failure(id, rpcError(asRockpoolError(error)))))
+      this.#sendError(id, error)
     }
     return true
   }
@@ -201,7 +191,7 @@ export class Peer {
     const subscriptionId = randomUUID()
     const since = input['since'] as EventPosition | undefined
     const missed = since ? this.#parts.events.since(since) : { gap: false, events: [] }
-    this.#send(jsonText(answer(id, { subscriptionId, gap: missed.gap, ...this.#parts.events.position })))
+    this.#sendResult(id, { subscriptionId, gap: missed.gap, ...this.#parts.events.position })
     this.#subscriptions.set(subscriptionId, { topic, input })
     for (const logged of missed.events) this.#deliver(subscriptionId, { topic, input }, logged)
   }
@@ -213,7 +203,7 @@ export class Peer {
         of === topic && (wanted === undefined || wanted === subscriptionId),
     )
     for (const [subscriptionId] of gone) this.#subscriptions.delete(subscriptionId)
-    this.#send(jsonText(answer(id, { removed: gone.length })))
+    this.#sendResult(id, { removed: gone.length })
   }
 
   #publish(logged: LoggedEvent): void {
@@ -226,6 +216,14 @@ export class Peer {
     const { epoch } = this.#parts.events
     const head = `{"jsonrpc":"2.0","method":"event","params":{"subscriptionId":"${subscriptionId}"`
     this.#send(`${head},"epoch":"${epoch}","seq":${logged.seq},"event":${logged.json}}}`)
+  }
+
+  #sendResult(id: RequestId, result: unknown): void {
+    this.#send(jsonText(answer(id, result)))
+  }
+
+  #sendError(id: RequestId, error: unknown): void {
+    this.#send(jsonText(failure(id, rpcError(asRockpoolError(error)))))
   }
 
   #send(text: string | Buffer): void {
@@ -249,6 +247,10 @@ export class Peer {
       this.#stream.uncork()
     })
   }
+}
+
+function idOf(value: unknown): RequestId {
+  return isRequest(value) ? (value.id ?? null) : null
 }
 
 /** JSON that is neither a request nor a batch. */

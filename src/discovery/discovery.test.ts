@@ -358,20 +358,20 @@ test('a look at names, sizes and times tells whether anything changed, and after
   const owner: RegistryRow[] = []
   const open = (): Discovery => discover([configDir], { state, registries: [async () => owner] })
   const first = open()
-  const look = await first.look()
-  const { stamp } = look
-  expect(await look.transcripts()).toEqual(await first.transcripts())
+  const snapshot = await first.snapshot()
+  const { stamp } = snapshot
+  expect(await snapshot.transcripts()).toEqual(await first.transcripts())
   const { sessions } = await first.list()
   const second = open()
-  expect((await second.look()).stamp).toBe(stamp)
+  expect((await second.snapshot()).stamp).toBe(stamp)
   const ids = sessions.slice(0, 3).map(({ sessionId }) => sessionId)
   const about = (each: (typeof sessions)[number]): unknown[] => [each.sessionId, each.title, each.costUsd]
   expect((await second.known(ids)).map(about)).toEqual(sessions.slice(0, 3).map(about))
   owner.push({ sessionId: ids[0]!, source: 'openclaw', agentId: 'main' })
-  const owned = (await second.look()).stamp
+  const owned = (await second.snapshot()).stamp
   expect(owned).not.toBe(stamp)
   appendFileSync(sessions[0]!.filePath, '{}\n')
-  expect((await second.look()).stamp).not.toBe(owned)
+  expect((await second.snapshot()).stamp).not.toBe(owned)
   expect(await second.known(ids)).toHaveLength(3)
 })
 

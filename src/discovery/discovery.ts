@@ -14,7 +14,7 @@ import type {
   SessionList,
   SessionTranscript,
   Subagent,
-  TranscriptLook,
+  TranscriptSnapshot,
   UnreadablePath,
 } from '../domain/discovered-session.ts'
 import { RockpoolError } from '../domain/errors.ts'
@@ -107,7 +107,7 @@ class SessionDiscovery implements Discovery {
     return this.#transcripts(await this.#registryRows(), sessionIds)
   }
 
-  async look(): Promise<TranscriptLook> {
+  async snapshot(): Promise<TranscriptSnapshot> {
     const listing = this.#native.list()
     const rows = await this.#registryRows()
     this.#listed = listing

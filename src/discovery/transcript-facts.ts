@@ -6,16 +6,44 @@ import { cutBetweenWords, makeRedactor } from '../domain/redact.ts'
 /** Characters that are kept of a prompt or a title. */
 export const keptChars = 400
 
-export interface TranscriptFacts {
+/** The facts that every transcript has, before its first line is read. */
+export function newFacts(): TranscriptFacts {
+  return { ...noCounts, branches: [], models: [] }
+}
+
+const noCounts = {
   /** Bytes that were read: always whole lines. */
-  offset: number
-  lineCount: number
+  offset: 0,
+  lineCount: 0,
   /** Records of type user and assistant. */
-  messageCount: number
-  promptCount: number
-  replyCount: number
-  /** The first user record that a person wrote: its line and its text (at most 400 characters). */
-  firstUserLine: number
+  messageCount: 0,
+  promptCount: 0,
+  replyCount: 0,
+  /** The line of the first user record that a person wrote. */
+  firstUserLine: 0,
+  /** The whole file is a sub-agent's. */
+  isSidechain: false,
+  compactionCount: 0,
+  apiErrorCount: 0,
+  inputTokens: 0,
+  outputTokens: 0,
+  cacheReadTokens: 0,
+  cacheCreationTokens: 0,
+  cache5mTokens: 0,
+  cache1hTokens: 0,
+  costUsd: 0,
+  costGuessed: false,
+  contextTokens: 0,
+  /** The time of the last billed call, in seconds since 1970. */
+  lastUsageSeconds: 0,
+  /** How long the cache written or read by the last call lives. */
+  cacheTtlMinutes: 0 as 0 | 5 | 60,
+  damagedLines: 0,
+  overlongLines: 0,
+}
+
+export type TranscriptFacts = typeof noCounts & {
+  /** The first user record that a person wrote: at most 400 characters. */
   firstUserMessage?: string
   /** The first real prompt: no command, no tool result. */
   firstPrompt?: string
@@ -25,15 +53,13 @@ export interface TranscriptFacts {
   firstTimestamp?: string
   lastTimestamp?: string
   sessionId?: string
-  /** Of the first record of the conversation: a fork begins with a copy of it. */
+  /** The id of the first record of the conversation; a fork begins with a copy of that record. */
   firstUuid?: string
-  /** Is the whole file a sub-agent's? */
-  isSidechain: boolean
   cwd?: string
   firstCwd?: string
-  /** Where the session was moved to, if it was. */
+  /** The directory that the session was moved to. */
   relocatedCwd?: string
-  /** All branches in order of their first appearance. */
+  /** All branches, in the order of their first appearance. */
   branches: string[]
   gitBranch?: string
   slug?: string
@@ -45,67 +71,21 @@ export interface TranscriptFacts {
   summary?: string
   tag?: string
   forkedFrom?: string
-  compactionCount: number
-  apiErrorCount: number
   costStateUsd?: number
   budgetUsedUsd?: number
   budgetUsd?: number
-  inputTokens: number
-  outputTokens: number
-  cacheReadTokens: number
-  cacheCreationTokens: number
-  cache5mTokens: number
-  cache1hTokens: number
-  costUsd: number
-  costGuessed: boolean
   /** Names of the models in the usage table, by number. */
   models: string[]
   lastModel?: string
-  contextTokens: number
-  /** What the model wrote in the last call. */
+  /** Tokens that the model wrote in the last call. */
   lastAnswerTokens?: number
-  /** Of the last call that was billed, in seconds since 1970. */
-  lastUsageSeconds: number
-  /** How long the cache written or read by the last call lives. */
-  cacheTtlMinutes: 0 | 5 | 60
-  damagedLines: number
-  overlongLines: number
-  /** What sub-agents used according to progress records in this file, by the name of the transcript that repeats it. */
+  /** The usage of sub-agents in progress records of this file, by the name of the transcript that repeats it. */
   reportedAgents?: Record<string, TokenCounts & { costUsd: number }>
 }
 
 /** Claude Code writes `HEAD` where it finds no branch: outside of git, and on a commit that no branch names. */
 export function branchIn(gitBranch: string | undefined): string {
   return gitBranch === undefined || gitBranch === 'HEAD' ? '' : gitBranch
-}
-
-export function newFacts(): TranscriptFacts {
-  return {
-    offset: 0,
-    lineCount: 0,
-    messageCount: 0,
-    promptCount: 0,
-    replyCount: 0,
-    firstUserLine: 0,
-    isSidechain: false,
-    branches: [],
-    compactionCount: 0,
-    apiErrorCount: 0,
-    inputTokens: 0,
-    outputTokens: 0,
-    cacheReadTokens: 0,
-    cacheCreationTokens: 0,
-    cache5mTokens: 0,
-    cache1hTokens: 0,
-    costUsd: 0,
-    costGuessed: false,
-    models: [],
-    contextTokens: 0,
-    lastUsageSeconds: 0,
-    cacheTtlMinutes: 0,
-    damagedLines: 0,
-    overlongLines: 0,
-  }
 }
 
 const texts = [

@@ -209,10 +209,10 @@ export interface SessionTranscript extends Pick<
   mtimeMs: number
 }
 
-export interface TranscriptLook {
-  /** Another one whenever a transcript, or what a registry says of one, has changed. */
+export interface TranscriptSnapshot {
+  /** Changes whenever a transcript or its row in a registry has changed. */
   stamp: string
-  /** What `transcripts()` would have given at that moment. */
+  /** The result of `transcripts()` at that moment. */
   transcripts(): Promise<SessionTranscript[]>
 }
 
@@ -240,12 +240,12 @@ export interface Discovery {
   list(filter?: SessionFilter): Promise<SessionList>
   /** Every transcript and folder of Claude's that cannot be read now, also those that were read before. */
   unreadable(): Promise<UnreadablePath[]>
-  /** These sessions as the last look found them; those that it did not find are left out. */
+  /** These sessions as of the last refresh; unknown ones are left out. */
   known(sessionIds: Iterable<string>): Promise<DiscoveredSession[]>
   /** The files of all listed sessions, or of these; the session that was written last comes last. */
   transcripts(sessionIds?: Iterable<string>): Promise<SessionTranscript[]>
-  /** Looks at names, sizes and times alone: mostly nothing has changed, and then nothing need be loaded. */
-  look(): Promise<TranscriptLook>
+  /** Reads names, sizes and times only: usually nothing has changed, and then nothing has to be loaded. */
+  snapshot(): Promise<TranscriptSnapshot>
   /** The one session with this id or unique beginning of an id. Refuses with `not-found` or `ambiguous`. */
   get(idOrPrefix: string): Promise<DiscoveredSession>
   /** Of exactly this session, in the order in which they began. */

@@ -82,7 +82,7 @@ class Reading {
 
   async #readSource(source: SearchSource): Promise<void> {
     const known = this.#known.get(source.path)
-    if (known && source.seen && wasSeen(known, source.seen)) return this.#compare(source, known)
+    if (known && source.seen && isUnchanged(known, source.seen)) return this.#compare(source, known)
     const fd = openSource(source.path)
     if (fd === undefined) {
       if (known) this.#gone.push(source.path)
@@ -90,7 +90,7 @@ class Reading {
     }
     try {
       const stat = fstatSync(fd, { bigint: true })
-      if (known && isUnchanged(known, stat)) this.#compare(source, known)
+      if (known && isUnchanged(known, stateFrom(stat, undefined))) this.#compare(source, known)
       else if (source.kind === 'memory') this.#readNotes(source, fd, stat)
       else
         await this.#readTranscript(source, fd, stat, known && hasGrown(fd, known, stat) ? known : undefined)
@@ -224,19 +224,12 @@ function stateFrom(stat: BigIntStats, known: FileState | undefined): FileState {
   }
 }
 
-function wasSeen(known: FileState, seen: NonNullable<SearchSource['seen']>): boolean {
+function isUnchanged(
+  known: FileState,
+  now: { inode: string | number; size: number; mtimeMs: number },
+): boolean {
   return (
-    known.inode === String(seen.inode) &&
-    known.size === seen.size &&
-    known.mtimeMs === Math.trunc(seen.mtimeMs)
-  )
-}
-
-function isUnchanged(known: FileState, stat: BigIntStats): boolean {
-  return (
-    known.inode === String(stat.ino) &&
-    known.size === Number(stat.size) &&
-    known.mtimeMs === Number(stat.mtimeMs)
+    known.inode === String(now.inode) && known.size === now.size && known.mtimeMs === Math.trunc(now.mtimeMs)
   )
 }
 

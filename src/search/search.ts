@@ -205,15 +205,15 @@ export class Search implements SearchPart {
   async #readNew(): Promise<IndexProgress> {
     const { sources, onProgress } = this.#parts
     const options = { redact: this.#redact, onProgress }
-    const look = await sources.discovery().look()
-    if (this.#index.isUpToDate(look.stamp))
+    const snapshot = await sources.discovery().snapshot()
+    if (this.#index.isUpToDate(snapshot.stamp))
       return indexSources(this.#index, await ourSources(sources), {
         ...options,
         kinds: ['rockpool', 'memory'],
       })
-    const all = await searchSources(sources, look.transcripts())
+    const all = await searchSources(sources, snapshot.transcripts())
     const progress = await indexSources(this.#index, all, options)
-    await this.#index.markUpToDate(look.stamp)
+    await this.#index.markUpToDate(snapshot.stamp)
     return progress
   }
 

@@ -1,10 +1,7 @@
 // The library: `import … from 'rockpool'`.
-import { codingLibrary } from './library/session-manager.ts'
-import { discoveryLibrary } from './library/native-sessions.ts'
+import { codingLibrary, discoveryLibrary, selectionLibrary, withAppFrom } from './library/one-call.ts'
 import { Session as SeedSession, SessionManager as SeedSessionManager } from './library/seed-sessions.ts'
 import type { SessionConfig } from './library/seed-sessions.ts'
-import { selectionLibrary } from './library/selection.ts'
-import { withAppFrom } from './library/with-app.ts'
 import { readEnvironment } from './store/config-file.ts'
 
 export { RockpoolError } from './domain/errors.ts'
@@ -104,7 +101,7 @@ export {
   isSilentReplyText,
   SILENT_REPLY_TOKEN,
   stripHeartbeatToken,
-} from './replies/directives.ts'
+} from './replies/compose.ts'
 export { HEARTBEAT_PROMPT } from './flow/heartbeat.ts'
 export { runMemoryFlushIfNeeded } from './flow/flush-memory.ts'
 export type {
@@ -134,8 +131,8 @@ const open = async () => (await import('./app.ts')).openApp(readEnvironment(), {
 const withApp = withAppFrom(open)
 export const { assessTaskRelevance, gatherProjectStatus, selectSession } = selectionLibrary(withApp)
 export const { discoverSessions, listAllSessions } = discoveryLibrary(withApp)
-export { ccSessionFileExists, parseJsonlHeader, repoPathToSlug } from './library/native-sessions.ts'
-export type { JsonlHeader } from './library/native-sessions.ts'
+export { ccSessionFileExists, parseJsonlHeader, repoPathToSlug } from './library/one-call.ts'
+export type { JsonlHeader } from './library/one-call.ts'
 export type { DiscoveredSession } from './domain/discovered-session.ts'
 
 export const { respondToPermission, routeEventMessage } = codingLibrary(withApp)

@@ -4,7 +4,7 @@ import { mkdirSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test, vi } from 'vitest'
 import { commandToSay } from '../src/chat/coding-commands.ts'
-import { codingLibrary } from '../src/library/session-manager.ts'
+import { codingLibrary } from '../src/library/one-call.ts'
 import type { CodingSession } from '../src/domain/coding-session.ts'
 import { deadProcess } from './support/coding-bench.ts'
 import {
@@ -338,7 +338,7 @@ describe('the library', () => {
       return house.app.storage.approvals.get(asked!.approvalId!)!.state
     }
     await untilLifecycle(house, 'asker', 'awaiting-approval')
-    await expect(respondToPermission(newRepo(house), '', true)).rejects.toThrow(/Nothing in .* asks/)
+    await expect(respondToPermission(newRepo(house), '', true)).rejects.toThrow(/No request .*is pending in/)
     expect(await answered(link, true)).toBe('allowed')
     expect(await answered(workdir, false)).toBe('denied')
   })

@@ -110,3 +110,16 @@ test('system events are said once, before the text', async () => {
   )
   expect(await rockpool.prependSystemEvents(params)).toBe('hi')
 })
+
+test('a new main session is told about the channels', async () => {
+  const params = {
+    sessionKey: 'agent:main:main',
+    prefixedBodyBase: 'hello',
+    channelSummary: ['telegram: connected'],
+    isNewSession: true,
+  }
+  expect(await rockpool.prependSystemEvents({ ...params, isMainSession: true })).toBe(
+    'System: telegram: connected\n\nhello',
+  )
+  expect(await rockpool.prependSystemEvents({ ...params, isMainSession: false })).toBe('hello')
+})

@@ -104,7 +104,7 @@ const commands: Readonly<Record<string, CodingCommand>> = {
 export function codingCommands(app: App): ChatCommand[] {
   return codingCommandInfos().map(({ name, description, usage }) => ({
     name,
-    says: description,
+    description,
     usage,
     ownerOnly: true,
     run: (rest, input) => runChatCommand(app, name, rest.trim(), input),

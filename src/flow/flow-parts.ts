@@ -98,7 +98,7 @@ export interface ChatCommand {
   name: string
   /** The arguments. */
   usage?: string
-  says: string
+  description: string
   ownerOnly: boolean
   run(rest: string, input: Input): Promise<Reply | undefined>
 }

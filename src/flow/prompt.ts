@@ -4,10 +4,10 @@ import { classifySessionKey } from '../domain/session-key-forms.ts'
 import { buildHistoryContext, formatEnvelope } from '../inbound/group-history.ts'
 import { appendUntrustedContext, cleanText, senderLabel } from '../inbound/message-text.ts'
 import { QUEUED_MESSAGES_MARKER } from '../inbound/normalize.ts'
-import { prependSystemEvents } from '../inbound/system-events.ts'
+import { withSystemLines } from '../inbound/system-events.ts'
 import { eventAuthor, hasFewerRights, isUntrustedEvent } from '../rights/author.ts'
 import type { Author } from '../rights/author.ts'
-import type { OverheardEntry, SystemEventRow, TurnOutcome, WaitingInput } from '../store/work-store.ts'
+import type { OverheardEntry, TurnOutcome, WaitingInput } from '../store/work-store.ts'
 import { commandIn } from './chat-commands.ts'
 import type { HeldBack, TurnParts } from './flow-parts.ts'
 import type { TurnInput } from './turn-place.ts'
@@ -50,9 +50,16 @@ export async function composePrompt(turn: PromptSource, parts: TurnParts): Promi
   const quoted = events.flatMap(({ text }) => (isUntrustedEvent(text) ? [text] : []))
   const untrusted = [...inputs.flatMap(({ text }) => text.untrusted), ...quoted]
   const text = withOverheard(appendUntrustedContext(said, untrusted), first.message, overheard)
+  const startsMain = found.isNew && classifySessionKey(found.session.key).kind === 'main'
+  const summary = startsMain ? (parts.channelSummary?.() ?? []) : []
   const ours = events.filter((event) => !isUntrustedEvent(event.text))
   return {
-    text: await withEvents([...notesFor(found, first), text].join('\n\n'), ours, found, parts),
+    text: withSystemLines(
+      [...notesFor(found, first), text].join('\n\n'),
+      summary,
+      ours,
+      parts.config.timeZone,
+    ),
     said,
     heldBack,
     heard: {
@@ -123,23 +130,6 @@ function withOverheard(text: string, message: Message, overheard: readonly Overh
   const sender = message.sender.name ?? senderLabel(message.sender) ?? 'somebody'
   const current = formatEnvelope({ ...envelope, timestamp: message.sentAt, sender, body: text })
   return buildHistoryContext(overheard, current, (entry) => formatEnvelope({ ...envelope, ...entry }))
-}
-
-function withEvents(
-  text: string,
-  events: SystemEventRow[],
-  { session, isNew }: TurnSession,
-  parts: TurnParts,
-): Promise<string> {
-  return prependSystemEvents({
-    sessionKey: session.key,
-    isNewSession: isNew,
-    isMainSession: classifySessionKey(session.key).kind === 'main',
-    channelSummary: parts.channelSummary?.() ?? [],
-    prefixedBodyBase: text,
-    drain: async () => events,
-    timeZone: parts.config.timeZone,
-  })
 }
 
 /** Several messages that waited, as one prompt. */

@@ -1,35 +1,33 @@
-// Who may talk: the one decision that every message, edit, button, reaction and command passes. It goes by ids that
-// the platform vouches for. What is paired in private gives no right in a group, and being in a group gives none in private.
+// Decides who may write. Every message, edit, button, reaction and command passes here. Only ids that the platform guarantees
+// count. Pairing in a direct chat gives no right in groups, and membership in a group gives none in direct chats.
 import type { Access, AccessPolicy, RefusalReason } from '../domain/access.ts'
 import type { Clock } from '../domain/clock.ts'
 import { accountSettingsOf } from '../domain/config/channel-settings.ts'
 import type { AccountSettings, ChannelsConfig } from '../domain/config/channel-settings.ts'
 import type { Message } from '../domain/message.ts'
 import type { People, PersonRef } from '../store/tables/pairing.ts'
-import { SenderPace } from './sender-rate-limit.ts'
-import type { TooMany } from './sender-rate-limit.ts'
 
 export interface AccessParts {
-  /** Somebody new asks to talk. */
+  /** An unknown person asks to write. */
   onStranger?: (person: PersonRef) => void
   config: () => ChannelsConfig
   pairing: Pick<People, 'find' | 'request'>
   clock: Clock
 }
 
-/** Channels whose people the gateway or the machine has let in already. */
+/** The gateway or the machine has authenticated the people on these channels. */
 const trustedChannels = new Set(['web', 'console'])
 
 export function makeAccessPolicy(parts: AccessParts): AccessPolicy {
-  const pace = new SenderPace(parts.clock)
+  const limiter = new SenderLimiter(parts.clock)
   return {
     async check(message) {
-      const decision = await settle(message, parts)
+      const decision = await decideOrInvite(message, parts)
       if (decision.kind === 'refused') return decision
       const { messagesPerMinute, ownerMessagesPerMinute } = parts.config()
       const perMinute = decision.byOwner ? ownerMessagesPerMinute : messagesPerMinute
-      const counted = pace.count(senderKey(message), perMinute)
-      return counted.kind === 'within' ? decision : tooMany(message, perMinute, counted)
+      const excess = limiter.count(senderKey(message), perMinute)
+      return excess ? tooMany(message, perMinute, excess) : decision
     },
     wouldAllow: (message) => decide(message, parts).kind === 'allowed',
   }
@@ -81,8 +79,8 @@ function isListedOwner({ address, sender }: Message, parts: AccessParts): boolea
   return parts.config().ownerAllowFrom.includes(`${address.channel}:${sender.id}`)
 }
 
-/** A stranger gets a code, unless they were approved between the question and the code: then they are no stranger. */
-async function settle(message: Message, parts: AccessParts): Promise<Access> {
+/** A stranger gets a pairing code, unless the owner has approved them in the meantime. */
+async function decideOrInvite(message: Message, parts: AccessParts): Promise<Access> {
   const decision = decide(message, parts)
   if (decision.kind !== 'stranger') return decision
   const invited = await invite(message, parts)
@@ -91,7 +89,7 @@ async function settle(message: Message, parts: AccessParts): Promise<Access> {
   return again.kind === 'stranger' ? refuse('not-paired') : again
 }
 
-/** Only somebody who writes gets a code: a press, a reaction or an edit of a stranger is met with silence. */
+/** Only a message gets a code; a button, a reaction or an edit of a stranger gets no answer. */
 async function invite(message: Message, parts: AccessParts): Promise<Access | 'paired'> {
   if (message.event !== 'message' && message.event !== 'command') return refuse('not-paired')
   const person = personOf(message)
@@ -105,12 +103,12 @@ function invitation(message: Message, code: string): string {
   return [
     'I do not know you yet, so nothing that you write reaches the agent.',
     `Your pairing code is ${code} (for one hour). Your id here is ${message.sender.id}.`,
-    `Whoever runs this Rockpool can let you in: rockpool pairing approve ${code}`,
+    `The owner of this Rockpool can let you in: rockpool pairing approve ${code}`,
   ].join('\n')
 }
 
-/** A page that writes is answered at once, each time; in other chats one notice covers all messages of the wait. */
-function tooMany(message: Message, perMinute: number, { isFirst, waitMs }: TooMany): Access {
+/** The web page shows each refusal itself; in other chats one notice covers all messages until the limit ends. */
+function tooMany(message: Message, perMinute: number, { isFirst, waitMs }: Excess): Access {
   const seconds = Math.max(1, Math.ceil(waitMs / 1_000))
   const say =
     `That is more than ${perMinute} messages in a minute. I did not read the last one, and I read nothing from you ` +
@@ -130,4 +128,42 @@ function personOf(message: Message): PersonRef {
 
 function senderKey(message: Message): string {
   return JSON.stringify([message.address.channel, message.address.accountId, message.sender.id])
+}
+
+/** A message over the limit. */
+interface Excess {
+  /** The first one in this window: the sender gets a notice. */
+  isFirst: boolean
+  /** How long until a message is accepted again. */
+  waitMs: number
+}
+
+const windowMs = 60_000
+const maxSenders = 10_000
+
+/** Counts the messages of each sender in the last minute. In memory, for ten thousand senders at most. */
+class SenderLimiter {
+  #clock: Clock
+  #senders = new Map<string, { acceptedAt: number[]; isNotified: boolean }>()
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
+
+  /** Counts one more message, unless the sender has reached the limit. */
+  count(sender: string, perMinute: number): Excess | undefined {
+    const now = this.#clock.monotonic()
+    const before = this.#senders.get(sender)
+    const acceptedAt = (before?.acceptedAt ?? []).filter((at) => now - at < windowMs)
+    const isOver = acceptedAt.length >= perMinute
+    if (!isOver) acceptedAt.push(now)
+    // The most recent sender is last in the map; the first one is dropped.
+    this.#senders.delete(sender)
+    this.#senders.set(sender, { acceptedAt, isNotified: isOver })
+    const [oldest] = this.#senders.keys()
+    if (this.#senders.size > maxSenders) this.#senders.delete(oldest!)
+    if (!isOver) return undefined
+    const firstInWindow = acceptedAt[acceptedAt.length - Math.floor(perMinute)] ?? now
+    return { isFirst: before?.isNotified !== true, waitMs: firstInWindow + windowMs - now }
+  }
 }

@@ -1,13 +1,13 @@
-// Which agent a chat belongs to. Bindings only choose among agents; they let nobody in. The most exact one wins, in
-// OpenClaw's order: this chat or thread, the chat that a thread is in, a server and a role there, the server, the
-// account, the whole platform. Among equals the first one in the configuration.
+// Which agent a chat belongs to. Bindings choose among agents; they give no access. The most specific binding wins, in
+// OpenClaw's order: this chat or thread, the chat of the thread, a server and a role there, the server, the account, the
+// platform. Among equals, the first one in the configuration wins.
 import type { Binding } from '../domain/config/channel-settings.ts'
 import type { Message } from '../domain/message.ts'
 
 type Match = Binding['match']
 type Routed = Pick<Message, 'address' | 'chatType' | 'sender' | 'group'>
 
-/** The agent that is bound to a message's chat, if any is. */
+/** The agent that is bound to the chat of a message. */
 export function boundAgent(message: Routed, bindings: readonly Binding[]): string | undefined {
   let best: { agentId: string; rank: number } | undefined
   for (const { agentId, match } of bindings) {
@@ -17,7 +17,7 @@ export function boundAgent(message: Routed, bindings: readonly Binding[]): strin
   return best?.agentId
 }
 
-/** How exactly it fits, 0 the most; undefined when it does not. Everything that a binding says must hold. */
+/** How specific a binding is, 0 the most; undefined if one of its conditions does not hold. */
 function rankOf(match: Match, message: Routed): number | undefined {
   const { channel, accountId } = message.address
   if (match.channel !== channel) return undefined
@@ -26,7 +26,7 @@ function rankOf(match: Match, message: Routed): number | undefined {
   if (match.roles && !match.roles.some((role) => message.sender.roles?.includes(role))) return undefined
   if (match.peer) return peerRank(match.peer, message)
   if (match.guildId !== undefined) return match.roles ? 2 : 3
-  // Roles mean nothing without their server.
+  // A role exists only within its server.
   if (match.roles) return undefined
   return match.accountId === '*' ? 5 : 4
 }

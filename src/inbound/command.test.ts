@@ -59,8 +59,8 @@ test('a command counts behind a mention, not when forwarded', () => {
 test('the help names every command', () => {
   for (const name of Object.keys(commandShapes)) expect(helpText()).toContain(`/${name}`)
   const more = [
-    { name: 'claude', usage: '<prompt>', says: 'Start it.' },
-    { name: 'stats', says: 'Count.' },
+    { name: 'claude', usage: '<prompt>', description: 'Start it.' },
+    { name: 'stats', description: 'Count.' },
   ]
   expect(helpText(more)).toMatch(/\n\/claude <prompt> - Start it\.\n\/stats - Count\.$/)
 })

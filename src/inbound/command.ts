@@ -1,103 +1,101 @@
-// Commands that a person types into a chat. A text is a command only if it begins with one that we know, has no
-// invisible character in it, was not forwarded, and came from somebody who may give it.
+// Commands that people type into a chat. A text is a command only if it starts with a known one, contains no invisible
+// character, was not forwarded, and its sender may give it.
 import type { CommandInfo } from '../domain/channel.ts'
 import { mayCommand } from '../rights/chat-rights.ts'
 import type { CommandAuthor, CommandRight } from '../rights/chat-rights.ts'
 import { hasInvisible } from './normalize.ts'
 
-/** What the command needs: `now` runs at once, beside a running turn; `turn` waits for its place in the conversation. */
-type CommandTime = 'now' | 'turn'
-
 interface CommandShape {
-  says: string
-  when: CommandTime
+  description: string
+  /** `now` runs at once, also beside a running turn; `turn` waits for its place in the conversation. */
+  when: 'now' | 'turn'
   usage?: string
   aliases?: readonly string[]
-  /** Who may give it; whoever may talk when absent. A group's settings are everybody's, so there they are the owner's. */
+  /** Who may give it; every sender when absent. In a group, settings concern everybody, so only the owner may change them. */
   who?: CommandRight
 }
 
 const shapes = {
-  help: { says: 'Show what can be typed here.', when: 'now', aliases: ['commands', 'start'] },
-  status: { says: 'Show this session: model, context, queue.', when: 'now' },
+  help: { description: 'Show what can be typed here.', when: 'now', aliases: ['commands', 'start'] },
+  status: { description: 'Show this session: model, context, queue.', when: 'now' },
   new: {
-    says: 'Begin a new session.',
+    description: 'Start a new session.',
     when: 'turn',
     usage: '[model] [message]',
     who: 'members-in-groups',
   },
   reset: {
-    says: 'Begin a new session.',
+    description: 'Start a new session.',
     when: 'turn',
     usage: '[model] [message]',
     who: 'members-in-groups',
   },
   stop: {
-    says: 'Stop the running turn and forget what waits.',
+    description: 'Stop the running turn and remove the waiting messages.',
     when: 'now',
     aliases: ['abort', 'cancel'],
     who: 'members-in-groups',
   },
   compact: {
-    says: 'Summarise the conversation to free context.',
+    description: 'Summarise the conversation to free context.',
     when: 'turn',
     usage: '[instructions]',
     who: 'members-in-groups',
   },
   model: {
-    says: 'Show or choose the model.',
+    description: 'Show or choose the model.',
     when: 'now',
     usage: '[name | default]',
     who: 'owner-in-groups',
   },
   think: {
-    says: 'How much to think.',
+    description: 'Choose how much to think.',
     when: 'now',
     usage: '[off | minimal | low | medium | high | max]',
     aliases: ['thinking', 't'],
     who: 'owner-in-groups',
   },
   verbose: {
-    says: 'Show the tools that are used.',
+    description: 'Show the tools that are used.',
     when: 'now',
     usage: '[on | off]',
     aliases: ['v'],
     who: 'owner-in-groups',
   },
   reasoning: {
-    says: 'Show the reasoning before a reply.',
+    description: 'Show the reasoning before a reply.',
     when: 'now',
     usage: '[on | off]',
     aliases: ['reason'],
     who: 'owner-in-groups',
   },
   usage: {
-    says: 'Show tokens after each reply.',
+    description: 'Show tokens after each reply.',
     when: 'now',
     usage: '[off | tokens | full]',
     who: 'owner-in-groups',
   },
   queue: {
-    says: 'What happens to messages while a turn runs.',
+    description: 'Choose what happens to messages while a turn runs.',
     when: 'now',
     usage:
       '[steer | followup | collect | interrupt] [debounce:1s] [cap:20] [drop:old | new | summarize] | reset',
     who: 'owner-in-groups',
   },
   send: {
-    says: 'May replies be sent from this session?',
+    description: 'Allow or forbid replies from this session.',
     when: 'now',
     usage: '[on | off | inherit]',
     who: 'owner',
   },
   activation: {
-    says: 'In a group: answer always, or when mentioned.',
+    description: 'In a group: answer always, or when mentioned.',
     when: 'now',
     usage: '[mention | always]',
     who: 'owner-in-groups',
   },
-  name: { says: 'Give this session a name.', when: 'now', usage: '<label>', who: 'owner-in-groups' },
-  whoami: { says: 'Show your id on this channel.', when: 'now', aliases: ['id'] },
+  name: { description: 'Give this session a name.', when: 'now', usage: '<label>', who: 'owner-in-groups' },
+  whoami: { description: 'Show your id on this channel.', when: 'now', aliases: ['id'] },
 } as const satisfies Record<string, CommandShape>
 
 export type CommandName = keyof typeof shapes
@@ -110,7 +108,7 @@ export interface Command {
   rest: string
 }
 
-/** The command that a text is, if it is one. `/new@my_bot haiku` and `/THINK: high` are understood. */
+/** The command in a text. `/new@my_bot haiku` and `/THINK: high` are understood. */
 export function parseCommand(text: string): Command | undefined {
   const match = /^\/([A-Za-z]{1,32})(?:@([A-Za-z0-9_]{1,64}))?(?:\s*:\s*|\s+|$)([\s\S]*)$/.exec(text.trim())
   if (!match || hasInvisible(match[0].slice(0, match[0].length - match[3]!.length))) return undefined
@@ -130,20 +128,15 @@ function commandNamed(word: string): CommandName | undefined {
   return undefined
 }
 
-/** What the menus of platforms show. */
+/** For the menus of platforms. */
 export function commandInfos(): CommandInfo[] {
-  return Object.entries(commandShapes).map(([name, { says, usage }]) => ({
-    name,
-    description: says,
-    usage,
-  }))
+  return Object.entries(commandShapes).map(([name, { description, usage }]) => ({ name, description, usage }))
 }
 
-/** The help text, made from the table. */
-export function helpText(more: ReadonlyArray<{ name: string; usage?: string; says: string }> = []): string {
-  const own = Object.entries(commandShapes).map(([name, { usage, says }]) => ({ name, usage, says }))
-  const lines = [...own, ...more].map(
-    ({ name, usage, says }) => `/${[name, usage].filter(Boolean).join(' ')} - ${says}`,
+/** One line for each command, ours and `more`. */
+export function helpText(more: readonly CommandInfo[] = []): string {
+  const lines = [...commandInfos(), ...more].map(
+    ({ name, usage, description }) => `/${[name, usage].filter(Boolean).join(' ')} - ${description}`,
   )
   return ['You can type:', ...lines].join('\n')
 }

@@ -1,5 +1,5 @@
-// What was said in a group since the agent's last reply, so that it knows what people talk about when it is addressed.
-// These are the seeds' pure functions over a map; store/ keeps the same buffer over a restart.
+// Messages of a group since the agent's last reply, as context for the next message that addresses the agent. The program
+// keeps them in the store; the functions on a map are the seeds', for the library.
 import { CURRENT_MESSAGE_MARKER, HISTORY_CONTEXT_MARKER, oneLine } from './normalize.ts'
 
 export interface HistoryEntry {
@@ -12,7 +12,7 @@ export interface HistoryEntry {
 export const DEFAULT_GROUP_HISTORY_LIMIT = 50
 export const MAX_HISTORY_KEYS = 1000
 
-/** Adds an entry; the oldest ones beyond the limit go. The group becomes the most recently used. */
+/** Adds an entry and removes the oldest beyond the limit. The group becomes the most recently used. */
 export function appendHistoryEntry<T extends HistoryEntry>(params: {
   historyMap: Map<string, T[]>
   historyKey: string
@@ -64,7 +64,7 @@ export function buildHistoryContext<T extends HistoryEntry>(
   ].join('\n')
 }
 
-/** Forgets the least recently used groups beyond `maxKeys`. */
+/** Removes the least recently used groups beyond `maxKeys`. */
 export function evictOldHistoryKeys<T>(historyMap: Map<string, T[]>, maxKeys = MAX_HISTORY_KEYS): void {
   for (const key of historyMap.keys()) {
     if (historyMap.size <= maxKeys) return
@@ -72,7 +72,7 @@ export function evictOldHistoryKeys<T>(historyMap: Map<string, T[]>, maxKeys = M
   }
 }
 
-/** After the agent answered, the buffer begins anew. */
+/** Empties the history of a group, after the agent has answered. */
 export function clearHistoryEntries(params: {
   historyMap: Map<string, HistoryEntry[]>
   historyKey: string

@@ -1,6 +1,7 @@
-// Mentions: was the agent addressed by one of its patterns, and the text without the mention.
+// Mentions of the agent: whether a text contains one, and the text without it.
+import { Script, createContext } from 'node:vm'
+import type { Context } from 'node:vm'
 import { RockpoolError } from '../domain/errors.ts'
-import { MentionPattern } from './mention-pattern.ts'
 
 export interface MentionRules {
   /** The agent's own names on the platform, with or without `@`. */
@@ -9,7 +10,7 @@ export interface MentionRules {
   patterns?: readonly MentionPattern[]
 }
 
-/** Removes mention tokens, and keeps the lines as they are. For groups and channels only. */
+/** Removes mentions and keeps the lines as they are. For groups and channels only. */
 export function stripMentions(text: string, rules: MentionRules = {}): string {
   let rest = text
   for (const pattern of rules.patterns ?? []) rest = pattern.without(rest)
@@ -20,13 +21,11 @@ export function stripMentions(text: string, rules: MentionRules = {}): string {
 }
 
 export function isMentioned(text: string, rules: MentionRules): boolean {
-  const isNamed = namePatterns(rules.names ?? []).some((pattern) =>
-    pattern.test(text.slice(0, longestSearch)),
-  )
+  const isNamed = namePatterns(rules.names ?? []).some((pattern) => pattern.test(text.slice(0, longestText)))
   return isNamed || (rules.patterns ?? []).some((pattern) => pattern.matches(text))
 }
 
-/** Patterns from the configuration. One that could clearly take for ever is refused; the others have a time limit. */
+/** Compiles patterns of the configuration. Patterns with nested repetition are refused; the others have a time limit. */
 export function compileMentionPatterns(sources: readonly string[]): MentionPattern[] {
   return sources.map((source) => {
     if (source.length > 200 || repeatedRepetition.test(source)) throw refusedPattern(source)
@@ -38,12 +37,10 @@ export function compileMentionPatterns(sources: readonly string[]): MentionPatte
   })
 }
 
-const longestSearch = 10_000
-
 // `(a+)+`, `(a|b)*`, `(\w*){2,}`: a repeated group that repeats or chooses inside.
 const repeatedRepetition = /\([^)]*[+*}|][^)]*\)\s*(?:[+*]|\{\d+,)/
 
-// Numbers that the platforms write for a person: they mean nothing to a reader. `<@123>`, `<@!123>`, `@4915112345678`.
+// Ids that platforms write instead of a name: `<@123>`, `<@!123>`, `@4915112345678`.
 const opaqueMentions = [/<@[!&]?\d+>/u, /@\+?\d{5,}/u]
 
 function namePatterns(names: readonly string[]): RegExp[] {
@@ -53,7 +50,7 @@ function namePatterns(names: readonly string[]): RegExp[] {
     .map((name) => new RegExp(`@${escapeRegExp(name)}(?![\\p{L}\\p{N}_])`, 'iu'))
 }
 
-export function escapeRegExp(text: string): string {
+function escapeRegExp(text: string): string {
   return text.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&')
 }
 
@@ -63,4 +60,49 @@ function refusedPattern(source: string, cause?: unknown): RockpoolError {
     `messages.groupChat.mentionPatterns: ${JSON.stringify(source)} cannot be used.`,
     { hint: 'Use a short regular expression without a repetition inside a repeated group.', cause },
   )
+}
+
+const limitMs = 25
+/** Mentions are near the start of a text. */
+const longestText = 10_000
+
+const test = new Script("new RegExp(source, 'iu').test(text)")
+const remove = new Script("text.replace(new RegExp(`(?:${source})[ \\\\t]?`, 'giu'), '')")
+
+/**
+ * A regular expression of the configuration. Some expressions take minutes on a hostile text, so every match has a time
+ * limit. A pattern that exceeded it is not used again in this process.
+ */
+class MentionPattern {
+  readonly source: string
+  #context: Context | undefined
+  #isTooSlow = false
+
+  /** Throws when the source is no regular expression. */
+  constructor(source: string) {
+    this.source = new RegExp(source, 'iu').source
+  }
+
+  matches(text: string): boolean {
+    return this.#run(test, text.slice(0, longestText)) === true
+  }
+
+  without(text: string): string {
+    const head = text.slice(0, longestText)
+    const rest = this.#run(remove, head)
+    return typeof rest === 'string' ? rest + text.slice(longestText) : text
+  }
+
+  #run(script: Script, text: string): unknown {
+    if (this.#isTooSlow) return undefined
+    const context = (this.#context ??= createContext({ source: this.source, text: '' }))
+    context['text'] = text
+    try {
+      return script.runInContext(context, { timeout: limitMs })
+    } catch {
+      // Only the time limit can fail here: the source was compiled in the constructor.
+      this.#isTooSlow = true
+      return undefined
+    }
+  }
 }

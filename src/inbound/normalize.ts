@@ -1,7 +1,6 @@
-// The first step for a text from outside: line ends, wrappers that apps put around a message, characters nobody
-// can see, and words that imitate our own markers.
+// Cleans a text from outside: line ends, wrappers that apps add, invisible characters, and imitations of our own markers.
 
-/** `\r\n` and a literal `\n` become line ends. A literal `\n` inside code or a Windows path is meant as it stands. */
+/** `\r\n` and a literal `\n` become line ends, except a literal `\n` inside code or a Windows path. */
 export function normalizeInboundTextNewlines(text: string): string {
   return text
     .replaceAll('\r\n', '\n')
@@ -36,7 +35,7 @@ function pathStart(word: string, previousPath: string): number {
   return /\\[A-Z][^\\]*$/.test(previousPath) && /^[A-Z(]/.test(word) ? 0 : -1
 }
 
-/** Takes off what an app puts in front of a message: `[Dec 4 17:35]`, `[WhatsApp 120363@g.us 2026-01-13T07:45Z] Alice:`. */
+/** Removes what an app puts before a message: `[Dec 4 17:35]`, `[WhatsApp 120363@g.us 2026-01-13T07:45Z] Alice:`. */
 export function stripStructuralPrefixes(text: string): string {
   const marker = text.lastIndexOf(CURRENT_MESSAGE_MARKER)
   let rest = marker < 0 ? text : text.slice(marker + CURRENT_MESSAGE_MARKER.length).trimStart()
@@ -58,13 +57,13 @@ const timeWrapper =
 const envelope = /^\s*\[\S+ \S+ \S+T\d{2}:\d{2}Z\]/
 const senderPrefix = /^[^\n:[\]]{1,64}:[ \t]+/
 
-/** Removes what nobody can see: controls, bidi overrides, zero-width and tag characters. Joiners inside words and
- *  emoji stay, because they change what is seen. */
+/** Removes invisible characters: controls, bidi overrides, zero-width and tag characters. Joiners inside words and emoji
+ *  stay, because they change what is displayed. */
 export function stripInvisible(text: string): string {
   return text.replace(invisible, '')
 }
 
-/** Does the text hold a character that nobody can see? Such a text is never a command. */
+/** Does the text contain an invisible character? Such a text is never a command. */
 export function hasInvisible(text: string): boolean {
   return text.search(invisible) >= 0 || /[\u200C\u200D]/.test(text)
 }
@@ -73,7 +72,7 @@ export function hasInvisible(text: string): boolean {
 const invisible =
   /[\u0000-\u0008\u000B\u000C\u000E-\u001F\u007F-\u009F\u00AD\u061C\u115F\u1160\u180E\u200B\u200E\u200F\u2028-\u202E\u2060-\u206F\u3164\uFEFF\uFFA0\uFFF9-\uFFFB]|(?<!\u{1F3F4}[\u{E0020}-\u{E007E}]{0,8})[\u{E0000}-\u{E007F}]/gu
 
-/** Text that imitates our own markers keeps its words and loses its power: the brackets become round. */
+/** Text that imitates our own markers keeps its words but not its effect: the brackets become round. */
 export function neutralizeMarkers(text: string): string {
   return text
     .replace(
@@ -86,14 +85,14 @@ export function neutralizeMarkers(text: string): string {
     .replace(/Untrusted context \(metadata/gi, 'Untrusted context - (metadata')
 }
 
-/** Tags with which Claude Code marks what does not come from the person. */
+/** Tags with which Claude Code marks text that the person did not write. */
 const tagMarkers =
   /<\s*\/?\s*(?:system-reminder|system|conversation_history|command-(?:name|message|args|contents)|local-command-\w+|bash-(?:input|stdout|stderr)|task-notification|task-\w+|cross-session-message|teammate-message|agent-message|channel-message|user-prompt-submit-hook|user-memory-input|tool_use_error|function_results|persisted-output)(?:\s[^<>]*)?>/gi
 
 const bracketMarkers =
   /\[(?:System(?: \w+)?\]|Request interrupted by user[^\]\n]*\]|\s*from\s*:|Chat messages since your last reply[^\]\n]*\]|Current message - respond to this\]|Queued messages while agent was busy\]|Retried(?: after a restart)?:[^\]\n]*\]|openclaw:agent=)/gi
 
-/** A name from outside, made fit to stand inside one of our lines: one line, no brackets, not too long. */
+/** A name from outside for use inside one of our lines: one line, no brackets, limited length. */
 export function oneLine(text: string, maxChars = 200): string {
   const flat = neutralizeMarkers(stripInvisible(text.replace(/[\r\n\u2028\u2029\t]+/g, ' ')))
     .replace(/[[\]]/g, (bracket) => (bracket === '[' ? '(' : ')'))

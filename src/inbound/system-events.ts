@@ -1,5 +1,5 @@
-// Things the program tells the agent before the next message: a model was switched, a background task ended.
-// Each event waits for one session, is said once, and stands in front of the message as `System: [time] …`.
+// Events that the program adds before the next message of a session: a model was switched, a background task ended. Each
+// event is shown to the agent once, as a line `System: [time] …` before the message.
 import { stripInvisible } from './normalize.ts'
 
 export interface SystemEvent {
@@ -10,25 +10,18 @@ export interface SystemEvent {
 
 export const MAX_SYSTEM_EVENTS = 20
 
-/** Takes the waiting events of a session and puts them in front of the text. */
-export async function prependSystemEvents(params: {
-  sessionKey: string
-  prefixedBodyBase: string
-  /** Gives the events of this session and forgets them. */
-  drain: (sessionKey: string) => Promise<SystemEvent[]>
-  timeZone?: string
-  /** Said once at the beginning of a main session: which channels are there. */
-  channelSummary?: readonly string[]
-  isMainSession?: boolean
-  isNewSession?: boolean
-}): Promise<string> {
-  const events = await params.drain(params.sessionKey)
-  const summary = params.isMainSession && params.isNewSession ? (params.channelSummary ?? []) : []
+/** The text with a line for each notice and each event before it. */
+export function withSystemLines(
+  text: string,
+  notices: readonly string[],
+  events: readonly SystemEvent[],
+  timeZone?: string,
+): string {
   const lines = [
-    ...summary.map((line) => `System: ${flat(line)}`),
-    ...events.map((event) => formatSystemEvent(event, params.timeZone)),
+    ...notices.map((notice) => `System: ${flat(notice)}`),
+    ...events.map((event) => formatSystemEvent(event, timeZone)),
   ]
-  return lines.length === 0 ? params.prefixedBodyBase : `${lines.join('\n')}\n\n${params.prefixedBodyBase}`
+  return lines.length === 0 ? text : `${lines.join('\n')}\n\n${text}`
 }
 
 /** `System: [2026-01-12 12:19:17 PST] Model switched.` */
@@ -37,9 +30,9 @@ export function formatSystemEvent(event: SystemEvent, timeZone?: string): string
 }
 
 /** `2026-01-12 12:19:17 PST` */
-export function formatMoment(at: number, timeZone?: string): string {
+function formatMoment(at: number, timeZone?: string): string {
   const parts = new Intl.DateTimeFormat('en-US', {
-    ...(timeZone === undefined ? {} : { timeZone }),
+    timeZone,
     year: 'numeric',
     month: '2-digit',
     day: '2-digit',

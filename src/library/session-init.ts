@@ -9,7 +9,7 @@ import { parseAgentSessionKey } from '../domain/session-key-forms.ts'
 import { buildAgentMainSessionKey, globalSessionKey } from '../domain/session-key.ts'
 import type { SessionEntry } from '../domain/session.ts'
 import { textForAgent } from '../inbound/message-text.ts'
-import { MAX_SYSTEM_EVENTS, prependSystemEvents as prepend } from '../inbound/system-events.ts'
+import { MAX_SYSTEM_EVENTS, withSystemLines } from '../inbound/system-events.ts'
 import type { SystemEvent } from '../inbound/system-events.ts'
 import { findSession } from '../sessions/find-session.ts'
 import type { FoundSession } from '../sessions/find-session.ts'
@@ -196,7 +196,8 @@ export function enqueueSystemEvent(text: string, options: { sessionKey: string }
   waiting.set(options.sessionKey, [...events, { text, at: systemClock.now() }].slice(-MAX_SYSTEM_EVENTS))
 }
 
-export function prependSystemEvents(params: {
+/** Puts the waiting events of a session before the text, once. A new main session also gets the summary of channels. */
+export async function prependSystemEvents(params: {
   cfg?: WrittenConfig
   sessionKey: string
   isMainSession: boolean
@@ -204,17 +205,16 @@ export function prependSystemEvents(params: {
   prefixedBodyBase: string
   channelSummary?: readonly string[]
 }): Promise<string> {
-  const { cfg, ...rest } = params
-  const { timeZone } = configSchema.parse(cfg ?? {})
-  return prepend({
-    ...rest,
-    ...(timeZone === undefined ? {} : { timeZone }),
-    drain: async (sessionKey) => {
-      const events = waiting.get(sessionKey) ?? []
-      waiting.delete(sessionKey)
-      return events
-    },
-  })
+  const { sessionKey, isMainSession, isNewSession, prefixedBodyBase, channelSummary = [] } = params
+  const { timeZone } = configSchema.parse(params.cfg ?? {})
+  const events = waiting.get(sessionKey) ?? []
+  waiting.delete(sessionKey)
+  return withSystemLines(
+    prefixedBodyBase,
+    isMainSession && isNewSession ? channelSummary : [],
+    events,
+    timeZone,
+  )
 }
 
 /** A new transcript that holds what the parent's says so far; null when the parent has none. */

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest'
-import { composeReplies } from './compose.ts'
-import { isSilentReplyText, parseDirectives, stripHeartbeatToken } from './directives.ts'
+import { composeReplies, isSilentReplyText, parseDirectives, stripHeartbeatToken } from './compose.ts'
 
 test.each([
   ['HEARTBEAT_OK', 'message', true, ''],

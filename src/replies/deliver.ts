@@ -1,6 +1,6 @@
-// Sends what is in the outbox. Within a lane and a chat one after the other, in order; lanes do not wait for each other,
-// and neither do the chats of one session, which may be on several platforms. A row is marked `attempting` on disk before
-// the platform is called, so that after a crash we know what we do not know.
+// Sends the rows of the outbox. Rows of one lane and one chat are sent in order; lanes do not wait for each other, and neither
+// do the chats of one session, which may be on several platforms. A row is marked `attempting` on disk before the platform
+// is called, so that after a crash we know which rows may have arrived.
 import { chatKey } from '../domain/address.ts'
 import type { Address } from '../domain/address.ts'
 import type { Channel, SendOutcome } from '../domain/channel.ts'
@@ -10,9 +10,8 @@ import type { Events } from '../domain/events.ts'
 import type { Log } from '../domain/log.ts'
 import type { Delivery } from '../domain/reply.ts'
 import type { Outbox, OutboxRow } from '../store/work-store.ts'
-import { Arrivals } from './outbox-intake.ts'
-import { isGivenUp, isKnownByKey } from './visible-copies.ts'
-import { RowSender } from './send-row.ts'
+import { OutboxIntake } from './outbox-intake.ts'
+import { isLastCopySent, isRecognisedByKey, RowSender } from './send-row.ts'
 
 export interface DeliverOptions {
   outbox: Outbox
@@ -21,13 +20,13 @@ export interface DeliverOptions {
   events: Events
   /** The channel that reaches this address, if it is running. */
   channelFor: (address: Address) => Channel | undefined
-  /** What was sent as which messages, before the delivery counts as sent. */
+  /** Called with the platform's message ids, before the delivery is marked as sent. */
   onSent?: (delivery: Delivery, messageIds: string[]) => Promise<void>
-  /** The delivery with its files where this machine has them. */
+  /** The delivery with its files on this machine. */
   withFiles?: (delivery: Delivery) => Promise<Delivery>
-  /** The transcript's copy of what is not in it yet. */
+  /** Copies a sent message into the transcript. */
   mirror: (delivery: Delivery) => Promise<void>
-  /** Somebody should know: a reply will not be sent (again). Done before its row is closed, so it may be done twice. */
+  /** A reply will not be sent again. Called before its row is closed, so it may be called twice. */
   onDead: (delivery: Delivery, end: DeadEnd) => Promise<void>
   sendTimeoutMs?: number
   random?: () => number
@@ -41,11 +40,11 @@ export interface DeadEnd {
   isUncertain: boolean
 }
 
-/** After a failure of the store. */
+/** The pause after a failure of the store. */
 const storePauseMs = 1_000
 
-/** What comes after an attempt: the row is settled, it is tried again at some time, or others have it now. */
-type Step = 'settled' | { again: number } | 'theirs'
+/** After an attempt the row is done, is tried again at a time, or belongs to another process. */
+type Step = 'done' | { again: number } | 'reassigned'
 
 export class Deliverer {
   #options: DeliverOptions
@@ -54,29 +53,29 @@ export class Deliverer {
   #wake = new Map<string, () => void>()
   #sender: RowSender
   #stopped = false
-  #arrivals: Arrivals
+  #intake: OutboxIntake
 
   constructor(options: DeliverOptions) {
     this.#options = options
     this.#sender = new RowSender(options)
-    this.#arrivals = new Arrivals(options.outbox, (row) => this.#queue(row))
+    this.#intake = new OutboxIntake(options.outbox, (row) => this.#queue(row))
   }
 
-  /** Takes up what an earlier process left. */
+  /** Continues with rows that an earlier process left. */
   start(): Promise<void> {
-    return this.#arrivals.takeAll()
+    return this.#intake.takeAll()
   }
 
-  /** Queues durably and begins to send. */
+  /** Stores deliveries in the outbox and starts to send them. */
   async deliver(deliveries: Delivery[]): Promise<OutboxRow[]> {
     const rows = await this.#options.outbox.add(deliveries)
     this.add(rows)
     return rows
   }
 
-  /** Begins to send rows that are in the outbox. */
+  /** Starts to send rows that are in the outbox. */
   add(rows: readonly OutboxRow[]): void {
-    this.#arrivals.told(rows)
+    this.#intake.add(rows)
   }
 
   #queue(row: OutboxRow): void {
@@ -87,30 +86,30 @@ export class Deliverer {
     this.#begin(lane)
   }
 
-  /** Would this reply be sent at once? Then it can be marked in the same step in which it is queued. */
+  /** Would this reply be sent at once? Then it can be stored and marked in one step. */
   isFree(delivery: Pick<Delivery, 'lane' | 'address'>): boolean {
-    const hasWay = this.#options.channelFor(delivery.address) !== undefined
-    return !this.#stopped && !this.#lanes.has(laneOf(delivery)) && hasWay
+    const hasChannel = this.#options.channelFor(delivery.address) !== undefined
+    return !this.#stopped && !this.#lanes.has(laneOf(delivery)) && hasChannel
   }
 
   /** Rows that another process has queued since we last looked. */
   lookForMore(): Promise<void> {
-    return this.#arrivals.takeMore()
+    return this.#intake.takeMore()
   }
 
-  /** Lanes that wait for their next try are woken: a channel has come back. */
+  /** Retries waiting lanes now: a channel has reconnected. */
   retryNow(): void {
     for (const wake of this.#wake.values()) wake()
   }
 
-  /** Resolves when nothing is being sent or due. Rows that wait for a later try do not count. */
+  /** Resolves when no row is being sent or due; rows that wait for a retry are ignored. */
   async idle(): Promise<void> {
-    while (this.#arrivals.isTaking || this.#working.size > this.#wake.size) {
+    while (this.#intake.isTaking || this.#working.size > this.#wake.size) {
       await Promise.race([...this.#working, new Promise((resolve) => setImmediate(resolve))])
     }
   }
 
-  /** Begins nothing more and waits for what is on its way. The rest stays in the outbox. */
+  /** Sends no further rows and waits for the current ones. The rest stays in the outbox. */
   async stop(): Promise<void> {
     this.#stopped = true
     this.retryNow()
@@ -119,7 +118,7 @@ export class Deliverer {
 
   /** Other processes own our rows now. Resolves when this process sends none of them any more. */
   async releaseAll(): Promise<void> {
-    await this.#arrivals.forgetAll()
+    await this.#intake.forgetAll()
     for (const rows of this.#lanes.values()) rows.length = 0
     this.retryNow()
     await Promise.all(this.#working)
@@ -128,12 +127,12 @@ export class Deliverer {
   #begin(lane: string): void {
     const work: Promise<void> = this.#drain(lane)
       .catch((error: unknown) => {
-        // What is left is for the next process.
+        // The rows of this lane are taken again later.
         this.#options.log.error(
           { event: 'delivery-failed', lane, error: String(error) },
           'Could not send the replies of a lane; retrying.',
         )
-        for (const row of this.#lanes.get(lane) ?? []) this.#arrivals.forget(row)
+        for (const row of this.#lanes.get(lane) ?? []) this.#intake.forget(row)
         this.#lanes.delete(lane)
       })
       .finally(() => this.#working.delete(work))
@@ -148,14 +147,14 @@ export class Deliverer {
       if (typeof step === 'object') await this.#sleep(lane, step.again)
       else {
         rows.shift()
-        if (step === 'settled') this.#arrivals.over(row)
-        else this.#arrivals.forget(row)
+        if (step === 'done') this.#intake.done(row)
+        else this.#intake.forget(row)
       }
     }
     if (rows.length === 0) this.#lanes.delete(lane)
   }
 
-  /** The row's current owner delivers it; if that is this process, it is taken again. */
+  /** A row may be reassigned to another process; if it comes back to this one, it is taken again. */
   async #attemptIfOurs(lane: string, row: OutboxRow): Promise<Step> {
     try {
       return await this.#untilStored(lane, () => this.#attempt(row))
@@ -165,11 +164,11 @@ export class Deliverer {
         { event: 'delivery-reassigned', lane, delivery: row.delivery.id },
         'A reply was assigned to another process.',
       )
-      return 'theirs'
+      return 'reassigned'
     }
   }
 
-  /** While the store fails the lane waits, so that later replies do not overtake earlier ones. */
+  /** While the store is unavailable the lane waits, so that later replies do not overtake earlier ones. */
   async #untilStored<T>(lane: string, work: () => Promise<T>): Promise<T> {
     for (;;) {
       try {
@@ -191,16 +190,17 @@ export class Deliverer {
     const { delivery } = row
     const now = clock.now()
     if (now > (delivery.expiresAt ?? delivery.createdAt + deliveryLifetimeMs))
-      return this.#bury(row, 'It waited too long.')
+      return this.#markDead(row, 'It waited too long.')
     if (row.notBefore > now) return { again: row.notBefore }
     const channel = channelFor(delivery.address)
     if (!channel) return { again: now + 5_000 }
     row.delivery = (await this.#options.withFiles?.(row.delivery)) ?? row.delivery
     const isMarked = row.isMarked === true
     const isUncertain = !isMarked && (row.state === 'attempting' || row.state === 'unknown')
-    const isRepeatable = this.#sender.isEdit(delivery, channel) || isKnownByKey(delivery, channel, now)
+    const isRepeatable = this.#sender.isEdit(delivery, channel) || isRecognisedByKey(delivery, channel, now)
     row.resent ||= delivery.isSecondCopy === true
-    if (isUncertain && isGivenUp(row, isRepeatable)) return this.#giveUp(row, 'we were stopped in between')
+    if (isUncertain && isLastCopySent(row, isRepeatable))
+      return this.#giveUp(row, 'we were stopped in between')
     row.resent ||= isUncertain && !isRepeatable
     if (!isMarked) {
       await outbox.change(delivery.id, { state: 'attempting', resent: row.resent })
@@ -209,9 +209,9 @@ export class Deliverer {
     row.isMarked = false
     row.state = 'attempting'
     const outcome = await this.#sender.send(channel, row)
-    // Before it counts as sent: a crash in between sends it again, and then the transcript has it as often as the chat.
+    // Before the row is marked: after a crash in between, the transcript has as many copies as the chat.
     if (outcome.kind === 'sent') await this.#mirror(delivery)
-    // What became of it is known; it is not sent again because it could not be noted.
+    // The outcome is known; a failure to store it must not send the reply again.
     return this.#untilStored(laneOf(delivery), () => this.#settle(row, outcome, isRepeatable))
   }
 
@@ -219,7 +219,7 @@ export class Deliverer {
     const { outbox, clock } = this.#options
     const { id } = row.delivery
     if (outcome.kind === 'sent') return this.#sent(row, outcome.messageIds)
-    if (outcome.kind === 'refused') return this.#bury(row, outcome.reason)
+    if (outcome.kind === 'refused') return this.#markDead(row, outcome.reason)
     const again = clock.now() + this.#pauseMs(row, outcome)
     row.reason = outcome.reason
     if (outcome.kind === 'retry') {
@@ -230,19 +230,19 @@ export class Deliverer {
     }
     row.state = 'unknown'
     await outbox.change(id, { state: 'unknown', reason: outcome.reason })
-    return isGivenUp(row, isRepeatable) ? this.#giveUp(row, outcome.reason) : { again }
+    return isLastCopySent(row, isRepeatable) ? this.#giveUp(row, outcome.reason) : { again }
   }
 
   async #sent(row: OutboxRow, messageIds: string[]): Promise<Step> {
     const { outbox, events } = this.#options
     const { delivery } = row
-    await this.#note(delivery, messageIds)
+    await this.#reportSent(delivery, messageIds)
     await outbox.change(delivery.id, { state: 'sent', messageIds })
-    events.emit({ type: 'reply-sent', ...keyOf(delivery), deliveryId: delivery.id, messageIds })
-    return 'settled'
+    events.emit({ type: 'reply-sent', key: delivery.sessionKey, deliveryId: delivery.id, messageIds })
+    return 'done'
   }
 
-  /** A message that was sent is sent, also when its copy cannot be written. */
+  /** A failed copy does not change that the message was sent. */
   async #mirror(delivery: Delivery): Promise<void> {
     const { mirror, log } = this.#options
     if (!delivery.mirror) return
@@ -254,8 +254,8 @@ export class Deliverer {
     )
   }
 
-  /** So that an answer to it finds its session. A reply that was sent is sent, also when this fails. */
-  async #note(delivery: Delivery, messageIds: string[]): Promise<void> {
+  /** Lets an answer to the message find its session. A failure does not change that the message was sent. */
+  async #reportSent(delivery: Delivery, messageIds: string[]): Promise<void> {
     const { onSent, log } = this.#options
     await onSent?.(delivery, messageIds).catch((error: unknown) =>
       log.warn(
@@ -266,25 +266,25 @@ export class Deliverer {
   }
 
   #giveUp(row: OutboxRow, why: string): Promise<Step> {
-    return this.#bury(row, `It was sent twice and nobody knows whether it arrived: ${why}`, true)
+    return this.#markDead(row, `It was sent twice and nobody knows whether it arrived: ${why}`, true)
   }
 
-  async #bury(row: OutboxRow, reason: string, isUncertain = false): Promise<Step> {
+  async #markDead(row: OutboxRow, reason: string, isUncertain = false): Promise<Step> {
     const { outbox, events, log, onDead } = this.#options
     const { delivery } = row
-    // First the people, then the row: a crash in between tells them again, under the same key, instead of never.
+    // Report first: after a crash in between, the report is repeated under the same key, and not lost.
     await onDead(delivery, { reason, isUncertain })
     await outbox.change(delivery.id, { state: 'dead', reason })
-    events.emit({ type: 'reply-failed', ...keyOf(delivery), deliveryId: delivery.id, reason })
+    events.emit({ type: 'reply-failed', key: delivery.sessionKey, deliveryId: delivery.id, reason })
     log.warn(
       { event: 'reply-undelivered', delivery: delivery.id, lane: delivery.lane, reason },
       'A reply was not delivered.',
     )
-    return 'settled'
+    return 'done'
   }
 
-  /** What the platform asks for, else a pause that doubles up to five minutes, at random so that lanes do not march; in
-   *  whole milliseconds, since the store takes no others. */
+  /** The pause that the platform asks for; otherwise one that doubles up to five minutes, with jitter. In whole
+   *  milliseconds, as the store requires. */
   #pauseMs(row: OutboxRow, outcome: SendOutcome): number {
     if (outcome.kind === 'retry' && outcome.retryAfterMs !== undefined) return Math.ceil(outcome.retryAfterMs)
     const longest = Math.min(1_000 * 2 ** Math.min(row.attempts - 1, 9), 300_000)
@@ -302,11 +302,7 @@ export class Deliverer {
   }
 }
 
-/** A platform that is down holds up what goes there, and nothing that the same session says elsewhere. */
+/** A platform that is down delays only its own replies, not those of the same session to other chats. */
 function laneOf({ lane, address }: Pick<Delivery, 'lane' | 'address'>): string {
   return `${lane} ${chatKey(address)}`
-}
-
-function keyOf(delivery: Delivery): { key?: string } {
-  return delivery.sessionKey === undefined ? {} : { key: delivery.sessionKey }
 }

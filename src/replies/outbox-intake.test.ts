@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { aDelivery } from '../../test/support/work-store-contract.ts'
 import { StoreUnavailable } from '../store/store-unavailable.ts'
 import type { OutboxRow } from '../store/work-store.ts'
-import { Arrivals } from './outbox-intake.ts'
+import { OutboxIntake } from './outbox-intake.ts'
 
 function row(seq: number, change: Partial<OutboxRow> = {}): OutboxRow {
   const about = { attempts: 0, resent: false, notBefore: 0, messageIds: [], updatedAt: 0 }
@@ -24,7 +24,7 @@ function bench() {
     takes.push({ afterSeq, answer: resolve, fail: reject })
     return promise
   }
-  const arrivals = new Arrivals({ take }, ({ seq }) => void passed.push(seq))
+  const arrivals = new OutboxIntake({ take }, ({ seq }) => void passed.push(seq))
   const asked = (n: number): Promise<Take> =>
     expect
       .poll(() => takes[n - 1])
@@ -42,7 +42,7 @@ test.each([
     const { arrivals, passed, asked } = bench()
     const taking = arrivals.takeMore()
     const { answer } = await asked(1)
-    arrivals.told([row(told)])
+    arrivals.add([row(told)])
     expect(passed).toEqual([])
     answer([row(taken)])
     await taking
@@ -53,7 +53,7 @@ test.each([
 test('one that is marked as being sent is the first of its lane and waits for nothing', async () => {
   const { arrivals, passed, asked } = bench()
   const taking = arrivals.takeMore()
-  arrivals.told([row(5, { state: 'attempting', isMarked: true })])
+  arrivals.add([row(5, { state: 'attempting', isMarked: true })])
   expect(passed).toEqual([5])
   ;(await asked(1)).answer([])
   await taking
@@ -64,7 +64,7 @@ test('a row that is told of in the step in which a take answers belongs before w
   const taking = arrivals.takeMore()
   const { answer } = await asked(1)
   answer([row(2)])
-  const toldOf = Promise.resolve().then(() => arrivals.told([row(1), row(2)]))
+  const toldOf = Promise.resolve().then(() => arrivals.add([row(1), row(2)]))
   await Promise.all([taking, toldOf])
   expect(passed).toEqual([1, 2])
 })
@@ -74,13 +74,13 @@ test('when the answer to a take is lost, what is told of waits for the next one:
   const taking = arrivals.takeMore()
   ;(await asked(1)).fail(new StoreUnavailable('It is away.'))
   await expect(taking).rejects.toThrow('It is away.')
-  arrivals.told([row(2)])
+  arrivals.add([row(2)])
   expect(passed).toEqual([])
   const again = arrivals.takeMore()
   ;(await asked(2)).answer([row(1)])
   await again
   expect(passed).toEqual([1, 2])
-  arrivals.told([row(3)])
+  arrivals.add([row(3)])
   expect(passed).toEqual([1, 2, 3])
 })
 
@@ -89,7 +89,7 @@ test('takes follow each other, and what is told of goes on after the first', asy
   const [first, second] = [arrivals.takeAll(), arrivals.takeMore()]
   const { answer, afterSeq } = await asked(1)
   expect(afterSeq).toBeUndefined()
-  arrivals.told([row(2)])
+  arrivals.add([row(2)])
   await new Promise((resolve) => setImmediate(resolve))
   expect(takes).toHaveLength(1)
   answer([row(1)])
@@ -102,7 +102,7 @@ test('takes follow each other, and what is told of goes on after the first', asy
 
 test('a row of another process that is older than our own is found: our own do not move the mark', async () => {
   const { arrivals, passed, asked } = bench()
-  arrivals.told([row(6)])
+  arrivals.add([row(6)])
   const taking = arrivals.takeMore()
   const { afterSeq, answer } = await asked(1)
   expect(afterSeq).toBe(0)
@@ -117,10 +117,10 @@ test('a row of another process that is older than our own is found: our own do n
 
 test('however many are over, one that is still open never comes twice', async () => {
   const { arrivals, passed, asked } = bench()
-  arrivals.told([row(1)])
+  arrivals.add([row(1)])
   for (let seq = 2; seq <= 20_010; seq++) {
-    arrivals.told([row(seq)])
-    arrivals.over(row(seq))
+    arrivals.add([row(seq)])
+    arrivals.done(row(seq))
   }
   const taking = arrivals.takeMore()
   ;(await asked(1)).answer([row(1), row(20_010), row(20_011)])
@@ -131,10 +131,10 @@ test('however many are over, one that is still open never comes twice', async ()
 
 test('what is not ours any more comes again when it becomes so; what was told of before does not', async () => {
   const { arrivals, passed, asked } = bench()
-  arrivals.told([row(1), row(2)])
-  arrivals.over(row(1))
+  arrivals.add([row(1), row(2)])
+  arrivals.done(row(1))
   const taking = arrivals.takeMore()
-  arrivals.told([row(3)])
+  arrivals.add([row(3)])
   ;(await asked(1)).fail(new StoreUnavailable('It is away.'))
   await taking.catch(() => {})
   await arrivals.forgetAll()

@@ -1,23 +1,23 @@
-// Passes rows of the outbox to the sender. Code that enqueues rows reports them here; other rows are found by polling, since
-// other processes queue too. Each is passed on once, and in the order of the outbox, whichever answer of the store comes first.
+// Passes rows of the outbox to the sender, each once and in the order of the outbox. Rows of this process are added here when
+// they are stored; rows of other processes are found by polling.
 import type { Outbox, OutboxRow } from '../store/work-store.ts'
 
-/** How many finished rows are remembered: add() may report a row after it was already sent. */
-const mostOver = 10_000
+/** How many finished rows are remembered: a row may be added after polling found it and it was sent. */
+const maxDone = 10_000
 
-export class Arrivals {
+export class OutboxIntake {
   #outbox: Pick<Outbox, 'take'>
   #pass: (row: OutboxRow) => void
-  /** What was passed on: rows that are still open, and those that were over last. */
+  /** Rows that were passed on and are not finished, and the last finished ones. */
   #open = new Set<number>()
-  #over = new Set<number>()
+  #done = new Set<number>()
   #lastTaken = 0
   #taking: Promise<void> = Promise.resolve()
-  /** How many takes are under way or wait for their turn. */
+  /** How many takes run or wait. */
   #takes = 0
-  /** A take failed. If only its answer was lost, we own rows that we do not know of. */
+  /** A take failed. If only its answer was lost, this process owns rows that it does not know. */
   #isInDoubt = false
-  /** Told of, while earlier ones may still be on their way to us. */
+  /** Rows that were added while a take may still return earlier ones. */
   #held: OutboxRow[] = []
 
   constructor(outbox: Pick<Outbox, 'take'>, pass: (row: OutboxRow) => void) {
@@ -29,49 +29,49 @@ export class Arrivals {
     return this.#takes > 0
   }
 
-  /** Everything that an earlier process left. */
+  /** Takes all rows that an earlier process left. */
   takeAll(): Promise<void> {
     return this.#take(() => undefined)
   }
 
-  /** Rows that others have queued since we last looked. Our own do not count: theirs may be older. */
+  /** Takes rows that other processes have stored since the last take. */
   takeMore(): Promise<void> {
     return this.#take(() => this.#lastTaken)
   }
 
   /**
-   * Rows that somebody here has queued. The store gives them out after all that is before them in their lane; what it gave
-   * to a take that has not answered yet is waited for. One that is marked as being sent is the first of its lane.
+   * Adds rows that this process has stored. They wait for a pending take, which may return earlier rows of their lane. A row
+   * that is marked as being sent is the first of its lane and need not wait.
    */
-  told(rows: readonly OutboxRow[]): void {
-    const isSure = this.#takes === 0 && !this.#isInDoubt
-    if (isSure || rows.every((row) => row.isMarked)) this.#passOn(rows)
+  add(rows: readonly OutboxRow[]): void {
+    const isComplete = this.#takes === 0 && !this.#isInDoubt
+    if (isComplete || rows.every((row) => row.isMarked)) this.#passOn(rows)
     else this.#held.push(...rows)
   }
 
-  /** It is sent or dead: it never comes again. */
-  over({ seq }: OutboxRow): void {
+  /** The row is sent or dead and will not come again. */
+  done({ seq }: OutboxRow): void {
     this.#open.delete(seq)
-    this.#over.add(seq)
-    const [oldest] = this.#over
-    if (this.#over.size > mostOver) this.#over.delete(oldest!)
+    this.#done.add(seq)
+    const [oldest] = this.#done
+    if (this.#done.size > maxDone) this.#done.delete(oldest!)
   }
 
-  /** It is not ours any more; it may become so again. */
+  /** The row belongs to another process; it may come back. */
   forget({ seq }: OutboxRow): void {
     this.#open.delete(seq)
   }
 
-  /** Nothing that was given to us so far is ours any more. Resolves when no answer about it can come. */
+  /** All rows belong to other processes now. Resolves when no take is pending. */
   async forgetAll(): Promise<void> {
     await this.#taking.catch(() => {
-      // The caller got the error.
+      // The caller of the take handles the error.
     })
     this.#held = []
     this.#open.clear()
   }
 
-  /** Takes follow each other: their answers might come in another order. */
+  /** Takes run one after another, because their answers could arrive in another order. */
   #take(afterSeq: () => number | undefined): Promise<void> {
     const take = (): Promise<void> => this.#takeOnce(afterSeq())
     this.#takes++
@@ -99,7 +99,7 @@ export class Arrivals {
   /** A row found by polling and then reported by add() is passed on once. */
   #passOn(rows: readonly OutboxRow[]): void {
     for (const row of rows) {
-      if (this.#open.has(row.seq) || this.#over.has(row.seq)) continue
+      if (this.#open.has(row.seq) || this.#done.has(row.seq)) continue
       this.#open.add(row.seq)
       this.#pass(row)
     }

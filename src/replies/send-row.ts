@@ -1,10 +1,10 @@
-// One row of the outbox to its platform, as a message of its own or into one that is there. Whatever happens, the outcome
-// says what is known.
+// Sends one row of the outbox to its platform, as a new message or as an edit of an existing one. The outcome tells what is
+// known, also after a timeout or an error.
+import { chatKey } from '../domain/address.ts'
 import type { Channel, SendOptions, SendOutcome } from '../domain/channel.ts'
 import type { Clock } from '../domain/clock.ts'
 import type { Delivery } from '../domain/reply.ts'
 import type { Outbox, OutboxRow } from '../store/work-store.ts'
-import { Continued } from './growing-message.ts'
 import { makeRedactor } from '../domain/redact.ts'
 
 export interface SendParts {
@@ -15,15 +15,15 @@ export interface SendParts {
 
 export class RowSender {
   #parts: SendParts
-  #continued = new Continued()
+  #growing = new GrowingMessages()
 
   constructor(parts: SendParts) {
     this.#parts = parts
   }
 
-  /** Would it go into a message that is there already? Then it can be sent twice without harm. */
+  /** Would this edit an existing message? Then it can be sent twice without harm. */
   isEdit(delivery: Delivery, channel: Channel): boolean {
-    return delivery.replacesMessageId !== undefined || this.#continued.joins(delivery, channel) !== undefined
+    return delivery.replacesMessageId !== undefined || this.#growing.joins(delivery, channel) !== undefined
   }
 
   async send(channel: Channel, row: OutboxRow): Promise<SendOutcome> {
@@ -43,18 +43,18 @@ export class RowSender {
 
   async #sendOrEdit(channel: Channel, row: OutboxRow, late: Promise<SendOutcome>): Promise<SendOutcome> {
     const { address, reply, replacesMessageId } = row.delivery
-    const joins = this.#continued.joins(row.delivery, channel)
+    const joins = this.#growing.joins(row.delivery, channel)
     const messageId = replacesMessageId ?? joins?.messageId
     if (messageId !== undefined && channel.edit) {
       const whole = joins ? { text: joins.text } : reply
       const edited = await Promise.race([channel.edit(address, messageId, whole), late])
-      if (edited.kind === 'sent') this.#continued.sent(row.delivery, [messageId], whole.text)
+      if (edited.kind === 'sent') this.#growing.sent(row.delivery, [messageId], whole.text)
       if (edited.kind !== 'refused')
         return edited.kind === 'sent' ? { ...edited, messageIds: [messageId] } : edited
-      // The message is gone; then the reply is one of its own.
+      // The message was deleted, so send a new one.
     }
     const outcome = await Promise.race([channel.send(address, reply, this.#optionsFor(row)), late])
-    this.#continued.sent(row.delivery, outcome.kind === 'sent' ? outcome.messageIds : [])
+    this.#growing.sent(row.delivery, outcome.kind === 'sent' ? outcome.messageIds : [])
     return outcome
   }
 
@@ -75,7 +75,52 @@ export class RowSender {
 
 const { everything } = makeRedactor()
 
-/** The reason goes into the prompt, into notes to owners and into `status`; a platform's words may hold the bot's address and token. */
+/** The agent, the owners and `status` show the reason; a platform's text may contain the bot's token. */
 function withoutSecrets(outcome: SendOutcome): SendOutcome {
   return 'reason' in outcome ? { ...outcome, reason: everything(outcome.reason) } : outcome
+}
+
+interface Growing {
+  stream: string
+  messageId: string
+  text: string
+}
+
+/**
+ * Streamed output is one message that grows, where the platform can edit: a delivery is added to the last message of its
+ * stream, if nothing else was sent to the chat since and the text fits.
+ */
+class GrowingMessages {
+  /** The last message of each chat; after a restart every stream starts a new one. */
+  #last = new Map<string, Growing>()
+
+  /** The message to which this delivery is added, with its whole text. */
+  joins({ address, reply, continues }: Delivery, channel: Channel): Omit<Growing, 'stream'> | undefined {
+    const last = this.#last.get(chatKey(address))
+    if (continues === undefined || last?.stream !== continues || !channel.abilities.edits) return undefined
+    const text = `${last.text}\n${reply.text ?? ''}`
+    const isPlain = !reply.media && !reply.buttons
+    return isPlain && text.length <= channel.abilities.maxTextLength
+      ? { messageId: last.messageId, text }
+      : undefined
+  }
+
+  sent({ address, reply, continues }: Delivery, messageIds: string[], wholeText = reply.text ?? ''): void {
+    const chat = chatKey(address)
+    const [messageId, ...others] = messageIds
+    if (continues === undefined || messageId === undefined || others.length > 0) this.#last.delete(chat)
+    else this.#last.set(chat, { stream: continues, messageId, text: wholeText })
+  }
+}
+
+/** Does the platform still recognise the key? Then people see one message, however often it is sent. */
+export function isRecognisedByKey({ createdAt }: Delivery, { abilities }: Channel, now: number): boolean {
+  const { idempotentSend, idempotentForMs = Infinity } = abilities
+  return idempotentSend && now - createdAt < idempotentForMs
+}
+
+/** The marked copy was sent, too: a person must not see a third one, however many crashes and lost answers there were. */
+export function isLastCopySent({ delivery, resent, attempts }: OutboxRow, isRepeatable: boolean): boolean {
+  const { repeats = 1 } = delivery
+  return resent && !isRepeatable && (repeats <= 1 || attempts > repeats)
 }

@@ -1,12 +1,11 @@
-// Shows an answer while it is written, calmly: at most one update in a while, only when enough is new, never a torn
-// code block, and nothing before there is something worth reading. What is shown here is a preview; the whole answer
-// goes through the outbox at the end.
+// Shows a preview of an answer while the agent writes it: at a limited rate, from a minimum length on, with code blocks
+// closed. The whole answer goes through the outbox at the end.
 import type { Clock } from '../domain/clock.ts'
-import { parseDirectives } from './directives.ts'
+import { parseDirectives } from './compose.ts'
 
 export interface StreamOptions {
   clock: Clock
-  /** Shows this text in place of what was shown before. One call at a time. */
+  /** Replaces the shown text. One call at a time. */
   show: (text: string) => Promise<void>
   /** The longest text that can be shown; a longer one stops growing. */
   maxChars: number
@@ -15,7 +14,7 @@ export interface StreamOptions {
 }
 
 export interface PreviewStream {
-  /** A piece as it is written. */
+  /** A piece of text. */
   push(delta: string): void
   /** A block of text is complete; the next one begins a new paragraph. */
   endBlock(): void
@@ -57,13 +56,13 @@ export function makePreviewStream(options: StreamOptions): PreviewStream {
     async end() {
       ended = true
       cancelTimer?.()
-      // Its failure was dealt with above.
+      // The failure is handled above.
       await showing?.catch(() => {})
     },
   }
 }
 
-/** What can be shown of an unfinished text: whole words, no directives, with an open code block closed. */
+/** The part of an unfinished text that can be shown: whole words, no directives, an open code block closed. */
 export function previewOf(text: string, maxChars: number): string {
   const said = parseDirectives(withoutOpenTag(wholeWords(text))).text
   const cut = said.slice(0, maxChars - 8)
@@ -73,7 +72,7 @@ export function previewOf(text: string, maxChars: number): string {
   return fences % 2 === 1 ? `${body}\n\`\`\`` : `${body} …`
 }
 
-/** A directive that is just being written. */
+/** Removes an unfinished directive at the end. */
 function withoutOpenTag(text: string): string {
   return text.replace(/\[\[[^\]\n]{0,210}\]?$/, '')
 }

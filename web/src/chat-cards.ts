@@ -1,6 +1,6 @@
 // The transcript of a session as cards, like those of a Claude Code session, and the notices between them.
 import type { AssistantMessage, TranscriptMessage } from '../../src/domain/transcript.ts'
-import { parseDirectives } from '../../src/replies/directives.ts'
+import { parseDirectives } from '../../src/replies/compose.ts'
 import type { Card, Notice } from './data.ts'
 import { timeIn } from './route.ts'
 import { partsOfCard } from './split-text.ts'

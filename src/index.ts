@@ -67,15 +67,15 @@ export {
   DEFAULT_GROUP_HISTORY_LIMIT,
   evictOldHistoryKeys,
   MAX_HISTORY_KEYS,
-} from './inbound/group-history.ts'
-export type { HistoryEntry } from './inbound/group-history.ts'
+} from './library/group-history.ts'
+export type { HistoryEntry } from './library/group-history.ts'
 export { stripMentions } from './inbound/mentions.ts'
 export {
   CURRENT_MESSAGE_MARKER,
   HISTORY_CONTEXT_MARKER,
   normalizeInboundTextNewlines,
   stripStructuralPrefixes,
-} from './inbound/normalize.ts'
+} from './inbound/message-text.ts'
 export { appendUntrustedContext } from './inbound/message-text.ts'
 export {
   applyResetModelOverride,

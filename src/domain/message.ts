@@ -1,10 +1,10 @@
-// What arrived from a channel, cleaned of the platform's own shape. Channels make it; inbound/ admits it.
+// What arrived from a channel, without the platform's own shape. Channels make it; inbound/ admits it.
 import type { Address } from './address.ts'
 
 export type ChatType = 'direct' | 'group' | 'channel'
 
 export interface Sender {
-  /** The platform's immutable id of the person. Names are only for display and never decide anything. */
+  /** The platform's immutable id of the person. Names are for display only and decide nothing. */
   id: string
   name?: string
   username?: string
@@ -20,7 +20,7 @@ export interface Media {
   path: string
   mimeType: string
   bytes: number
-  /** What the sender called it; shown, never used as a path. */
+  /** The sender's name for the file; shown, never used as a path. */
   name?: string
   kind: 'image' | 'audio' | 'video' | 'file'
 }

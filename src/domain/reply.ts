@@ -1,5 +1,6 @@
 // What goes back to the chat. replies/ composes it from what the agent said; the outbox keeps it until it is sent.
 import type { Address } from './address.ts'
+import { orderedId } from './turn.ts'
 
 export interface Button {
   label: string
@@ -25,16 +26,16 @@ export interface SessionPoint {
   entryId?: string
 }
 
-/** A reply in the outbox: it stays until the platform took it or refused it for good. */
+/** A reply in the outbox, until the platform has accepted it or refused it for good. */
 export interface Delivery {
   id: string
   /** The session key, or the address for notices: to one chat, deliveries of the same lane are sent in order. */
   lane: string
   address: Address
   reply: Reply
-  /** What this delivery says, so that the same thing is said once: `reply:<turnId>:0`, `coding:<id>:completed`. */
+  /** Names the content, so that it is sent once: `reply:<turnId>:0`, `coding:<id>:completed`. */
   idempotencyKey: string
-  /** The session that it belongs to, and which a reply to it reaches. */
+  /** The session that it belongs to; a reply to it goes there. */
   sessionKey?: string
   /** The session's transcript and entry at the time of this reply; the session may be reset before it is sent. */
   sessionPoint?: SessionPoint
@@ -45,11 +46,31 @@ export interface Delivery {
   continues?: string
   /** The text replaces this message, a preview of it. */
   replacesMessageId?: string
-  /** A preview of it may be there that cannot be replaced, so this is marked as the second copy. */
+  /** A preview may be visible that cannot be replaced, so this delivery is marked as a second copy. */
   isSecondCopy?: boolean
   createdAt: number
   /** How often it may be sent again, marked, while its arrival is unknown; once when absent. */
   repeats?: number
   /** When the reply expires; after a day when absent. */
   expiresAt?: number
+}
+
+/** A message of the program itself. It is copied into the chat's transcript. */
+export function noticeFor(
+  address: Address,
+  text: string,
+  key: string,
+  now: number,
+  sessionKey?: string,
+): Delivery {
+  return {
+    id: orderedId(now),
+    lane: sessionKey ?? `notice:${address.channel}:${address.accountId}:${address.to}`,
+    address,
+    reply: { text },
+    idempotencyKey: key,
+    mirror: true,
+    createdAt: now,
+    sessionKey,
+  }
 }

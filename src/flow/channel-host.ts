@@ -1,4 +1,4 @@
-// Gives channels what they need of the rest: files, secrets, the clock, and who may send files.
+// Constructs what channels need from the program: files, secrets, the clock, locks, and who may send files.
 import { join } from 'node:path'
 import type { ChannelParts } from '../channels/registry.ts'
 import type { AccessPolicy } from '../domain/access.ts'
@@ -20,9 +20,9 @@ export interface ChannelHostParts {
   clock: Clock
   log: Log
   access: Pick<AccessPolicy, 'wouldAllow'>
-  /** What people can type; needed by those who receive. */
+  /** Chat commands, for the menus of platforms. */
   commands?: readonly CommandInfo[]
-  /** Takes a name over all machines, where several share the work. */
+  /** Locks a name across all machines that share the work. */
   hold?: (name: string) => Promise<() => Promise<void>>
 }
 
@@ -39,22 +39,22 @@ export function makeChannelHost(parts: ChannelHostParts): ChannelHost {
   }
 }
 
-/** Over all machines first, where there are several, so that those who stand by do not ask each other. */
+/** Locks the name across machines first, so that machines that stand by do not compete for the local lock. */
 async function holdFor(
   { paths, environment, hold }: ChannelHostParts,
   name: string,
   among: 'machine' | 'state',
 ): Promise<() => Promise<void>> {
-  const giveBack = await hold?.(name)
+  const releaseAll = await hold?.(name)
   try {
     const folder = among === 'machine' ? openMachineFolder(environment.machineDir) : join(paths.root, 'locks')
     const release = await holdName(folder, name)
     return async () => {
       await release()
-      await giveBack?.()
+      await releaseAll?.()
     }
   } catch (error) {
-    await giveBack?.()
+    await releaseAll?.()
     throw error
   }
 }
@@ -64,13 +64,13 @@ export interface ConfiguredParts extends ChannelHostParts {
   environment: Environment
 }
 
-/** Every channel that is set up, not yet started. */
+/** All configured channels, not started yet. */
 export async function openConfiguredChannels(parts: ConfiguredParts): Promise<Channel[]> {
   const { openChannels } = await import('../channels/registry.ts')
   return openChannels(registryParts(parts))
 }
 
-/** One of them, if it is set up and enabled. */
+/** One configured channel, if it is enabled. */
 export async function openConfiguredChannel(
   parts: ConfiguredParts,
   channel: string,

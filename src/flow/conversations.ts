@@ -5,6 +5,7 @@ import type { Address } from '../domain/address.ts'
 import { repeat, sleep, within } from '../domain/async.ts'
 import type { Channel } from '../domain/channel.ts'
 import { RockpoolError } from '../domain/errors.ts'
+import { noticeFor } from '../domain/reply.ts'
 import type { Delivery, Reply } from '../domain/reply.ts'
 import { retryWhileUnavailable } from '../store/store-unavailable.ts'
 import { conversationOptions } from './ask-agent.ts'
@@ -71,7 +72,7 @@ export class Conversations {
   /** Starts no new work. Running turns may end within `drainMs`, then they are interrupted. No accepted message is lost. */
   async stop(drainMs: number): Promise<void> {
     for (const cancel of this.#cancels.splice(0)) cancel()
-    this.#open.standByNoMore()
+    this.#open.stopStandingBy()
     this.heartbeats.stop()
     await this.#parts.chores?.stop()
     await this.converse.shared?.stop()
@@ -135,18 +136,8 @@ export class Conversations {
     const { key = randomUUID(), sessionKey } = options
     // A turn without a chat has no address to send to; the requester reads the result.
     if (address.channel === internalChannel) return undefined
-    const [row] = await this.converse.deliverer.deliver([
-      {
-        id: randomUUID(),
-        lane: sessionKey ?? `notice:${address.channel}:${address.accountId}:${address.to}`,
-        address,
-        reply,
-        idempotencyKey: `send:${key}`,
-        mirror: true,
-        createdAt: this.#parts.clock.now(),
-        sessionKey,
-      },
-    ])
+    const notice = noticeFor(address, '', `send:${key}`, this.#parts.clock.now(), sessionKey)
+    const [row] = await this.converse.deliverer.deliver([{ ...notice, reply }])
     return row?.delivery
   }
 
@@ -171,7 +162,7 @@ export class Conversations {
   async #shareWork(): Promise<void> {
     const { shared } = this.converse
     if (!shared) return
-    await this.#open.tellReach()
+    await this.#open.announceReach()
     shared.start(async () => {
       await this.#open.closeAll()
       this.#open.standByAll()

@@ -1,5 +1,5 @@
-// The memory flush: before Claude's context is compacted it writes down what should outlast it. By how full the context
-// is, before a turn; and when Claude is about to compact by itself, in the middle of one. Once for each cycle.
+// The memory flush: before Claude's context is compacted, Claude writes notes of what must not be lost. It runs before a turn
+// when the context is nearly full, and within a turn when Claude is about to compact; once for each compaction.
 import { randomUUID } from 'node:crypto'
 import {
   flushDone,
@@ -18,7 +18,7 @@ export interface FlushCost {
   costUsd: number
 }
 
-/** Lets Claude write down what matters, if its context is nearly full. Resolves to what that cost. */
+/** Lets Claude write notes if its context is nearly full. Resolves to the cost. */
 export async function runMemoryFlushIfNeeded(
   session: Session,
   sdkSessionId: string,
@@ -32,7 +32,7 @@ export async function runMemoryFlushIfNeeded(
   return flush(session, sdkSessionId, options, parts)
 }
 
-/** For Claude's own compactions: the same, if it was not done in this cycle. */
+/** The same for Claude's own compactions, if it was not done since the last one. */
 export function flushBeforeCompaction(
   session: Session,
   options: ConversationOptions,
@@ -47,7 +47,7 @@ export function flushBeforeCompaction(
   }
 }
 
-/** A flush that fails is reported and not repeated in this cycle: the conversation must go on. */
+/** A failed flush is logged and not repeated before the next compaction, so that the conversation continues. */
 async function flush(
   session: Session,
   sdkSessionId: string,
@@ -56,14 +56,13 @@ async function flush(
 ): Promise<FlushCost | undefined> {
   const settings = resolveMemoryFlushSettings(parts.config, session.agentId)!
   const now = parts.clock.now()
-  const { timeZone } = parts.config
   const about = {
     sdkSessionId,
     settings,
     now,
     uuid: randomUUID(),
     copies: parts.noteCopies,
-    ...(timeZone === undefined ? {} : { timeZone }),
+    timeZone: parts.config.timeZone,
   }
   const { end, usage, costUsd } = await runMemoryFlush(parts.runtime, options, about)
   if (end.kind === 'failed')

@@ -12,7 +12,6 @@ import { appendUntrustedContext } from '../inbound/message-text.ts'
 import { picturesOf } from '../store/media/media-files.ts'
 import type { TranscriptRef } from '../store/session-store.ts'
 import type { WaitingInput } from '../store/work-store.ts'
-import type { Preview } from './deliveries.ts'
 import type { TurnParts } from './flow-parts.ts'
 import { prepareInput } from './turn-place.ts'
 import type { TurnPlace } from './turn-place.ts'
@@ -22,6 +21,9 @@ import { TurnRecord } from './turn-record.ts'
 /** Typing is shown only when the answer takes a moment, and again before platforms let it fade. */
 const typingAfterMs = 400
 const typingEveryMs = 4_500
+
+/** A message in the chat that shows the answer while it is written. `mayBeThere`: whether it was sent is unknown. */
+export type Preview = { messageId: string } | { messageId?: undefined; mayBeThere: true }
 
 export class LiveTurn implements TurnControls {
   readonly events: TurnEvent[] = []

@@ -1,19 +1,19 @@
-// The channels of this process: accounts that come and go while it runs, and those that another process receives from
-// while this one stands by.
+// The channels of this process. Accounts can be added and removed while it runs. If another process receives from an account,
+// this one stands by and takes over when that process ends.
 import type { Channel } from '../domain/channel.ts'
 import { asRockpoolError } from '../domain/errors.ts'
 import { StoreUnavailable } from '../store/store-unavailable.ts'
 import type { Converse } from './converse.ts'
 import type { FlowParts } from './flow-parts.ts'
 
-/** How often a process that stands by tries to take a channel over. */
+/** How often a process that stands by tries to take over a channel. */
 const standByMs = 2_000
 
 export class OpenChannels {
   #channels: Channel[]
   #converse: Pick<Converse, 'accept' | 'deliverer'>
   #parts: FlowParts
-  /** Channels that another process receives from, and what gives up the next try. */
+  /** Channels that another process receives from, each with the function that cancels the next try. */
   #waiting = new Map<Channel, () => void>()
 
   constructor(channels: Channel[], converse: Pick<Converse, 'accept' | 'deliverer'>, parts: FlowParts) {
@@ -30,7 +30,7 @@ export class OpenChannels {
     await Promise.all(this.#channels.map((channel) => this.#close(channel)))
   }
 
-  /** Closes the account if it is open, and opens it as it is configured now. False if there is no such account. */
+  /** Closes the account and opens it with the current configuration. False if there is no such account. */
   async reopen(name: string, accountId: string): Promise<boolean> {
     await this.remove(name, accountId)
     const channel = await this.#parts.makeChannel?.(name, accountId)
@@ -42,18 +42,18 @@ export class OpenChannels {
   async add(channel: Channel): Promise<void> {
     this.#channels.push(channel)
     await this.#open(channel)
-    await this.tellReach()
+    await this.announceReach()
   }
 
   async remove(name: string, accountId: string): Promise<void> {
     const at = this.#channels.findIndex((one) => one.name === name && one.accountId === accountId)
     const [channel] = at < 0 ? [] : this.#channels.splice(at, 1)
     if (channel) await this.#close(channel)
-    await this.tellReach()
+    await this.announceReach()
   }
 
-  /** What this process can send through: its channels, but not one that only another process is connected to. */
-  async tellReach(): Promise<void> {
+  /** Announces which accounts this process can send through: not those that only another process is connected to. */
+  async announceReach(): Promise<void> {
     const sending = this.#channels.filter(
       (channel) => channel.abilities.sendsUnconnected || !this.#waiting.has(channel),
     )
@@ -64,7 +64,7 @@ export class OpenChannels {
     for (const channel of this.#channels) this.#standBy(channel)
   }
 
-  standByNoMore(): void {
+  stopStandingBy(): void {
     for (const giveUp of this.#waiting.values()) giveUp()
   }
 
@@ -73,7 +73,7 @@ export class OpenChannels {
     this.#waiting.get(channel)?.()
     const giveUp = this.#parts.clock.after(standByMs, () => {
       this.#waiting.delete(channel)
-      if (this.#channels.includes(channel)) void this.#open(channel).then(() => this.tellReach())
+      if (this.#channels.includes(channel)) void this.#open(channel).then(() => this.announceReach())
     })
     this.#waiting.set(channel, giveUp)
   }
@@ -86,9 +86,9 @@ export class OpenChannels {
     try {
       await channel.start((message) => this.#converse.accept(message))
     } catch (error) {
-      const isForLater = error instanceof StoreUnavailable || asRockpoolError(error).code === 'locked'
-      if (this.#parts.work.share && isForLater) return this.#standBy(channel)
-      // One channel that cannot start must not keep the others from it; its status says why.
+      const mayTakeOverLater = error instanceof StoreUnavailable || asRockpoolError(error).code === 'locked'
+      if (this.#parts.work.share && mayTakeOverLater) return this.#standBy(channel)
+      // A channel that cannot start must not stop the others; its status tells why.
       this.#parts.log.error(
         {
           event: 'channel-start-failed',

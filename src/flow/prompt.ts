@@ -1,10 +1,13 @@
 // The prompt of a turn: what people wrote, who wrote it, what others said in the group before, and what has happened since.
 import type { Message } from '../domain/message.ts'
 import { classifySessionKey } from '../domain/session-key-forms.ts'
-import { buildHistoryContext, formatEnvelope } from '../inbound/group-history.ts'
-import { appendUntrustedContext, cleanText, senderLabel } from '../inbound/message-text.ts'
-import { QUEUED_MESSAGES_MARKER } from '../inbound/normalize.ts'
-import { withSystemLines } from '../inbound/system-events.ts'
+import {
+  appendUntrustedContext,
+  cleanText,
+  QUEUED_MESSAGES_MARKER,
+  senderLabel,
+} from '../inbound/message-text.ts'
+import { buildHistoryContext, formatEnvelope, withSystemLines } from '../inbound/prompt-context.ts'
 import { eventAuthor, hasFewerRights, isUntrustedEvent } from '../rights/author.ts'
 import type { Author } from '../rights/author.ts'
 import type { OverheardEntry, TurnOutcome, WaitingInput } from '../store/work-store.ts'

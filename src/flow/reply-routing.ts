@@ -1,5 +1,5 @@
-// An answer to any message that we sent goes to the session which that message came from. If that session has begun
-// anew since, the answer goes to a fork of the old conversation, at the point that was answered.
+// Routes replies of people to our messages: a reply goes to the session that sent the message. If that session was reset since,
+// the reply goes to a fork of the old conversation, at the point of the message.
 import { createHash } from 'node:crypto'
 import type { Address } from '../domain/address.ts'
 import type { Clock } from '../domain/clock.ts'
@@ -24,7 +24,7 @@ export interface ReplyRoutingParts {
   transcripts: (agentId: string) => TranscriptStore
   clock: Clock
   events: Pick<Events, 'emit'>
-  /** How something is said to a coding session: to one that runs, or to one that is resumed. */
+  /** The command that sends a text to a coding session, whether it runs or must be resumed. */
   codingCommand: (codingId: string, text: string) => string
   /** Is this private chat the owner's? */
   isOwners: (address: Address) => boolean
@@ -34,13 +34,13 @@ export interface ReplyRoutingParts {
 export interface ReplyRouting {
   onSent(delivery: Delivery, messageIds: string[]): Promise<void>
   routeReply(message: Message): Promise<{ agentId: string; sessionKey: string } | undefined>
-  /** The coding session whose notice is answered. */
+  /** The coding session whose notice the message answers. */
   codingAnswered(message: Message): Promise<string | undefined>
-  /** What an answer to a notice of a coding session says to that session, as the command that says it. */
+  /** The command for a reply to a notice of a coding session. */
   replyCommand(message: Message): Promise<string | undefined>
 }
 
-/** A coding session is no session of a chat: it is answered by a command. */
+/** The key of a coding session's notices; they are answered by a command. */
 const codingKey = /^coding:(.+)$/
 
 export function makeReplyRouting(parts: ReplyRoutingParts): ReplyRouting {
@@ -68,14 +68,14 @@ export function makeReplyRouting(parts: ReplyRoutingParts): ReplyRouting {
   }
 }
 
-/** The answer stays in its own chat's session when the other one is somebody else's. */
+/** False if the session belongs to another author: then the reply stays in its own chat's session. */
 function mayFollow(
   { address, chatType }: Message,
   sessionKey: string,
   entry: SessionEntry | undefined,
   parts: Pick<ReplyRoutingParts, 'isOwners'>,
 ): boolean {
-  // Whoever answers is judged by their own chat, whatever session they would reach.
+  // The author is judged by the chat of the reply, whatever session it would reach.
   const author = authorOf({ sessionKey: '', chatType, address }, parts.isOwners)
   const session = { author: authorOfSession(sessionKey, entry, parts), address: addressOfSession(entry) }
   return mayFollowReply({ author, address }, session)
@@ -101,7 +101,7 @@ async function recordSent(
   })
 }
 
-/** Where the session stands now: for what was said beside its turns, and sent at once. */
+/** The current end of the session's transcript, for messages that are not answers of a turn. */
 async function pointOf(
   parts: ReplyRoutingParts,
   agentId: string,
@@ -116,7 +116,7 @@ async function pointOf(
 
 type ForkRoute = Extract<ReplyRoute, { kind: 'fork' }>
 
-/** The key follows from the answered message, so a second answer to it finds the same fork. */
+/** The key is derived from the answered message, so that a second reply to it finds the same fork. */
 async function forkAt(
   parts: ReplyRoutingParts,
   route: ForkRoute,
@@ -144,7 +144,7 @@ async function forkAt(
   return { agentId, sessionKey }
 }
 
-/** The old transcript was set aside when its session began anew; it is brought out for the fork and put back. */
+/** The old transcript was archived at the reset; it is unarchived for the fork and archived again. */
 async function forkOldTranscript(
   transcripts: TranscriptStore,
   route: ForkRoute,

@@ -1,13 +1,12 @@
-// When Claude's own memory of a conversation is gone, it goes on from ours: the last summary and the end of our
-// transcript, not more than fits.
+// Restores a conversation that Claude has lost: the last summary and the end of our transcript, as much as fits.
 import { contextOf } from '../domain/transcript.ts'
 import type { ContextMessage, TranscriptEntry } from '../domain/transcript.ts'
-import { neutralizeMarkers } from '../inbound/normalize.ts'
+import { neutralizeMarkers } from '../inbound/message-text.ts'
 import type { TranscriptRef, TranscriptStore } from '../store/session-store.ts'
 
 export const reseedMaxChars = 12_288
 
-/** The history as a block for the next prompt, or undefined when nothing was said yet. */
+/** The history as a block for the next prompt; undefined if the transcript is empty. */
 export async function reseedText(
   transcripts: TranscriptStore,
   ref: TranscriptRef,
@@ -16,10 +15,10 @@ export async function reseedText(
   if (!(await transcripts.exists(ref))) return undefined
   const entries: TranscriptEntry[] = []
   for await (const entry of transcripts.read(ref)) {
-    // The turn that is about to begin is no history yet.
+    // The turn that is about to start is not history.
     if (entry.id === options.before) break
     entries.push(entry)
-    // The summary and the tail are enough; a transcript of years is not held in memory.
+    // The summary and the end are enough; a long transcript is not kept in memory.
     if (entries.length > 4_000) entries.splice(0, 2_000)
   }
   return historyBlock(contextOf(entries).messages, options.maxChars ?? reseedMaxChars)
@@ -39,7 +38,7 @@ export function historyBlock(messages: readonly ContextMessage[], maxChars: numb
     kept.unshift(line)
     used += line.length + 1
   }
-  // A last message that is longer than everything: its end is better than nothing.
+  // The last message alone is too long: keep its end.
   if (kept.length === 0 && tail.length > 0)
     kept.push(
       tail

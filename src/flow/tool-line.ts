@@ -1,4 +1,4 @@
-// One line for a tool that the agent uses: its name and what it is about. For chats, terminals and the dashboard.
+// One line for a tool call: the tool's name and its most telling argument. For chats, terminals and the dashboard.
 import { plainLine } from '../domain/text.ts'
 
 const tellingFields = [

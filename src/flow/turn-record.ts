@@ -1,5 +1,5 @@
-// Writes a turn into our transcript as it happens: what Claude says and thinks, the tools it calls and what they answer,
-// with the tokens of each call to the model.
+// Writes a turn into our transcript while it runs: what Claude says and thinks, its tool calls with their results, and the
+// tokens of each model call.
 import { costOfParts } from '../discovery/price-table.ts'
 import type { Clock } from '../domain/clock.ts'
 import type { AssistantMessage, EntryBody, TranscriptUsage } from '../domain/transcript.ts'
@@ -9,19 +9,19 @@ import { defaultThinkingLevel, thinkingChange } from '../sessions/transcript-cha
 type Append = (bodies: EntryBody[]) => Promise<unknown>
 
 const api = 'anthropic-messages'
-/** Longer answers of tools are in Claude's own transcript; ours keeps the beginning. */
+/** Our transcript keeps the start of longer tool results; Claude's own transcript has all of them. */
 const maxToolOutput = 16_384
 
 const unknownModel = 'unknown'
 
-/** What the turn's record depends on. */
+/** The session's settings that the record depends on. */
 export interface RecordedSession {
-  /** The model of the turn before; absent in the first one. */
+  /** The model of the previous turn; absent in the first one. */
   lastModel?: string
-  /** The session's own level, and the one that was asked for in this turn alone. */
+  /** The session's level, and the level that was requested for this turn alone. */
   thinkingLevel?: string
   turnThinking?: string
-  /** The entry with what the person said: a compaction in this turn keeps it and what follows. */
+  /** The entry with the user's message: a compaction in this turn keeps it and what follows. */
   firstEntryId: () => string
 }
 
@@ -32,7 +32,7 @@ export class TurnRecord {
   #model = unknownModel
   #content: AssistantMessage['content'] = []
   #usage: Usage | undefined
-  /** What the messages of this turn that were recorded cost. */
+  /** The cost of this turn's recorded messages. */
   #recordedUsd = 0
   #tools = new Map<string, string>()
   #writing: Promise<unknown> = Promise.resolve()
@@ -59,19 +59,19 @@ export class TurnRecord {
     else if (event.type === 'compaction' && event.phase === 'end') this.#sawCompaction(event)
   }
 
-  /** Writes what is left, with how the turn ended; resolves when all of it is on disk. */
+  /** Writes the rest and how the turn ended; resolves when everything is on disk. */
   async end(result: TurnResult): Promise<void> {
     if (this.#content.length > 0 || result.end.kind !== 'completed') {
       this.#hold(this.#assistant(stopReasonOf(result), result))
     }
-    // The level of one turn does not stay.
+    // The level of one turn is reset afterwards.
     if (this.#hasOwnThinking) this.#hold(thinkingChange(this.#session.thinkingLevel))
     this.#write()
     await this.#writing
     if (this.#failure !== undefined) throw this.#failure
   }
 
-  /** Claude announces itself again after a compaction; that changes no setting. */
+  /** Claude sends the start event again after a compaction; only the first one records settings. */
   #sawStart(model: string): void {
     const { lastModel, turnThinking } = this.#session
     const isFirst = this.#model === unknownModel
@@ -139,7 +139,7 @@ export class TurnRecord {
       model: this.#model,
       usage: this.#usageWithCost(result),
       stopReason,
-      ...(failed === undefined ? {} : { errorMessage: failed }),
+      errorMessage: failed,
       timestamp: this.#clock.now(),
     }
     this.#content = []
@@ -147,8 +147,8 @@ export class TurnRecord {
     return { type: 'message', message }
   }
 
-  /** The parts are those of this call. The last message of a turn also carries what the turn cost beyond the calls that
-   *  are in the transcript (sub-agents), so that the totals of a turn add up to what Claude reports. */
+  /** The tokens are those of this call. The last message of a turn also carries the cost of calls that are not in the
+   *  transcript (sub-agents), so that the sum over the turn is what Claude reports. */
   #usageWithCost(result: TurnResult | undefined): TranscriptUsage {
     const { input = 0, output = 0, cacheRead = 0, cacheWrite = 0 } = this.#usage ?? {}
     const tokens = { input, output, cacheRead, cacheWrite }

@@ -1,11 +1,10 @@
-// What is done at a start and from time to time: turns that a dead process left are found and retried, things that are
-// over are forgotten.
+// Recovery and cleanup: turns of dead processes are released and retried; old rows of the inbox and outbox are deleted.
 import type { Clock } from '../domain/clock.ts'
 import type { Delivery } from '../domain/reply.ts'
 import type { TranscriptRef, TranscriptStore } from '../store/session-store.ts'
 import { transcriptOf } from '../store/transcripts/transcript-paths.ts'
 import type { OutboxRow, RunningInput, RunningTurn, WaitingInput, WorkStore } from '../store/work-store.ts'
-import { noticeFor } from './deliveries.ts'
+import { noticeFor } from '../domain/reply.ts'
 import type { FlowParts } from './flow-parts.ts'
 
 export type RecoveryParts = Pick<
@@ -13,18 +12,18 @@ export type RecoveryParts = Pick<
   'isAlive' | 'clock' | 'log' | 'sessions' | 'transcripts' | 'agentOf'
 >
 
-/** A message on which the agent began to work this often, without an end, is given up, and its sender told. */
-const mostTries = 2
-/** Platforms repeat what they think was lost for days; as long the keys are kept. */
+/** After this many interrupted tries a message is dropped, and its sender is told. */
+const maxTries = 2
+/** Platforms repeat messages that they believe lost for days; the keys are kept as long. */
 export const keepKeysMs = 7 * 86_400_000
 
-/** Takes up what an earlier process left: turns that were cut off, inputs that waited, replies that were not sent. */
+/** Continues the work of an earlier process: interrupted turns, waiting inputs, unsent replies. */
 export async function recoverWork(
   converse: { resume(inputs: WaitingInput[]): Promise<void>; deliverer: { start(): Promise<void> } },
   work: WorkStore,
   parts: RecoveryParts,
 ): Promise<void> {
-  // Where several processes share the work, what is left is found and divided all the time (shared-lanes.ts).
+  // Where processes share the lanes, shared-lanes.ts does this all the time.
   if (work.share) return converse.deliverer.start()
   for (const turn of await work.lanes.running()) {
     if (!parts.isAlive(turn.owner)) await releaseTurn(turn, work, parts)
@@ -33,7 +32,7 @@ export async function recoverWork(
   await converse.deliverer.start()
 }
 
-/** Forgets what is over, here and wherever else something is kept. */
+/** Deletes old rows of finished work, here and `elsewhere`. */
 export async function tidyWork(
   work: WorkStore,
   clock: Clock,
@@ -45,30 +44,30 @@ export async function tidyWork(
   await elsewhere?.()
 }
 
-/** Resolves to what is to be said about it. */
+/** Releases a lost turn, so that its inputs wait again. Resolves to notices for inputs that were dropped. */
 export async function releaseTurn(
   turn: RunningTurn,
   work: WorkStore,
   parts: RecoveryParts,
 ): Promise<OutboxRow[]> {
-  const tooOften = turn.inputs.filter(({ asked }) => asked >= mostTries)
+  const tooOften = turn.inputs.filter(({ asked }) => asked >= maxTries)
   parts.log.warn(
     { event: 'turn-lost', lane: turn.lane, turnId: turn.id },
     'The process ended during a turn; its messages wait again.',
   )
-  // While the turn still counts as running, so that nobody goes on with what came later before this is said.
-  const notices = tooOften.length > 0 ? await giveUp(turn.lane, tooOften, work, parts) : []
+  // While the turn is still marked as running, so that no later input starts before the notice is stored.
+  const notices = tooOften.length > 0 ? await dropInputs(turn.lane, tooOften, work, parts) : []
   await work.lanes.release(turn.id)
   return notices
 }
 
-async function giveUp(
+async function dropInputs(
   lane: string,
   inputs: RunningInput[],
   work: WorkStore,
   parts: RecoveryParts,
 ): Promise<OutboxRow[]> {
-  for (const input of inputs) await recordQuestion(input, parts)
+  for (const input of inputs) await recordMessage(input, parts)
   const lastAnswer = (await work.lanes.history({ lane, limit: 100 })).find(({ end }) => end !== 'lost')
   const notices = inputs
     .filter((input) => input.wish === undefined || input.wish.deliver)
@@ -80,7 +79,7 @@ async function giveUp(
   )
 }
 
-/** Once for each chat until something is answered there: the outbox takes a second one with the same key for the same. */
+/** One notice for each chat until something is answered there: the outbox ignores a second one with the same key. */
 function interruptionNotice({ message, lane }: WaitingInput, lastAnswer: string, now: number): Delivery {
   const { channel, accountId, to, threadId = '' } = message.address
   const said = JSON.stringify(message.text.slice(0, 80))
@@ -91,19 +90,19 @@ function interruptionNotice({ message, lane }: WaitingInput, lastAnswer: string,
   return noticeFor(message.address, text, key, now, lane)
 }
 
-/** The question was written before the agent was asked. After a power cut it may be in the inbox only. */
-async function recordQuestion(input: WaitingInput, parts: RecoveryParts): Promise<void> {
+/** Normally the transcript has the message already; after a power failure it may be in the inbox only. */
+async function recordMessage(input: WaitingInput, parts: RecoveryParts): Promise<void> {
   const { agentId, lane, message } = input
   const entry = await parts.sessions(agentId).get(lane)
-  // Somebody deleted the session meanwhile, and with it what was said there.
+  // The session was deleted since.
   if (!entry) return
   const transcripts = parts.transcripts(agentId)
   const ref = transcriptOf({ key: lane, entry })
   if (!(await isRecorded(message.text, transcripts, ref))) {
     const content = [{ type: 'text' as const, text: message.text }]
-    const question = { role: 'user' as const, content, timestamp: input.acceptedAt }
+    const user = { role: 'user' as const, content, timestamp: input.acceptedAt }
     const { workspace: cwd } = parts.agentOf(agentId)
-    await transcripts.append(ref, [{ type: 'message', message: question }], { cwd, key: lane })
+    await transcripts.append(ref, [{ type: 'message', message: user }], { cwd, key: lane })
   }
   await transcripts.sync(ref)
 }

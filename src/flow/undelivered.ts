@@ -8,7 +8,7 @@ import type { Delivery } from '../domain/reply.ts'
 import { parseAgentSessionKey } from '../domain/session-key-forms.ts'
 import type { DeadEnd } from '../replies/deliver.ts'
 import type { Outbox } from '../store/work-store.ts'
-import { noticeFor } from './deliveries.ts'
+import { noticeFor } from '../domain/reply.ts'
 
 export interface UndeliveredParts {
   now: () => number

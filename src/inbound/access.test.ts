@@ -9,7 +9,7 @@ import type { Message, MessageEvent } from '../domain/message.ts'
 import type { Database } from '../store/sqlite/database.ts'
 import { SqlitePeople } from '../store/sqlite/people.ts'
 import { openStateDatabase } from '../store/sqlite/state-database.ts'
-import { makeAccessPolicy } from './access.ts'
+import { makeAccessPolicy } from './admit.ts'
 
 let folder: string
 let database: Database

@@ -3,7 +3,7 @@
 import type { CommandInfo } from '../domain/channel.ts'
 import { mayCommand } from '../rights/chat-rights.ts'
 import type { CommandAuthor, CommandRight } from '../rights/chat-rights.ts'
-import { hasInvisible } from './normalize.ts'
+import { hasInvisible } from './message-text.ts'
 
 interface CommandShape {
   description: string

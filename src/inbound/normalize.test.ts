@@ -8,7 +8,7 @@ import {
   oneLine,
   stripInvisible,
   stripStructuralPrefixes,
-} from './normalize.ts'
+} from './message-text.ts'
 
 test.each([
   ['Windows line ends', 'a\r\nb\rc', 'a\nb\nc'],

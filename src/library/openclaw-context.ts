@@ -8,7 +8,7 @@ import { knownPlatforms } from '../domain/session-key.ts'
 import type { MentionRules } from '../inbound/mentions.ts'
 import { stripMentions } from '../inbound/mentions.ts'
 import { senderLabel, withSenderLine } from '../inbound/message-text.ts'
-import { normalizeInboundTextNewlines, stripStructuralPrefixes } from '../inbound/normalize.ts'
+import { normalizeInboundTextNewlines, stripStructuralPrefixes } from '../inbound/message-text.ts'
 
 export interface MsgContext {
   /** Full message with structural context (history, sender labels). */

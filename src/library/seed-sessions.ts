@@ -1,5 +1,5 @@
-// Session, SessionManager and NotificationRouter as seed 004 describes them, for programs that run coding sessions as a
-// library. They only translate: the sessions run in the same pool, with the same store, limits and notices as in the gateway.
+// Session, SessionManager and NotificationRouter of seed 004, for programs that run coding sessions as a library. The sessions
+// run in the same pool, with the same store, limits and notices as in the gateway.
 import { systemClock } from '../domain/clock.ts'
 import type { PermissionMode } from '../domain/agent.ts'
 import type { CodingRequest, CodingSession, CodingStatus } from '../domain/coding-session.ts'
@@ -31,7 +31,7 @@ export interface SessionConfig {
 
 export type OpenApp = () => Promise<App>
 
-/** The last text blocks that `getOutput` gives, as the seed limits them. */
+/** The maximum number of text blocks that `getOutput` returns, as in the seed. */
 const outputBufferMax = 200
 const keepEndedMs = 3_600_000
 
@@ -50,8 +50,8 @@ export class Session {
   #app: App | undefined
   #starting: Promise<void> | undefined
   #failure: RockpoolError | undefined
-  #waitedAfter = 0
-  #isOver = false
+  #lastWaitTurn = 0
+  #hasEnded = false
 
   constructor(config: SessionConfig, name: string, open: OpenApp) {
     this.config = config
@@ -79,17 +79,17 @@ export class Session {
     return this.row?.end?.at
   }
 
-  /** Why it failed or was ended, in words. */
+  /** Why the session failed or was ended. */
   get error(): string | undefined {
     return this.#failure?.message ?? this.row?.end?.message
   }
 
-  /** Everything that is stored about it; undefined until it is launched. */
+  /** The stored row; undefined until the session is launched. */
   get row(): CodingSession | undefined {
     return this.#app?.storage.coding.get(this.id)
   }
 
-  /** Launches it and returns at once; `started` says when it is launched, the callbacks what follows. */
+  /** Launches the session in the background; await `started`, and use the callbacks for what follows. */
   start(): void {
     this.#starting ??= this.#launch().catch((error: unknown) => {
       this.#failure = asRockpoolError(error)
@@ -97,12 +97,12 @@ export class Session {
     })
   }
 
-  /** Resolves when it is launched, or could not be: then `status` is `failed` and `error` says why. */
+  /** Resolves when the session is launched. If the launch failed, `status` is `failed` and `error` tells why. */
   async started(): Promise<void> {
     await this.#starting
   }
 
-  /** A message for the session: it joins the running turn or begins the next one. */
+  /** Sends a message: it joins the running turn or starts the next one. */
   async sendMessage(text: string): Promise<void> {
     await this.#starting
     await this.#required().coding().pool.respond(this.id, text, { userInitiated: true })
@@ -114,7 +114,7 @@ export class Session {
     return textsOf(blocks).slice(-Math.min(lines, outputBufferMax))
   }
 
-  /** What was said since this channel last saw output. */
+  /** Text blocks since this channel last saw output. */
   getCatchupOutput(channelId: string): string[] {
     const store = this.#app?.storage.coding
     const watch = store?.watches(this.id).find(({ channel }) => channel === channelId)
@@ -131,14 +131,14 @@ export class Session {
     await this.#setSeen(channelId, false)
   }
 
-  /** False if it was over already. */
+  /** False if the session had ended already. */
   async kill(): Promise<boolean> {
     await this.#starting
-    if (this.#isOver || !this.#app) return false
+    if (this.#hasEnded || !this.#app) return false
     return (await this.#app.coding().pool.kill(this.id)).killed
   }
 
-  /** For a session without a manager: suspends it if it runs, and closes the stores that it opened. */
+  /** For a session without a manager: suspends it and closes its stores. */
   async close(): Promise<void> {
     await this.#starting
     await this.#app?.close()
@@ -147,17 +147,17 @@ export class Session {
   async #launch(): Promise<void> {
     const app = await this.#open()
     this.#app = app
-    app.events.on((event) => this.#see(event))
+    app.events.on((event) => this.#onEvent(event))
     await app.coding().pool.spawn(requestOf(app, this.config, this.#name), { id: this.id })
   }
 
-  #see(event: RockpoolEvent): void {
-    if (!('id' in event) || event.id !== this.id || this.#isOver) return
-    if (event.type === 'coding-output') this.#saw(event.seq)
+  #onEvent(event: RockpoolEvent): void {
+    if (!('id' in event) || event.id !== this.id || this.#hasEnded) return
+    if (event.type === 'coding-output') this.#onOutput(event.seq)
     if (event.type !== 'coding-changed' || !this.row) return
     const { lifecycle, end, turns } = this.row
-    if (lifecycle === 'awaiting-input' && turns > this.#waitedAfter) {
-      this.#waitedAfter = turns
+    if (lifecycle === 'awaiting-input' && turns > this.#lastWaitTurn) {
+      this.#lastWaitTurn = turns
       this.onWaitingForInput?.(this)
     }
     if (end === undefined) return
@@ -165,15 +165,15 @@ export class Session {
     this.#end()
   }
 
-  #saw(seq: number): void {
+  #onOutput(seq: number): void {
     const [block] = this.#app?.storage.coding.outputAfter(this.id, seq - 1, 1) ?? []
     if (block?.kind === 'text') this.onOutput?.(block.text)
     if (block?.kind === 'tool') this.onToolUse?.(block.text)
   }
 
   #end(): void {
-    if (this.#isOver) return
-    this.#isOver = true
+    if (this.#hasEnded) return
+    this.#hasEnded = true
     this.onComplete?.(this)
   }
 
@@ -199,7 +199,7 @@ export class SessionManager {
     this.#maxSessions = options.maxSessions
   }
 
-  /** Launches a session in the background. The engine's own limits (`coding.maxSessions`, one for each repository) hold too. */
+  /** Launches a session in the background. The limits of the configuration apply, too. */
   spawn(config: SessionConfig): Session {
     const active = [...this.sessions.values()].filter(isActive).length
     if (this.#maxSessions !== undefined && active >= this.#maxSessions)
@@ -228,7 +228,7 @@ export class SessionManager {
     await (await this.#world()).pool.killAll()
   }
 
-  /** Forgets sessions that ended an hour ago, and output that is too old. They can still be resumed. */
+  /** Removes sessions that ended an hour ago, and old output. The sessions can still be resumed. */
   async cleanup(): Promise<void> {
     const before = systemClock.now() - keepEndedMs
     for (const session of this.sessions.values())
@@ -240,7 +240,7 @@ export class SessionManager {
     return (await this.#world()).pool.getMetrics()
   }
 
-  /** Tells the chat or the agent of a session that it ended. The engine does so by itself; it is said once. */
+  /** Notifies the chat or the agent that a session has ended. The engine does so by itself; each notice is sent once. */
   async triggerAgentEvent(session: Session): Promise<void> {
     if (session.row) await (await this.#world()).notifications.onSessionComplete(session.row)
   }
@@ -250,12 +250,12 @@ export class SessionManager {
     if (session.row) await (await this.#world()).notifications.onWaitingForInput(session.row)
   }
 
-  /** The open program behind the sessions; one for all of them. */
+  /** The open program, one for all sessions. */
   app(): Promise<App> {
     return (this.#app ??= this.#open())
   }
 
-  /** Suspends what runs, so that it can be resumed, and closes the stores. */
+  /** Suspends running sessions, so that they can be resumed, and closes the stores. */
   async close(): Promise<void> {
     await (await this.#app)?.close()
   }
@@ -265,7 +265,7 @@ export class SessionManager {
   }
 }
 
-/** Notices of sessions: each goes to the chat that the session came from, or to its agent when no chat can be reached. */
+/** Sends notices of sessions to the chat that a session came from, or to its agent if no chat can be reached. */
 export class NotificationRouter {
   #manager: SessionManager
 
@@ -281,13 +281,13 @@ export class NotificationRouter {
     await this.#manager.triggerAgentEvent(session)
   }
 
-  /** The same label is told once. */
+  /** The same label is sent once. */
   async routeEventMessage(session: Session, eventText: string, label: string): Promise<void> {
     const { notifications } = (await this.#manager.app()).coding()
     if (session.row) await notifications.routeEventMessage(session.row, eventText, label)
   }
 
-  /** Sends output that is still being gathered for the chats that watch. */
+  /** Sends buffered output to the chats that watch the session. */
   async flush(session: Session): Promise<void> {
     await (await this.#manager.app()).coding().notifications.flush(session.id)
   }
@@ -296,7 +296,6 @@ export class NotificationRouter {
 function requestOf(app: App, config: SessionConfig, name: string): Omit<CodingRequest, 'spawnDepth'> {
   const { coding } = app.config
   const { prompt, workdir, systemPrompt, resumeSessionId, originChannel } = config
-  const model = config.model ?? coding.defaultModel
   return {
     prompt,
     workdir,
@@ -306,15 +305,13 @@ function requestOf(app: App, config: SessionConfig, name: string): Omit<CodingRe
     allowedTools: config.allowedTools ?? [],
     permissionMode: config.permissionMode ?? coding.permissionMode,
     multiTurn: config.multiTurn ?? true,
-    originChannel: resolveOriginChannel(
-      { ...(originChannel === undefined ? {} : { originChannel }), workdir },
-      coding,
-    ),
-    ...(model === undefined ? {} : { model }),
-    ...(systemPrompt === undefined ? {} : { systemPrompt }),
-    ...(resumeSessionId === undefined
-      ? {}
-      : { resume: { sdkSessionId: resumeSessionId, fork: config.forkSession === true } }),
+    originChannel: resolveOriginChannel({ originChannel, workdir }, coding),
+    model: config.model ?? coding.defaultModel,
+    systemPrompt,
+    resume:
+      resumeSessionId === undefined
+        ? undefined
+        : { sdkSessionId: resumeSessionId, fork: config.forkSession === true },
   }
 }
 

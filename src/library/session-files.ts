@@ -1,5 +1,5 @@
-// The seeds' functions for transcripts as text that a memory can index: one entry for each file, its conversation as
-// `User: …` and `Assistant: …`, secrets taken out, with a hash that says whether it changed.
+// The seeds' functions for transcripts as text for an index: one entry for each file, its conversation as `User: …` and
+// `Assistant: …` with secrets removed, and a hash that changes with the content.
 import { createHash } from 'node:crypto'
 import { readdirSync } from 'node:fs'
 import { basename, join, resolve } from 'node:path'
@@ -16,7 +16,7 @@ export interface SessionFileEntry {
   absPath: string
   mtimeMs: number
   size: number
-  /** Of the content, to see whether it changed. */
+  /** Of the content and the line map. */
   hash: string
   /** `User: …` and `Assistant: …`, a line for each message. */
   content: string
@@ -32,12 +32,12 @@ export async function listSessionFilesForAgent(agentId = 'main'): Promise<string
       .filter((name) => parseTranscriptName(name) !== undefined)
       .map((name) => join(dir, name))
   } catch {
-    // An agent that never spoke has no folder.
+    // An agent without sessions has no folder.
     return []
   }
 }
 
-/** What a file says; null when it cannot be read. */
+/** The entry of a file; null if it cannot be read. */
 export async function sessionFileEntry(absPath: string): Promise<SessionFileEntry | null> {
   const path = resolve(absPath)
   const file = await openForeignHandle(path).catch(() => null)
@@ -56,10 +56,10 @@ export function sessionPathForFile(absPath: string): string {
   return `sessions/${basename(absPath)}`
 }
 
-/** Brings a set of entries up to date: `index` is called for those whose content changed, `remove` for those gone. */
+/** Updates an index: `index` is called for files whose content has changed, `remove` for files that are gone. */
 export async function syncSessionFiles(params: {
   agentId?: string
-  /** Hashes by path, as they were after the last time. */
+  /** Hashes by path, from the last sync. */
   known: ReadonlyMap<string, string>
   index: (entry: SessionFileEntry) => Promise<void> | void
   remove?: (path: string) => Promise<void> | void

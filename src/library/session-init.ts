@@ -1,5 +1,5 @@
-// The seeds' beginning of a reply: which session, a model asked for on reset, what the agent is told before the message,
-// and a fork of a parent's transcript.
+// The seeds' first steps of a reply: find the session, apply the model of a reset, put events before the message, fork a
+// parent's transcript.
 import { randomUUID } from 'node:crypto'
 import { dirname, resolve } from 'node:path'
 import { systemClock } from '../domain/clock.ts'
@@ -9,8 +9,8 @@ import { parseAgentSessionKey } from '../domain/session-key-forms.ts'
 import { buildAgentMainSessionKey, globalSessionKey } from '../domain/session-key.ts'
 import type { SessionEntry } from '../domain/session.ts'
 import { textForAgent } from '../inbound/message-text.ts'
-import { MAX_SYSTEM_EVENTS, withSystemLines } from '../inbound/system-events.ts'
-import type { SystemEvent } from '../inbound/system-events.ts'
+import { MAX_SYSTEM_EVENTS, withSystemLines } from '../inbound/prompt-context.ts'
+import type { SystemEvent } from '../inbound/prompt-context.ts'
 import { findSession } from '../sessions/find-session.ts'
 import type { FoundSession } from '../sessions/find-session.ts'
 import { buildModelAliasIndex, takeModelName } from '../sessions/model-names.ts'
@@ -55,7 +55,7 @@ export interface SessionInitResult {
   timesPending: boolean
 }
 
-/** A configuration as it may stand in the file: everything that is left out has its default. */
+/** A configuration as in the file; omitted settings have their defaults. */
 type WrittenConfig = Parameters<typeof configSchema.parse>[0]
 
 export async function initSessionState(params: {
@@ -133,7 +133,7 @@ export interface ResolvedSession {
   isNewSession: boolean
 }
 
-/** The session with a label, or undefined; or the session that a message belongs to, which begins if there is none. */
+/** The session with a label, or undefined; or the session of a message, which is started if there is none. */
 export async function resolveSession(
   params: { label: string; agentId?: string; storePath?: string } | Parameters<typeof initSessionState>[0],
 ): Promise<ResolvedSession | undefined> {
@@ -145,7 +145,7 @@ export async function resolveSession(
   return { sessionKey, sessionEntry, sessionId: sessionEntry.sessionId, isNewSession: false }
 }
 
-/** An explicit key as it is; a group by its own; everybody else the main session. */
+/** An explicit key as it is; a group's own key; otherwise the main session. */
 function sessionKeyFor(ctx: MsgContext, cfg: Config): string {
   const explicit = ctx.SessionKey?.trim()
   if (explicit) return explicit
@@ -157,7 +157,7 @@ function sessionKeyFor(ctx: MsgContext, cfg: Config): string {
     : buildAgentMainSessionKey({ agentId, mainKey: cfg.session.mainKey })
 }
 
-/** Applies `/new <model> …`: the entry it is given is changed, and so is the body in its context. */
+/** Applies `/new <model> …` to the given entry and to the body in the given context. */
 export async function applyResetModelOverride(params: {
   cfg?: WrittenConfig
   resetTriggered: boolean
@@ -186,10 +186,10 @@ export async function applyResetModelOverride(params: {
   return { selection: { provider: 'anthropic', model, isDefault }, cleanedBody }
 }
 
-// The seeds give these functions no place to keep what waits; so, like the opened stores, it is kept here.
+// The seeds pass in no place for waiting events, so they are at module level, like the open stores.
 const waiting = new Map<string, SystemEvent[]>()
 
-/** Something that the agent is told before the next message of a session. */
+/** Adds an event that the agent reads before the next message of a session. */
 export function enqueueSystemEvent(text: string, options: { sessionKey: string }): void {
   const events = waiting.get(options.sessionKey) ?? []
   if (text.trim() === '' || events.at(-1)?.text === text) return
@@ -217,7 +217,7 @@ export async function prependSystemEvents(params: {
   )
 }
 
-/** A new transcript that holds what the parent's says so far; null when the parent has none. */
+/** A new transcript with the parent's conversation; null if the parent has none. */
 export async function forkSessionFromParent(params: {
   parentEntry: SessionEntry
   agentId?: string

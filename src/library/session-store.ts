@@ -1,4 +1,4 @@
-// The seeds' session store: one object in one file, loaded, saved and updated as a whole or one entry at a time.
+// The seeds' session store: one object in one file, loaded, saved and updated as a whole or by entry.
 import { randomUUID } from 'node:crypto'
 import { systemClock } from '../domain/clock.ts'
 import type { SessionEntry } from '../domain/session.ts'
@@ -7,7 +7,7 @@ import { storeAt } from './stores.ts'
 
 export { clearSessionStoreCacheForTest } from './stores.ts'
 
-/** A copy of all entries. Throws `damaged` rather than giving an empty store for a file that cannot be read. */
+/** A copy of all entries. Throws `damaged` if the file cannot be read, and never returns an empty store instead. */
 export function loadSessionStore(
   storePath: string,
   opts: { skipCache?: boolean } = {},
@@ -15,7 +15,7 @@ export function loadSessionStore(
   return storeAt(storePath).load(opts)
 }
 
-/** Makes the store, and sessions.json, hold exactly these entries. To change some of many, `updateSessionStore` is the safe way. */
+/** Replaces all entries, in the store and in sessions.json. `updateSessionStore` is safer for changes of some entries. */
 export async function saveSessionStore(
   storePath: string,
   store: Record<string, SessionEntry>,
@@ -28,7 +28,7 @@ export async function saveSessionStore(
   await saved.writeFile()
 }
 
-/** `mutator` changes what it is given. It may run again when others changed the same entries meanwhile. */
+/** `mutator` changes its argument. It runs again if another writer changed the same entries meanwhile. */
 export function updateSessionStore<T>(
   storePath: string,
   mutator: (store: Record<string, SessionEntry>) => T | Promise<T>,
@@ -36,8 +36,8 @@ export function updateSessionStore<T>(
   return storeAt(storePath).update(mutator)
 }
 
-/** The entry as it is afterwards; null when there is none. A null patch changes nothing. `update` may run again when
- *  others changed the same entry meanwhile. */
+/** Resolves to the updated entry; null if there is none. A null patch changes nothing. `update` runs again if another writer
+ *  changed the same entry meanwhile. */
 export async function updateSessionStoreEntry(params: {
   storePath: string
   sessionKey: string
@@ -53,7 +53,7 @@ export async function updateSessionStoreEntry(params: {
   return entry ?? null
 }
 
-/** Keeps all other writers out while `fn` runs; the functions of this library may be used inside. */
+/** Holds the lock of the store while `fn` runs; functions of this library may be used inside. */
 export function withSessionStoreLock<T>(
   storePath: string,
   fn: () => Promise<T>,
@@ -62,7 +62,7 @@ export function withSessionStoreLock<T>(
   return storeAt(storePath).withLock(fn, opts)
 }
 
-/** A new entry gets an id; no merge makes an entry older. */
+/** A new entry gets an id; `updatedAt` never decreases. */
 export function mergeEntry(existing: SessionEntry | undefined, patch: Partial<SessionEntry>): SessionEntry {
   const sessionId = patch.sessionId ?? existing?.sessionId ?? randomUUID()
   const updatedAt = Math.max(existing?.updatedAt ?? 0, patch.updatedAt ?? 0, systemClock.now())

@@ -1,4 +1,4 @@
-// The seeds' updates of one session: what a message tells about it, where its replies go, what its turns used.
+// The seeds' updates of one session: the facts of a message, the address of replies, the usage of turns.
 import {
   deliveryContextOf,
   deliveryFields,
@@ -28,7 +28,7 @@ export async function recordSessionMetaFromInbound(params: {
   return entry ?? null
 }
 
-/** Where the next reply goes. What is not said stays as it was, as long as it is about the same chat. */
+/** Sets the address of the next reply. Omitted fields keep their values if the chat is the same. */
 export async function updateLastRoute(params: {
   storePath: string
   sessionKey: string
@@ -50,7 +50,7 @@ export async function updateLastRoute(params: {
     const meta = ctx && sessionMetaOf({ ctx, sessionKey, existing, groupResolution })
     return mergeEntry(existing, { ...(route && deliveryFields(route)), ...meta })
   })
-  // The change above never declines.
+  // The update above always returns an entry.
   return entry!
 }
 
@@ -61,7 +61,7 @@ interface MetaParams {
   groupResolution?: GroupKeyResolution | null
 }
 
-/** The fields that the message adds or changes; undefined when it says nothing. */
+/** The fields that the message adds or changes; undefined if there are none. */
 function sessionMetaOf(params: MetaParams): Partial<SessionEntry> | undefined {
   const group = groupMetaOf(params)
   const origin = { ...params.existing?.origin, ...originOf(params.ctx) }
@@ -71,7 +71,7 @@ function sessionMetaOf(params: MetaParams): Partial<SessionEntry> | undefined {
 
 function originOf(ctx: MsgContext): SessionOrigin {
   const provider = ctx.OriginatingChannel || ctx.Surface || ctx.Provider
-  return onlySaid({
+  return nonEmpty({
     label: labelOf(ctx),
     provider: provider?.trim().toLowerCase(),
     surface: ctx.Surface?.trim().toLowerCase(),
@@ -83,7 +83,7 @@ function originOf(ctx: MsgContext): SessionOrigin {
   })
 }
 
-/** What a person would call the conversation. */
+/** A readable name for the conversation. */
 function labelOf(ctx: MsgContext): string | undefined {
   const said = ctx.ConversationLabel?.trim()
   if (said) return said
@@ -101,29 +101,29 @@ function groupMetaOf({
   if (!group) return undefined
   const subject = ctx.GroupSubject?.trim()
   const isChannelName = group.chatType === 'channel' && subject?.startsWith('#')
-  const said = {
+  const names = {
     subject: isChannelName ? undefined : subject,
     groupChannel: ctx.GroupChannel?.trim() || (isChannelName ? subject : undefined),
     space: ctx.GroupSpace?.trim(),
   }
-  if (said.groupChannel) said.subject = undefined
-  const named = { ...existing, ...onlySaid(said) }
+  if (names.groupChannel) names.subject = undefined
+  const named = { ...existing, ...nonEmpty(names) }
   return {
     chatType: group.chatType,
     channel: group.channel,
     groupId: group.id,
-    ...onlySaid(said),
+    ...nonEmpty(names),
     displayName: groupDisplayName(group.channel, named, group.id || sessionKey),
   }
 }
 
-function onlySaid<T extends object>(fields: T): T {
+function nonEmpty<T extends object>(fields: T): T {
   return Object.fromEntries(
     Object.entries(fields).filter(([, value]) => value !== undefined && value !== ''),
   ) as T
 }
 
-/** One more compaction. Afterwards the context is `tokensAfter` large, or its size is not known. */
+/** Counts a compaction. The context then has `tokensAfter` tokens, or an unknown size. */
 export async function incrementCompactionCount(params: {
   sessionEntry?: SessionEntry
   sessionStore?: Record<string, SessionEntry>
@@ -167,7 +167,7 @@ export interface NormalizedUsage {
   total?: number
 }
 
-/** What a turn used. `totalTokens` is what fills the context now: the prompt, not the answer. */
+/** Stores the usage of a turn. `totalTokens` is the size of the context: the prompt, not the answer. */
 export async function persistSessionUsageUpdate(params: {
   storePath?: string
   sessionKey?: string
@@ -191,7 +191,7 @@ export async function persistSessionUsageUpdate(params: {
 
 type UsageUpdate = Parameters<typeof persistSessionUsageUpdate>[0]
 
-/** What was billed adds up over the life of the session id; the occupancy is that of the last call. */
+/** Billed tokens are summed over the life of the session id; the size of the context is that of the last call. */
 function usageFields({ usage, lastCallUsage }: UsageUpdate, existing: SessionEntry): Partial<SessionEntry> {
   if (!usage) return {}
   const last = lastCallUsage ?? usage

@@ -1,4 +1,4 @@
-// The seeds' functions take a path and nothing else. So the library, unlike the program, keeps what it has opened.
+// The seeds' functions take only a path. So the library, unlike the program, keeps its open stores at module level.
 import { existsSync, statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { systemClock } from '../domain/clock.ts'
@@ -16,7 +16,7 @@ import type { WholeStore } from '../store/files/whole-file.ts'
 
 interface OpenedStore {
   store: WholeStore
-  /** False for a file that a database may still be put beside. */
+  /** False for a file beside which a database may still be created. */
   isSettled: boolean
 }
 
@@ -36,7 +36,7 @@ export function storeAt(storePath: string): WholeStore {
   return store
 }
 
-/** The rows of one agent in the same store, as the program sees them. They stay open. */
+/** The sessions of one agent in the same store, in the program's form. They stay open. */
 export function sessionsAt(storePath: string, agentId: string): SessionStore {
   const path = resolve(storePath)
   if (isFilesOnly() || !keepsDatabase(path)) return new FileSessions({ agentId, path, ...parts })
@@ -51,14 +51,14 @@ export function sessionsAt(storePath: string, agentId: string): SessionStore {
   return sessions
 }
 
-/** Forgets what was read, so that the next load reads the file. */
+/** Clears the caches, so that the next load reads the file. */
 export function clearSessionStoreCacheForTest(): void {
   for (const { store } of opened.values()) store.forget()
 }
 
 const databaseBeside = (path: string): string => join(dirname(path), 'sessions.sqlite')
 
-/** A sessions.json without a database is somebody else's file and stays the truth; a new folder gets a database. */
+/** A sessions.json without a database belongs to another program and stays the truth; a new folder gets a database. */
 const keepsDatabase = (path: string): boolean => existsSync(databaseBeside(path)) || !existsSync(path)
 
 const isFilesOnly = (): boolean => readStoreKind(readEnvironment()) === 'files'
@@ -74,7 +74,7 @@ function openFile(path: string): WholeStore {
   return new WholeFile({ path, cacheTtlMs, ...parts })
 }
 
-/** A script that ends leaves sessions.json as its last update made it. */
+/** Writes sessions.json before the script ends. */
 async function finishAll(): Promise<void> {
   for (const { store } of opened.values()) await store.finish()
   for (const { sessions } of openedSessions.values()) await sessions.finish()

@@ -1,4 +1,4 @@
-// The seeds' transcript functions: hearing of changes, and writing down what was delivered by another way.
+// The seeds' transcript functions: listening for changes, and recording messages that were not sent by a turn.
 import { dirname, resolve } from 'node:path'
 import { systemClock } from '../domain/clock.ts'
 import { parseAgentSessionKey } from '../domain/session-key-forms.ts'
@@ -11,10 +11,10 @@ import { storeAt } from './stores.ts'
 
 type Listener = (update: { sessionFile: string }) => void
 
-// The seeds give these functions no place to keep their listeners; so, like the opened stores, they are kept here.
+// The seeds pass in no place for the listeners, so they are at module level, like the open stores.
 const listeners = new Set<Listener>()
 
-/** The returned function ends it. */
+/** The returned function removes the listener. */
 export function onSessionTranscriptUpdate(listener: Listener): () => void {
   listeners.add(listener)
   return () => {
@@ -28,7 +28,7 @@ export function emitSessionTranscriptUpdate(sessionFile: string): void {
   for (const listener of listeners) listener({ sessionFile: trimmed })
 }
 
-/** Adds an assistant's message that no model made: what a tool or a notice told the person. */
+/** Adds an assistant message that no model wrote: a message of a tool, a notice. */
 export async function appendAssistantMessageToSessionTranscript(params: {
   agentId?: string
   sessionKey: string

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { deliveriesOf } from './deliveries.ts'
+import { deliveriesOf } from './finish-turn.ts'
 
 const about = {
   turnId: 't',

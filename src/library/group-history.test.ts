@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { formatEnvelope } from '../inbound/prompt-context.ts'
 import type { HistoryEntry } from './group-history.ts'
 import {
   appendHistoryEntry,
@@ -6,7 +7,6 @@ import {
   clearHistoryEntries,
   DEFAULT_GROUP_HISTORY_LIMIT,
   evictOldHistoryKeys,
-  formatEnvelope,
   MAX_HISTORY_KEYS,
 } from './group-history.ts'
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { formatSystemEvent, withSystemLines } from './system-events.ts'
+import { formatSystemEvent, withSystemLines } from './prompt-context.ts'
 
 const at = Date.UTC(2026, 0, 12, 20, 19, 17)
 

@@ -101,7 +101,7 @@ export class Admission {
     return this.#mentionPatterns.compiled
   }
 
-  /** Ends inputs for which the queue had no room. Their senders are told, unless the agent gets a summary. */
+  /** Ends inputs for which the queue had no room. Their senders get a notice, unless the agent gets a summary. */
   async drop(inputs: WaitingInput[], isSummarized: boolean): Promise<void> {
     const { work, clock } = this.#parts
     const last = inputs.at(-1)

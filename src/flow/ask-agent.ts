@@ -34,7 +34,7 @@ export interface AgentTurn {
 
 export interface AgentAnswer {
   result: TurnResult
-  /** What people are told if Claude has lost the conversation. */
+  /** The notice for people if Claude has lost the conversation. */
   lostThread?: string
 }
 

@@ -19,7 +19,7 @@ export type FoundCommand =
   | { kind: 'added'; command: ChatCommand; rest: string }
   | { kind: 'refused'; why: string }
 
-/** The command in a text, if it is one. The sender of a command that is not allowed is told why; no agent sees it. */
+/** The command in a text, if it is one. A command that is not allowed is answered with the reason, and no agent sees it. */
 export function commandIn(
   text: string,
   input: Input,

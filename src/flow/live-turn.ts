@@ -126,7 +126,7 @@ export class LiveTurn implements TurnControls {
     for (const input of this.#inputs) this.#parts.watcherOf(input.key)?.onEvent?.(event)
   }
 
-  /** If the turn is lost from now on, it counts as a try. The agent does not wait until that is stored. */
+  /** If the turn is lost from now on, it is one of the message's tries. The agent does not wait until that is stored. */
   #noteAsked(): void {
     if (this.#isAsked) return
     this.#isAsked = true

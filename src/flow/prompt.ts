@@ -135,7 +135,7 @@ function withOverheard(text: string, message: Message, overheard: readonly Overh
   return buildHistoryContext(overheard, current, (entry) => formatEnvelope({ ...envelope, ...entry }))
 }
 
-/** Several messages that waited, as one prompt. */
+/** Joins several waiting messages into one prompt. */
 export function collectPrompt(texts: readonly string[], dropped: readonly string[] = []): string {
   const overflow = overflowText(dropped)
   if (texts.length === 1 && overflow === undefined) return texts[0]!
@@ -143,7 +143,7 @@ export function collectPrompt(texts: readonly string[], dropped: readonly string
   return [QUEUED_MESSAGES_MARKER, ...(overflow ? [overflow] : []), ...queued].join('\n\n')
 }
 
-/** What the agent is told about messages for which there was no room. */
+/** The summary of messages for which the queue had no room. */
 export function overflowText(dropped: readonly string[]): string | undefined {
   if (dropped.length === 0) return undefined
   const heading = `[Queue overflow] Dropped ${dropped.length} message${dropped.length === 1 ? '' : 's'} due to cap.`

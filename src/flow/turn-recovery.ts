@@ -12,7 +12,7 @@ export type RecoveryParts = Pick<
   'isAlive' | 'clock' | 'log' | 'sessions' | 'transcripts' | 'agentOf'
 >
 
-/** After this many interrupted tries a message is dropped, and its sender is told. */
+/** After this many interrupted tries a message is dropped, and its sender gets a notice. */
 const maxTries = 2
 /** Platforms repeat messages that they believe lost for days; the keys are kept as long. */
 export const keepKeysMs = 7 * 86_400_000

@@ -13,7 +13,7 @@ interface ReplySource {
   inputs: readonly WaitingInput[]
   /** The files that the agent may send. */
   sendable: SendableFiles
-  /** What people must know before the answer: a reset, a lost conversation, a retry. */
+  /** Lines before the answer: a reset, a lost conversation, a retry. */
   announcements: readonly string[]
   events: readonly TurnEvent[]
 }

@@ -51,7 +51,7 @@ export function isResetOnly({ reset, text }: TurnSession): boolean {
   return reset !== undefined && 'text' in reset && text.trim() === ''
 }
 
-/** What people are told before the answer: the message was retried, the session is a new one. */
+/** Lines before the answer: the message was retried, the session is a new one. */
 export function announcementsOf({ reset, previous }: FoundSession, input: WaitingInput): string[] {
   const retried = input.lostTurns > 0 ? ['(Retried: the first try was cut off.)'] : []
   if (!reset) return retried

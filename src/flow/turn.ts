@@ -71,7 +71,7 @@ export async function takeTurn(
   const turn = await runTurn({ turnId, batch, onStart, claimed }, parts).catch(async (error: unknown) => {
     if (error instanceof NotOurs || !(await claim)) return undefined
     if (error instanceof StoreUnavailable) {
-      // The turn counts as interrupted: its messages wait again and are marked as retried.
+      // Released like an interrupted turn: its messages wait again and are marked as retried.
       await parts.work.lanes.release(turnId)
       throw error
     }

@@ -1,5 +1,5 @@
-// Reports a reply that will not be sent again. The chat is told if it may have missed a message and gets a button to send it
-// again, the owner is told in another chat, and the agent reads it before its next turn.
+// Reports a reply that will not be sent again. If the chat may have missed a message, it gets a note with a
+// button to send it again. The owner gets a note in another chat, and the agent reads an event before its next turn.
 import { randomUUID } from 'node:crypto'
 import type { Address } from '../domain/address.ts'
 import { isSameChat } from '../domain/address.ts'

@@ -122,7 +122,7 @@ function unescapeNewlines(text: string): string {
     .join('')
 }
 
-/** Where a Windows path begins in a word, or -1: a drive, a share, `.\`, `%HOME%\`, or the second half of
+/** Where a Windows path starts in a word, or -1: a drive, a share, `.\`, `%HOME%\`, or the second half of
  *  `C:\Program Files\node`. */
 function pathStart(word: string, previousPath: string): number {
   const start = /(?:^|[^A-Za-z]|\\n)[A-Za-z]:\\|^"?\\\\[^\\]|^"?(?:\.{1,2}|~|%\w{1,64}%)\\/.exec(word)

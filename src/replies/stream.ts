@@ -16,7 +16,7 @@ export interface StreamOptions {
 export interface PreviewStream {
   /** A piece of text. */
   push(delta: string): void
-  /** A block of text is complete; the next one begins a new paragraph. */
+  /** A block of text is complete; the next one starts a new paragraph. */
   endBlock(): void
   /** No more updates; resolves when the last one has been shown. */
   end(): Promise<void>

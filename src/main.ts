@@ -46,12 +46,12 @@ export async function main(args: string[]): Promise<void> {
     },
   }
   process.exitCode = await run(args, host)
-  // Baileys leaves timers of up to half a minute behind when its connection has ended. They hold no work of ours. But
-  // the reader of our output may be slow, and an exit would cut the output off.
+  // Baileys leaves timers of up to half a minute after its connection has ended, so the process exits by itself. But first the
+  // output is flushed: its reader may be slow.
   process.stdout.write('', () => setTimeout(() => process.exit(), 1_000).unref())
 }
 
-/** Opened when something is said: a command that has nothing to say starts faster. */
+/** stderr is opened at the first write: a command without diagnostics starts faster. */
 const diagnostics = {
   get isTTY() {
     return process.stderr.isTTY
@@ -64,7 +64,7 @@ function readVersion(): string {
   return (JSON.parse(text) as { version: string }).version
 }
 
-/** The built dashboard: beside us in dist/, or in dist/ when we run from source. */
+/** The built dashboard: beside this file in dist/, or in dist/ when run from source. */
 function findWebRoot(): string | undefined {
   const places = [new URL('web', import.meta.url), new URL('../dist/web', import.meta.url)]
   return places.map((place) => fileURLToPath(place)).find((place) => existsSync(place))

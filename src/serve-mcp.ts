@@ -1,5 +1,4 @@
-// What `rockpool mcp` serves, put together: Rockpool's operations for any MCP client, or the bridge for one session
-// that Claude Code runs without us.
+// `rockpool mcp`: serves Rockpool's operations to any MCP client, or the bridge to one native session of Claude Code.
 import { realpathSync } from 'node:fs'
 import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js'
 import { openApp } from './app.ts'
@@ -32,7 +31,7 @@ export async function serveMcp(environment: Environment, version: string, input:
   }
 }
 
-/** Live sessions are in the gateway, so the tools work there. It gives us no more than we ask for. */
+/** Live sessions are in the gateway, so the tools call the gateway. The connection has only the requested scopes. */
 async function serveThroughGateway(
   version: string,
   { scope, agent }: McpInput,
@@ -74,7 +73,7 @@ function seatOf(app: App, input: McpInput): BridgeSeat {
     agentId: checkAgentId(agentId),
     repoPath: realpathSync(input.repo),
     sessionKey: input.sessionKey,
-    // Claude Code starts its servers itself: the session is the one whose process stands above ours.
+    // Claude Code starts its MCP servers, so the session is found by the ancestors of this process.
     pid: process.pid,
   }
 }

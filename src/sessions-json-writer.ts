@@ -14,7 +14,7 @@ const { database, path, agentId } = JSON.parse(process.argv[2]!) as WriterTask
 const db = Database.open(database, sessionMigrations)
 const mirror = new SessionsJsonMirror({ agentId, db, path, clock: systemClock, log: silentLog })
 
-// Commands that end while a writer runs leave their changes to it: so it looks again after it has let go of its lock.
+// Commands that end while a writer runs leave their changes to it, so it checks again after it has released its lock.
 while (mirror.isStale() && (await writeAlone()));
 await db.close()
 

@@ -148,7 +148,7 @@ test("somebody else's change, addition and removal are taken over; the row that 
     'same',
   ])
   expect((await store.get('changed'))!.thinkingLevel).toBe('high')
-  expect(await setAside()).toEqual([expect.stringContaining('somebody removed it')])
+  expect(await setAside()).toEqual([expect.stringContaining('another program removed it')])
 })
 
 test('an update sees what somebody else has just written', async () => {

@@ -10,7 +10,7 @@ import { RockpoolError } from '../domain/errors.ts'
 import { errorCode } from './disk/atomic-file.ts'
 import { makeFolders } from './state-directory.ts'
 
-/** What the environment says, read once at the start. */
+/** The environment variables that Rockpool uses, read once at the start. */
 export interface Environment {
   home: string
   stateDir: string

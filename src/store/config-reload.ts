@@ -1,6 +1,6 @@
 // Applies a changed configuration while the gateway runs. `app.config` is the one reference to it: each part reads it at each
 // use, and a reload replaces its sections. What is fixed at the start (ports, stores, channels) keeps its value, and the log
-// says that it needs a restart. An invalid file changes nothing.
+// names it as needing a restart. An invalid file changes nothing.
 import { statSync } from 'node:fs'
 import { isDeepStrictEqual } from 'node:util'
 import { repeat } from '../domain/async.ts'

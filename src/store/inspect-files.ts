@@ -28,7 +28,7 @@ export function findDeadLocks(folder: string, clock: Clock): FileFault[] {
     const path = join(folder, name)
     const content = readIfThere(path)
     if (!content || !isDead(content, ageOf(path, clock), legacyStaleMs, clock.now())) return []
-    const says = 'is the lock of a process that does not run any more'
+    const says = 'is the lock of a dead process'
     return [{ path, says, remedy: 'remove it', fix: () => reclaim(path) }]
   })
 }

@@ -1,4 +1,4 @@
-// What every session store holds to, whatever it keeps its rows in.
+// Rules for keys and entries that every session store checks, independent of how it stores rows.
 import { RockpoolError } from '../domain/errors.ts'
 import { checkJsonDepth, hasProtoKey, isTooDeep } from '../domain/json.ts'
 import type { Session, SessionEntry } from '../domain/session.ts'

@@ -36,7 +36,7 @@ const trustMs = 200
 
 /** Mutual exclusion between processes. */
 export interface Lock {
-  /** Runs `fn` under the lock. `op` names the work, for the error message of processes that wait in vain. */
+  /** Runs `fn` under the lock. `op` names the work, for the error message of processes that time out. */
   hold<T>(op: string, fn: (held: HeldLock) => Promise<T>): Promise<T>
 }
 

@@ -72,7 +72,13 @@ function removeMissing({ queries, asOf, now, report }: Merge, content: SessionsC
   if (missing.length > 10 && missing.length > known.length / 2) return
   for (const { key } of missing) {
     const row = readRow(queries, key)!
-    setAside(queries, key, JSON.stringify(wholeEntry(row)), 'somebody removed it from sessions.json', now)
+    setAside(
+      queries,
+      key,
+      JSON.stringify(wholeEntry(row)),
+      'another program removed it from sessions.json',
+      now,
+    )
     queries.run('DELETE FROM session WHERE id = ?', row.id)
     report.removed++
   }

@@ -67,7 +67,7 @@ export class SessionsFile {
   readonly #lock: Lock
   readonly #write: typeof writeFileAtomically
   /** The identity of the damaged file that was logged last. */
-  #told: FileContent['identity']
+  #logged: FileContent['identity']
   #cache: { content: FileContent; readAt: number } | undefined
   // Entries are replaced, never mutated, so the cached text of an entry stays valid.
   #texts = new WeakMap<SessionEntry, string>()
@@ -100,8 +100,8 @@ export class SessionsFile {
 
   /** Logs that the rows are recovered ones; once for each version of the file. */
   #tellRecovered({ recovered, identity, damage }: FileContent): void {
-    if (!recovered || this.#told === identity) return
-    this.#told = identity
+    if (!recovered || this.#logged === identity) return
+    this.#logged = identity
     this.#options.log.error(
       { event: 'sessions-json-damaged', path: this.path },
       `${damage.join('; ')}. Nothing was changed yet.`,

@@ -206,7 +206,7 @@ export class SessionsJsonMirror {
     const identity = await writeFileAtomically(path, formatSessions(membersOf(db)), {
       beforeCommit: () => {
         held.confirm()
-        if (fileIdentity(path) !== before) throw new Error('somebody else is writing it at the same time')
+        if (fileIdentity(path) !== before) throw new Error('another program writes it at the same time')
       },
     })
     await db.write((q) => {

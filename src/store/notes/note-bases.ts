@@ -69,19 +69,19 @@ export class NoteBases {
   }
 
   /** The id of this machine in the stamps of its notes. */
-  get home(): string {
+  get machineId(): string {
     return this.#db.queries.get<{ id: string }>('SELECT id FROM home')!.id
   }
 
   /** Called before a change is sent: the database will have this body when it has this stamp. Killed processes may leave
    *  several of them. */
-  async tell(agentId: string, name: string, stamp: string, body: Buffer): Promise<void> {
+  async recordSent(agentId: string, name: string, stamp: string, body: Buffer): Promise<void> {
     const sql = 'INSERT OR REPLACE INTO told (agent, name, stamp, body) VALUES (?, ?, ?, ?)'
     await this.#db.write((q) => q.run(sql, agentId, name, stamp, body))
   }
 
   /** The body that was sent with this stamp. */
-  told(agentId: string, name: string, stamp: string | null): Buffer | undefined {
+  bodyOfStamp(agentId: string, name: string, stamp: string | null): Buffer | undefined {
     const row = this.#db.queries.get<{ body: Uint8Array }>(
       'SELECT body FROM told WHERE agent = ? AND name = ? AND stamp = ?',
       agentId,

@@ -1,4 +1,4 @@
-// Imports the rows and transcripts of an OpenClaw, agent by agent. Newer rows of ours stay, nothing of ours is overwritten, and
+// Imports the rows and transcripts of an OpenClaw, agent by agent. Newer rows of Rockpool stay, none is overwritten, and
 // nothing in the OpenClaw is changed.
 import { existsSync } from 'node:fs'
 import { basename, join } from 'node:path'

@@ -181,8 +181,8 @@ function entryOf(row: NodeRow, problems: string[]): SessionEntry | undefined {
     archivedAt: row['archived_at'],
     lastInteractionAt: row['last_interaction_at'],
   }
-  const said = Object.entries(fields).filter(([, value]) => value !== null && value !== undefined)
-  const entry = { ...Object.fromEntries(said), ...stored }
+  const present = Object.entries(fields).filter(([, value]) => value !== null && value !== undefined)
+  const entry = { ...Object.fromEntries(present), ...stored }
   return { ...entry, sessionId: row.current_session_id, updatedAt: row.updated_at }
 }
 

@@ -199,7 +199,7 @@ export class SharedNotes {
       if ((here?.body.length ?? 0) > maxNoteBytes) throw notShared(`it is larger than ${maxNoteBytes} bytes`)
       const there = await this.#read(agentId, name)
       // A process that was killed, or that lost the reply, may have written more than its base says.
-      const written = this.#bases.told(agentId, name, there.stamp)
+      const written = this.#bases.bodyOfStamp(agentId, name, there.stamp)
       const known = this.#bases.get(agentId, name)
       // A database older than our base was restored from a backup: its missing notes are not deletions.
       const isBehind = known !== undefined && known.revision > there.revision
@@ -234,7 +234,7 @@ export class SharedNotes {
   async #read(agentId: string, name: string): Promise<StoredNote> {
     const [row] = await this.#parts.postgres.read<Omit<StoredNote, 'body'> & { body: string | null }>(
       'SELECT revision, body, at, stamps->>$3 AS stamp FROM memory_file WHERE agent = $1 AND name = $2',
-      [agentId, name, this.#bases.home],
+      [agentId, name, this.#bases.machineId],
     )
     if (!row) return { revision: 0, body: undefined, at: 0, stamp: null }
     const { body, ...rest } = row
@@ -251,10 +251,10 @@ export class SharedNotes {
     const { body } = merged
     if (isSameNote(body, there.body)) return there.revision
     const stamp = randomUUID()
-    if (here) await this.#bases.tell(agentId, name, stamp, here)
+    if (here) await this.#bases.recordSent(agentId, name, stamp, here)
     const [put] = await postgres.write<{ revision: number | null }>(
       'SELECT put_memory($1, $2, $3, $4, $5, $6, $7, $8) AS revision',
-      [agentId, name, there.revision, body ?? null, Math.round(at), machine, this.#bases.home, stamp],
+      [agentId, name, there.revision, body ?? null, Math.round(at), machine, this.#bases.machineId, stamp],
     )
     return put?.revision ?? undefined
   }

@@ -31,8 +31,8 @@ export async function readPage(handle: FileHandle, limit: number, before?: numbe
       mark = line.offset
     }
   }
-  const said = [...(header ? [] : ['the header is missing']), ...damage.list().reverse()]
-  return { header, entries: newestFirst.reverse(), ...(isMore ? { before: mark } : {}), damage: said }
+  const problems = [...(header ? [] : ['the header is missing']), ...damage.list().reverse()]
+  return { header, entries: newestFirst.reverse(), ...(isMore ? { before: mark } : {}), damage: problems }
 }
 
 export interface TranscriptText {

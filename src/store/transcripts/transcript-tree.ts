@@ -173,15 +173,15 @@ async function isSameLine(file: FileHandle, node: TranscriptNode, line: Line): P
 
 /** Descriptions of damage, limited to what a person reads, and how many more there were. */
 export class DamageList {
-  #said: string[] = []
+  #shown: string[] = []
   #more = 0
 
   add(what: string): void {
-    if (this.#said.length < 50) this.#said.push(what)
+    if (this.#shown.length < 50) this.#shown.push(what)
     else this.#more++
   }
 
   list(): string[] {
-    return this.#more === 0 ? this.#said : [...this.#said, `and ${this.#more} more`]
+    return this.#more === 0 ? this.#shown : [...this.#shown, `and ${this.#more} more`]
   }
 }

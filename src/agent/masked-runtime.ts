@@ -79,7 +79,7 @@ function maskEvents(onEvent: (event: TurnEvent) => void, redactor: Redactor): (e
       return
     }
     const text = redactor.knownValues(held + event.text)
-    const safe = text.length - redactor.begunValue(text)
+    const safe = text.length - redactor.partialValueLength(text)
     held = text.slice(safe)
     if (safe > 0) onEvent({ type: 'text-delta', text: text.slice(0, safe) })
   }

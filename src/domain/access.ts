@@ -1,11 +1,11 @@
-// Who may talk to the agent. One check for every way in: messages, edits, buttons, reactions, commands.
-// Callers check before they accept a message, and store nothing of a refused one.
+// Who may write to the agent. One check for messages, edits, buttons, reactions and commands. Callers check before they
+// accept a message, and store nothing of a refused one.
 import type { Message } from './message.ts'
 
 export type RefusalReason =
   /** A bot or ourselves. */
   | 'not-a-person'
-  /** No sender id, or none that the platform vouches for. */
+  /** No sender id, or none that the platform guarantees. */
   | 'sender-unknown'
   /** Waits for the owner to approve the pairing code. */
   | 'not-paired'
@@ -19,9 +19,9 @@ export type Access =
       kind: 'allowed'
       /** May give owner commands and answer approvals. Never in a group: others read along there. */
       owner: boolean
-      /** Said by the owner, be it in a group: may change how the agent behaves there. */
+      /** The owner wrote it, also in a group: may change how the agent behaves there. */
       byOwner: boolean
-      /** In a group: named in its list of people, so that they may use commands there. As `byOwner` when absent. */
+      /** In a group: the sender is in its list of people and may use commands there. Same as `byOwner` when absent. */
       byMember?: boolean
       /** In this group the agent answers only when it is addressed. Always false in direct chats. */
       requireMention: boolean
@@ -31,12 +31,12 @@ export type Access =
       reason: RefusalReason
       /** How long until a message is accepted again, for `too-many-messages`. */
       waitMs?: number
-      /** To be sent to the message's address: the pairing code, or what is wrong. Absent: stay silent. */
+      /** The answer to the sender: the pairing code, or the reason. No answer when absent. */
       say?: string
     }
 
 export interface AccessPolicy {
-  /** Decides, counts the message against its sender's limit, and makes a pairing code when one is due. */
+  /** Decides, counts the message against the sender's rate limit, and makes a pairing code if needed. */
   check(message: Message): Promise<Access>
   /** The same decision without any effect: may files of this message be fetched? */
   wouldAllow(message: Message): boolean

@@ -30,7 +30,7 @@ export function chatKey({ channel, accountId, to, threadId }: Address): string {
   return JSON.stringify([channel, accountId, to, threadId])
 }
 
-/** The person whom a private chat is with. On Discord such a chat is addressed as `user:<id>`. */
+/** The person of a private chat. On Discord such a chat is addressed as `user:<id>`. */
 export function personAt(address: Pick<Address, 'to'>): string {
   return address.to.replace(/^user:/, '')
 }

@@ -61,9 +61,9 @@ export interface AgentTool {
   ): Promise<{ text: string; isError?: boolean; structured?: Record<string, unknown> }>
 }
 
-/** Called before every tool call and, without a name, before the model is called again with what the tools gave;
- *  sub-agents' included. It is awaited: no further call to the model happens while it holds. A string refuses the tool
- *  and tells the model why, or ends the turn. The budget waits here. */
+/** Called before every tool call and, without a name, before the model is called with the tools' results; also for
+ *  sub-agents. It is awaited, and the model is not called meanwhile: the budget waits here. A returned string refuses the
+ *  tool and is the reason for the model, or it ends the turn. */
 export type BeforeTool = (
   tool: {
     name?: string
@@ -83,11 +83,11 @@ export interface ToolRights {
   settingsServers: boolean
 }
 
-/** How a conversation with Claude is opened. Only what differs between conversations; the rest is configuration.
- *  Functions, the model and the permission mode may change while it lives: the last `open` counts. A change of anything
- *  else ends the process and goes on in a new one, so nothing here should change from turn to turn. */
+/** Options for opening a conversation with Claude; the rest is configuration. Functions, the model and the permission mode
+ *  may change while the process runs: those of the last `open` apply. A change of any other option restarts the process,
+ *  so those should not change from turn to turn. */
 export interface ConversationOptions {
-  /** Our own name for it: the session key, or the coding session's id. One live process for each. */
+  /** The session key, or the coding session's id. Each key has at most one live process. */
   key: string
   agent: Agent
   cwd: string
@@ -111,19 +111,19 @@ export interface ConversationOptions {
   beforeTool?: BeforeTool
   /** Leaves nothing on disk; cannot be resumed. */
   ephemeral?: boolean
-  /** Never ended to make room or for idleness: who opened it closes it. For coding sessions. */
+  /** Never ended to free a slot or for being idle; its opener closes it. For coding sessions. */
   pinned?: boolean
-  /** Runs before Claude compacts its context; the memory flush. Compaction waits for it, at most two minutes. */
+  /** Runs before Claude compacts its context (the memory flush). Compaction waits at most two minutes for it. */
   beforeCompaction?: (compaction: { trigger: 'auto' | 'manual'; sdkSessionId: string }) => Promise<void>
-  /** Claude takes a turn by itself when something in the background ends. Without this, `turn` waits for background
-   *  sub-agents and their words join the reply; with it they come here, after `turn` has resolved. */
+  /** Claude takes a turn by itself when a background task ends. With this handler such turns are reported here, after
+   *  `turn` has resolved; without it, `turn` waits for background sub-agents and includes their output in the reply. */
   onUnprompted?: { event(event: TurnEvent): void; ended(result: TurnResult): void }
 }
 
 export interface Prompt {
   text: string
   images?: Array<{ data: string; mimeType: string }>
-  /** Goes with the message into Claude's stream, so that results can be matched. */
+  /** Sent to Claude with the message, so that results can be matched to prompts. */
   uuid: string
   /** A command to Claude Code itself (`/compact`). Without it, text that looks like a command is only text. */
   command?: boolean
@@ -136,7 +136,7 @@ export type ConversationEnd =
 
 export type OtherWriter =
   | { isOpen: false }
-  /** `where`: the process that has it open, in words. */
+  /** `where` describes the process that has it open. */
   | { isOpen: true; where: string }
 
 /** One live conversation with a process behind it. Turns are taken one at a time. */
@@ -146,24 +146,24 @@ export interface Conversation {
   readonly pid: number | undefined
   /** A turn runs, or Claude works by itself. */
   readonly busy: boolean
-  /** Takes a turn. `onEvent` is called in order; the promise resolves when the turn is really over. It never rejects
-   *  for a failed turn: that is a TurnEnd. */
+  /** Takes a turn. `onEvent` is called in order; the promise resolves when the turn has ended. It does not reject for a
+   *  failed turn: that is a TurnEnd. */
   turn(prompt: Prompt, onEvent: (event: TurnEvent) => void): Promise<TurnResult>
-  /** Adds a message to the running turn, which is then over only when this message was dealt with too. False if none runs. */
+  /** Adds a message to the running turn, which then also answers this message. False if no turn runs. */
   steer(prompt: Prompt): boolean
   /** Stops the running turn, which ends as `interrupted`; the conversation stays open. Does nothing when idle. */
   interrupt(): Promise<void>
   setModel(model: string | undefined): Promise<void>
   setPermissionMode(mode: PermissionMode): Promise<void>
-  /** Somebody else who has this conversation open, or has written to it since our last turn. */
+  /** Another program that has this conversation open, or has written to it since our last turn. */
   otherWriter(): OtherWriter | undefined
   contextUsage(): Promise<{ totalTokens: number; maxTokens: number } | undefined>
-  /** Ends the process and all its children, leaving Claude a moment to write down where it stands. */
+  /** Ends the process and all its children; Claude gets a moment to store its state. */
   close(): Promise<void>
   /** Ends the process and all its children at once. Nothing is reported after this call. */
   kill(): Promise<void>
   readonly closed: boolean
-  /** Resolves when the process is gone. */
+  /** Resolves when the process has ended. */
   readonly ended: Promise<ConversationEnd>
 }
 
@@ -171,27 +171,28 @@ export type Resumable =
   | { ok: true }
   | {
       ok: false
-      /** `gone`: there is no such transcript. `damaged`: it has no way from its end to its beginning. `in-use`: another
-       *  process has it open. `empty`: the session was started and never said anything. */
+      /** `gone`: no such transcript. `damaged`: its entries do not lead from the last to the first. `in-use`: another
+       *  process has it open. `empty`: the session has no answer yet. */
       why: 'gone' | 'empty' | 'damaged' | 'in-use'
       reason: string
     }
 
-/** How Claude is paid for: costs under a subscription are what the API would have charged. */
+/** How Claude is paid for. With a subscription, costs are what the API would have charged. */
 export type Billing = 'api' | 'subscription' | 'none'
 
 export interface AgentRuntime {
   readonly kind: 'claude' | 'offline'
   readonly billing: Billing
-  /** Opens a conversation, or gives the live one with this key. */
+  /** Opens a conversation, or returns the live one with this key. */
   open(options: ConversationOptions): Promise<Conversation>
-  /** The live one, if there is one: a live process wins over any file. */
+  /** The live conversation with this key; it has priority over any file. */
   live(key: string): Conversation | undefined
-  /** Can Claude's transcript be resumed: is it there, and can it be walked to its leaf? */
+  /** Can Claude's transcript be resumed: does it exist, and do its entries form one chain? */
   resumable(sdkSessionId: string): Promise<Resumable>
-  /** Which of these prompts, by uuid, are in Claude's transcript and need not be sent again on resume. */
+  /** The uuids of those prompts that are in Claude's transcript and need not be sent again on resume. */
   received(sdkSessionId: string, prompts: ReadonlyArray<Pick<Prompt, 'uuid' | 'text'>>): Promise<Set<string>>
-  /** Starts a process ahead of time for conversations like this one; its first turn is then nearly as fast as a second. */
+  /** Starts a process ahead of time for a conversation like this one, so that its first turn is nearly as fast as later
+   *  ones. */
   prewarm?(options: ConversationOptions): Promise<void>
   close(): Promise<void>
 }

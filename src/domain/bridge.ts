@@ -1,5 +1,5 @@
-// What a session may ask of the world around it, through the bridge: its conversation, its agent's memory, its chat, its
-// own cost, its project and the sessions there. Made for one session; it never reaches beyond that session's agent.
+// The bridge: what a coding session can ask for. Its conversation, its agent's memory, its chat, its cost, its project and
+// the sessions there. Made for one session; it never shows more than that session's agent may see.
 import type { DiscoveredSession } from './discovered-session.ts'
 import type { ProjectStatus } from './project-status.ts'
 
@@ -34,12 +34,12 @@ export interface BridgeWorld {
   repoPath: string
   /** What the session was asked to do, when it is known. */
   task(): Promise<string | undefined>
-  /** The conversation that it belongs to, oldest first. */
+  /** The conversation that the session belongs to, oldest first. */
   conversation(limit: number): Promise<ConversationLine[]>
   searchMemory(query: string, limit?: number): Promise<MemoryHit[]>
-  /** Resolves when the message will certainly be sent; undefined if the session has no chat. */
+  /** Resolves when the message is in the outbox; undefined if the session has no chat. */
   announce(message: string): Promise<{ deliveryId: string } | undefined>
-  /** What it cost up to now, and what it may cost. */
+  /** The cost so far, and the budget. */
   spending(): Promise<{ costUsd: number; budgetUsd?: number }>
   projectStatus(): Promise<ProjectStatus>
   /** All sessions of the project that this agent may see, those without an owner included. */

@@ -11,7 +11,7 @@ export interface ChannelStatus {
   channel: string
   accountId: string
   state: ChannelState
-  /** Who we are on the platform, when known: the bot's own name and id. */
+  /** The bot's own name and id, when known. */
   identity?: { id: string; name: string }
   since: number
   lastError?: string
@@ -19,7 +19,7 @@ export interface ChannelStatus {
   needs?: { kind: 'qr' | 'token' | 'login'; detail: string }
 }
 
-/** What a channel can do, so that the rest can adapt. */
+/** What a channel can do; the rest of the program adapts to it. */
 export interface ChannelAbilities {
   maxTextLength: number
   edits: boolean
@@ -29,9 +29,9 @@ export interface ChannelAbilities {
   media: boolean
   /** The platform refuses a second send with the same key. */
   idempotentSend: boolean
-  /** For how long after the first one, when not for ever. */
+  /** How long it remembers a key; for ever when absent. */
   idempotentForMs?: number
-  /** Sends through the platform's web address, also while another process receives. */
+  /** Can send without a connection, also while another process receives. */
   sendsUnconnected?: boolean
   /** Markdown as Claude writes it is turned into this. */
   formatting: 'html' | 'markdown' | 'whatsapp' | 'plain'
@@ -39,25 +39,25 @@ export interface ChannelAbilities {
 
 export type SendOutcome =
   | { kind: 'sent'; messageIds: string[] }
-  /** The platform said no, for good. */
+  /** The platform refused the message; a retry would not help. */
   | { kind: 'refused'; reason: string }
-  /** Certainly not delivered; try again, not before `retryAfterMs`. */
+  /** Not delivered; retry, not before `retryAfterMs`. */
   | { kind: 'retry'; reason: string; retryAfterMs?: number }
   /** Whether it arrived is unknown. */
   | { kind: 'unknown'; reason: string }
 
 export interface SendOptions {
-  /** The same for every try of the same reply, also after a restart. */
+  /** The same for every attempt of one reply, also after a restart. */
   idempotencyKey: string
-  /** An earlier try may have arrived, and the platform would not know this one for a repeat: people must see it. */
+  /** An earlier attempt may have arrived, and the platform cannot recognize the repeat, so it must be marked for people. */
   resent: boolean
-  /** Outcomes of the parts already sent; a retry continues after them. */
+  /** Message ids of the parts already sent; a retry continues after them. */
   sentIds?: readonly string[]
-  /** One message of several was sent. It is kept, so that not even a crash sends it again. */
+  /** Called when one message of several was sent. The id is stored, so that not even a crash sends the part again. */
   onPart?: (messageId: string) => Promise<void>
 }
 
-/** Thrown for a refused message. Most platforms ignore it; a page that waits for an answer shows it. */
+/** Why a message was refused. Most platforms ignore it; a page that waits for an answer shows it. */
 export interface NotAccepted {
   reason: string
   /** How long until a message of this sender is accepted again. */
@@ -69,16 +69,16 @@ export interface Channel {
   readonly accountId: string
   readonly abilities: ChannelAbilities
   /**
-   * Begins to receive. `accept` resolves when the message is durable; only then is the platform told so. When it
-   * rejects, the message is offered again. Resolves when the channel is on its way: a platform that cannot be reached
-   * is a status, not an error. Rejects only for what no waiting will mend (a blank webhook secret, a second poller).
+   * Starts to receive. `accept` resolves when the message is durable; only then the platform gets its confirmation. If
+   * `accept` rejects, it is called again with the message. An unreachable platform is a status, not an error: `start`
+   * rejects only when a retry would not help (a blank webhook secret, a second poller).
    */
   start(accept: (message: Message) => Promise<NotAccepted | void>): Promise<void>
-  /** Receives nothing more, waits for what is being accepted, and closes its connections. */
+  /** Stops receiving, waits for messages that are being accepted, and closes the connections. */
   stop(): Promise<void>
   status(): ChannelStatus
   onStatus(listener: (status: ChannelStatus) => void): () => void
-  /** Works from `start` on. Markdown in, the platform's formatting out; text over the limit becomes several messages. */
+  /** Possible after `start`. Converts Markdown to the platform's formatting; long text becomes several messages. */
   send(address: Address, reply: Reply, options: SendOptions): Promise<SendOutcome>
   /** Replaces the text of a message that we sent; for streaming. */
   edit?(address: Address, messageId: string, reply: Reply): Promise<SendOutcome>
@@ -87,7 +87,7 @@ export interface Channel {
   acknowledgeButton?(message: Message, text?: string): Promise<void>
 }
 
-/** A command that people can give in a chat, for platforms that show them in a menu. */
+/** A chat command, for platforms that list commands in a menu. */
 export interface CommandInfo {
   /** Without the slash. */
   name: string
@@ -96,23 +96,23 @@ export interface CommandInfo {
   usage?: string
 }
 
-/** What a channel is given by the rest of the program. */
+/** What the program provides to a channel. */
 export interface ChannelHost {
   clock: Clock
   log: Log
   commands: readonly CommandInfo[]
   media: MediaFiles
   secrets(name: string): SecretStore
-  /** May files that came with this message be fetched and kept? Strangers fill no disks. */
+  /** May the files of this message be fetched and stored? Strangers must not fill the disk. */
   takesMedia(message: Message): boolean
   /**
-   * Takes a name for this process; the returned function gives it back. Rejects with `locked` while another live
-   * process has it: one on this machine, or, for what is kept in the state directory, one that uses the same.
+   * Locks a name for this process; the returned function releases it. Rejects with `locked` while another live process
+   * holds it: one on this machine, or one with the same state directory.
    */
   hold(name: string, among: 'machine' | 'state'): Promise<() => Promise<void>>
 }
 
-/** A file that is allowed to leave. */
+/** A file that may be sent. */
 export interface OutgoingFile {
   path: string
   name: string
@@ -122,25 +122,23 @@ export interface OutgoingFile {
 }
 
 export interface MediaFiles {
-  /** Keeps a file that arrived, under a name of our own. Rejects with `refused` when it is over the limit. */
+  /** Stores a received file under a name of our own. Rejects with `refused` when it is too large. */
   keep(bytes: AsyncIterable<Uint8Array>, about: { name?: string; mimeType?: string }): Promise<Media>
-  /** Checks a file that is to be sent: it must really be inside the media folder. Rejects with `refused`. */
+  /** Checks that a file to send is really inside the media folder. Rejects with `refused`. */
   outgoing(path: string): Promise<OutgoingFile>
 }
 
-/** Small secrets that a platform's library needs back after a restart. Durable, readable by us alone. */
+/** Small secrets that a platform's library needs after a restart. Durable, and readable only by our user. */
 export interface SecretStore {
   get(key: string): string | undefined
-  /** The keys that begin like this. */
   keys(prefix: string): string[]
-  /** All or nothing; `undefined` removes. */
+  /** Atomic; `undefined` removes a key. */
   set(changes: Record<string, string | undefined>): Promise<void>
   clear(): Promise<void>
   close(): Promise<void>
 }
 
-// Events for a page that shows a chat of the web channel. The text itself is also in the transcript.
-
+/** A reply for the page that shows a chat of the web channel. The transcript has its text, too. */
 export interface WebMessage {
   id: string
   text: string

@@ -1,5 +1,5 @@
 // Events for subscribers: the gateway's clients, the indexer, the dashboard.
-// Events say that something changed and where; they are not the truth, the stores are.
+// An event says what changed and where; the truth is in the stores.
 import type { ChannelStatus, WebOutput } from './channel.ts'
 import type { TurnEnd, TurnEvent } from './turn.ts'
 

@@ -1,14 +1,14 @@
-// The machines that share one PostgreSQL, and which repositories each of them has: where a coding session can run. The
-// same repository may be at another path on each.
+// The machines that share one PostgreSQL, their repositories, and the choice of a machine for a coding session. A
+// repository may have a different path on each machine.
 import { RockpoolError } from './errors.ts'
 
 export interface Repository {
   path: string
   /** Its name in `coding.repos` of that machine. */
   name?: string
-  /** Where it was cloned from, without what differs between two clones: `github.com/ada/webapp`. */
+  /** The address of its remote, normalized: `github.com/ada/webapp`. */
   origin?: string
-  /** Its first commit, which tells clones without an origin apart. */
+  /** Its first commit, which identifies repositories without an origin. */
   rootCommit?: string
 }
 
@@ -16,18 +16,19 @@ export interface Machine {
   name: string
   labels: string[]
   repositories: Repository[]
-  /** The one that this process runs on. */
+  /** This process runs on it. */
   isHere: boolean
-  /** How many coding sessions run there. */
+  /** The number of coding sessions that run there. */
   running: number
   /** Time of the last heartbeat of a dead machine; absent while it is alive. */
   awaySince?: number
 }
 
+/** What a launch asks for. */
 export interface Wanted {
   /** A path, the name of a repository, or its address. */
   workdir: string
-  /** The repository that is meant, when it is known, and the folder within it. */
+  /** The repository, when known, and the folder within it. */
   repository?: Repository
   within?: string
   /** The name of a machine, or a label that it must carry. */
@@ -36,31 +37,31 @@ export interface Wanted {
 
 export interface Place {
   machine: Machine
-  /** Its path there. */
+  /** The path on that machine. */
   workdir: string
 }
 
-/** A machine that lives and has what is wanted: this one if it can be, else the one with the least to do. */
+/** A live machine that has the repository: this one if possible, else the one with the fewest running sessions. */
 export function placeFor(machines: readonly Machine[], wanted: Wanted): Place {
   const asked = machinesCalled(machines, wanted.machine)
   const places = asked.flatMap((machine) => {
     const workdir = pathOn(machine, wanted)
     return workdir === undefined ? [] : [{ machine, workdir }]
   })
-  if (places.length === 0) throw nobodyHas(asked, wanted)
+  if (places.length === 0) throw noRepository(asked, wanted)
   const [best] = places.filter(({ machine }) => machine.awaySince === undefined).sort(byLoad)
   if (best) return best
   throw isAway(places[0]!)
 }
 
-/** By name, else by label; all when nothing is asked for. */
-export function machinesCalled(machines: readonly Machine[], called: string | undefined): Machine[] {
-  if (called === undefined) return [...machines]
-  const named = machines.filter(({ name }) => name === called)
-  const found = named.length > 0 ? named : machines.filter(({ labels }) => labels.includes(called))
+/** The machines with this name, else with this label; all when none is given. */
+export function machinesCalled(machines: readonly Machine[], nameOrLabel: string | undefined): Machine[] {
+  if (nameOrLabel === undefined) return [...machines]
+  const named = machines.filter(({ name }) => name === nameOrLabel)
+  const found = named.length > 0 ? named : machines.filter(({ labels }) => labels.includes(nameOrLabel))
   if (found.length > 0) return found
-  throw new RockpoolError('not-found', `No machine is called ${called} or has this label.`, {
-    hint: `There are: ${machines.map(calls).join(', ')}.`,
+  throw new RockpoolError('not-found', `No machine has the name or label ${nameOrLabel}.`, {
+    hint: `There are: ${machines.map(describe).join(', ')}.`,
   })
 }
 
@@ -69,7 +70,7 @@ export function isSameRepository(one: Repository, other: Repository): boolean {
   return one.rootCommit !== undefined && one.rootCommit === other.rootCommit
 }
 
-/** The innermost repository that this path is in, and the rest of the way. */
+/** The innermost repository that contains this path, and the path within it. */
 export function repositoryAt(
   repositories: readonly Repository[],
   path: string,
@@ -80,8 +81,8 @@ export function repositoryAt(
   return repository && { repository, within: path.slice(repository.path.length + 1) }
 }
 
-/** The address of a remote without what two clones of it may spell differently, and without a password. Undefined for one
- *  on the same disk: on another machine it means something else. */
+/** The address of a remote, without a password and in one spelling for all clones. Undefined for a path on this disk,
+ *  which has no meaning on another machine. */
 export function normalizedOrigin(url: string): string | undefined {
   const [, host, path] =
     /^(?:https?|ssh|git):\/\/(?:[^@/]*@)?([^/:]+)(?::\d+)?\/(.+)$/i.exec(url) ??
@@ -113,10 +114,10 @@ function byLoad(a: Place, b: Place): number {
   )
 }
 
-const mostShown = 5
+const maxShown = 5
 
-function nobodyHas(asked: Machine[], { workdir }: Wanted): RockpoolError {
-  const what = asked.map((machine) => `${calls(machine)} has ${shown(machine.repositories)}`).join('; ')
+function noRepository(asked: Machine[], { workdir }: Wanted): RockpoolError {
+  const what = asked.map((machine) => `${describe(machine)} has ${shown(machine.repositories)}`).join('; ')
   const who = asked.length === 1 ? `${asked[0]!.name} does not have` : 'No machine has'
   return new RockpoolError('not-found', `${who} the repository ${workdir}: ${what}.`, {
     hint: 'Clone it there and launch again; a repository elsewhere than in coding.workspaceRoots is named in coding.repos.',
@@ -125,19 +126,23 @@ function nobodyHas(asked: Machine[], { workdir }: Wanted): RockpoolError {
 
 function shown(repositories: Repository[]): string {
   if (repositories.length === 0) return 'none'
-  const some = repositories.slice(0, mostShown).map(({ path }) => path)
+  const some = repositories.slice(0, maxShown).map(({ path }) => path)
   const more = repositories.length - some.length
   return more > 0 ? `${some.join(', ')} and ${more} more` : some.join(', ')
 }
 
 function isAway({ machine, workdir }: Place): RockpoolError {
   const since = new Date(machine.awaySince ?? 0).toISOString()
-  return new RockpoolError('unavailable', `${workdir} is on ${machine.name}, which is away since ${since}.`, {
-    hint: 'Start Rockpool there, or name another machine that has the repository: `rockpool machines` shows them.',
-  })
+  return new RockpoolError(
+    'unavailable',
+    `${workdir} is on ${machine.name}, which is away since ${since}.`,
+    {
+      hint: 'Start Rockpool there, or name another machine that has the repository: `rockpool machines` shows them.',
+    },
+  )
 }
 
-function calls({ name, labels, awaySince }: Machine): string {
+function describe({ name, labels, awaySince }: Machine): string {
   const about = [...labels, ...(awaySince === undefined ? [] : ['away'])]
   return about.length > 0 ? `${name} (${about.join(', ')})` : name
 }

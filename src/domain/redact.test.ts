@@ -99,7 +99,7 @@ test('every text in a value is masked, and pictures stay as they are', () => {
 test('a text that ends within a known value says how much of it', () => {
   const redactor = makeRedactor()
   redactor.know('bot', 'hush-hush-hush')
-  expect(redactor.begunValue('say hush-hu')).toBe(7)
-  expect(redactor.begunValue('say hush-hush-hush')).toBe(9)
-  expect(redactor.begunValue('say nothing')).toBe(0)
+  expect(redactor.partialValueLength('say hush-hu')).toBe(7)
+  expect(redactor.partialValueLength('say hush-hush-hush')).toBe(9)
+  expect(redactor.partialValueLength('say nothing')).toBe(0)
 })

@@ -1,20 +1,20 @@
-// Takes secrets out of text that leaves the program: logs, exports, error replies, the dashboard.
-// Everything here runs in linear time, because the text comes from outside: bounded repetitions, no two of them that
-// can share characters, and private keys by a scanner instead of a pattern.
+// Removes secrets from text that leaves the program: logs, exports, error replies, the dashboard. The text comes from
+// outside, so everything here runs in linear time: repetitions are bounded and share no characters, and a scanner instead
+// of a pattern finds private keys.
 
 export interface Redactor {
-  /** From now on this value is taken out of every text, under this name. */
+  /** Registers a secret: it is replaced by its name in every text. */
   know(name: string, value: string): void
-  /** Without the values that we know to be secret. For what is kept and shown to the model again: a pattern that
-   *  strikes a harmless word there does harm. */
+  /** Removes registered secrets only. For text that is stored and shown to the model again, where a pattern could remove
+   *  harmless words. */
   knownValues: (text: string) => string
-  /** How many characters at the end of a text may be the beginning of a known value: the rest of it is still to come. */
-  begunValue: (text: string) => number
-  /** Without known values and without everything that looks like a secret. */
+  /** The number of characters at the end of a text that may be the beginning of a known value. */
+  partialValueLength: (text: string) => number
+  /** Removes registered secrets and everything that looks like a secret. */
   everything: (text: string) => string
 }
 
-/** Shorter values would strike ordinary words. */
+/** Shorter values would match ordinary words. */
 const shortestSecret = 8
 
 export function makeRedactor(): Redactor {
@@ -34,18 +34,20 @@ export function makeRedactor(): Redactor {
       names.set(JSON.stringify(value).slice(1, -1), name)
     },
     knownValues,
-    begunValue: (text) => Math.max(0, ...[...names.keys()].map((value) => begunIn(text, value))),
+    partialValueLength: (text) =>
+      Math.max(0, ...[...names.keys()].map((value) => overlapLength(text, value))),
     everything: (text) => redactPatterns(knownValues(text)),
   }
 }
 
-function begunIn(text: string, value: string): number {
+/** How much of the beginning of `value` is at the end of `text`. */
+function overlapLength(text: string, value: string): number {
   let length = Math.min(text.length, value.length - 1)
   while (length > 0 && !text.endsWith(value.slice(0, length))) length--
   return length
 }
 
-/** A value of JSON with every text in it masked. Long runs of base64 (pictures, signatures) stay: a pattern would damage them. */
+/** Masks every text in a JSON value. Long base64 texts (images, signatures) stay: a pattern would damage them. */
 export function maskTexts(value: unknown, mask: (text: string) => string): unknown {
   if (typeof value === 'string') return isBlob.test(value) ? value : mask(value)
   if (Array.isArray(value)) return value.map((inner) => maskTexts(inner, mask))
@@ -57,7 +59,7 @@ const isBlob = /^[\w+/=-]{1024,}$/
 
 type Pattern = [kind: string, pattern: RegExp]
 
-// A lookbehind keeps a pattern with an end condition from being tried at every character of one long word.
+// The lookbehinds avoid a try at every character of one long word.
 const patterns: Pattern[] = [
   ['anthropic-key', /sk-ant-[\w-]{20,200}/g],
   ['openai-key', /sk-(?:proj-)?[\w-]{20,200}/g],
@@ -109,7 +111,7 @@ function redactPrivateKeys(text: string): string {
 const partOfSecret = /[\w+/=.:~-]/
 const longestSecret = 8_192
 
-/** The beginning of a text, not ending within a word that may be a secret: half of one looks like none. */
+/** The beginning of a text. It does not end inside a word that may be a secret: no pattern would match a part of it. */
 export function cutBetweenWords(text: string, most: number): string {
   if (text.length <= most) return text
   let end = most

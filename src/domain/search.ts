@@ -1,4 +1,4 @@
-// Searching what was said: where text comes from, what one asks, and what one gets.
+// Search: sources of text, questions and answers.
 
 export type SearchKind = 'rockpool' | 'native' | 'memory'
 export type SearchRole = 'user' | 'assistant' | 'tool' | 'memory'
@@ -7,17 +7,17 @@ export type SearchRole = 'user' | 'assistant' | 'tool' | 'memory'
 export interface SearchSource {
   kind: SearchKind
   path: string
-  /** Whose it is; several for a workspace that agents share, `*` for every agent. Without one only operators find it. */
+  /** The agents that may find it; `*` for every agent. Without any, only operators find it. */
   agentIds?: string[]
   /** The session's id (Claude's own for native ones); a memory file's name for memory. */
   sessionId: string
   sessionKey?: string
-  /** Of a transcript that Claude keeps of a chat of ours: the id of our session, in which the same was said. */
+  /** For Claude's transcript of one of our chats: the id of our session with the same conversation. */
   chat?: string
   repoPath?: string
   branch?: string
   channel?: string
-  /** As it was just seen: a file that was indexed like this need not be opened. */
+  /** The file's current state: if it was indexed in this state, it need not be opened. */
   seen?: { inode: number; size: number; mtimeMs: number }
 }
 
@@ -28,7 +28,7 @@ export interface SearchFilter {
   agentId?: string
   /** In one of these folders or below. */
   repoPaths?: string[]
-  /** Where the one who asks is: what was said in that repository counts a little more. */
+  /** The directory of the asker: hits in that repository rank a little higher. */
   near?: string
   channel?: string
   /** Milliseconds since 1970. */
@@ -61,24 +61,24 @@ export interface SearchHit {
   /** Where in the snippet the matches are: [start, end) in UTF-16 units. */
   matches: Array<[number, number]>
   score: number
-  /** How it was found. */
+  /** The kinds of search that found it. */
   by: Array<'words' | 'pieces' | 'meaning' | 'regex'>
 }
 
 export interface SearchQuestion extends SearchFilter {
   text: string
-  /** The text is a regular expression; looked for from the newest passage on, for a bounded time. */
+  /** The text is a regular expression; passages are searched from the newest on, for a limited time. */
   regex?: boolean
 }
 
 export interface SearchAnswer {
   total: number
   hits: SearchHit[]
-  /** Ways of searching that could not be used, in words. */
+  /** Messages about kinds of search that could not be used. */
   notes: string[]
 }
 
-/** How far a look at the sources is. */
+/** Progress of reading the sources. */
 export interface IndexProgress {
   filesDone: number
   files: number
@@ -89,30 +89,30 @@ export interface IndexProgress {
 export interface SearchStatus {
   sources: number
   passages: number
-  /** Those of people, agents and notes: what tools said is not compared by meaning. */
+  /** Passages by people, agents and notes. Tool output is not searched by meaning. */
   spoken: number
   withPieces: number
   withVector: number
-  /** Files of which it is not yet indexed what tools were asked and answered. */
+  /** Files whose tool input and output is not indexed yet. */
   withoutTools: number
-  /** What a gateway that has just started still reads; absent when all is read. */
+  /** While a gateway reads its sources after the start. */
   reading?: IndexProgress
   /** The model for meaning; absent without one. */
   meaning?: { name: string; languages: string }
-  /** Why there is none. */
+  /** Why there is no model for meaning. */
   lack?: string
 }
 
-/** Everything that was said and noted, findable. */
+/** Search over all transcripts and notes. */
 export interface SearchPart {
   search(question: SearchQuestion): Promise<SearchAnswer>
-  /** Reads what is new in all sources. */
+  /** Reads what is new in the sources. */
   refresh(): Promise<IndexProgress>
-  /** Throws the index away and reads everything again. */
+  /** Deletes the index and reads everything again. */
   rebuild(): Promise<IndexProgress>
-  /** Keeps up with what is said, until the returned function is called. For the gateway. */
+  /** Indexes new text continuously, until the returned function is called. For the gateway. */
   follow(): Promise<() => Promise<void>>
-  /** Forgets sessions, and every word of theirs that is still in the index's files. */
+  /** Removes sessions and all their text from the index and its files. */
   purge(sessionIds: string[]): Promise<void>
   status(): Promise<SearchStatus>
   close(): Promise<void>

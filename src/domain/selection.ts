@@ -1,5 +1,5 @@
-// Which session should take the next task: resume one, fork one, start fresh, or wait. The words of that decision,
-// and what it needs from outside.
+// Which session should take the next task: resume one, fork one, start fresh, or wait. The types of that decision and of
+// its inputs.
 
 /** One question to a small model, without tools and without leaving a session on disk. */
 export interface StructuredQuestion {
@@ -12,7 +12,7 @@ export interface StructuredQuestion {
   schema: Record<string, unknown>
 }
 
-/** Answers with the parsed JSON, unchecked: the asker checks it. Rejects when the model cannot be reached. */
+/** Resolves to the parsed JSON, not validated. Rejects when the model cannot be reached. */
 export type AskStructured = (question: StructuredQuestion, signal: AbortSignal) => Promise<unknown>
 
 export interface TaskRelevance {
@@ -34,7 +34,7 @@ export interface ScoreFactors {
 /** The price of resuming a session, in tokens and dollars, without the output of the new task. */
 export interface SessionPrice {
   model?: string
-  /** The model is not in the price table; its family's price was taken. */
+  /** The model is not in the price table; its family's price was used. */
   guessed: boolean
   /** Tokens that a resume sends. */
   tokens: number
@@ -42,7 +42,7 @@ export interface SessionPrice {
   cache: 'warm' | 'cold'
   /** How long it stays warm. */
   warmForMs?: number
-  /** Why the cache does not serve, although Claude Code filled it a moment ago. */
+  /** Why the cache cannot be used although it was filled recently. */
   coldBecause?: string
   /** What a resume changes in the session, when Rockpool did not start it. */
   resumesWith?: string
@@ -57,17 +57,17 @@ export interface SessionPrice {
 
 export interface SessionScore {
   sessionId: string
-  /** What it is called, or how it began. */
+  /** Its name, or its first prompt. */
   title?: string
   /** 0 to 1, whole hundredths. 0 when a ceiling forbids it. */
   total: number
   factors: ScoreFactors
   relevance: TaskRelevance
-  /** Why it is not resumed whatever its score. */
+  /** Why it is not resumed at any score. */
   ceiling?: string
   isRunning: boolean
   price?: SessionPrice
-  /** One line: what speaks for it and against it. */
+  /** One line with the reasons for and against it. */
   reason: string
 }
 
@@ -95,7 +95,7 @@ export interface Decision {
   agentId?: string
   label?: string
   selection: SessionSelection
-  /** The session that came of it, once it is known: a fork or a fresh one gets its id later. */
+  /** The resulting session, once its id is known: a fork or a fresh session gets its id later. */
   becameSessionId?: string
 }
 

@@ -1,7 +1,6 @@
-// Reading session keys: every form that we or any OpenClaw write, what it says, and the form that we write for it.
+// Reads session keys in every form that we or any OpenClaw write, and rewrites them in our form.
 import type { ChatType } from './message.ts'
-import { decodeId, encodeId, rewriteId } from './key-segment.ts'
-import { agentIdRule, normalizeMainKey } from './session-key.ts'
+import { decodeId, encodeId, rewriteId, agentIdRule, normalizeMainKey } from './session-key.ts'
 
 export interface ParsedAgentSessionKey {
   agentId: string
@@ -23,7 +22,7 @@ export type SessionKeyKind =
   | 'global'
   | 'unknown'
 
-/** What a key says. Ids are as the platform writes them, unescaped. */
+/** The parts of a key. Ids are as the platform writes them, unescaped. */
 export interface SessionKeyForm {
   kind: SessionKeyKind
   agentId?: string
@@ -33,14 +32,14 @@ export interface SessionKeyForm {
   id?: string
   threadId?: string
   threadKind?: 'thread' | 'topic'
-  /** How many sub-agents deep; 0 for a session that a person began. */
+  /** The nesting of sub-agents; 0 for a session that a person started. */
   depth: number
-  /** A cron job's run: an internal row, left out of lists. */
+  /** One run of a cron job: an internal row that lists leave out. */
   runId?: string
   heartbeat: boolean
 }
 
-/** `agent:<agentId>:<rest>`, or null. Empty segments are dropped and letters made small, as OpenClaw does. */
+/** `agent:<agentId>:<rest>`, or null. Empty segments are dropped and letters lower-cased, as OpenClaw does. */
 export function parseAgentSessionKey(sessionKey: string | null | undefined): ParsedAgentSessionKey | null {
   const parts = (sessionKey ?? '').trim().toLowerCase().split(':').filter(Boolean)
   if (parts.length < 3 || parts[0] !== 'agent') return null
@@ -51,20 +50,22 @@ export function classifySessionKey(key: string, options: { mainKey?: string } = 
   const { agentId, rest } = splitAgent(key)
   const form = splitRest(rest, normalizeMainKey(options.mainKey))
   const { kind, channel, account, ids, thread, run, heartbeat } = form
+  const decoded = (segment: string | undefined) => (segment === undefined ? undefined : decodeId(segment))
   return {
     kind,
-    ...(agentId === undefined ? {} : { agentId }),
-    ...(channel === undefined ? {} : { channel: decodeId(channel.toLowerCase()) }),
-    ...(account === undefined ? {} : { accountId: decodeId(account) }),
-    ...(ids.length === 0 ? {} : { id: decodeId(ids.at(-1)!) }),
-    ...(thread === undefined ? {} : { threadId: decodeId(thread.id), threadKind: thread.kind }),
+    agentId,
+    channel: decoded(channel?.toLowerCase()),
+    accountId: decoded(account),
+    id: decoded(ids.at(-1)),
+    threadId: decoded(thread?.id),
+    threadKind: thread?.kind,
     depth: kind === 'subagent' ? ids.length : 0,
-    ...(run === undefined ? {} : { runId: decodeId(run) }),
+    runId: decoded(run),
     heartbeat,
   }
 }
 
-/** The key as we write it. Older forms (`:dm:`, bare `main`, `group:<id>`, capital letters) become today's. */
+/** The key as we write it. Older forms (`:dm:`, bare `main`, `group:<id>`, capital letters) become current ones. */
 export function canonicalSessionKey(key: string, options: { agentId: string; mainKey?: string }): string {
   const trimmed = key.trim()
   if (/^(global|unknown)$/i.test(trimmed)) return trimmed.toLowerCase()
@@ -79,11 +80,11 @@ export function canonicalSessionKey(key: string, options: { agentId: string; mai
 export interface KeySpelling {
   agentId: string
   mainKey?: string
-  /** Keys without an agent in them are the default agent's. */
+  /** Keys without an agent belong to the default agent. */
   isDefaultAgent: boolean
 }
 
-/** Under which keys older programs may have stored the session that has this key today. */
+/** The keys under which older programs may have stored the session that has this key now. */
 export function olderSessionKeys(key: string, spelling: KeySpelling): string[] {
   const { agentId, rest } = splitAgent(key)
   if (agentId !== spelling.agentId) return []
@@ -98,11 +99,11 @@ export function olderSessionKeys(key: string, spelling: KeySpelling): string[] {
     `agent:${agentId}:${text}`,
     ...(spelling.isDefaultAgent ? [text] : []),
   ])
-  // A spelling counts only if parsing it gives this same session.
+  // Only spellings that are read as this same session.
   return [...new Set(keys)].filter((older) => older !== key && canonicalSessionKey(older, spelling) === key)
 }
 
-/** The key of the chat that a thread hangs in: all before the last `:thread:` or `:topic:`. */
+/** The key of the chat that a thread belongs to: everything before the last `:thread:` or `:topic:`. */
 export function parentOfThreadKey(key: string): string | undefined {
   const at = Math.max(key.lastIndexOf(':thread:'), key.lastIndexOf(':topic:'))
   return at > 0 ? key.slice(0, at) : undefined
@@ -112,7 +113,7 @@ export function isThreadSessionKey(key: string): boolean {
   return parentOfThreadKey(key) !== undefined
 }
 
-/** Depth 0 is a session that a person began. */
+/** 0 for a session that a person started. */
 export function subagentDepth(key: string): number {
   return key.split(':').filter((part) => part === 'subagent').length
 }
@@ -125,18 +126,18 @@ export function isCronRunSessionKey(key: string): boolean {
   return /cron/i.test(key) && classifySessionKey(key).runId !== undefined
 }
 
-/** Direct, group or channel, as the key tells it; undefined when it does not. */
+/** The chat type that the key names, if it names one. */
 export function chatTypeOfKey(key: string): ChatType | undefined {
   const { kind } = classifySessionKey(key)
   return kind === 'direct' || kind === 'group' || kind === 'channel' ? kind : undefined
 }
 
-/** A key cut into its parts; ids still as they stand in the key. */
+/** The parts of a key; ids are still escaped. */
 interface KeyParts {
   kind: SessionKeyKind
   channel?: string
   account?: string
-  /** One for most forms, one a level for sub-agents, none for `main`. */
+  /** One for most forms, one for each level of sub-agents, none for `main`. */
   ids: string[]
   run?: string
 }
@@ -161,23 +162,19 @@ function splitRest(all: string[], mainKey: string): RestParts {
   return { ...splitBase(parts, mainKey), heartbeat }
 }
 
+/** Kinds whose key is `<kind>:<id>`. */
+const plainKinds = ['hook', 'node', 'acp', 'dashboard', 'explicit'] as const
+
 function splitBase(parts: string[], mainKey: string): KeyParts {
   const first = parts[0]?.toLowerCase() ?? ''
   if (parts.length < 2) return splitSingle(parts[0] ?? 'unknown', mainKey)
   if (first === 'subagent') return { kind: 'subagent', ids: splitSubagents(parts) }
   if (first === 'cron') return splitCron(parts)
-  if (
-    first === 'hook' ||
-    first === 'node' ||
-    first === 'acp' ||
-    first === 'dashboard' ||
-    first === 'explicit'
-  ) {
-    return { kind: first, ids: [parts.slice(1).join(':')] }
-  }
+  const plain = plainKinds.find((kind) => kind === first)
+  if (plain) return { kind: plain, ids: [parts.slice(1).join(':')] }
   const at = parts.findIndex((part, index) => index < Math.min(3, parts.length - 1) && isPeerKind(part))
   if (at >= 0) return splitPeer(parts, at)
-  // Before groups had a form of their own: `discord:<account>:guild-<g>:channel-<c>`.
+  // An older form of groups: `discord:<account>:guild-<g>:channel-<c>`.
   const oldChannel = first === 'discord' ? parts.find((part) => /^channel-/i.test(part)) : undefined
   if (oldChannel) return { kind: 'channel', channel: 'discord', ids: [oldChannel.slice('channel-'.length)] }
   return { kind: 'unknown', ids: [parts.join(':')] }
@@ -188,7 +185,7 @@ function splitSingle(part: string, mainKey: string): KeyParts {
   if (word === 'global' || word === 'unknown') return { kind: word, ids: [] }
   if (word === 'main' || word === mainKey) return { kind: 'main', ids: [] }
   if (word.startsWith('node-')) return { kind: 'node', ids: [part.slice('node-'.length)] }
-  // An older form had the bare peer after the agent: `agent:<id>:<peer>`.
+  // An older form: `agent:<id>:<peer>`.
   return { kind: 'direct', ids: [part] }
 }
 
@@ -235,13 +232,10 @@ function writeBase(form: KeyParts, mainKey: string): string {
       return ids.map((one) => `subagent:${rewriteId(one)}`).join(':')
     case 'cron':
       return `cron:${id}${form.run === undefined ? '' : `:run:${rewriteId(form.run)}`}`
-    case 'unknown':
-      return (
-        ids
-          .flatMap((one) => one.split(':'))
-          .map((one) => rewriteId(one))
-          .join(':') || 'unknown'
-      )
+    case 'unknown': {
+      const segments = ids.flatMap((one) => one.split(':'))
+      return segments.map((one) => rewriteId(one)).join(':') || 'unknown'
+    }
     case 'direct':
     case 'group':
     case 'channel':

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { decodeId, encodeId } from './key-segment.ts'
-import type { DmScope } from './session-key.ts'
 import {
+  decodeId,
+  encodeId,
   buildAgentMainSessionKey,
   buildAgentPeerSessionKey,
   buildInternalSessionKey,
@@ -10,6 +10,7 @@ import {
   buildThreadSessionKey,
   sessionKeyOf,
 } from './session-key.ts'
+import type { DmScope } from './session-key.ts'
 import {
   canonicalSessionKey,
   chatTypeOfKey,

@@ -1,9 +1,8 @@
-// Session keys: who speaks, and where. `agent:<agentId>:<rest>`, in OpenClaw's forms. Identities that the configured
-// scope keeps apart never share a key, whatever characters their ids contain; domain/key-segment.ts sees to that.
+// Builds session keys: who writes, and where. `agent:<agentId>:<rest>`, in OpenClaw's forms. Two identities that the
+// configured scope keeps apart never share a key, whatever characters their ids contain.
 import type { Address } from './address.ts'
 import type { SessionConfig } from './config/session-settings.ts'
 import { RockpoolError } from './errors.ts'
-import { encodeId, setApart } from './key-segment.ts'
 import type { ChatType } from './message.ts'
 
 export type DmScope = SessionConfig['dmScope']
@@ -11,7 +10,7 @@ export type IdentityLinks = SessionConfig['identityLinks']
 
 export const agentIdRule = /^[a-z0-9][a-z0-9_-]{0,63}$/
 
-/** What a key, a row or a configuration means that says nothing else. */
+/** What is meant when a key, a row or the configuration names none. */
 export const DEFAULT_AGENT_ID = 'main'
 export const DEFAULT_MAIN_KEY = 'main'
 export const DEFAULT_ACCOUNT_ID = 'default'
@@ -40,10 +39,7 @@ export interface PeerKeyParams {
   identityLinks?: IdentityLinks
 }
 
-/**
- * The key of the session that a message from this address belongs to. Somebody whom `identityLinks` names has one
- * session on all platforms, unless all direct chats are one anyway.
- */
+/** The key of the session that a message belongs to. A person in `identityLinks` has one session on all platforms. */
 export function sessionKeyOf(
   message: { address: Address; chatType: ChatType; sender: { id: string } },
   agentId: string,
@@ -101,7 +97,7 @@ export function buildSubagentSessionKey(params: {
   return `${base}:subagent:${encodeId(params.id)}`
 }
 
-/** Sessions that no chat began: a cron job (and one run of it), a hook, a node, an editor over ACP. */
+/** Sessions that were not started by a chat: a cron job (and one run of it), a hook, a node, an editor over ACP. */
 export function buildInternalSessionKey(params: {
   agentId?: string
   kind: 'cron' | 'hook' | 'node' | 'acp'
@@ -148,16 +144,16 @@ function buildDirectKey(params: PeerKeyParams): string {
   return `${agent}:${channel}:${encodeId(params.accountId?.trim() || DEFAULT_ACCOUNT_ID)}:${peer}`
 }
 
-/** The person: the name that the configuration links to this id, or the id itself. */
+/** The person's segment: the name that the configuration links to this id, or the id itself. */
 function peerSegment(peerId: string, scope: DmScope, params: PeerKeyParams): string {
   const channel = normalizeChannel(params.channel)
   const links = params.identityLinks ?? {}
   const linked = nameOf(peerId, channel, links)
   if (linked !== undefined) return linkSegment(linked, Object.keys(links))
-  // Without the channel in the key, the platform's case rule could make two people of two platforms one.
+  // Without the channel in the key, the platform's case rule could merge people of two platforms.
   const plain = encodeId(peerId, scope === 'per-peer' ? undefined : channel)
-  const isSomebodysName = Object.keys(links).some((name) => linkSegment(name, Object.keys(links)) === plain)
-  return isSomebodysName ? setApart(plain) : plain
+  const isLinkedName = Object.keys(links).some((name) => linkSegment(name, Object.keys(links)) === plain)
+  return isLinkedName ? setApart(plain) : plain
 }
 
 /** The name under which the configuration links this id to others. */
@@ -178,7 +174,7 @@ function isSameId(link: string, channel: string, peerId: string): boolean {
   return encodeId(trimmed, channel) === bare
 }
 
-/** Lower case as OpenClaw writes it, unless another linked person has the same name in other letters. */
+/** In lower case like OpenClaw, unless another linked name differs only in case. */
 function linkSegment(name: string, names: string[]): string {
   const folded = name.trim().toLowerCase()
   const isTaken = names.some((other) => other !== name && other.trim().toLowerCase() === folded)
@@ -199,4 +195,89 @@ function emptyId(what: string, where: string): RockpoolError {
   return new RockpoolError('input-invalid', `A ${what} id is empty${where ? ` (${where})` : ''}.`, {
     hint: 'Without an id the session would be shared with others, so the message is refused.',
   })
+}
+
+// Segments: an id from a platform as part of a key. Keys are split at `:`, and OpenClaw lower-cases every key that it
+// reads; so capital letters, `:` and other special characters are percent-escaped with lower-case hex digits. A plain id
+// stays exactly as OpenClaw writes it.
+
+/** Platforms whose ids ignore case: `C1` and `c1` are one channel. Elsewhere case may tell people apart. */
+const caselessPlatforms = new Set(['slack', 'irc', 'imessage'])
+
+/** Words with a meaning in keys. An id that equals one of them is escaped. */
+const structuralWords = new Set(
+  'direct dm group channel thread topic heartbeat run subagent cron hook node acp dashboard explicit'.split(
+    ' ',
+  ),
+)
+
+/** The id as a key segment. Two ids give the same segment only if the platform treats them as one id. */
+export function encodeId(id: string, platform?: string): string {
+  const folded = platform !== undefined && caselessPlatforms.has(platform) ? id.toLowerCase() : id
+  if (structuralWords.has(folded)) return escape(folded[0]!) + folded.slice(1)
+  let segment = ''
+  for (const char of folded) segment += isPlain(char) ? char : escape(char)
+  return segment
+}
+
+// No escape begins like this, so such a segment never equals that of another id.
+const apart = '%.'
+
+/** The same id in another spelling, for when the plain spelling already belongs to another id. */
+export function setApart(segment: string): string {
+  return apart + segment
+}
+
+/** A segment written by another program, in our spelling. Our own segments are returned unchanged. */
+export function rewriteId(segment: string, platform?: string): string {
+  return (segment.startsWith(apart) ? apart : '') + encodeId(decodeId(segment), platform)
+}
+
+/** The id of a segment. A `%` that begins no escape is literal: older programs did not escape. */
+export function decodeId(segment: string): string {
+  const plain = segment.startsWith(apart) ? segment.slice(apart.length) : segment
+  return plain.replace(/(?:%[0-9a-f]{2})+/gi, (run) => {
+    const bytes = run
+      .slice(1)
+      .split('%')
+      .map((hex) => Number.parseInt(hex, 16))
+    return decodeBytes(bytes) ?? run
+  })
+}
+
+function isPlain(char: string): boolean {
+  return /^[!-~]$/.test(char) && !/[A-Z:%]/.test(char)
+}
+
+function escape(char: string): string {
+  return encodeBytes(char.codePointAt(0)!)
+    .map((byte) => `%${byte.toString(16).padStart(2, '0')}`)
+    .join('')
+}
+
+// UTF-8 by hand: an id may contain half of a surrogate pair, which TextEncoder would replace.
+function encodeBytes(code: number): number[] {
+  const tail = (shift: number): number => 0x80 | ((code >> shift) & 0x3f)
+  if (code < 0x80) return [code]
+  if (code < 0x800) return [0xc0 | (code >> 6), tail(0)]
+  if (code < 0x10000) return [0xe0 | (code >> 12), tail(6), tail(0)]
+  return [0xf0 | (code >> 18), tail(12), tail(6), tail(0)]
+}
+
+function decodeBytes(bytes: number[]): string | undefined {
+  let text = ''
+  for (let at = 0; at < bytes.length;) {
+    const lead = bytes[at]!
+    const extra = lead < 0x80 ? 0 : lead >= 0xf0 ? 3 : lead >= 0xe0 ? 2 : lead >= 0xc0 ? 1 : -1
+    const tail = bytes.slice(at + 1, at + 1 + extra)
+    if (extra < 0 || tail.length < extra || tail.some((byte) => byte >> 6 !== 2)) return undefined
+    const code = tail.reduce(
+      (value, byte) => (value << 6) | (byte & 0x3f),
+      extra === 0 ? lead : lead & (0x3f >> extra),
+    )
+    if (code > 0x10ffff) return undefined
+    text += String.fromCodePoint(code)
+    at += 1 + extra
+  }
+  return text
 }

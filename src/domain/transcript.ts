@@ -97,9 +97,6 @@ export type TranscriptEntry = EntryBody & {
   timestamp: string
 }
 
-// What the model sees of a transcript: the path from the root to the leaf, with the last compaction applied.
-// The rules are pi's, so that pi and OpenClaw make the same of our files as we do.
-
 export type ContextMessage =
   | TranscriptMessage
   | { role: 'compactionSummary'; summary: string; tokensBefore: number | null; timestamp: number }
@@ -122,7 +119,8 @@ export function contentText(content: unknown): string {
   return texts.join('\n').trim()
 }
 
-/** `path` is the way from the root to the leaf, in order. */
+/** What the model sees of a transcript: the entries from the root to the leaf, with the last compaction applied. The rules
+ *  are pi's, so that pi and OpenClaw read our files as we do. */
 export function contextOf(path: readonly TranscriptEntry[]): TranscriptContext {
   return { messages: messagesOf(path), ...settingsOf(path) }
 }

@@ -30,7 +30,7 @@ export type TurnEvent =
   | { type: 'thinking'; text: string }
   | { type: 'tool-start'; toolUseId: string; name: string; input: Record<string, unknown> }
   | { type: 'tool-end'; toolUseId: string; isError: boolean; output: string }
-  /** A sub-agent's doings: shown as progress, never as the reply. */
+  /** What a sub-agent does: shown as progress, never as the reply. */
   | { type: 'subagent'; toolUseId: string; text: string }
   | { type: 'waiting'; for: 'permission' | 'question' | 'plan' | 'input' }
   | { type: 'retry'; attempt: number; delayMs: number; reason: string }
@@ -40,7 +40,7 @@ export type TurnEvent =
       trigger: 'auto' | 'manual'
       tokensBefore?: number
       tokensAfter?: number
-      /** What Claude wrote down of the conversation before. */
+      /** Claude's summary of the conversation before. */
       summary?: string
     }
   /** One call to the model ended, a sub-agent's too: its usage, counted once per message id, and what it cost. */
@@ -71,11 +71,11 @@ export type TurnEnd =
 
 export interface TurnResult {
   end: TurnEnd
-  /** The reply: the agent's last words of this turn, without sub-agents. What it had said so far if it was stopped. */
+  /** The reply: the agent's last text of this turn, without sub-agents; the text so far if the turn was interrupted. */
   text: string
-  /** Everything the agent said in this turn, block by block. */
+  /** All text of the agent in this turn, block by block. */
   said: string[]
-  /** The prompts that this turn dealt with, by uuid: its own, and those that steered it. */
+  /** The uuids of the prompts that this turn answered: its own, and those that were added to it. */
   prompts: string[]
   sdkSessionId?: string
   model?: string

@@ -2,9 +2,8 @@
 // programs that build on the library.
 import { randomUUID } from 'node:crypto'
 import { systemClock } from '../domain/clock.ts'
-import { encodeId } from '../domain/key-segment.ts'
+import { encodeId, knownPlatforms } from '../domain/session-key.ts'
 import type { ChatType, Message, Sender } from '../domain/message.ts'
-import { knownPlatforms } from '../domain/session-key.ts'
 import type { MentionRules } from '../inbound/mentions.ts'
 import { stripMentions } from '../inbound/mentions.ts'
 import { senderLabel, withSenderLine } from '../inbound/message-text.ts'

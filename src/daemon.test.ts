@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { silentLog } from './domain/log.ts'
 import { logUnhandledErrors } from './daemon.ts'
 
-test('a failure that nobody waited for is logged, with its reason', () => {
+test('a failure without a waiting caller is logged, with its reason', () => {
   const told: unknown[] = []
   const process = new EventEmitter()
   logUnhandledErrors(process, { ...silentLog, error: (fields) => told.push(fields) })

@@ -50,7 +50,7 @@ test('where conversations begin, a process is kept ready for the next, and ended
   await busy.close()
 })
 
-test('room is made by the conversation that is idle, which goes on later', async () => {
+test('an idle conversation is closed to free a slot, and continues later', async () => {
   const first = await t.open({ key: 'one' })
   await take(first, `I am one ${inline({ text: 'Hello, one.' })}`)
   const second = await t.open({ key: 'two' })
@@ -75,7 +75,7 @@ test('the memory flush sees the conversation, writes its file, and leaves no tra
   t.api.script('Pre-compaction memory flush', [
     { tools: [{ name: 'Write', input: { file_path: outside, content: 'no' } }] },
     { tools: [{ name: 'Read', input: { file_path: file } }] },
-    // Not what it was told: it writes the whole file anew.
+    // Not a notification: it rewrites the whole file.
     { tools: [{ name: 'Write', input: { file_path: file, content: '- the cat is called Miez\n' } }] },
     { text: 'NO_REPLY' },
   ])

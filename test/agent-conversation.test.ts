@@ -41,7 +41,7 @@ test('several turns are taken by one process, and Claude remembers the earlier o
   expect(t.agent.live('agent:main:main')).toBe(conversation)
 })
 
-test('a conversation goes on after its process was closed, and its past is not paid for twice', async () => {
+test('a conversation continues after its process was closed, and its history is not billed twice', async () => {
   const id = conversation.sdkSessionId!
   await conversation.close()
   expect(await conversation.ended).toEqual({ why: 'closed' })
@@ -101,7 +101,7 @@ test('compaction can be asked for; the memory flush runs before it', async () =>
   expect(usage!.maxTokens).toBe(200_000)
 })
 
-test('/clear gives the conversation another id, and the mapping is told', async () => {
+test('/clear gives the conversation another id, and the mapping follows', async () => {
   const before = conversation.sdkSessionId
   const cleared = await take(conversation, prompt('/clear', { command: true }))
   expect(cleared.sdkSessionId).not.toBe(before)
@@ -119,7 +119,7 @@ test('without an id a new conversation is meant, though one lives under this key
   conversation = await t.open({ resume: { sdkSessionId: before } })
 })
 
-test('a change that needs another process goes on in one, with the same conversation', async () => {
+test('a change that needs another process restarts it with the same conversation', async () => {
   await take(conversation, `remember blue ${inline({ text: 'Blue.' })}`)
   const id = conversation.sdkSessionId!
   const changed = await t.open({ resume: { sdkSessionId: id }, systemPromptAppend: 'Answer in rhymes.' })

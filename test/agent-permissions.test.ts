@@ -53,7 +53,7 @@ test('a request names the directory that the command runs in, also after Claude 
   await own.close()
 })
 
-test('a tool that is denied does not run; Claude is told why and goes on', async () => {
+test('a denied tool does not run; Claude gets the reason and continues', async () => {
   answer = () => ({ behavior: 'deny', message: 'not on a Sunday' })
   const result = await take(conversation, inline(bash('touch denied.txt'), { text: 'I stopped.' }))
   expect(result).toMatchObject({ end: { kind: 'completed' }, text: 'I stopped.' })
@@ -166,7 +166,7 @@ test('a held tool waits, a refused one tells Claude why, and every further call 
   await guarded.close()
 })
 
-test('a budget ends the turn, and a larger one goes on with the conversation', async () => {
+test('a budget ends the turn, and with a larger one the conversation continues', async () => {
   const expensive: Step = { ...bash('echo x'), usage: { input_tokens: 40_000 } }
   const spender = await t.open({ key: 'budget', maxBudgetUsd: 0.2 })
   const spent = await take(spender, inline(expensive, expensive, expensive, { text: 'never' }))

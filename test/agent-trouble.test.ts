@@ -26,7 +26,7 @@ const sleeping: Step = {
   tools: [{ name: 'Bash', input: { command: 'python3 -c "import time; time.sleep(60)"' } }],
 }
 
-/** Resolves with the first event of this type; the turn goes on. */
+/** Resolves with the first event of this type; the turn continues. */
 function begin(
   conversation: Conversation,
   text: string,
@@ -52,7 +52,7 @@ test('an overload that passes is overcome', async () => {
 
 test.each<[string, Step, string, RegExp]>([
   ['an overload that stays', overloaded, 'overloaded', /few minutes/],
-  // What an API key is told; a subscription's limit has an end, see below.
+  // The message for an API key; a subscription's limit has an end, see below.
   ['a rate limit', rateLimited(), 'rate-limited', /does not say when it ends.*few minutes/],
   ['a rate limit that asks for patience', rateLimited(300), 'rate-limited', /does not say when it ends/],
   ['a refused login', refusedLogin, 'login-refused', /log in again/],
@@ -70,7 +70,7 @@ test.each<[string, Step, string, RegExp]>([
   },
 )
 
-test("a subscription's limit is told with the time it ends", async () => {
+test("a subscription's limit is reported with the time at which it ends", async () => {
   const { ANTHROPIC_API_KEY: _key, ...variables } = t.home.variables
   const home = { ...t.home, variables: { ...variables, CLAUDE_CODE_OAUTH_TOKEN: 'sk-ant-oat01-test' } }
   const subscribed = await makeTestAgent({}, { api: t.api, home })
@@ -174,7 +174,7 @@ test('a second turn at the same time is refused', async () => {
   expect((await running).end).toEqual({ kind: 'completed' })
 })
 
-test('silence ends the turn, and the conversation goes on', async () => {
+test('silence ends the turn, and the conversation continues', async () => {
   const result = await take(conversation, inline({ text: 'never', hang: true }))
   expect(result.end).toMatchObject({ kind: 'failed', why: 'stalled' })
   expect((await take(conversation, inline({ text: 'Awake.' }))).text).toBe('Awake.')
@@ -249,7 +249,7 @@ test('sub-agents are not the reply; one in the background is waited for, and its
   expect(conversation.busy).toBe(false)
 })
 
-test('a session that somebody else has open is not taken over', async () => {
+test('a session that another program has open is not taken over', async () => {
   const id = conversation.sdkSessionId!
   const resume = { sdkSessionId: id }
   await expect(t.open({ key: 'other', resume })).rejects.toMatchObject({ code: 'busy' })

@@ -78,7 +78,7 @@ test("what belongs to all agents is the operator's, whatever the token's scopes"
 
 test('an operation that is open to it looks at who asks', () => {
   const careless = operations.filter((operation) => !isOperatorOnly(operation) && operation.run.length < 3)
-  // A run is named by a number that nobody can guess; that the gateway is well is no secret.
+  // A run has an id that cannot be guessed; that the gateway is healthy is no secret.
   expect(careless.map(({ name }) => name)).toEqual(['health', 'turns.wait'])
 })
 
@@ -205,7 +205,7 @@ test('it sends messages only to the chats of its own agent', async () => {
     updatedAt: 1,
     deliveryContext: { channel: 'telegram', to: '4712', accountId: 'default' },
   }))
-  // Telegram is not set up here: whoever may send hears of that.
+  // Telegram is not set up here: only callers that may send learn that.
   const unset = 'not-found'
   expect((await bound('message.send', to('4712'))).error?.data?.code).toBe(unset)
   expect((await rpc(house, 'message.send', to('4711'))).error?.data?.code).toBe(unset)

@@ -72,7 +72,7 @@ const steps: Step[] = [
   { text: 'All six answered.' },
 ]
 
-/** What the model was told by the tools, in order. */
+/** What the tools returned to the model, in order. */
 function toolResults(): string[] {
   const last = api.calls().at(-1)!
   const blocks = (last.body.messages ?? []).flatMap(({ content }) =>

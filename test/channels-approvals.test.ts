@@ -1,5 +1,5 @@
 // What the agent may not do by itself is asked in the chat and answered there: by button where there are any, by words
-// where not, and by nobody but the owner.
+// where not, and only by the owner.
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
@@ -100,7 +100,7 @@ describe('on Telegram', () => {
     expect(made()).toBe(false)
   })
 
-  test("a guest's agent reads nothing of the machine, and asks nobody about it; the owner's reads it", async () => {
+  test("a guest's agent cannot read the machine, and asks for no permission; the owner's can", async () => {
     const outside = join(house.home.variables['HOME']!, 'diary.txt')
     writeFileSync(outside, 'a secret of the owner')
     const read = (file_path: string): object => ({ tools: [{ name: 'Read', input: { file_path } }] })
@@ -221,7 +221,7 @@ describe('on Discord', () => {
     expect(discord.followUps.at(-1)).toBe('Done.')
   })
 
-  test('words do as well, and the owner is known by his id in a private chat there', async () => {
+  test('plain words work, too, and the owner is recognized by id in a private chat', async () => {
     await ask()
     discord.write({ channel_id: '7001', author: ada, content: 'yes' })
     await vi.waitFor(() => expect(discord.ours().at(-1)?.content).toBe('The file is there.'), waiting)
@@ -291,7 +291,7 @@ test('on the page and in the terminal, plain words answer as well', async () => 
   }
 })
 
-test('nothing of a stranger is kept or shown to a model, whatever kind of thing he sends', async () => {
+test('nothing that a stranger sends is stored or shown to a model, whatever its kind', async () => {
   const telegram = await TelegramApi.listen()
   const house = await openChannelHouse({
     offline: true,

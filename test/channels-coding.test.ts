@@ -1,4 +1,4 @@
-// Coding sessions from a chat: started there, told of there, streamed there, and answered by answering the notice.
+// Coding sessions from a chat: started, reported and streamed there, and answered by a reply to the notice.
 import { execFileSync } from 'node:child_process'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { openChannelHouse } from './support/channel-house.ts'
@@ -31,7 +31,7 @@ const write = (text: string, more = {}, from = owner): void => {
 }
 const texts = (): string[] => telegram.shown.map((one) => one.text)
 
-test('/claude works in the background, tells when it waits, and hears an answer to its notice', async () => {
+test('/claude works in the background, reports when it waits, and gets a reply to its notice', async () => {
   house.api.script('paint the shed', [{ text: 'Which colour shall it be?' }])
   house.api.script('in blue please', [{ text: 'It is blue now.' }])
   write('/claude --name shed paint the shed')

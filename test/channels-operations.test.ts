@@ -72,7 +72,7 @@ test('a wrong token changes nothing, and a token of nonsense is not even asked a
   ).not.toContain('telegram-default.token')
 })
 
-test('an owner of the configuration stays the only one, whoever is let in first', async () => {
+test('an owner in the configuration stays the only one, whoever is paired first', async () => {
   writeFileSync(
     join(house.home.stateDir, 'rockpool.json'),
     JSON.stringify({ claude: { credential: 'none' }, channels: { ownerAllowFrom: ['telegram:42'] } }),

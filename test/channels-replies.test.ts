@@ -1,4 +1,4 @@
-// An answer to any message of ours goes to the session that the message came from; when that session has begun anew, to a
+// A reply to any message of ours goes to the session that the message came from; when that session was reset, to a
 // fork of the old conversation. On every channel that has answers, also after a restart.
 import { afterEach, expect, test, vi } from 'vitest'
 import { connected, linkWhatsapp, openChannelHouse } from './support/channel-house.ts'
@@ -84,32 +84,29 @@ test.each([
   ['telegram', onTelegram],
   ['discord', onDiscord],
   ['whatsapp', onWhatsapp],
-])(
-  '%s: an answer goes on there, and after a new session to a fork of the old one',
-  async (name, openChat) => {
-    const chat = await openChat()
-    const said = async (text: RegExp): Promise<string> => {
-      await vi.waitFor(() => expect(chat.shown().at(-1)?.text).toMatch(text), waiting)
-      await chat.house.conversations.converse.idle()
-      return chat.shown().at(-1)!.id
-    }
-    const keys = async (): Promise<string[]> => {
-      const { sessions } = (await chat.house.ask('sessions.list')) as { sessions: Array<{ key: string }> }
-      return sessions.map((one) => one.key)
-    }
-    await connected(chat.house, name)
-    await chat.write('remember blue')
-    const old = await said(/remember blue/)
-    await chat.write('and green', old)
-    await said(/and green/)
-    expect(await keys()).toHaveLength(1)
-    await chat.write('/new')
-    await said(/New session/i)
-    await chat.house.restart()
-    await connected(chat.house, name)
-    await chat.write('which colour was it?', old)
-    await said(/which colour/)
-    const forks = (await keys()).filter((key) => key.startsWith('agent:main:dashboard:'))
-    expect(forks).toHaveLength(1)
-  },
-)
+])('%s: a reply continues there, and after a reset in a fork of the old session', async (name, openChat) => {
+  const chat = await openChat()
+  const said = async (text: RegExp): Promise<string> => {
+    await vi.waitFor(() => expect(chat.shown().at(-1)?.text).toMatch(text), waiting)
+    await chat.house.conversations.converse.idle()
+    return chat.shown().at(-1)!.id
+  }
+  const keys = async (): Promise<string[]> => {
+    const { sessions } = (await chat.house.ask('sessions.list')) as { sessions: Array<{ key: string }> }
+    return sessions.map((one) => one.key)
+  }
+  await connected(chat.house, name)
+  await chat.write('remember blue')
+  const old = await said(/remember blue/)
+  await chat.write('and green', old)
+  await said(/and green/)
+  expect(await keys()).toHaveLength(1)
+  await chat.write('/new')
+  await said(/New session/i)
+  await chat.house.restart()
+  await connected(chat.house, name)
+  await chat.write('which colour was it?', old)
+  await said(/which colour/)
+  const forks = (await keys()).filter((key) => key.startsWith('agent:main:dashboard:'))
+  expect(forks).toHaveLength(1)
+})

@@ -69,7 +69,7 @@ test('how the agent behaves in a group is the owner to say, and what runs on the
   expect(await say(`${mention} /claude tidy up`, owner, group)).toMatch(/in a private chat/)
 })
 
-test('a member of a group begins no session anew unless the group names them; the owner does', async () => {
+test('a member of a group cannot reset a session unless the group names them; the owner can', async () => {
   const mention = '@rock_pool_bot'
   for (const command of ['/new', '/reset', '/stop', '/compact'])
     expect(await say(`${mention} ${command}`, guest, group)).toMatch(/^Only the owner and the people named/)

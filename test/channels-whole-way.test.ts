@@ -77,7 +77,7 @@ describe('Telegram', () => {
   }
   const inTopic = () => telegram.shown.filter((one) => one.chat === group.id && one.thread === 77)
 
-  test('in a topic of a group it answers whoever mentions it, knowing what was said before', async () => {
+  test('in a topic of a group it answers a mention, and knows the messages before', async () => {
     house.api.script('what do you think', [{ text: 'I think **yes**.' }])
     telegram.emit({ message: personMessage(telegram, alice, group, 'shall we paint it blue?', topic) })
     mention('what do you think?')
@@ -157,7 +157,7 @@ describe('Telegram', () => {
   })
 })
 
-test('Discord: in a thread it answers whoever mentions it, and a restart loses nothing', async () => {
+test('Discord: in a thread it answers a mention, and a restart loses nothing', async () => {
   const discord = await DiscordApi.listen()
   closing.push(() => discord.close())
   discord.channels.set('8001', { id: '8001', type: 0, guild_id: '6001', name: 'general' })

@@ -20,7 +20,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true })
 })
 
-test('a launch goes to the machine that has the repository, which answers; a session is moved and goes on', async (ctx) => {
+test('a launch goes to the machine that has the repository, which answers; a session is moved and continues', async (ctx) => {
   const { url } = server ?? ctx.skip('PostgreSQL is not installed')
   const webapp = [repository('a', 'webapp'), repository('b', 'shop')]
   const model = repository('b', 'model', 'https://example.org/model.git')
@@ -46,7 +46,7 @@ test('a launch goes to the machine that has the repository, which answers; a ses
     const moved = await ask(b, 'coding.move', { session: id, machine: 'gpu' })
     expect(moved).toMatchObject({ id, machine: 'b', workdir: webapp[1], lifecycle: 'awaiting-input' })
     expect(moved['warnings']).toEqual([`1 file is not committed in ${webapp[1]} on b already.`])
-    // What Claude is told with the next message.
+    // What Claude gets with the next message.
     expect(b.storage.coding.get(String(id))?.aside).toContain(`moved from a:${webapp[0]}`)
     await ask(a, 'coding.respond', { session: id, message: 'what now' })
     await expect.poll(() => a.storage.coding.get(String(id))?.turns).toBe(2)

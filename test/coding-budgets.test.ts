@@ -1,5 +1,5 @@
 // Budgets of a session, a repository, an agent and a day: each is metered while a turn runs, sub-agents included, holds the
-// next call, and goes on when it is raised. Each call costs a dollar here.
+// next call, and continues when it is raised. Each call costs a dollar here.
 import { describe, expect, test, vi } from 'vitest'
 import type { CodingConfig } from '../src/domain/config/coding-settings.ts'
 import type { CodingSession } from '../src/domain/coding-session.ts'
@@ -54,7 +54,7 @@ describe.each([
   ['agent', { agentUsdPerDay: 2 }, {}, "today's budget of the agent"],
   ['day', { usdPerDay: 2 }, {}, "today's budget"],
 ] as const)('the limit of the %s', (of, budgets, more, words) => {
-  test('is metered in the turn, over sub-agents; holds the next call, and lets it go on when it is raised', async () => {
+  test('is metered in the turn, over sub-agents; blocks the next call, and continues when it is raised', async () => {
     const { house, start } = openWith(budgets)
     const one = await start(more)
     expect(await one.call()).toBeUndefined()
@@ -139,7 +139,7 @@ test('an answer that is no clear amount is refused, and the session is still hel
   )
 })
 
-test('two limits that are reached at once are both asked for before anything goes on', async () => {
+test('two limits that are reached at once are both asked for before the session continues', async () => {
   const { house, start } = openWith({ repoUsdPerDay: 1, usdPerDay: 1 })
   const one = await start()
   const held = one.call()

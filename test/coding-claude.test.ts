@@ -66,7 +66,7 @@ test('a question of Claude is answered by number, and Claude gets the chosen lab
   expect(JSON.stringify(coding.real.api.calls().at(-1)?.body.messages)).toContain('Blue')
 })
 
-test('at the budget the next tool is held, no further call is made, and it goes on when the budget is raised', async () => {
+test('at the budget the next tool waits, no further call is made, and the session continues when the budget is raised', async () => {
   const workdir = coding.house.repo('budget')
   writeFileSync(join(workdir, 'a.txt'), 'a')
   const read = { tools: [{ name: 'Read', input: { file_path: join(workdir, 'a.txt') } }] }

@@ -51,7 +51,7 @@ describe('does its owner live?', () => {
     expect(lives(beside)).toBe(false)
   })
 
-  test('whoever runs a session gives signs of life, and stops when it is over', async () => {
+  test('the process that runs a session sends heartbeats, and stops when the session ends', async () => {
     const clock = makeMovableClock()
     const house = open({ clock })
     const { id, owner } = await house.launch('x')
@@ -103,7 +103,7 @@ describe('an owner that died, and no gateway', () => {
     await vi.waitFor(() => expect(saidBy(gateway, id)).toEqual(['first', 'second']))
   })
 
-  test('two processes find it: it is told once, and one that goes on is left alone', async () => {
+  test('two processes find it: it is reported once, and a live one is left alone', async () => {
     const folder = sharedFolder()
     const gone = open({ folder, self: deadProcess })
     const { id } = await gone.launch('[[offline: wait 60000]]', { resume })
@@ -240,7 +240,7 @@ describe('at the same moment', () => {
 })
 
 describe('interrupt', () => {
-  test('one that waits for its repository does nothing yet: it goes on waiting, and nobody waits with it', async () => {
+  test('a session that waits for its repository is not running: it keeps waiting, and no slot is used', async () => {
     const house = open()
     const workdir = house.repo('shared')
     const first = await house.launch('[[offline: wait 60000]]', { workdir })
@@ -267,7 +267,7 @@ describe('interrupt', () => {
 })
 
 describe('the time that people are waited for', () => {
-  test('counts for the next message, also while it goes on', async () => {
+  test('applies to the next message, also while the session continues', async () => {
     const clock = makeMovableClock()
     const house = open({ clock, config: { idleTimeoutMinutes: 60 } })
     const { id } = await house.launch('x')

@@ -82,7 +82,7 @@ describe('lifecycle details', () => {
 })
 
 describe('spawn, kill, killAll', () => {
-  test('spawn returns before Claude has started, and the launch is told', async () => {
+  test('spawn returns before Claude has started, and the launch is reported', async () => {
     const claude = directedAgent()
     const runtime = { ...claude.runtime, open: () => new Promise<never>(() => {}) }
     const house = open({ runtime })
@@ -90,7 +90,7 @@ describe('spawn, kill, killAll', () => {
     expect(texts(house)).toEqual([`🚀 [${name}] Launched: x`])
   })
 
-  test('kill: a person is told once in the chat; the agent that launched it is not woken for it', async () => {
+  test('kill: the chat gets one notice; the agent that launched the session is not woken for it', async () => {
     const house = open()
     const { id } = await house.launch('[[offline: wait 60000]]', { originSessionKey: 'agent:main:main' })
     await until(house, id, 'active')
@@ -99,7 +99,7 @@ describe('spawn, kill, killAll', () => {
     expect(house.woken).toEqual([])
   })
 
-  test('killAll, when Rockpool stops: everything that runs is suspended, stored and told, and can be resumed', async () => {
+  test('killAll, when Rockpool stops: every running session is suspended, stored and reported, and can be resumed', async () => {
     const folder = sharedFolder()
     const before = open({ folder })
     const resume = { sdkSessionId: '00000000-0000-4000-8000-000000000008', fork: false }

@@ -56,7 +56,7 @@ describe('status table', () => {
     },
   )
 
-  test('failed: Claude could not be started; that is told and never silent (4.6 no. 4)', async () => {
+  test('failed: Claude could not be started; that is reported and never silent (4.6 no. 4)', async () => {
     const claude = directedAgent()
     const runtime = { ...claude.runtime, open: () => Promise.reject(new Error('no such binary')) }
     const house = open({ runtime })
@@ -80,7 +80,7 @@ describe('status table', () => {
 })
 
 describe('timers', () => {
-  test('idle timeout: killed with the reason, stored, told and resumable (4.6 no. 3)', async () => {
+  test('idle timeout: killed with the reason, stored, reported and resumable (4.6 no. 3)', async () => {
     const { clock, claude, house, id } = await directed({ config: { idleTimeoutMinutes: 30 } })
     claude.emit(init)
     claude.finish({ sdkSessionId: init.sdkSessionId })
@@ -156,7 +156,7 @@ describe('timers', () => {
     expect(texts(house).filter((text) => text.startsWith('⏱️'))).toEqual(['⏱️ [session] running for 10m0s'])
   })
 
-  test('waiting is told at most once in 5 s, and then once more if it still waits', async () => {
+  test('waiting is reported at most once in 5 s, and then once more if it still waits', async () => {
     const { clock, claude, house, id } = await directed()
     const bells = (): number => texts(house).filter((text) => text.startsWith('🔔')).length
     const turnOver = async (turns: number): Promise<void> => {
@@ -455,7 +455,7 @@ describe('defects that are not here', () => {
     expect(await until(house, id, 'suspended')).toMatchObject({ status: 'failed' })
   })
 
-  test('4.6 no. 5: what a chat missed is exact after trimming, and it is told what is gone', async () => {
+  test('4.6 no. 5: what a chat missed is exact after trimming, and a note says what is gone', async () => {
     const house = open({ keepBlocks: 10 })
     const { id } = await house.launch('[[offline: say first]]')
     await until(house, id, 'awaiting-input')
@@ -489,7 +489,7 @@ describe('cleanup', () => {
 })
 
 describe('budgets', () => {
-  test('five sessions share a limit: each makes at most one call more, and raising it lets one go on', async () => {
+  test('five sessions share a limit: each makes at most one more call, and raising the limit lets one continue', async () => {
     const house = open({ priceOf: () => 1, config: { maxSessions: 5, budgets: { usdPerDay: 8 } } })
     const call = (n: string): string => `[[offline: emit ${JSON.stringify(usage(n))}]]`
     const launched = await Promise.all(

@@ -207,7 +207,7 @@ describe('chat commands', () => {
     expect(await typed(house, '/claude_move hut moon')).toContain('it shares no database')
   })
 
-  test('an answer to a notice goes to whoever goes on with that conversation, and resumes it when nobody does', async () => {
+  test('a reply to a notice goes to the session that continues that conversation, and resumes it when none does', async () => {
     const house = await openGateway()
     const { pool } = house.app.coding()
     const { id } = await launchResumable(house, 'first')
@@ -219,7 +219,7 @@ describe('chat commands', () => {
     expect(commandToSay(house.app, id, 'more')).toBe(`/claude_respond ${again.id} more`)
   })
 
-  test('/claude_resume goes on and is told where it was typed from then on; --fork and --list', async () => {
+  test('/claude_resume continues the session, and its notices go to the chat of the command; --fork and --list', async () => {
     const house = await openGateway()
     const there = { ...stranger, threadId: '9' }
     const earlier = await launchResumable(house, 'shed', {
@@ -243,7 +243,7 @@ describe('chat commands', () => {
     })
   })
 
-  test('a resume from a terminal leaves it told where it was', async () => {
+  test('a resume from a terminal does not change where its notices go', async () => {
     const house = await openGateway()
     const earlier = await launchResumable(house, 'shed', { originChannel: 'discord|1', originThreadId: '3' })
     await house.app.coding().pool.kill(earlier.id)

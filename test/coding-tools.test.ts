@@ -79,7 +79,7 @@ describe('tools of a chat', () => {
     expect((await tools.get('claude_output')!.call({ session: 'nobody' })).isError).toBe(true)
   })
 
-  test('whoever watches without a chat is sent nothing, and gets what was missed when asking again', async () => {
+  test('a watcher without a chat is sent nothing, and gets what was missed when it asks again', async () => {
     const house = await openGateway()
     const workdir = newRepo(house)
     const launched = { prompt: '[[offline: say one]]', name: 'seen', workdir, fresh: true }
@@ -309,7 +309,7 @@ describe('sessions_spawn', () => {
     )
   })
 
-  test('a task for a repository where somebody works is queued, and chosen for again when its turn comes', async () => {
+  test('a task for a repository with a busy session is queued, and chosen again when its turn comes', async () => {
     const house = await openGateway()
     const workdir = newRepo(house)
     const { pool } = house.app.coding()
@@ -545,7 +545,7 @@ describe('attacks on approvals', () => {
   })
 
   test.each(['a chat that answers', 'a chat that cannot be reached'])(
-    'T128: nobody answers for five minutes, with %s: no, the agent is told, nothing hangs',
+    'T128: without an answer for five minutes, with %s: denied, the agent gets the reason, nothing hangs',
     async (which) => {
       const clock = makeMovableClock()
       const deliver = async (): Promise<void> => {

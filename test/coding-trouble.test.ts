@@ -45,7 +45,7 @@ test('a plan is shown whole, changed, shown again and carried out when it is app
   expect(existsSync(made)).toBe(true)
 })
 
-test('`/compact` and `/clear` are for Claude Code: the context is summed up or new, the session goes on under its own id', async () => {
+test('`/compact` and `/clear` are for Claude Code: the context is summarized or new, the session keeps its id', async () => {
   const { id } = await coding.launch(inline({ text: 'the heron is grey' }))
   const before = await coding.until(id, 'awaiting-input')
   await coding.say(id, '/compact')

@@ -1,4 +1,4 @@
-// The life of a coding session, with the offline agent: turns, waiting, approvals, the end, and who is told.
+// The life of a coding session, with the offline agent: turns, waiting, approvals, the end, and its notices.
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -8,7 +8,7 @@ import { systemClock } from '../src/domain/clock.ts'
 import type { CodingHouse } from './support/coding-house.ts'
 import { deadProcess, open, sharedFolder, texts, until } from './support/coding-bench.ts'
 
-test('a multi-turn session stays running after its turn and waits for input; the chat is told once', async () => {
+test('a multi-turn session stays running after its turn and waits for input; the chat gets one notice', async () => {
   const house = open()
   const { id, name } = await house.launch('Fix the login bug in the parser')
   expect(name).toBe('fix-login-bug')
@@ -17,21 +17,21 @@ test('a multi-turn session stays running after its turn and waits for input; the
   await vi.waitFor(() => expect(texts(house).filter((text) => text.startsWith('🔔'))).toHaveLength(1))
 })
 
-test('a single-turn session completes, and its end is told', async () => {
+test('a single-turn session completes, and its end is reported', async () => {
   const house = open()
   const { id } = await house.launch('List the files', { multiTurn: false })
   expect(await until(house, id, 'ended')).toMatchObject({ status: 'completed', end: { reason: 'done' } })
   await vi.waitFor(() => expect(texts(house).some((text) => text.startsWith('✅ [list-files]'))).toBe(true))
 })
 
-test('a failed turn makes the session failed with a sentence, and that is told', async () => {
+test('a failed turn makes the session failed with a message, and that is reported', async () => {
   const house = open()
   const { id } = await house.launch('[[offline: fail overloaded]]')
   expect(await until(house, id, 'ended')).toMatchObject({ status: 'failed', end: { reason: 'turn-failed' } })
   await vi.waitFor(() => expect(texts(house).some((text) => text.startsWith('❌'))).toBe(true))
 })
 
-test('a session that cannot start is failed and told, never silent', async () => {
+test('a session that cannot start is failed and reported, never silent', async () => {
   const house = open()
   await expect(house.launch('x', { workdir: '/does/not/exist' })).rejects.toThrow(/not a directory/)
 })
@@ -121,7 +121,7 @@ test('one session works in a repository and one waits for it; a third is refused
   expect(house.pool.resolve(first.id).end!.at).toBeLessThanOrEqual(house.pool.resolve(second.id).startedAt!)
 })
 
-test('what a queued task goes on with is chosen when its turn comes', async () => {
+test('the session for a queued task is chosen when its turn comes', async () => {
   const chosen: string[] = []
   const resume = { sdkSessionId: '00000000-0000-4000-8000-000000000002', fork: false }
   const house = open({
@@ -143,7 +143,7 @@ test('what a queued task goes on with is chosen when its turn comes', async () =
   expect(prompt!.text).toBe('beta')
 })
 
-test('a queued task waits on while the one it should go on with is at work', async () => {
+test('a queued task keeps waiting while the session that it should continue is busy', async () => {
   const busy = { action: 'queue', sdkSessionId: '00000000-0000-4000-8000-000000000003' } as const
   const house = open({
     config: { perRepo: { running: 2, queued: 1 } },
@@ -190,7 +190,7 @@ test('a permission request waits for a person with the whole command; yes lets i
   )
 })
 
-test('two people answer at the same moment from two processes: one of them wins, the other is told', async () => {
+test('two people answer at the same moment from two processes: one of them wins, the other gets a message', async () => {
   const folder = sharedFolder()
   const here = open({ folder })
   const there = open({ folder })
@@ -303,7 +303,7 @@ test('a script that changes while a person decides is asked about again', async 
   await until(house, id, 'awaiting-input')
 })
 
-test('a question is not answered by a yes; several choices are told by their labels', async () => {
+test('a question is not answered by a yes; several choices are given by their labels', async () => {
   const house = open()
   const options = [{ label: 'Red' }, { label: 'Green' }, { label: 'Blue' }]
   const input = { questions: [{ question: 'Which colors?', options, multiSelect: true }] }
@@ -384,7 +384,7 @@ test('a chat that comes back to the foreground gets exactly what it missed', asy
   expect(again.blocks.filter((block) => block.kind === 'text').map((block) => block.text)).toEqual(['three'])
 })
 
-test('the agent that launched a session is woken instead of its chat being told', async () => {
+test('the agent that launched a session is woken instead of a notice in its chat', async () => {
   const house = open()
   const { id } = await house.launch('x', { originSessionKey: 'agent:main:telegram:direct:42' })
   await until(house, id, 'awaiting-input')
@@ -409,7 +409,7 @@ test('after an orderly stop what was queued begins again, and what ran is suspen
   expect(after.store.lastOutput(waits.id, 5).map((block) => block.text)).toContain('my turn')
 })
 
-test('after a crash what ran is suspended, told once, and can be resumed; what was queued begins', async () => {
+test('after a crash running sessions are suspended, reported once, and can be resumed; queued ones start', async () => {
   const folder = sharedFolder()
   const before = open({ folder, self: deadProcess })
   const workdir = before.repo('shared')
@@ -433,7 +433,7 @@ test('after a crash what ran is suspended, told once, and can be resumed; what w
   expect(resumed.request.resume).toMatchObject(resume)
 })
 
-test('at the budget the next turn is held and asks; raising it lets the session go on', async () => {
+test('at the budget the next turn waits and asks; raising it lets the session continue', async () => {
   const usage = { input: 1, output: 1, cacheRead: 0, cacheWrite: 0 }
   const spend = `[[offline: emit ${JSON.stringify({ type: 'usage', messageId: 'm1', model: 'x', usage, subagent: false })}]]`
   const house = open({ priceOf: () => 3 })

@@ -208,7 +208,7 @@ describe('changes', () => {
     expect((await other.run(['history', 'main', '--lost'])).stdout).toMatch(/user\n +the tide is low/)
   })
 
-  test('a label is given in a sentence, and taken away only by an empty one', async () => {
+  test('a sentence sets a label, and only an empty one removes it', async () => {
     expect((await other.run(['sessions', 'label', 'main', 'shore'])).stdout).toBe(
       'agent:main:main is now called shore.\n',
     )

@@ -82,7 +82,7 @@ test('ten turns over two restarts keep their context', async () => {
   expect(await flow.work.lanes.history()).toHaveLength(10)
 })
 
-test('/compact has Claude sum up the conversation, which goes on from there', async () => {
+test('/compact has Claude summarize the conversation, which continues from there', async () => {
   const summaries = (): number => api.requests.filter(({ kind }) => kind === 'summary').length
   const before = summaries()
   await say('/compact')
@@ -125,7 +125,7 @@ test('a reset by another way than the chat is a reset, also while the process li
   expect(api.calls().at(-1)!.text).not.toContain('Rex')
 })
 
-test("Claude's lost transcript is noticed, said, and the conversation goes on from our own", async () => {
+test("Claude's lost transcript is noticed and reported, and the conversation continues from our own", async () => {
   api.script('remember the plum', [{ text: 'a plum, yes' }])
   api.script('which fruit', [{ text: 'the plum' }])
   api.script('and now, again', [{ text: 'still the plum' }])
@@ -149,7 +149,7 @@ test("Claude's lost transcript is noticed, said, and the conversation goes on fr
   expect(await say('and now, again?')).toBe('still the plum')
 })
 
-test('tools are recorded with their results, and nobody is asked where nobody can answer', async () => {
+test('tools are recorded with their results, and no permission is asked for where no one can answer', async () => {
   const script = inline(
     { tools: [{ name: 'Bash', input: { command: 'echo tool-says-hi' } }] },
     { tools: [{ name: 'Bash', input: { command: 'rm -rf everything' } }] },
@@ -161,7 +161,7 @@ test('tools are recorded with their results, and nobody is asked where nobody ca
   expect(words.join('\n')).toContain('toolResult: ')
 })
 
-test('an error of the API is a sentence for the person, and the session goes on', async () => {
+test('an API error becomes a message for the person, and the session continues', async () => {
   const answer = await say(
     `fail ${inline({ status: 400, errorType: 'invalid_request_error', message: 'credit balance is too low' })}`,
   )

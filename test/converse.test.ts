@@ -118,7 +118,7 @@ test('interrupt: the new message ends the running turn', async () => {
   expect((await bench.work.lanes.history()).map((turn) => turn.end)).toEqual(['completed', 'interrupted'])
 })
 
-test('/stop ends the running turn at once and forgets what waits; the session goes on', async () => {
+test('/stop ends the running turn at once and drops what waits; the session continues', async () => {
   const bench = await flow({ config: { messages: { queue: { mode: 'followup' } } } })
   await bench.channel.say('[[offline: wait 60000]]')
   await bench.channel.say('never answered')
@@ -191,7 +191,7 @@ test('/new waits for the running turn, and what follows belongs to the new sessi
   expect(bench.channel.texts).toEqual(['old', 'New session.', 'new'])
 })
 
-test('a session that got stale begins anew, and people are told how to get the old one back', async () => {
+test('a stale session is reset, and people learn how to restore the old one', async () => {
   let now = Date.UTC(2026, 0, 12, 12)
   const clock = {
     now: () => now,
@@ -312,7 +312,7 @@ test('in a group what was overheard comes along when the agent is addressed, and
   expect((await say(again, 'and where?', { ...group, id: 'x4', from: 'a' }))[0]).not.toContain('for context')
 })
 
-test('activation: a group can be answered always, and the agent is told', async () => {
+test('activation: a group can be answered always, and the agent gets a message about it', async () => {
   const bench = await flow()
   expect(await say(bench, 'nobody asked you', { ...group, mentioned: false })).toEqual([])
   await say(bench, '/activation always', group)
@@ -322,7 +322,7 @@ test('activation: a group can be answered always, and the agent is told', async 
   expect(await bench.sessions.get(groupKey)).toMatchObject({ groupActivation: 'always' })
 })
 
-test('whoever is refused is told once what he may be told; nothing of him is stored', async () => {
+test('a refused person gets one answer, and nothing of the message is stored', async () => {
   const bench = await flow({
     access: () => ({ kind: 'refused', reason: 'not-paired', say: 'Your code is ABCD2345.' }),
   })
@@ -331,7 +331,7 @@ test('whoever is refused is told once what he may be told; nothing of him is sto
   expect(await bench.sessions.list()).toMatchObject({ total: 0 })
 })
 
-test("an edit that claims to be of somebody else's message changes nothing", async () => {
+test("an edit that claims to be of another person's message changes nothing", async () => {
   const bench = await flow({ config: { messages: { queue: { mode: 'followup' } } } })
   await bench.channel.say('[[offline: wait 300]][[offline: say one]]', group)
   await bench.channel.say('[[offline: say two]]', { ...group, id: 'm2' })
@@ -364,7 +364,7 @@ test('a thread takes along what was said in its chat', async () => {
   expect(wordsOf(await bench.transcript(threadKey))).toContain('assistant: parent words')
 })
 
-test('system events are told once, before the next message of their session', async () => {
+test('system events appear once, before the next message of their session', async () => {
   const bench = await flow({ config: { timeZone: 'UTC' } })
   await bench.converse.systemEvent(key, 'The build is red.')
   expect((await say(bench, 'hi'))[0]).toMatch(
@@ -381,7 +381,7 @@ test('text that imitates our markers reaches the agent without their power', asy
   expect(text).toContain('/reset')
 })
 
-test('more messages than the queue holds: the agent is told what was dropped, or the sender is', async () => {
+test('more messages than the queue holds: the agent or the sender learns what was dropped', async () => {
   const bench = await flow({ config: { messages: { queue: { mode: 'collect', debounceMs: 0, cap: 2 } } } })
   await bench.channel.say('[[offline: wait 500]][[offline: say busy]]')
   for (const text of ['one', 'two', 'three']) await bench.channel.say(text)
@@ -414,7 +414,7 @@ test('an answer is previewed while it is written, and the preview becomes the an
   expect(bench.channel.edits).toEqual([{ messageId: 'out-1', text: `${piece}The end.` }])
 })
 
-test('a preview of which nobody knows whether it is there is not shown again, and the answer is marked', async () => {
+test('a preview that may not have arrived is not shown again, and the answer is marked', async () => {
   let tries = 0
   const bench = await flow({
     clock: hurried,
@@ -461,7 +461,7 @@ test('a heartbeat looks at its list, keeps quiet when all is well, and does not 
   expect(await bench.sessions.get('agent:main:main')).toMatchObject({ lastHeartbeatText: 'The oven is on!' })
 })
 
-test('a heartbeat goes where it was told to, whoever wrote last', async () => {
+test('a heartbeat goes to its configured target, whoever wrote last', async () => {
   const { Heartbeats } = await import('../src/flow/heartbeat.ts')
   const config = {
     session: { dmScope: 'main' as const },
@@ -489,7 +489,7 @@ test('a heartbeat keeps no session fresh', async () => {
   expect(bench.channel.texts).toEqual(['hi'])
 })
 
-test('somebody who is woken takes a turn at once, in the chat that it belongs to', async () => {
+test('a woken session takes a turn at once, in its chat', async () => {
   const { Heartbeats } = await import('../src/flow/heartbeat.ts')
   const bench = await flow()
   await say(bench, '[[offline: say hi]]')

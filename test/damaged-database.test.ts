@@ -82,7 +82,7 @@ async function expectHonestAnswers(root: string): Promise<void> {
   const [key, entry] = entries()[7]!
   const got = await honest(async () => ({ entry: await store.get(key) }))
   if (got) expect(got.entry).toEqual(entry)
-  // A change makes the store write its copy anew.
+  // A change makes the store rewrite its copy.
   await honest(() => store.update(key, (before) => ({ ...before!, updatedAt: entry.updatedAt })))
   await store.close()
 }

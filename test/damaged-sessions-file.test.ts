@@ -140,7 +140,7 @@ test('a transcript whose header has another id than its name stays with the sess
   expect(sessions.map((session) => session.key)).toEqual(['agent:main:direct:7', 'agent:main:main'])
 })
 
-test('once the doctor has set such a file aside, work goes on, and its bytes are still there', async () => {
+test('once the doctor has set such a file aside, work continues, and its bytes are still there', async () => {
   writeFileSync(path, '{"torn')
   const aside = await setSessionsAside(path, systemClock)
   await open().update('k', () => entry(1))
@@ -178,7 +178,7 @@ test('of a key that is there twice the last one counts, as everywhere, and the f
   expect(readFileSync(`${path}.bak`, 'utf8')).toBe(text)
 })
 
-test('a file that somebody wrote by hand as JSON5 is read, and kept as it was before it is written', async () => {
+test('a file that a person wrote by hand as JSON5 is read, and copied before it is overwritten', async () => {
   const text = "// mine\n{ 'agent:main:main': { sessionId: 'a', updatedAt: 1, }, }\n"
   writeFileSync(path, text)
   const store = open()
@@ -222,7 +222,7 @@ test('a copy of the version before is kept, at most once a minute', async () => 
   ).toBe(1)
 })
 
-test('when the file was deleted, its last copy is put out of harm’s way before a new one is begun', async () => {
+test('when the file was deleted, its last copy is moved aside before a new one is started', async () => {
   writeFileSync(`${path}.bak`, JSON.stringify(tenSessions()))
   const store = open()
   expect((await store.list()).total).toBe(0)

@@ -1,4 +1,4 @@
-// Every view as it is seen: nobody is shut out (axe), what a person looks for is there, and nothing hostile runs.
+// Every view as it is seen: accessible (axe), what a person looks for is there, and nothing hostile runs.
 import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { exploreId, invoicesId, paymentsId } from './support/dashboard-demo.ts'
@@ -60,7 +60,7 @@ test('Home says of every row where it works and whether its cache is warm; the k
   await page.context().close()
 })
 
-test('a session shows what it is made of, what it changed, and what going on would cost', async () => {
+test('a session shows what it consists of, what it changed, and what continuing would cost', async () => {
   const page = await house.open(`/session/${paymentsId}`)
   const about = page.getByRole('complementary', { name: 'About this session' })
   const bar = about.getByRole('img', { name: /^Context: system \S+, prompts .* of 200k tokens$/ })

@@ -62,7 +62,7 @@ describe('the way in', () => {
     await second.context().close()
   })
 
-  test('without a cookie the page asks for a code or the token; out again, it asks anew', async () => {
+  test('without a cookie the page asks for a code or the token; after logging out, it asks again', async () => {
     const page = await (await house.browser.newContext()).newPage()
     await page.goto(`${house.url()}/cost`)
     await page.getByText('rockpool dashboard').waitFor()
@@ -121,7 +121,7 @@ const noteNotifications = `
     }
   }`
 
-test('a command of the real Claude is told wherever one is, shown in full, approved, and then runs', async () => {
+test('a command of the real Claude is shown everywhere in full, approved, and then runs', async () => {
   const page = await house.open('/cost')
   await page.context().grantPermissions(['notifications'])
   await page.addInitScript(noteNotifications)

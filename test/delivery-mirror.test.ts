@@ -34,7 +34,7 @@ test('a message that was sent by hand, with its file', async () => {
   expect(await delivered()).toEqual(['Look at this.\n\nchart.txt'])
 })
 
-test('an announcement of a session, and what is told of a coding session; its streamed output is not', async () => {
+test('an announcement of a session, and notices of a coding session; not its streamed output', async () => {
   const seat = { agentId: 'main', repoPath: house.home.project, sessionKey: key }
   await bridgeWorld(house.app, seat).announce('The tests pass.')
   const request = { originChannel: 'web|dashboard' }
@@ -59,7 +59,7 @@ test('an announcement of a session, and what is told of a coding session; its st
   expect((await delivered()).toSorted()).toEqual(['Deployed.', 'The tests pass.'])
 })
 
-test('the answer to a command, and that a session began anew', async () => {
+test('the answer to a command, and the notice of a reset', async () => {
   await house.ask('web.write', { text: '/verbose on' })
   await house.conversations.converse.idle()
   expect(await delivered()).toEqual(['Showing tools: on.'])
@@ -68,7 +68,7 @@ test('the answer to a command, and that a session began anew', async () => {
   expect(await delivered()).toEqual(['New session.'])
 })
 
-test('a chat that nobody has talked in stays without a session', async () => {
+test('a chat without any message stays without a session', async () => {
   await house.ask('message.send', { channel: 'web', target: 'elsewhere', message: 'Is somebody here?' })
   expect(await delivered()).toEqual([])
   expect(await house.ask('sessions.list', {})).toMatchObject({ total: 1 })

@@ -1,5 +1,5 @@
 // Discovery beside the real Claude: a session that runs is seen running, what it used is what the API said, and a
-// repaired session goes on with everything that was lost.
+// repaired session continues with everything that was lost.
 import { execFile, spawn } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, realpathSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -88,7 +88,7 @@ test('a session is seen busy while the real Claude works, and stopped when it ha
   expect((await discovery.health(sessionId)).verdict).toBe('sound')
 })
 
-test('the real Claude goes on with a repaired session, and knows what both writers had said', async (ctx) => {
+test('the real Claude continues a repaired session, and knows what both writers had written', async (ctx) => {
   if (missing) ctx.skip(missing)
   const broken = '00000018-0000-4000-8000-00000000000a'
   const folder = join(home.configDir, 'projects', repoPathToSlug(home.project))

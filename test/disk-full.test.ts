@@ -1,4 +1,4 @@
-// A full disk: the update fails with a word about it, everything is as it was, and work goes on when there is room.
+// A full disk: the update fails with a message, everything is unchanged, and work continues when there is space.
 import { execFileSync, spawnSync } from 'node:child_process'
 import { appendFileSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -46,7 +46,7 @@ test.for(['sqlite', 'files'] as const)('a full disk (%s)', async (kind, ctx) => 
   }
 })
 
-test('a log on a full disk: the program goes on, and the next line that there is room for is whole', (ctx) => {
+test('a log on a full disk: the program continues, and the next line that fits is whole', (ctx) => {
   if (process.getuid?.() !== 0) ctx.skip('mounting a small file system needs root')
   const root = mkdtempSync(join(tmpdir(), 'rockpool-full-'))
   const stderr = vi.spyOn(process.stderr, 'write').mockReturnValue(true)

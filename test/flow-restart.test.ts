@@ -57,7 +57,7 @@ async function cutOff(bench: FlowBench, times: number): Promise<FlowBench> {
   return current
 }
 
-test('a message is given up after the agent was asked twice; its sender is told, and the transcript has it', async () => {
+test('a message is given up after two attempts to ask the agent; its sender gets a message, and the transcript has it', async () => {
   const bench = await flow({ config: followup })
   await bench.channel.say('[[offline: wait 60000]]')
   const third = await cutOff(bench, 2)
@@ -70,7 +70,7 @@ test('a message is given up after the agent was asked twice; its sender is told,
   expect(JSON.stringify(await third.transcript(key))).toContain('[[offline: wait 60000]]')
 })
 
-test('a chat is told once that the program was interrupted, until something is answered there', async () => {
+test('a chat gets one notice that the program was interrupted, until a message is answered there', async () => {
   let bench = await flow({ config: followup })
   const told: string[] = []
   for (const text of ['first', 'second', 'third']) {
@@ -107,7 +107,7 @@ test('a turn that is lost before the agent was asked costs no try, however often
   expect(again.channel.texts).toEqual([expect.stringContaining('here it is')])
 })
 
-test('a question that is given up is written into the transcript if a power cut took it from there', async () => {
+test('a question that is given up is written into the transcript if a power cut removed it', async () => {
   const bench = await flow({ config: followup })
   await bench.channel.say('[[offline: wait 60000]]')
   const second = await cutOff(bench, 1)

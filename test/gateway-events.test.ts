@@ -1,4 +1,4 @@
-// What a client hears while it is there, catches up with when it comes back, and what a slow one costs the others.
+// What a client receives while connected and after a reconnect, and what a slow client costs the others.
 import { connect as connectTcp } from 'node:net'
 import { createHash, randomBytes } from 'node:crypto'
 import { globSync, readFileSync } from 'node:fs'
@@ -38,7 +38,7 @@ const subscribed = async (client: Client, topic: string, params: object = {}) =>
     seq: number
   }
 
-test('a subscriber hears of every change, numbered', async () => {
+test('a subscriber gets every change, numbered', async () => {
   const house = await open()
   const client = await connect(house, bearer(house.token))
   const { subscriptionId, seq } = await subscribed(client, 'sessions')
@@ -51,7 +51,7 @@ test('a subscriber hears of every change, numbered', async () => {
   })
 })
 
-test('after unsubscribing nothing more is heard', async () => {
+test('after unsubscribing no further event arrives', async () => {
   const house = await open()
   const client = await connect(house, bearer(house.token))
   const { subscriptionId } = await subscribed(client, 'sessions')
@@ -76,7 +76,7 @@ test('a client that was away gets what it missed', async () => {
   expect(heard(again).map((event) => event.seq)).toEqual([seq + 1, seq + 2, seq + 3])
 })
 
-test('a client that was away too long, or since before a restart, is told that there is a gap', async () => {
+test('a client that was away too long, or since before a restart, gets a gap event', async () => {
   const house = await open()
   const client = await connect(house, bearer(house.token))
   const { epoch } = await subscribed(client, 'sessions')
@@ -88,7 +88,7 @@ test('a client that was away too long, or since before a restart, is told that t
   expect((await subscribed(again, 'sessions', { since: { epoch, seq: 5999 } })).gap).toBe(false)
 })
 
-test('the messages of one session are heard by those who asked for that session', async () => {
+test('the messages of one session reach only its subscribers', async () => {
   const house = await open()
   const client = await connect(house, bearer(house.token))
   await subscribed(client, 'sessions.messages', { key: 'agent:main:a' })
@@ -105,7 +105,7 @@ test('the messages of one session are heard by those who asked for that session'
   expect(heard(client).map(({ event }) => 'key' in event && event.key)).toEqual(['agent:main:a'])
 })
 
-test('a token that is bound to an agent hears and sees that agent only', async () => {
+test('a token that is bound to an agent sees that agent only', async () => {
   const house = await open()
   const token = newToken()
   const hash = hashOf(token).toString('base64url')
@@ -189,7 +189,7 @@ test('a request that failed may be tried again under its key', async () => {
   expect((await rpc(house, 'sessions.reset', request)).error).toBeUndefined()
 })
 
-test('the client of ours comes back by itself and hears what it missed', async () => {
+test('our client reconnects by itself and gets what it missed', async () => {
   const house = await open()
   const client = new GatewayClient({ url: house.gateway.wsUrl, token: house.token })
   const events: RockpoolEvent[] = []

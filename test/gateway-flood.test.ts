@@ -1,4 +1,4 @@
-// Crowds, slow senders and rubbish: the gateway goes on answering others. Within 100 ms, as test/full/gateway-flood.test.ts
+// Crowds, slow senders and rubbish: the gateway still answers others. Within 100 ms, as test/full/gateway-flood.test.ts
 // and the bench show with each in a process of its own.
 import { connect as connectTcp } from 'node:net'
 import type { Socket } from 'node:net'
@@ -15,7 +15,7 @@ beforeAll(async () => {
 })
 afterAll(() => house.close())
 
-/** The slowest of some answers to an honest client while `work` goes on, in milliseconds. */
+/** The slowest of some answers to an honest client during `work`, in milliseconds. */
 async function slowestAnswerDuring(work: () => Promise<void>): Promise<number> {
   const under = { way: true }
   const working = work().finally(() => (under.way = false))
@@ -83,7 +83,7 @@ test('10,000 malformed frames are answered or cut off', async () => {
   expect((await client.call('sessions.list')).error).toBeUndefined()
 })
 
-test('slow senders hold nobody up', async () => {
+test('slow senders do not block others', async () => {
   const slow: Socket[] = []
   const slowest = await slowestAnswerDuring(async () => {
     for (let n = 0; n < 30; n++) {

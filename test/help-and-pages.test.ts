@@ -11,7 +11,7 @@ import { parseCommand } from '../src/cli/parse-options.ts'
 
 const catalog = await makeCatalog(await allLocalCommands())
 
-test('docs/operations.md says what the operations say (`npm run docs` writes it anew)', async () => {
+test('docs/operations.md is up to date (`npm run docs` writes it)', async () => {
   expect(readFileSync('docs/operations.md', 'utf8')).toBe(await renderPage())
 })
 

@@ -25,7 +25,7 @@ async function until(condition: () => boolean): Promise<void> {
 }
 
 describe('setup', () => {
-  test('where nobody can answer it says what it found and changes nothing', async () => {
+  test('where no one can answer it reports what it found and changes nothing', async () => {
     const first = await home.run(['setup', '--json'])
     expect(first.json()).toMatchObject({
       claude: { found: false, hint: expect.stringContaining('ANTHROPIC_API_KEY') },

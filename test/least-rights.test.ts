@@ -1,6 +1,6 @@
 // The least-rights walk: every path into a turn is taken by somebody with few rights, everything that the turn then has is
 // tried on what belongs to the owner, and what was found stands as tables in docs/security.md.
-// `WRITE_PAGES=1 vitest run test/least-rights.test.ts` writes them anew.
+// `WRITE_PAGES=1 vitest run test/least-rights.test.ts` writes them.
 import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join, relative } from 'node:path'

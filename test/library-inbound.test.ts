@@ -22,7 +22,7 @@ test.each(
   expect(rockpool).toHaveProperty(name, expect.any(Function))
 })
 
-test('a session begins, goes on, and begins anew with /new', async () => {
+test('a session starts, continues, and starts again with /new', async () => {
   const ctx = { Body: 'hello', ChatType: 'direct', Provider: 'telegram', From: '7', SenderId: '7' }
   const path = storePath()
   const first = await rockpool.initSessionState({ ctx, storePath: path })

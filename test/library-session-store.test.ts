@@ -67,7 +67,7 @@ test('what is loaded is a copy', async () => {
   expect(loadSessionStore(path)['k']!.sessionId).toBe('a')
 })
 
-test('a file that somebody else replaced is read again at once; the cache can be turned off and cleared', async () => {
+test('a file that another program replaced is read again at once; the cache can be turned off and cleared', async () => {
   await saveSessionStore(path, { k: entry('a') })
   const text = readFileSync(path, 'utf8')
   const { atime, mtime } = statSync(path)
@@ -370,7 +370,7 @@ test('a new folder gets a database; a sessions.json of others and `store: "files
 
 test('the functions for one session read and write one row, whatever else is in the store', async () => {
   await saveSessionStore(path, { k: entry('a'), other: entry('b') })
-  // A row that nobody can read: whoever reads all of them fails.
+  // A row that cannot be read: a reader of all rows fails.
   const database = new DatabaseSync(join(path, '..', 'sessions.sqlite'))
   database.exec("UPDATE session SET entry = 'not JSON' WHERE key = 'other'")
   database.close()

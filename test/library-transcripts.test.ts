@@ -67,7 +67,7 @@ test('an unknown session and an empty text are refused in words', async () => {
   })
 })
 
-test('a listener that has gone hears nothing', () => {
+test('a removed listener gets no event', () => {
   const heard: string[] = []
   const stop = onSessionTranscriptUpdate(({ sessionFile }) => heard.push(sessionFile))
   emitSessionTranscriptUpdate(' /a.jsonl ')

@@ -40,7 +40,7 @@ test('a script may stand in the prompt itself', async () => {
   expect(answer.content[0]?.text).toBe('quotes " and ] brackets')
 })
 
-test('a step that fails a number of times goes on with what comes then', async () => {
+test('a step that fails a number of times continues with the next step', async () => {
   const prompt = inline({ ...overloaded, times: 1, afterwards: { text: 'recovered' } })
   expect((await ask([user(prompt)])).status).toBe(529)
   expect((await ask([user(prompt)])).answer.content[0]?.text).toBe('recovered')

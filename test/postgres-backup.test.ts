@@ -44,7 +44,7 @@ test('what the machines share is in the backup, and is the same after it was put
   const again = join(folder, 'again')
   await dumpTables(second, again)
   expect(contentsOf(again)).toEqual(contentsOf(dumped))
-  // It goes on where it was: numbers are not given out twice.
+  // It continues where it was: no number is used twice.
   await new PostgresSessions('main', second).update('agent:main:new', () => newEntry(1))
   await expect(restoreTables(second, dumped)).rejects.toMatchObject({ code: 'conflict' })
   for (const postgres of [first, second]) await postgres.close()

@@ -39,7 +39,7 @@ test('a statement that takes long is counted and shown, and is ended; a lock is 
   await postgres.close()
 })
 
-test('a server that takes questions and never answers is given up after a while, and is used again when it answers', async (ctx) => {
+test('a server that accepts questions and never answers is given up after a while, and is used again when it answers', async (ctx) => {
   const { url } = server ?? ctx.skip('PostgreSQL is not installed')
   const { port, hostname } = new URL(url)
   const sockets: Socket[] = []

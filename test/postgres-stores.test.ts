@@ -100,7 +100,7 @@ function followedCoding(postgres: Postgres, members: Members): CodingStore {
   return new CodingStore(copy, { records })
 }
 
-/** A gateway that nobody hears of any more since so long. */
+/** A gateway without a heartbeat since then. */
 async function pretend(
   postgres: Postgres,
   name: string,
@@ -220,7 +220,7 @@ else {
       dropped: [{ sessionId: 'one' }],
       gone: [{ sessionId: 'two' }],
     })
-    // A database that was restored from a dump counts its transactions anew: what was there lies in the future.
+    // A database that was restored from a dump restarts its transaction numbers: what was there is in the future.
     await say('three', 'e')
     await postgres.transaction(async ({ rows }) => {
       await rows('ALTER TABLE transcript DISABLE TRIGGER transcript_changes')
@@ -331,7 +331,7 @@ async function codingStores(schemaName: string): Promise<CodingStores> {
 }
 
 function twoMembers(schema: () => string): void {
-  test('a lane is served by one of them, in order, and goes to the other when it is given up', async () => {
+  test('a lane is served by one of them, in order, and goes to the other when it is released', async () => {
     const name = schema()
     const a = await join2(name, 'a')
     const b = await join2(name, 'b')
@@ -470,7 +470,7 @@ function twoMembers(schema: () => string): void {
     ])
     await b.postgres.write('SELECT bury_dead($1)', [b.postgres.member])
     await expect.poll(() => stores[1]!.ownerSeenAt(owner)).toBeUndefined()
-    // It only slept: it lives again for whatever nobody has taken from it.
+    // It only slept: it is the owner again of everything that was not taken from it.
     await stores[0]!.markOwner(owner, systemClock.now())
     await expect.poll(() => stores[1]!.ownerSeenAt(owner)).toBeDefined()
   }, 30_000)
@@ -492,7 +492,7 @@ function twoMembers(schema: () => string): void {
     expect((await workB!.outbox.take()).map((row) => row.delivery.id)).toEqual(['d1', 'd2', 'd3'])
   }, 30_000)
 
-  test('nobody is given a reply before he was given all that is before it, and what he had is refused when he was buried', async () => {
+  test("no process gets a reply before all earlier ones, and a dead process's acknowledgements are refused", async () => {
     const name = schema()
     const a = await join2(name, 'a')
     const b = await join2(name, 'b')
@@ -513,7 +513,7 @@ function twoMembers(schema: () => string): void {
     expect(await workB!.outbox.get('d1')).toMatchObject({ state: 'queued', attempts: 0 })
   }, 30_000)
 
-  test('what a session says on two platforms is sent by whoever reaches each of them', async () => {
+  test("a session's replies on two platforms are sent by the process that reaches each of them", async () => {
     const name = schema()
     const a = await join2(name, 'a')
     const b = await join2(name, 'b')

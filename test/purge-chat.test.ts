@@ -71,7 +71,7 @@ test('words, files, replies and answers of a private chat are gone, and its mess
   expect(channel.sent).toHaveLength(sent)
 })
 
-test('what was overheard in a group goes with its session; files of messages that nobody takes do not stay', async () => {
+test('overheard messages of a group are stored with its session; files of messages that no session takes are removed', async () => {
   const group = { chatType: 'group' as const }
   await say('hello', group)
   await say(`they spoke of a ${word}`, { ...group, mentioned: false, media: await file('seen.gif') })

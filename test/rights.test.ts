@@ -60,7 +60,7 @@ describe('one session for all private chats', () => {
     expect(opened.map(({ toolRights }) => toolRights.open.includes('Bash'))).toEqual([true, false])
   })
 
-  test('the replies of the session go on to the owner after a guest wrote, and to another chat of the owner', async () => {
+  test('the replies of the session still go to the owner after a guest wrote, and to another chat of the owner', async () => {
     await open()
     const routed = async (): Promise<string | undefined> => {
       await bench.settled()
@@ -102,7 +102,7 @@ describe('one session for all private chats', () => {
     expect(prompts).toHaveLength(3)
   })
 
-  test('a guest who writes in the session is not told what its owner is to be told', async () => {
+  test('a guest who writes in the session does not get what its owner is to get', async () => {
     await open()
     await bench.channel.say('hello', { from: 'owner' })
     await bench.settled()

@@ -36,7 +36,7 @@ async function open(text: string): Promise<void> {
 const ask = (name: string, input: Record<string, unknown> = {}): Promise<unknown> =>
   perform(app, name, input, operator)
 
-test('a row under the key as it is given is talked to, and a reader finds it under any spelling', async () => {
+test('a row under the key as given gets the message, and a reader finds it under any spelling', async () => {
   const row = { sessionId: 'older-one', updatedAt: Date.now() }
   await open(JSON.stringify({ 'agent:main:bob': row, main: { ...row, sessionId: 'main-one' } }))
   for (const ref of ['agent:main:bob', 'agent:main:direct:bob'])
@@ -67,7 +67,7 @@ test('one row that cannot be read hides none of the others in a list', async () 
   ])
 })
 
-test('a sessions.json that was set aside is spoken of, and the doctor names it', async () => {
+test('a sessions.json that was set aside is reported, and the doctor names it', async () => {
   await open('{"torn')
   await ask('sessions.list')
   expect(told).toEqual([expect.stringMatching(/^rockpool: .*could not be read and was set aside.*\n$/)])

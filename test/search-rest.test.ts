@@ -1,4 +1,4 @@
-// What search holds in memory is let go when nobody searches: the model for meaning, and the thread that indexes.
+// What search holds in memory is unloaded when it is idle: the model for meaning, and the thread that indexes.
 import {
   copyFileSync,
   existsSync,
@@ -27,7 +27,7 @@ afterEach(() => rmSync(home, { recursive: true, force: true }))
 
 const builtTable = join(import.meta.dirname, '../dist', wordVectorFile)
 
-test('the model for meaning is let go when nobody has searched for five minutes', async (ctx) => {
+test('the model for meaning is unloaded after five minutes without a search', async (ctx) => {
   if (!existsSync(builtTable)) ctx.skip('no model for meaning was built here')
   const state = join(home, 'state')
   const table = join(state, 'index', wordVectorFile)

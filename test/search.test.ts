@@ -151,7 +151,7 @@ test('one search finds a chat, a Claude Code session and a note, and says where 
   expect((await find('lighthouse', { since: '2026-11-14T00:00:00Z', role: 'user' })).hits).toHaveLength(2)
 })
 
-test('an agent finds its own chats and notes, and nothing of another agent or of nobody', async () => {
+test('an agent finds its own chats and notes, and nothing of another agent or without an agent', async () => {
   await say('main', 'agent:main:main', 'the albatross of main', 'chat-1')
   await say('support', 'agent:support:main', 'the albatross of support', 'chat-2')
   writeFileSync(nativeFile(), nativeLine('user', 'the albatross of nobody'))
@@ -260,7 +260,7 @@ test('while the gateway follows, a message and a note are found within a second'
   await expect.poll(async () => (await find('fulmar')).total, { interval: 50 }).toBe(1)
   await say('main', 'agent:main:main', 'the kittiwake has landed', 'chat-1')
   await expect.poll(async () => (await find('kittiwake')).total, { interval: 50 }).toBe(1)
-  // What a reset sets aside is found where it lies now, and again in its place.
+  // What a reset sets aside is found at its new path, and again in its place.
   const placesOfKittiwake = async (): Promise<string[]> =>
     (await find('kittiwake')).hits.map(({ path }) => path)
   await perform(app, 'sessions.reset', { key: 'agent:main:main' }, operator)
@@ -415,7 +415,7 @@ test('a hit names its message, so that one can fork from there; what is near the
   expect((await find('oarlock chat', { source: 'rockpool' })).hits).toMatchObject([{ messageId: entry!.id }])
 })
 
-test('the index can be thrown away: it is made anew, with the same in it, and says how far it is', async () => {
+test('the index can be deleted: it is rebuilt with the same content, and reports its progress', async () => {
   writeFileSync(nativeFile(), nativeLine('user', 'a wheatear on the wall'))
   await perform(app, 'memory.add', { text: 'the wheatear is back' }, operator)
   expect((await find('wheatear')).total).toBe(2)
@@ -431,7 +431,7 @@ test('the index can be thrown away: it is made anew, with the same in it, and sa
   await expect(perform(app, 'memory.rebuild', {}, agent('main'))).rejects.toMatchObject({ code: 'forbidden' })
 }, 20_000)
 
-test('an index that is deleted or damaged under a running gateway is made anew, and goes on being filled', async () => {
+test('an index that is deleted or damaged under a running gateway is rebuilt, and still filled', async () => {
   await say('main', 'agent:main:main', 'the first razorbill', 'chat-1')
   const stop = await app.search().follow()
   try {

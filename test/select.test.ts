@@ -211,7 +211,7 @@ test('an agent chooses among its own sessions only; the operator among all', asy
   expect(await json('cc', 'select', 'Repair the login form')).toMatchObject({ action: 'resume' })
 })
 
-test('what agents want otherwise lies over the general settings', async () => {
+test('settings of agents override the general ones', async () => {
   session(1, [{ minutesAgo: 1, text: 'Something else entirely' }])
   mkdirSync(join(root, 'state'), { recursive: true })
   writeFileSync(
@@ -312,7 +312,7 @@ test('with a credential the small model judges, leaves nothing on disk, and is n
   }
 })
 
-test('an unlabelled launch goes on with the chosen session, and why finds the decision by the launch', async () => {
+test('an unlabelled launch continues the chosen session, and why finds the decision by the launch', async () => {
   session(1, [{ minutesAgo: 10, text: 'Repair the login form' }])
   const app = await openApp(readEnvironment(variables), { version: '0' })
   try {

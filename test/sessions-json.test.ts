@@ -51,7 +51,7 @@ function open(clock: Clock = systemClock): SessionStore {
   return made
 }
 
-/** Waits for the file to be written and opens anew. */
+/** Waits for the file to be written and opens it again. */
 async function reopen(): Promise<void> {
   await store.close()
   store = open()
@@ -134,7 +134,7 @@ test.each(['real-2026.1.30', 'real-2026.2.26', 'made-by-peer-code/agents/main/se
   },
 )
 
-test("somebody else's change, addition and removal are taken over; the row that was removed is set aside", async () => {
+test("another program's change, addition and removal are imported; the removed row is set aside", async () => {
   for (const key of ['changed', 'removed', 'same']) await store.update(key, () => entry(key, 1))
   await reopen()
   edit((entries) => {
@@ -151,7 +151,7 @@ test("somebody else's change, addition and removal are taken over; the row that 
   expect(await setAside()).toEqual([expect.stringContaining('another program removed it')])
 })
 
-test('an update sees what somebody else has just written', async () => {
+test('an update sees what another program has just written', async () => {
   await store.update('k', () => entry('a', 1))
   await reopen()
   edit((entries) => void (entries['k']!['n'] = 1))
@@ -295,7 +295,7 @@ test('a database with one damaged page: what is needed of it is an error, and no
 })
 
 test.each(['its first page', 'a page in the middle', 'the file beside it too'])(
-  'a damaged database (%s) is made anew from all that can be read, and set aside',
+  'a damaged database (%s) is rebuilt from all readable data, and set aside',
   async (what) => {
     await Promise.all(
       Array.from({ length: 200 }, (_, i) =>
@@ -318,7 +318,7 @@ test.each(['its first page', 'a page in the middle', 'the file beside it too'])(
   },
 )
 
-test('a database made anew has no second session for a transcript whose header has another id', async () => {
+test('a rebuilt database has no second session for a transcript whose header has another id', async () => {
   await store.update('agent:main:main', () => entry('session-id-1', 1))
   await reopen()
   await store.close()
@@ -329,7 +329,7 @@ test('a database made anew has no second session for a transcript whose header h
   expect((await store.list()).sessions.map(({ key }) => key)).toEqual(['agent:main:main'])
 })
 
-test('a database that another process has open is not made anew', async () => {
+test('a database that another process has open is not rebuilt', async () => {
   await store.update('k', () => entry('a', 1))
   const other = spawn('sh', ['-c', 'exec 9<"$1"; echo ready; sleep 30', 'sh', database], {
     stdio: ['ignore', 'pipe', 'ignore'],
@@ -359,7 +359,7 @@ test('a process that ends leaves a large file to a process of its own, and the f
   await Promise.all(
     Array.from({ length: 30 }, (_, i) => store.update(`k${i}`, () => entry(`id${i}`, i, { large }))),
   )
-  // Whoever writes the file waits for its lock, and whoever closes the store does not.
+  // The writer of the file waits for its lock; closing the store does not wait.
   await new FileLock(path).hold('test', async () => {
     await store.close()
     expect(existsSync(path)).toBe(false)

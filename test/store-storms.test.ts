@@ -18,7 +18,7 @@ test('the same test catches a lock that is taken away by its age', async () => {
 })
 
 test.each(kinds)(
-  '4 kills in an update storm (%s): nothing acknowledged is lost, nobody is held up',
+  '4 kills in an update storm (%s): nothing acknowledged is lost, no writer is blocked',
   async (kind) => {
     await killedWriters(kind, 4)
   },

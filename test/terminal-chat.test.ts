@@ -1,5 +1,5 @@
 // `rockpool chat` as a person sees it: the built program in a real terminal, a gateway, and the real Claude binary against the
-// scripted API. The terminal is told what its coding sessions ask and do.
+// scripted API. The terminal shows the questions and the work of its coding sessions.
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test, vi } from 'vitest'

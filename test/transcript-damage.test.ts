@@ -153,7 +153,7 @@ describe('what another program did to the end', () => {
 })
 
 describe('damage elsewhere', () => {
-  test('a damaged or missing header hides no message; reading changes nothing, and the next append mends it', async () => {
+  test('a damaged or missing header hides no message; reading changes nothing, and the next append repairs it', async () => {
     for (const spoil of [
       (text: string) => `{"x${text.slice(3)}`,
       (text: string) => text.slice(text.indexOf('\n') + 1),

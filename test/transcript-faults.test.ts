@@ -1,4 +1,4 @@
-// A disk that is full or fails: the entry is there and was acknowledged, or it is not and the caller was told.
+// A disk that is full or fails: the entry is there and was acknowledged, or it is not and the caller got an error.
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -41,7 +41,7 @@ describe('one system call of an append fails', () => {
 })
 
 describe('a full disk', () => {
-  test('loses no message, and the conversation goes on when there is room again', async (ctx) => {
+  test('loses no message, and the conversation continues when there is space again', async (ctx) => {
     if (process.getuid?.() !== 0) ctx.skip('mounting a small disk needs root')
     const { root } = transcriptFolder()
     const disk = join(root, 'disk')

@@ -160,7 +160,7 @@ describe('what real OpenClaw left', () => {
     expect((await textsOf(transcripts, ref)).at(-1)).toBe('on')
   })
 
-  test('the file whose header OpenClaw cut away goes on where it was', async () => {
+  test('the file whose header OpenClaw cut away continues where it was', async () => {
     const { transcripts } = withFiles(join(fixtures, 'real-2026.1.30'))
     const ref = { sessionId: 'after-sessions.compact-headerless' }
     const before = await textsOf(transcripts, ref)

@@ -1,4 +1,4 @@
-// A message that cannot be delivered leaves nobody waiting: its chat, the owner and `rockpool status` hear of it.
+// A message that cannot be delivered is reported: in its chat, to the owner and in `rockpool status`.
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { openChannelHouse } from './support/channel-house.ts'
 import type { ChannelHouse } from './support/channel-house.ts'
@@ -29,7 +29,7 @@ const shownIn = (chat: number): string[] =>
 const write = (text: string): void =>
   void telegram.emit({ message: personMessage(telegram, guest, { id: guest.id }, text) })
 
-test('a chat that shuts us out is told to the owner, once in an hour, and stands in the status', async () => {
+test('a chat that blocked us is reported to the owner, once in an hour, and in the status', async () => {
   telegram.fault('sendMessage', { kind: 'error', code: 403, description: 'Forbidden: bot was blocked' })
   write('hello')
   await vi.waitFor(() => expect(shownIn(501).join()).toMatch(/502 on telegram.*bot was blocked/), waiting)
@@ -43,7 +43,7 @@ test('a chat that shuts us out is told to the owner, once in an hour, and stands
   expect(shownIn(502)).toEqual([])
 })
 
-test('after one marked copy that nobody confirmed, the chat gets a note in the place of a third, and has it again by a press', async () => {
+test('after one marked copy without a confirmation, the chat gets a note instead of a third, and a press sends it again', async () => {
   telegram.fault('sendMessage', { kind: 'cut-after' }, 2)
   write('hello')
   await vi.waitFor(() => expect(shownIn(502)).toHaveLength(3), waiting)

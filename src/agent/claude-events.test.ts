@@ -120,7 +120,7 @@ test('a failure that was overcome is a completed turn', () => {
   expect(result).toMatchObject({ end: { kind: 'completed' }, text: 'Recovered after a retry.' })
 })
 
-test('a spent budget and too many steps are told apart', () => {
+test('a spent budget and too many steps are different failures', () => {
   const [budget] = resultsOf('13-error-max-budget')
   expect(budget!.end).toMatchObject({ kind: 'failed', why: 'budget-reached' })
   expect(budget!.costUsd).toBeCloseTo(0.15)

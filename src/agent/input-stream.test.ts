@@ -19,7 +19,7 @@ test('what is said before, while and after Claude listens arrives in order, unti
 })
 
 test.each(['/compact', '  /clear', '!ls', '# remember', 'read @secret.txt'])(
-  '%j is only text when somebody wrote it in a chat',
+  '%j is plain text when a person wrote it in a chat',
   (text) => {
     expect(toUserMessage(prompt(text)).client_composed).toBe(true)
     expect(toUserMessage({ ...prompt(text), command: true }).client_composed).toBeUndefined()

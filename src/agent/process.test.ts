@@ -48,7 +48,7 @@ test('a process that took the number of another one is left alone', async () => 
   decoy.kill('SIGKILL')
 })
 
-/** A shell in place of Claude that starts so many processes, which say their numbers, and ends when it is told to. */
+/** A shell in place of Claude that starts so many processes, which print their numbers, and ends on a signal. */
 async function detach(
   script: string,
   count: number,

@@ -230,7 +230,7 @@ describe('Discord', () => {
     api.remembers = false
   }
 
-  test('what came while nobody could replay it is read from the channel, once and in order', async () => {
+  test('messages that the gateway cannot replay are read from the channel, once and in order', async () => {
     await oneReadThenAway()
     for (let n = 2; n <= 150; n++) await platform.write({ from: 'alice', place: 'direct', text: String(n) })
     await connected()
@@ -247,7 +247,7 @@ describe('Discord', () => {
     await vi.waitFor(() => expect(received).toHaveLength(1))
     await vi.waitFor(() => expect(keptSequence()).toBeGreaterThan(2))
     await first.stop()
-    // It goes on with that session: between two that it begins itself, discord.js waits for five seconds.
+    // It resumes that session: between two sessions that it starts itself, discord.js waits for five seconds.
     const channel = await connected()
     expect(api.resumes).toBe(1)
     api.remembers = false
@@ -284,7 +284,7 @@ describe('Discord', () => {
     })
   })
 
-  test('a channel in which somebody wrote for the first time while we were away is read, too', async () => {
+  test('a channel that got its first message while we were offline is read, too', async () => {
     const channel = await connected()
     await channel.stop()
     api.remembers = false
@@ -313,7 +313,7 @@ describe('Discord', () => {
     gate.resolve()
   })
 
-  test('what was edited and pressed and not stored before a crash is told again, in order', async () => {
+  test('edits and presses that were not stored before a crash are replayed in order', async () => {
     const hangs = open()
     const gate = Promise.withResolvers<void>()
     const offered: string[] = []
@@ -419,7 +419,7 @@ describe('Discord', () => {
     expect(blind.status().needs?.detail).toMatch(/Message Content Intent/)
   })
 
-  test('our commands are offered when somebody types a slash; without that it works, too', async () => {
+  test('Discord lists our commands when a person types a slash; typed commands work without that', async () => {
     api.fault('PUT /applications/:id/commands', { kind: 'error', status: 403 })
     const first = await connected()
     await first.stop()
@@ -463,7 +463,7 @@ describe('Discord', () => {
     expect(received.map((one) => one.sender.isBot)).toEqual([true, true, false])
   })
 
-  test('the words of the agent ring nobody, and a person can be written to first', async () => {
+  test('text by the agent mentions no one, and the agent can write to a person first', async () => {
     const channel = await connected()
     const to = { channel: 'discord', accountId: 'default', to: 'user:5999' }
     const outcome = await channel.send(to, { text: '@everyone look' }, { idempotencyKey: 'k', resent: false })
@@ -471,7 +471,7 @@ describe('Discord', () => {
     expect(api.ours()[0]).toMatchObject({ channel_id: '75999', content: '@everyone look' })
   })
 
-  test('whoever has written to us is answered without asking Discord for the channel', async () => {
+  test('a person who has written to us is answered without asking Discord for the channel', async () => {
     const channel = await connected()
     api.write({ channel_id: '7001', author: people.alice, content: 'hello' })
     await vi.waitFor(() => expect(received).toHaveLength(1))

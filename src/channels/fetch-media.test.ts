@@ -155,7 +155,7 @@ test('each redirect is checked, three are followed and the fourth is not', async
   }
 })
 
-test('a file over the limit is cut, also when it lies about its size or is packed small', async () => {
+test('a file over the limit is cut, also when its stated size is wrong or it is compressed', async () => {
   const endless: RequestListener = (_request, response) => {
     response.writeHead(200, { 'content-type': 'image/png' })
     const more = (): void => {

@@ -185,7 +185,7 @@ describe('Telegram', () => {
     await vi.waitFor(() => expect(api.pending).toHaveLength(0))
   })
 
-  test('one process polls for a bot; the second is told so', async () => {
+  test('one process polls for a bot; a second one fails with the reason', async () => {
     await open().start(accept)
     const second = open()
     await expect(second.start(accept)).rejects.toThrow(/in use by another process/)
@@ -219,7 +219,7 @@ describe('Telegram', () => {
     expect(received[1]).toMatchObject({ event: 'command', mentioned: true, text: '/new now' })
   })
 
-  test('whoever writes as a channel is that channel, never a person', async () => {
+  test('the sender of a message written as a channel is that channel, never a person', async () => {
     await open().start(accept)
     const sender_chat = { id: -100777, type: 'channel', title: 'Alice' }
     api.emit({
@@ -253,7 +253,7 @@ describe('Telegram', () => {
     expect(api.shown.map((one) => one.text)).toEqual(['**odd**'])
   })
 
-  test('a reply of several messages goes on where it stopped', async () => {
+  test('a reply of several messages continues after the last part that was sent', async () => {
     const channel = open()
     await channel.start(accept)
     const to = { channel: 'telegram', accountId: 'default', to: '501' }

@@ -235,7 +235,7 @@ describe('WhatsApp', () => {
     })
   })
 
-  test('a message is on disk before WhatsApp is told so, and is taken after a crash', async () => {
+  test('a message is on disk before WhatsApp gets its confirmation, and is processed after a crash', async () => {
     await link(server, host)
     const hangs = open()
     let offered = 0

@@ -28,7 +28,7 @@ test('a session is read as a conversation: who, when, which tool; long results a
   expect(text).toMatch(/ {2}… 8 more lines\n- assistant\n {2}Done\.$/)
 })
 
-test('the anatomy says what fills the context, what it cost and what going on costs, and fits a narrow screen', () => {
+test('the anatomy shows what fills the context, what it cost and what continuing costs, and fits a narrow screen', () => {
   const price = {
     guessed: false,
     tokens: 9000,

@@ -67,7 +67,7 @@ test('on the smallest screen whom it waits for and what it does still stand side
   expect(lines.join('\n')).toMatch(/> fix-login-\S* +waits: approval +rm -rf/)
 })
 
-test('whoever blocks on a person comes first, then who waits for a message, then who works', () => {
+test('sessions that wait for an answer come first, then those that wait for a message, then busy ones', () => {
   const input = row({ id: 'i', waiting: { for: 'input', about: '', since: 0 }, lastActivityAt: 9 })
   const works = row({ id: 'w', waiting: undefined, lastActivityAt: 99 })
   const over = row({ id: 'o', waiting: undefined, status: 'completed', lastActivityAt: 999 })

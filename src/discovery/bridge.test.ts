@@ -208,7 +208,7 @@ test('a title that looks like code stays a title', async () => {
   expect(json!['sessions']).toMatchObject([{ title: '`${process.exit(1)}` */ </script>' }])
 })
 
-test('what goes wrong is told to the session in words', async () => {
+test('the session gets a message about each failure', async () => {
   const failing = {
     projectStatus: () =>
       Promise.reject(new RockpoolError('not-found', 'There is no directory "/repo".', { hint: 'Look.' })),

@@ -242,7 +242,7 @@ test('context, cache and window are those of the last call, and a compaction shr
   expect((await discovery.get(numbered('5'))).forkedFrom).toBeUndefined()
 })
 
-test('a marker in the first message makes nobody the owner; a registry row and a tag do', async () => {
+test('a marker in the first message does not set the owner; a registry row and a tag do', async () => {
   const configDir = copyOfFixtures()
   const line = readFileSync(sessionFile(configDir, numbered('1')), 'utf8').split('\n')[2]!
   const id = '99999999-0000-4000-8000-00000000000a'
@@ -375,7 +375,7 @@ test('a look at names, sizes and times tells whether anything changed, and after
   expect(await second.known(ids)).toHaveLength(3)
 })
 
-test('a damaged index is made anew', async () => {
+test('a damaged index is rebuilt', async () => {
   const state = folder()
   const first = discover([fixtures], { state })
   const { total } = await first.list()
@@ -469,7 +469,7 @@ test('while watching, an appended line is seen soon, and answers come from memor
   await stop()
 })
 
-test('while watching, a session that begins to wait is told, and nothing else is read for it', async () => {
+test('while watching, a session that starts to wait is reported, and no other file is read for it', async () => {
   const configDir = copyOfFixtures()
   mkdirSync(join(configDir, 'sessions'))
   const discovery = discover([configDir])

@@ -52,7 +52,7 @@ function evaluate(sessions: DiscoveredSession[]) {
   return evaluateSelection(discovery, { threshold: 0.6 })
 }
 
-test('history is replayed: what was resumed, what was begun, and what each rule would have done', async () => {
+test('history is replayed: sessions that were resumed or started, and what each rule would have chosen', async () => {
   const login = transcript('login', [
     [0, 'Repair the login form'],
     [5, 'Also the password field'], // the same sitting: nothing was chosen
@@ -94,7 +94,7 @@ test('over a made history of twelve matters it finds what was resumed more often
   ])
 })
 
-test('a session counts as it was then, not as it is now', async () => {
+test('a session is scored as it was at that time, not as it is now', async () => {
   // At minute 100 the first session was unrelated and on another branch; what came later must not help it.
   const first = transcript('first', [
     [0, 'Old things', 'old'],
@@ -107,7 +107,7 @@ test('a session counts as it was then, not as it is now', async () => {
   expect(found.results[0]).toMatchObject({ method: 'selection', hitRate: 0, mrr: 0.5, agreement: 0.5 })
 })
 
-test('a fork goes on with the session it was copied from', async () => {
+test('a fork continues the session that it was copied from', async () => {
   const original = transcript('original', [
     [0, 'Repair the login form'],
     [100, 'Repair the login form further'],
@@ -130,7 +130,7 @@ test('no history is no reason to fail, and an unreadable file is named', async (
   expect((await evaluate([gone])).notes).toEqual([expect.stringContaining('gone: ')])
 })
 
-test('what was said is told from what the program wrote', async () => {
+test('messages are distinguished from records that the program wrote', async () => {
   const filePath = join(folder, 'spoken.jsonl')
   const user = (content: unknown, more = {}) => ({
     type: 'user',

@@ -112,7 +112,7 @@ test('a model that is switched off is not asked', async () => {
   expect(found.fallback).toBeUndefined()
 })
 
-test('a model that does not answer in time is not waited for, and told to stop', async () => {
+test('a model that does not answer in time is aborted', async () => {
   let told = false
   const started = performance.now()
   const found = await assess(
@@ -128,7 +128,7 @@ test('a model that does not answer in time is not waited for, and told to stop',
   expect(told).toBe(true)
 })
 
-test('a model that fails, at once or later, is not heard', async () => {
+test('the answer of a model that fails, at once or later, is not used', async () => {
   expect(await assess(() => Promise.reject(new Error('overloaded')))).toMatchObject({
     by: 'keywords',
     fallback: 'overloaded',
@@ -150,7 +150,7 @@ test.each([
   ['a number as text', { scores: [good.scores[0], { index: 1, relevance: '1', reasoning: '' }] }],
   ['an index of zero', { scores: [good.scores[0], { index: 0, relevance: 1, reasoning: '' }] }],
   ['not a number', { scores: [good.scores[0], { index: 1, relevance: Number.NaN, reasoning: '' }] }],
-])('an answer with %s counts as none', async (_words, answer) => {
+])('an answer with %s is ignored', async (_words, answer) => {
   expect(await assess(async () => answer)).toMatchObject({ by: 'keywords', fallback: expect.any(String) })
 })
 

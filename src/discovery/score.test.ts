@@ -30,7 +30,7 @@ test('everything in favour gives exactly 1', () => {
   })
 })
 
-test('the branch counts 0.25, and no branch is nobody’s branch', () => {
+test('the branch scores 0.25, and no branch matches no branch', () => {
   expect(score({ branch: 'main' }).factors.branch).toBe(0.25)
   expect(score({ branch: 'other' }).factors.branch).toBe(0)
   const nowhere = (branch: string) =>

@@ -117,7 +117,7 @@ test('another branch and an unrelated task: a fresh session', async () => {
   )
 })
 
-test('"continue" goes on with the session that was used last, unless it is ruled out', async () => {
+test('"continue" resumes the session that was used last, unless it is ruled out', async () => {
   const sessions = [
     session({ sessionId: 'older', branch: 'main', lastModified: new Date(now - 60_000) }),
     session({ sessionId: 'latest', branch: 'docs', firstMessage: 'Write the manual' }),
@@ -282,7 +282,7 @@ test('equal scores and equal prices: the newest', async () => {
   expect((await select([older, newer])).sessionId).toBe('newer')
 })
 
-test('the model is heard; when it is late or off, words decide and the choice is still made', async () => {
+test('the model decides; when it is late or off, keywords decide', async () => {
   const unlike = session({ firstMessage: 'Sign-in page is broken' })
   const ask: AskStructured = async () => ({ scores: [{ index: 1, relevance: 0.9, reasoning: 'same page' }] })
   expect(await select([unlike], { ask })).toMatchObject({ action: 'resume', relevanceBy: 'model' })

@@ -137,7 +137,7 @@ test('a repaired fork holds both branches of two writers, and the original is as
   )
 })
 
-test('a repaired fork mends cut chains, drops orphaned results and torn lines, and answers lost calls', async () => {
+test('a repaired fork joins cut chains, drops orphaned results and torn lines, and answers lost calls', async () => {
   const file = write(
     'wild',
     [

@@ -133,13 +133,9 @@ function shown(repositories: Repository[]): string {
 
 function isAway({ machine, workdir }: Place): RockpoolError {
   const since = new Date(machine.awaySince ?? 0).toISOString()
-  return new RockpoolError(
-    'unavailable',
-    `${workdir} is on ${machine.name}, which is away since ${since}.`,
-    {
-      hint: 'Start Rockpool there, or name another machine that has the repository: `rockpool machines` shows them.',
-    },
-  )
+  return new RockpoolError('unavailable', `${workdir} is on ${machine.name}, which is away since ${since}.`, {
+    hint: 'Start Rockpool there, or name another machine that has the repository: `rockpool machines` shows them.',
+  })
 }
 
 function describe({ name, labels, awaySince }: Machine): string {

@@ -42,7 +42,7 @@ test('what is kept in a state directory is held there: two of them may each link
   for (const release of releases) await release()
 })
 
-test('over several machines a name that cannot be had here is given back to the others', async () => {
+test('with several machines, a name that is locked elsewhere is released for the others', async () => {
   let held = 0
   const hold = async () => {
     held += 1

@@ -21,7 +21,7 @@ test('an answer with a file takes the place of its preview, and the file follows
   expect(deliveriesOf([reply], about)).toMatchObject([{ reply }])
 })
 
-test('when nobody knows whether the preview is there, the answer is the second copy', () => {
+test('when it is unknown whether the preview arrived, the answer is marked as the second copy', () => {
   const made = deliveriesOf([{ text: 'One two three four five six' }], {
     ...about,
     preview: { mayBeThere: true },

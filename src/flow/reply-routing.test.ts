@@ -110,7 +110,7 @@ test('an answer goes to the session that the message came from, also after a res
   expect(await routing.routeReply(answerTo('71', { address: { ...address, to: '502' } }))).toBeUndefined()
 })
 
-test('when the session has begun anew, the answer goes to a fork at that point, and always to the same one', async () => {
+test('after a reset, the answer goes to a fork at that point, and always to the same one', async () => {
   await say('one')
   await say('two')
   await routing.onSent(delivered(key), ['71'])
@@ -127,7 +127,7 @@ test('when the session has begun anew, the answer goes to a fork at that point, 
   expect((await transcripts.archives()).map((one) => one.reason)).toEqual(['reset'])
 })
 
-test('an answer that was sent only after the session had begun anew still belongs to the old conversation', async () => {
+test('an answer that was sent only after a reset still belongs to the old conversation', async () => {
   await say('one')
   const entry = (await sessions.get(key))!
   const page = await transcripts.tail(transcriptOf({ key, entry }), 1)
@@ -140,7 +140,7 @@ test('an answer that was sent only after the session had begun anew still belong
   expect(await texts(route!.sessionKey)).toEqual(['one'])
 })
 
-test('a notice of no session is nobody to answer', async () => {
+test('a notice without a session has no one to answer', async () => {
   await routing.onSent(delivered(undefined), ['80'])
   expect(await routing.routeReply(answerTo('80'))).toBeUndefined()
 })

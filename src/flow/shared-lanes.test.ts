@@ -71,7 +71,7 @@ test('a message that is accepted while earlier ones are being taken comes after 
   await lanes.stop()
 })
 
-test('when a take fails, what is accepted waits for the next one, and is begun once', async () => {
+test('when a take fails, accepted messages wait for the next one, and start once', async () => {
   const { lanes, begun, asked } = bench()
   lanes.start()
   ;(await asked(1)).fail(new Error('away'))

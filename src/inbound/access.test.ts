@@ -84,7 +84,7 @@ describe('in private', () => {
     expect(await pairing.pending()).toEqual([])
   })
 
-  test('somebody who is approved while their message is on its way gets no second code', async () => {
+  test('a person who is approved while their message is being processed gets no second code', async () => {
     await policy.check(message('501'))
     const [approved, checked] = await Promise.all([
       pairing.approve((await pairing.pending())[0]!.code, { mayMakeOwner: true }),
@@ -104,13 +104,13 @@ describe('in private', () => {
     }
   })
 
-  test('a name is nothing: somebody else who calls himself like the owner stays outside', async () => {
+  test("names are not trusted: a person with the owner's name is refused", async () => {
     await pair('7')
     const twin = message('77', { sender: { id: '77', name: 'Alice', username: 'alice' } })
     expect(await policy.check(twin)).toMatchObject({ kind: 'refused' })
   })
 
-  test('an id is compared as a whole, and an empty one is nobody', async () => {
+  test('an id is compared as a whole, and an empty one matches no one', async () => {
     use({ telegram: { dmPolicy: 'allowlist', allowFrom: ['15551234'] } })
     for (const id of ['5551234', '155512345', '', ' ', '1555123']) {
       expect((await policy.check(message(id))).kind, id).toBe('refused')
@@ -171,14 +171,14 @@ describe('in groups', () => {
     expect(await pairing.pending()).toEqual([])
   })
 
-  test('being paired in private gives no right in a group, and nobody is owner there', async () => {
+  test('pairing in private gives no right in a group, and there is no owner there', async () => {
     await pair('7')
     use({ telegram: { groups: { '-100': { allowFrom: ['8'] }, '-200': {} } } })
     expect(await policy.check(inGroup('7', '-100'))).toMatchObject({ reason: 'not-allowed' })
     expect(await policy.check(inGroup('7', '-200'))).toMatchObject({ kind: 'allowed', owner: false })
   })
 
-  test('the owner is known in a group too, by pairing or by list, and nobody else is', async () => {
+  test('the owner is recognized in a group, too, by pairing or by list; other people are not', async () => {
     await pair('7')
     use({ telegram: { groups: { '-200': {} } }, ownerAllowFrom: ['telegram:9'] })
     const byOwner = async (id: string) => {
@@ -231,7 +231,7 @@ describe('how often', () => {
     expect(await checks('7', 1)).toMatchObject({ kind: 'allowed' })
   })
 
-  test('twenty messages a minute are taken; then the person is told once', async () => {
+  test('twenty messages a minute are accepted; then the person gets one notice', async () => {
     use({ telegram: { allowFrom: ['7', '8'] } })
     const kinds: string[] = []
     for (let n = 0; n < 25; n++) {
@@ -245,7 +245,7 @@ describe('how often', () => {
   })
 })
 
-test('the web chat and the console belong to whoever runs this Rockpool', async () => {
+test('the web chat and the console belong to the person who runs this Rockpool', async () => {
   const web = message('me', { address: { channel: 'web', accountId: 'default', to: 'main' } })
   expect(await policy.check(web)).toEqual({
     kind: 'allowed',

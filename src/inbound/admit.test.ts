@@ -17,7 +17,7 @@ const message = (over: Partial<Message> = {}): Message => ({
 const allowed = { kind: 'allowed', owner: true, byOwner: true, requireMention: true } as const
 const byMention = { config: 'mention' } as const
 
-test('whoever is refused stays outside, with what is to be said', () => {
+test('a refused person gets the answer that the policy gives, and no access', () => {
   const refused = { kind: 'refused', reason: 'not-paired', say: 'Your code: ABCD' } as const
   expect(admit(message(), refused, byMention)).toEqual(refused)
 })

@@ -63,7 +63,7 @@ test.each([
   expect(stripInvisible(text)).toBe(expected)
 })
 
-test('a joiner counts as invisible where a command is looked for', () => {
+test('a joiner is invisible where a command is searched', () => {
   expect(hasInvisible('/re\u200Dset')).toBe(true)
   expect(hasInvisible('/reset')).toBe(false)
   expect(hasInvisible('/reset')).toBe(false)

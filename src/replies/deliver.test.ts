@@ -214,7 +214,7 @@ test('a platform that asks for patience gets the reply later, once, and what fol
   expect(channel.sent.map((sent) => sent.resent)).toEqual([false, false])
 })
 
-test('when nobody knows whether it arrived, it is sent once more, marked, and never a third time', async () => {
+test('when its arrival is unknown, a reply is sent once more, marked, and never a third time', async () => {
   const { channel, deliverer, dead, uncertain } = bench({
     answer: async () => ({ outcome: { kind: 'unknown', reason: 'timeout' }, taken: true }),
   })
@@ -278,7 +278,7 @@ test('an answer whose preview may be there for good is marked, and is the last c
   expect(channel.sent.map((sent) => sent.resent)).toEqual([true])
 })
 
-test('what the platform refuses for good is buried and told, and the next one passes', async () => {
+test('a reply that the platform refuses is dropped and reported, and the next one is sent', async () => {
   const { channel, work, deliverer, dead } = bench({
     answer: async (_, reply) =>
       reply.text === 'reply 1'
@@ -291,7 +291,7 @@ test('what the platform refuses for good is buried and told, and the next one pa
   expect(await work.outbox.get('d1')).toMatchObject({ state: 'dead', reason: 'chat not found' })
 })
 
-test("a platform's words that hold the address of the bot are kept and told without its token", async () => {
+test("a platform's message that contains the bot's token is stored and shown without it", async () => {
   const token = `123456789:${'A'.repeat(35)}`
   const reason = `Not Found: https://platform.example/bot${token}/sendMessage`
   const { work, deliverer, dead } = bench({
@@ -335,7 +335,7 @@ test('a reply that is found while it is being queued is neither taken for a cras
   await deliverer.lookForMore()
   await channel.untilSent(1)
   await deliverer.idle()
-  // Only now does whoever queued them say so.
+  // Only now are they reported by the process that queued them.
   deliverer.add([{ ...first!, state: 'attempting', attempts: 1, isMarked: true }, second!])
   await deliverer.idle()
   expect(channel.sent.map((sent) => [sent.reply.text, sent.resent])).toEqual([

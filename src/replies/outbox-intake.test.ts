@@ -37,7 +37,7 @@ test.each([
   ['older', 1, 2],
   ['newer', 2, 1],
 ])(
-  'rows that are told of while %s ones are being taken come in the order of the outbox',
+  'rows that are reported while %s ones are being taken keep the order of the outbox',
   async (_, taken, told) => {
     const { arrivals, passed, asked } = bench()
     const taking = arrivals.takeMore()
@@ -59,7 +59,7 @@ test('one that is marked as being sent is the first of its lane and waits for no
   await taking
 })
 
-test('a row that is told of in the step in which a take answers belongs before what was taken', async () => {
+test('a row that is reported in the step in which a take returns belongs before what was taken', async () => {
   const { arrivals, passed, asked } = bench()
   const taking = arrivals.takeMore()
   const { answer } = await asked(1)
@@ -69,7 +69,7 @@ test('a row that is told of in the step in which a take answers belongs before w
   expect(passed).toEqual([1, 2])
 })
 
-test('when the answer to a take is lost, what is told of waits for the next one: it may bring what is before it', async () => {
+test('when the answer to a take is lost, reported rows wait for the next take: it may bring earlier ones', async () => {
   const { arrivals, passed, asked } = bench()
   const taking = arrivals.takeMore()
   ;(await asked(1)).fail(new StoreUnavailable('It is away.'))
@@ -84,7 +84,7 @@ test('when the answer to a take is lost, what is told of waits for the next one:
   expect(passed).toEqual([1, 2, 3])
 })
 
-test('takes follow each other, and what is told of goes on after the first', async () => {
+test('takes follow each other, and reported rows continue after the first', async () => {
   const { arrivals, passed, asked, takes } = bench()
   const [first, second] = [arrivals.takeAll(), arrivals.takeMore()]
   const { answer, afterSeq } = await asked(1)
@@ -129,7 +129,7 @@ test('however many are over, one that is still open never comes twice', async ()
   expect(passed.slice(-2)).toEqual([20_010, 20_011])
 })
 
-test('what is not ours any more comes again when it becomes so; what was told of before does not', async () => {
+test('a row that is not ours any more comes again when it becomes ours; earlier reports do not', async () => {
   const { arrivals, passed, asked } = bench()
   arrivals.add([row(1), row(2)])
   arrivals.done(row(1))

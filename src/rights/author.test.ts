@@ -40,7 +40,7 @@ test('of two authors the lesser is found in either order', () => {
   expect(leastPrivileged('hook', 'group')).toBe('hook')
 })
 
-test("our own events are told to the session's people, a hook's in a turn with a hook's rights", () => {
+test("our own events reach the session's people; a hook's event is a turn with a hook's rights", () => {
   expect(eventAuthor('The build is done.', 'owner')).toBe('owner')
   expect(eventAuthor('The build is done.', 'guest')).toBe('guest')
   expect(eventAuthor(markEvent('hook', 'Launch it.'), 'owner')).toBe('hook')

@@ -22,7 +22,7 @@ test.each([...authors, 'coding'] as const)(
   },
 )
 
-test('what the owner shares opens a tool to guests and groups, and to nobody less', () => {
+test('what the owner shares opens a tool to guests and groups, and to no author with fewer rights', () => {
   const shared = ['WebSearch', 'Bash(ls:*)']
   for (const author of ['guest', 'group'] as const) {
     expect(toolsOf(author, shared).open).toEqual(['Read', 'WebSearch', 'Bash'])

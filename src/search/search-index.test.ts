@@ -75,7 +75,7 @@ test('a second look reads only what was appended, and forgets files that are gon
   expect(index.counts()).toMatchObject({ sources: 0, passages: 0 })
 })
 
-test('a file that was replaced is read anew', async () => {
+test('a replaced file is read again', async () => {
   const source = native('one', [['user', 'the old text about herons']])
   await indexSources(index, [source], { redact })
   rmSync(source.path)

@@ -81,7 +81,7 @@ describe('the doctor', () => {
     ['without its header', (text) => text.slice(text.indexOf('\n') + 1)],
     ['with a broken line', (text) => text.replace('"q5"', '"q5')],
     ['with an old line repeated', (text) => `${text}${text.split('\n')[3]}\n`],
-  ])('writes a transcript anew that is %s, and keeps the old one', async (_name, spoil) => {
+  ])('rewrites a transcript that is %s, and keeps the old one', async (_name, spoil) => {
     const { file, session, findings, transcripts } = await house()
     const spoiled = spoil(readFileSync(file, 'utf8'))
     writeFileSync(file, spoiled, { mode: 0o600 })
@@ -114,7 +114,7 @@ describe('the doctor', () => {
     expect(found[0]!.fix).toBeUndefined()
   })
 
-  test('names what could not be read and was set aside, until somebody has moved it away', async () => {
+  test('lists what could not be read and was set aside, until it is moved away', async () => {
     const { dir, findings } = await house()
     const aside = join(dir, 'sessions.json.corrupt-2026-03-01T12-00-00.000Z')
     writeFileSync(aside, '{', { mode: 0o600 })

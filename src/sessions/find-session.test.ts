@@ -34,7 +34,7 @@ function nextMessage(parts: SessionParts, key: string): ReturnType<typeof findSe
 }
 
 for (const kind of ['sqlite', 'file'] as const) {
-  test.each(spellings)(`the session of %s goes on as %s (${kind})`, async (older, key) => {
+  test.each(spellings)(`the session of %s continues as %s (${kind})`, async (older, key) => {
     const parts = partsIn(kind)
     const entry = { sessionId: 'old-one', updatedAt: parts.clock.now(), label: 'home' }
     await parts.sessions.update(older, () => entry)
@@ -58,7 +58,7 @@ test('where today’s key has a session, one under an older spelling is left alo
   expect((await parts.sessions.get('main'))?.sessionId).toBe('old-one')
 })
 
-test('nobody takes over somebody else’s session', () => {
+test('a session of another person cannot be taken over', () => {
   const spelling = { agentId: 'work', isDefaultAgent: false }
   expect(olderSessionKeys('agent:work:main', spelling)).toEqual([])
   const bob = olderSessionKeys('agent:main:telegram:direct:%42ob', { agentId: 'main', isDefaultAgent: true })

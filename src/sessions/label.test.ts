@@ -9,7 +9,7 @@ test.each(['home', 'Ops 🇩🇪', 'family 👩‍👩‍👧', '❤️ list', '
 )
 
 test.each(['soft\u00adhyphen', '\u3164', 'tag\u{e0041}', 'turn\u202e', 'zero\u200bwidth', 'bell\u0007'])(
-  '%j has something that nobody sees',
+  '%j contains invisible characters',
   (label) => {
     expect(parseSessionLabel(label)).toEqual({ ok: false, error: expect.stringContaining('invisible') })
   },

@@ -33,7 +33,7 @@ async function talked(
 }
 
 describe('a session begins', () => {
-  test('once: whoever comes second gets the same', async () => {
+  test('once: a second caller gets the same session', async () => {
     const { parts, heard } = sessionFolder()
     const [first, second] = await Promise.all([openSession(parts, key), openSession(parts, key)])
     expect([first, second].filter(({ isNew }) => isNew)).toHaveLength(1)
@@ -126,7 +126,7 @@ describe('a reset', () => {
     expect(readFileSync(foreign, 'utf8')).toBe('mine\n')
   })
 
-  test('that nobody asked for can be undone, and what was said since is kept too', async () => {
+  test('an unwanted reset can be undone, and what was written since is kept, too', async () => {
     const folder = sessionFolder()
     const old = await talked(folder, key, { thinkingLevel: 'high', label: 'work' })
     const { session } = await resetSession(folder.parts, key, { reason: 'daily' })
@@ -198,7 +198,7 @@ describe('put away and brought back', () => {
     expect((await restoreSession(folder.parts, 'empty')).session.entry.label).toBe('empty')
   })
 
-  test('a label that somebody else took meanwhile stays with them', async () => {
+  test('a label that another session took meanwhile stays with that session', async () => {
     const folder = sessionFolder()
     await talked(folder, key, { label: 'work' })
     await deleteSession(folder.parts, key)
@@ -206,7 +206,7 @@ describe('put away and brought back', () => {
     expect((await restoreSession(folder.parts, key)).session.entry.label).toBeUndefined()
   })
 
-  test('an archive that another program made comes back under the key that is given', async () => {
+  test('an archive by another program is restored under the given key', async () => {
     const folder = sessionFolder()
     const old = await talked(folder)
     await folder.transcripts.archive(transcriptOf(old), 'reset')

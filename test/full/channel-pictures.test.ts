@@ -46,7 +46,7 @@ afterAll(async () => {
   home.remove()
 })
 
-test('Telegram and Discord are set up in a terminal before anything runs; the token is seen by nobody', async () => {
+test('Telegram and Discord are set up in a terminal before anything runs; the token is never shown', async () => {
   for (const { name, token, bot } of [
     { name: 'telegram', token: telegram.token, bot: '@my_rockpool_bot' },
     { name: 'discord', token: discord.token, bot: 'rockpool' },
@@ -62,7 +62,7 @@ test('Telegram and Discord are set up in a terminal before anything runs; the to
   }
 })
 
-test('whoever writes to the bot waits for the owner, in the terminal and on the page', async () => {
+test('a new person who writes to the bot waits for the owner, in the terminal and on the page', async () => {
   house = await openDashboard({ config: config(), homeFor: homeWithApi })
   house.api.script('What can you do', [
     {

@@ -13,7 +13,7 @@ import { end } from '../support/telegram-storm.ts'
 const server = await startPostgres()
 afterAll(() => server?.stop())
 
-test('of two machines with the same heartbeat one beats each time, and the other goes on when that one is killed', async (ctx) => {
+test('of two machines with the same heartbeat one runs it each time, and the other takes over when that one is killed', async (ctx) => {
   const { url } = server ?? ctx.skip('PostgreSQL is not installed')
   const everyMs = 3_000
   const homes = [0, 1].map((n) => {

@@ -9,7 +9,7 @@ import { noTerminal, openTerminal } from '../support/terminal.ts'
 
 const here = codingJourneys()
 
-test('killed with -9 while five sessions run: soon after the restart all are listed and resumable, none of their processes is left, each is told once', async () => {
+test('killed with -9 while five sessions run: soon after the restart all are listed and resumable, none of their processes is left, each is reported once', async () => {
   const first = await here.startGateway()
   const names = Array.from({ length: 5 }, (_, n) => `sleeper-${n}`)
   for (const name of names) {
@@ -109,7 +109,7 @@ test('cc attach hands the terminal to the real Claude Code: it opens the session
   await here.launch([{ text: 'the wren is small' }], '--name', 'wren', '--json')
   const { request } = await here.untilStored('wren', { lifecycle: 'awaiting-input' })
   expect((await here.run('cc', 'attach', 'wren')).stderr).toMatch(/cc attach needs a terminal/)
-  // What a person has answered when he first used Claude Code here.
+  // What a person has answered at the first use of Claude Code here.
   const settings = {
     hasCompletedOnboarding: true,
     theme: 'dark',
@@ -151,7 +151,7 @@ test('cc attach hands the terminal to the real Claude Code: it opens the session
   await gateway.ended
 })
 
-test('cc watch goes on when the gateway dies, and shows what became of its sessions', async (ctx) => {
+test('cc watch continues when the gateway dies, and shows what became of its sessions', async (ctx) => {
   ctx.skip(noTerminal !== undefined, noTerminal)
   const gateway = await here.startGateway()
   await here.launch([{ text: 'the owl is awake' }], '--name', 'owl', '--json')

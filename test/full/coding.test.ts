@@ -20,7 +20,7 @@ const workingIn = (pid: number): string | undefined => {
 }
 const pidOf = (id: string): number => coding.real.agent.live(`coding:${id}`)!.pid!
 
-test("Claude's process dies in a turn, or while it waits: suspended, told, resumed with its context", async () => {
+test("Claude's process dies in a turn, or while it waits: suspended, reported, resumed with its context", async () => {
   const { id } = await coding.launch(inline({ text: 'I was here' }))
   await coding.until(id, 'awaiting-input')
   process.kill(pidOf(id), 'SIGKILL')
@@ -48,7 +48,7 @@ test('a plan that is rejected ends the turn, and nothing of it is done', async (
   expect(coding.said(id)).not.toContain('went on')
 })
 
-test("the origin stands in Claude's transcript as a tag, also after `/clear`, and never on what was somebody else's", async () => {
+test("the origin is a tag in Claude's transcript, also after `/clear`, and never in a transcript of another program", async () => {
   const { id } = await coding.launch(inline({ text: 'mine' }), { agentId: 'scribe' })
   const tagsOf = (sdkSessionId: string): string[] =>
     readFileSync(findTranscript(coding.real.home.configDir, sdkSessionId)!, 'utf8')
@@ -71,7 +71,7 @@ test("the origin stands in Claude's transcript as a tag, also after `/clear`, an
   expect(tagsOf(resume.sdkSessionId)).toEqual([])
 })
 
-test('a limit that nobody raises ends the session before another call is made', async () => {
+test('a limit that is not raised ends the session before another call is made', async () => {
   const workdir = coding.house.repo('limit')
   writeFileSync(join(workdir, 'a.txt'), 'a')
   const read: Step = { tools: [{ name: 'Read', input: { file_path: join(workdir, 'a.txt') } }] }
@@ -83,7 +83,7 @@ test('a limit that nobody raises ends the session before another call is made', 
   expect(coding.real.api.calls().filter((call) => call.text.includes('spend-and-stop'))).toHaveLength(1)
 })
 
-test('an error of the API is a failure with its reason, told once, and the session can be resumed', async () => {
+test('an API error is a failure with its reason, reported once, and the session can be resumed', async () => {
   const { id } = await coding.launch(inline({ text: 'fine so far' }))
   await coding.until(id, 'awaiting-input')
   await coding.house.pool.respond(id, inline(overloaded), { userInitiated: true })
@@ -128,7 +128,7 @@ test('ten sessions at once: each does its own work in its own repository, and ea
   await Promise.all(launched.map(({ id }) => coding.house.pool.kill(id)))
 })
 
-test('five sessions at work share a limit: together they spend at most one call each beyond it, and go on when it is raised', async () => {
+test('five busy sessions share a limit: together they spend at most one call each beyond it, and continue when it is raised', async () => {
   const shared = await openRealCoding({ budgets: { usdPerDay: 12 } })
   const read = { tools: [{ name: 'Read', input: { file_path: '/etc/hostname' } }] }
   const reads = Array.from({ length: 7 }, () => read)

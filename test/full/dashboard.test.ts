@@ -126,7 +126,7 @@ test('a message far up has an address of its own, and every record can be seen a
   await needle.hover()
   await needle.getByRole('button', { name: 'Link' }).click()
   expect(page.url()).toContain(wanted)
-  // What lies between here and the end was not read; the end is one click away, and Back leads here again.
+  // The part between here and the end was not read; the end is one click away, and Back leads here again.
   await page.getByRole('button', { name: 'To the end' }).click()
   await page.getByText('Answer number 399').waitFor()
   expect(page.url()).not.toContain(wanted)
@@ -155,7 +155,7 @@ test('a message far up has an address of its own, and every record can be seen a
   await page.context().close()
 })
 
-test('what a session asks is told wherever one is, stays in the chat, and is answered there', async () => {
+test("a session's question is shown everywhere, stays in the chat, and is answered there", async () => {
   const page = await house.open('/cost')
   const script = inline({ tools: [{ name: 'Bash', input: { command: 'rm -rf sand' } }] }, { text: 'left it' })
   const workdir = join(house.home.root, 'tell-me')

@@ -1,4 +1,4 @@
-// A real failover of the database: the server that takes writes is killed, its standby is promoted, Rockpool goes on.
+// A real failover of the database: the primary is killed, its standby is promoted, Rockpool continues.
 import { afterAll, expect, test } from 'vitest'
 import { systemClock } from '../../src/domain/clock.ts'
 import { silentLog } from '../../src/domain/log.ts'
@@ -56,7 +56,7 @@ test('every write that was acknowledged before the failover is there after it, a
       await postgres
         .write('INSERT INTO ack VALUES ($1)', [n])
         .then(() => acknowledged.push(n))
-        // Nobody was told that it is there.
+        // No notification says that it is there.
         .catch(() => new Promise((resolve) => setTimeout(resolve, 50)))
     }
   })

@@ -1,4 +1,4 @@
-// The built gateway in a process of its own, floods in another: an honest client goes on being answered.
+// The built gateway in its own process, floods in another: an honest client is still answered.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -22,7 +22,7 @@ afterAll(async () => {
   home.remove()
 })
 
-test.each(floodNames)('%s: others go on being answered, half of them within 100 ms', async (flood) => {
+test.each(floodNames)('%s: other chats are still answered, half of them within 100 ms', async (flood) => {
   const answers = await answersDuring(flood, target)
   expect(answers.length).toBeGreaterThan(20)
   console.log(`${flood}: the slowest answer took ${Math.round(Math.max(...answers))} ms`)

@@ -32,7 +32,7 @@ test('three machines, the same', async (ctx) => {
   expect(report).toMatchObject(nothingWrong)
 }, 900_000)
 
-test('a conversation goes on on another machine, with the earlier turns seen by Claude', async (ctx) => {
+test('a conversation continues on another machine, and Claude sees the earlier turns', async (ctx) => {
   const { url } = servers[2] ?? ctx.skip('PostgreSQL is not installed')
   const { replies, seenLast, machines } = await conversationMoves(url)
   expect(replies).toEqual(['noted one', 'noted two', 'noted three'])
@@ -66,7 +66,7 @@ test('10,000 sessions from SQLite to PostgreSQL and back are equal, rows and tra
   expect([there.problems, again.sessions, again.transcripts, back.problems]).toEqual([[], 0, 0, []])
 }, 600_000)
 
-test('an import that is killed again and again goes on where it was, and nothing is missing or twice', async (ctx) => {
+test('an import that is killed again and again continues where it was, and nothing is missing or twice', async (ctx) => {
   const { url } = servers[4] ?? ctx.skip('PostgreSQL is not installed')
   const { before, after, kills } = await importBetweenKills(url, 2_000)
   expect({ ...after, archives: before.archives }).toEqual(before)

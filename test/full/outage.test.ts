@@ -20,14 +20,14 @@ test('PostgreSQL is cut off and restarted while 600 messages come in: 0 lost, 0 
   const report = await outageStorm(server, { machines: 2, chats: 60, each: 10, kills: 6, maxLifeMs: 5_000 })
   console.log(report)
   expect(report).toMatchObject({ ...nothingWrong, leaks: [], answered: 600 })
-  // One that was cut off twice may be given up; its sender was told, or it would count as lost.
+  // One that was cut off twice may be given up; its sender got a message, or it would be lost.
   const { answered = 0, 'given-up': givenUp = 0, ...otherEnds } = report.ends
   expect(answered + givenUp).toBe(600)
   expect(otherEnds).toEqual({})
   expect(report.kills).toBe(6)
 }, 600_000)
 
-test('PostgreSQL is away for longer than a question of a turn waits: no chat hears of it', async (ctx) => {
+test('PostgreSQL is away for longer than a question of a turn waits: no chat gets a message about it', async (ctx) => {
   const server = servers[2] ?? ctx.skip('PostgreSQL is not installed')
   const storm = { machines: 2, chats: 60, each: 4, kills: 2, maxLifeMs: 2_000, downMs: 9_000 }
   const report = await outageStorm(server, storm)
@@ -62,7 +62,7 @@ test.for(['one', 'all'] as const)(
   },
 )
 
-test('PostgreSQL is cut off and restarted while two machines begin: both go on', async (ctx) => {
+test('PostgreSQL is cut off and restarted while two machines start: both continue', async (ctx) => {
   const server = servers[1] ?? ctx.skip('PostgreSQL is not installed')
   const storm = { machines: 2, chats: 20, each: 3, kills: 20, maxLifeMs: 60, downMs: 300 }
   const report = await outageStorm(server, storm)

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { makeHome, programFile } from '../support/program.ts'
 
-test('whoever reads a long answer slowly gets all of it', () => {
+test('a slow reader gets all of a long answer', () => {
   const reader = makeHome()
   const projects = join(reader.env['CLAUDE_CONFIG_DIR']!, 'projects', '-p')
   mkdirSync(projects, { recursive: true })

@@ -24,7 +24,7 @@ test.each(kinds)(
 )
 
 test.each(kinds)(
-  '60 kills in an update storm (%s): nothing acknowledged is lost, nobody is held up',
+  '60 kills in an update storm (%s): nothing acknowledged is lost, no writer is blocked',
   async (kind) => {
     await killedWriters(kind, 60)
   },

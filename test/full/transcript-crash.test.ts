@@ -50,7 +50,7 @@ describe('every system call of an append fails once', () => {
   })
 
   test.each(['openat', 'write', 'fdatasync', 'fsync', 'fstat', 'read', 'pread64', 'link', 'unlink', 'close'])(
-    '%s: the entry is there or the caller was told',
+    '%s: the entry is stored or the caller got an error',
     async (call) => {
       for (const error of ['EIO', 'ENOSPC', 'EDQUOT'] as const) {
         for (let when = 1; when < 10; when++) {

@@ -1,4 +1,4 @@
-// What a channel is given, with real files in a temporary folder, for tests of channels alone.
+// What the program provides to a channel, with real files in a temporary folder, for tests of channels alone.
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

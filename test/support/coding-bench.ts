@@ -72,7 +72,7 @@ export async function begun(house: CodingHouse, claude: DirectedAgent, id: strin
   await until(house, id, 'active')
 }
 
-/** What Claude said is on disk, and everybody was told. */
+/** What Claude wrote is on disk, and every subscriber got it. */
 export async function passedOn(house: CodingHouse, text: string): Promise<void> {
   await vi.waitFor(() => expect(house.passed).toContain(text))
 }

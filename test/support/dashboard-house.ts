@@ -76,7 +76,7 @@ export async function openDashboard(
   options: {
     config?: Record<string, unknown>
     before?: (home: ClaudeHome) => void
-    /** A home of one's own making; else one that nobody has used. */
+    /** A home made by the test; else an unused one. */
     homeFor?: (apiUrl: string) => ClaudeHome
   } = {},
 ): Promise<DashboardHouse> {
@@ -205,7 +205,7 @@ export class NativeTranscript {
   readonly #branch: string
   readonly #model: string
 
-  /** Written now, or as if it had been begun at another time. */
+  /** Written now, or as if it had started at another time. */
   constructor(home: ClaudeHome, cwd: string, sessionId: string, about: AboutTranscript = {}) {
     this.#home = home
     this.#about = about

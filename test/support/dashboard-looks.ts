@@ -92,7 +92,7 @@ export async function haveTalked(house: FurnishedHouse): Promise<void> {
   await page.context().close()
 }
 
-/** Goes there without loading the page anew, as a person does, and waits until the view has its data. */
+/** Goes there without loading the page again, as a person does, and waits until the view has its data. */
 export async function show(house: FurnishedHouse, page: Page, name: string): Promise<void> {
   const path = JSON.stringify(house.views[name])
   await page.evaluate(`history.pushState(null, '', ${path}), dispatchEvent(new PopStateEvent('popstate')), 0`)

@@ -13,7 +13,7 @@ export interface DirectedAgent {
   finish(end?: Partial<TurnResult>): void
   die(message: string): void
   busy: boolean
-  /** A turn was begun and is not over. */
+  /** A turn has started and has not ended. */
   isInTurn: boolean
   /** How it was opened. */
   opened: ConversationOptions[]

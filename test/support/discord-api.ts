@@ -47,7 +47,7 @@ export interface RegisteredCommand {
   options: Array<{ name: string; type: number; required: boolean }>
 }
 
-/** What Discord keeps for one connection, so that another one can go on with it. */
+/** What Discord stores for one connection, so that another one can resume it. */
 interface Session {
   id: string
   client: WebSocket | undefined
@@ -80,7 +80,7 @@ export class DiscordApi {
   directsOpened = 0
   /** Resuming works; off makes every session invalid, as after a long absence. */
   remembers = true
-  /** What is written is not told to anybody. */
+  /** What is written is not sent to any client. */
   isHolding = false
   /** Close code for the next IDENTIFY. */
   closeWith: number | undefined
@@ -147,7 +147,7 @@ export class DiscordApi {
     return new URL(path, this.root).href
   }
 
-  /** Sends an event to whoever is connected, and keeps it for those who resume. */
+  /** Sends an event to every connected client, and stores it for those that resume. */
   dispatch(t: string, d: unknown): void {
     for (const session of this.#sessions.values()) tellOf(session, t, d)
   }
@@ -362,7 +362,7 @@ export class DiscordApi {
   }
 }
 
-/** The next event of a session: kept, and told to whoever is connected. */
+/** The next event of a session: stored, and sent to every connected client. */
 function tellOf({ log, client }: Session, t: string, d: unknown): void {
   const sent: Sent = { op: 0, t, d, s: log.length + 1 }
   log.push(sent)

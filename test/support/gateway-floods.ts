@@ -1,4 +1,4 @@
-// Crowds, slow senders and rubbish for a gateway that runs elsewhere; a process of its own, so that whoever measures the
+// Crowds, slow senders and rubbish for a gateway that runs elsewhere; a separate process, so that a test that measures the
 // answers to an honest client measures the gateway and not the crowd:
 //   node test/support/gateway-floods.ts <port> <token> <flood>
 import { spawn } from 'node:child_process'
@@ -65,7 +65,7 @@ const floods = {
 type Flood = keyof typeof floods
 export const floodNames = Object.keys(floods) as Flood[]
 
-/** How long an honest client waits for each answer while a flood goes on, in milliseconds. */
+/** How long an honest client waits for each answer during a flood, in milliseconds. */
 export async function answersDuring(flood: Flood, target: Target): Promise<number[]> {
   const honest = await client(target)
   const args = [import.meta.filename, String(target.port), target.token, flood]

@@ -1,4 +1,4 @@
-// What was begun gets its turn: for tests that look at a moment. Between two steps of a session lies a write, which is
+// Lets started work proceed: for tests that look at a moment. Between two steps of a session there is a write, which is
 // over when the disk has it, so counting turns of the event loop is not enough.
 import type { Database } from '../../src/store/sqlite/database.ts'
 

@@ -1,5 +1,5 @@
 // One machine for benches: the whole way of a message on a shared PostgreSQL, with the offline agent. It joins, says that
-// it is ready, and takes turns when it is told to.
+// it is ready, and takes turns on request.
 // Usage: node machine-worker.ts <url> <schema> <name> <turns at once> <ms of a turn>
 import { once } from 'node:events'
 import { openMachine } from './machine-flow.ts'

@@ -258,7 +258,7 @@ async function turnsOf(postgres: Postgres): Promise<Record<string, number>> {
   return Object.fromEntries(rows.map(({ machine, n }) => [machine, n]))
 }
 
-/** A conversation with the real Claude binary that begins on one machine, which dies, and goes on on another, and back. */
+/** A conversation with the real Claude binary that starts on one machine, which dies, and continues on another, and back. */
 export async function conversationMoves(
   url: string,
 ): Promise<{ replies: string[]; seenLast: string; machines: string[] }> {

@@ -23,7 +23,7 @@ export interface MemoryChannelOptions {
   name?: string
   accountId?: string
   abilities?: Partial<ChannelAbilities>
-  /** What the platform answers; `undefined` means that it took the message. The message counts as sent if `taken`. */
+  /** What the platform answers; `undefined` means that it took the message. With `taken` the message was sent. */
   answer?: (
     address: Address,
     reply: Reply,

@@ -24,7 +24,7 @@ export interface Step {
   hold?: string
   /** Never answer. */
   hang?: boolean
-  /** Never go on after this many pieces of text. */
+  /** Never continue after this many pieces of text. */
   hangAfter?: number
   /** Cut the connection after this many pieces of text. */
   cutAfter?: number
@@ -98,7 +98,7 @@ export interface MessagesApi {
   summary: Step
   /** What a call uses when its step does not say. */
   usage: ApiUsage
-  /** Let every step held by this name go on, now and later. */
+  /** Let every step held by this name continue, now and later. */
   release(name: string): void
   /** Resolves with the first request, past or future, that fits. */
   requested(fits: (request: ApiRequest) => boolean, withinMs?: number): Promise<ApiRequest>

@@ -45,7 +45,7 @@ export class NetworkLine {
   #add(socket: Socket): void {
     this.#sockets.add(socket)
     socket.on('error', () => {
-      // Whoever uses the line hears of it.
+      // The user of the connection gets the error.
     })
     socket.on('close', () => this.#sockets.delete(socket))
   }

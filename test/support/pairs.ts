@@ -34,7 +34,7 @@ export async function writeInPairs(pairs: number): Promise<PairsReport> {
         telegram.emit({ message: { ...message, date: 1_700_000_000 } })
       }
     }
-    // A slow machine may be told that a message perhaps did not arrive, so messages are more than answers.
+    // A slow machine may get the notice that a message perhaps did not arrive, so messages are more than answers.
     const answered = (): number => new Set(telegram.shown.filter(isAnswer).map((one) => one.chat)).size
     await vi.waitFor(
       () => {

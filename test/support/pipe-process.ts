@@ -33,7 +33,7 @@ import { readWorkspaceFile } from '../../src/store/disk/foreign-file.ts'
 const root = mkdtempSync(join(tmpdir(), 'rockpool-pipes-'))
 const id = '11111111-2222-4333-8444-555555555555'
 
-/** A pipe that nobody writes into. */
+/** A pipe without a writer. */
 function pipe(...parts: string[]): string {
   const path = join(root, ...parts)
   mkdirSync(dirname(path), { recursive: true })

@@ -1,4 +1,4 @@
-// A real PostgreSQL for tests, in a temporary folder, on loopback. It does not run as root, so it runs as `nobody` there.
+// A real PostgreSQL for tests, in a temporary folder, on loopback. It refuses to run as root, so it runs as the user `nobody`.
 import { execFile, execFileSync } from 'node:child_process'
 import { chownSync, existsSync, mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs'
 import { createServer } from 'node:net'
@@ -21,7 +21,7 @@ export interface TestPostgresPair {
   url: string
   /** Kills the one that takes writes, and lets the other one take its place. */
   failOver(): Promise<void>
-  /** As planned: the one that takes writes refuses them from now on and goes on answering, and the other takes its place. */
+  /** As planned: the primary refuses writes from now on and still answers, and the other takes its place. */
   switchOver(): Promise<void>
   stop(): Promise<void>
 }

@@ -1,5 +1,5 @@
 // A made-up history of work in one repository, in which it is known what was resumed for which task: twelve matters on
-// five branches, gone back to again and again; some tasks name their matter, some only go on.
+// five branches, resumed again and again; some tasks name their subject, some only say "continue".
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { DiscoveredSession } from '../../src/domain/discovered-session.ts'
@@ -7,7 +7,7 @@ import { discoveredSession } from './discovered-session.ts'
 
 export interface WorkHistory {
   sessions: DiscoveredSession[]
-  /** How often a session was gone back to, and how often one was begun (the very first is no choice). */
+  /** How often a session was resumed, and how often one was started (the very first is no choice). */
   resumed: number
   begun: number
 }

@@ -4,7 +4,7 @@ import type { Session, SessionEntry } from '../../src/domain/session.ts'
 import type { SessionStore } from '../../src/store/session-store.ts'
 
 export interface StoreUnderTest {
-  /** Opens the store of an agent; called again it opens the same rows anew. */
+  /** Opens the store of an agent; a second call opens the same rows again. */
   open(agentId: string): SessionStore
 }
 

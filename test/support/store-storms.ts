@@ -48,7 +48,7 @@ export async function lostByPausedHolder(kind: StoreKind): Promise<number> {
     holder.tell('stop-inside')
     await holder.stopped()
     other.tell('count 1 k')
-    // The stale limit of these stores is 300 ms. Who takes the lock by its age goes on; the others wait for the holder.
+    // The stale limit of these stores is 300 ms. A process that takes the lock by its age continues; the others wait for the holder.
     if (kind === 'files-age-lock') await other.said('done')
     else await sleep(1_000)
     holder.signal('SIGCONT')
@@ -82,7 +82,7 @@ export async function pausedWriters(kind: StoreKind, updates: number, pauses: nu
   })
 }
 
-/** Writers are killed in the middle of a storm, again and again. Nothing acknowledged is lost, and nobody is held up. */
+/** Writers are killed in the middle of a storm, again and again. Nothing acknowledged is lost, and no writer is blocked. */
 export async function killedWriters(kind: StoreKind, rounds: number): Promise<void> {
   await inFolder(async (root) => {
     const steady = new WorkerProcess(kind, root)

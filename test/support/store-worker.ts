@@ -1,4 +1,4 @@
-// A process that updates a session store, for tests that pause, kill and disturb it. It is told what to do by lines
+// A process that updates a session store, for tests that pause, kill and disturb it. It reads its commands as lines
 // on its input and says what became of it by lines on its output:
 //   count <n> [key]   n updates, each adding one; says `ack <key> <time>` after each, `failed <code>` for one that was refused
 //   stop-inside       an update that stops its own process (SIGSTOP) after it has read and before it writes

@@ -26,9 +26,9 @@ export interface TelegramStormReport {
   answered: number
   /** Neither answered nor reported as given up. */
   lost: string[]
-  /** Its chat was told that it may be missing. */
+  /** Its chat got the notice that it may be missing. */
   told: number
-  /** Not arrived, and its note did not arrive either: nobody knows but `rockpool status`. */
+  /** Not arrived, and its note did not arrive either: only `rockpool status` shows it. */
   givenUp: number
   unmarkedDuplicates: string[]
   markedDuplicates: number
@@ -154,7 +154,7 @@ export async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<
   await gone
 }
 
-/** Whoever is told that something may be missing, and does not see it, has it sent again. */
+/** A person who reads that a message may be missing, and does not see it, has it sent again. */
 function askAgain(missing: Missing[], telegram: TelegramApi, asked: Set<string>): void {
   for (const { chat, note } of missing) {
     const data = note.buttons.flat()[0]?.data

@@ -1,5 +1,5 @@
 // A real terminal for tests: a program in a pseudo terminal of tmux, the keys that a person would press, and the screen that
-// he would see.
+// a person would see.
 import { execFileSync, spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -28,7 +28,7 @@ export function openTerminal(
   options: { env: Record<string, string>; columns: number; rows: number },
 ): PseudoTerminal {
   const folder = mkdtempSync(join(tmpdir(), 'rockpool-terminal-'))
-  // Nothing of the person who runs the tests: neither his tmux nor its settings.
+  // Nothing of the person who runs the tests: neither tmux nor its settings.
   const tmux = (...args: string[]): string =>
     execFileSync('tmux', ['-S', join(folder, 'tmux'), '-f', '/dev/null', ...args], {
       env: { ...options.env, LC_ALL: 'C.UTF-8' },

@@ -41,7 +41,7 @@ export function startWriter(
   }
   child.stdout.on('data', (chunk: Buffer) => {
     output += chunk.toString()
-    // The last piece may be half a line: the process was killed while it told us.
+    // The last piece may be half a line: the process was killed while it wrote.
     told = output
       .split('\n')
       .slice(0, -1)

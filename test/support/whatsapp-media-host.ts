@@ -1,4 +1,4 @@
-// WhatsApp's media servers on loopback: files go up and come down over HTTPS, encrypted by whoever sends them.
+// WhatsApp's media servers on loopback: files go up and come down over HTTPS, encrypted by their sender.
 import { readFileSync } from 'node:fs'
 import { createServer } from 'node:https'
 import type { Server } from 'node:https'

@@ -29,7 +29,7 @@ const quiet = {
   error: () => {},
 }
 
-/** The keys that our device has put on the server, for whoever wants to write to it. */
+/** The keys that our device has put on the server, for writing to it. */
 export interface DeviceKeys {
   jid: string
   registrationId: number
@@ -66,7 +66,7 @@ export class WhatsappPerson {
     return user === jidDecode(this.jid)?.user || user === jidDecode(this.lid)?.user
   }
 
-  /** What the server tells somebody who wants to write to this phone. Each one-time key is given out once. */
+  /** What the server returns for writing to this phone. Each one-time key is given out once. */
   bundle(asked: string): BinaryNode {
     const preKey = Curve.generateKeyPair()
     const preKeyId = ++this.#lastPreKey

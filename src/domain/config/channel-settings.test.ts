@@ -29,7 +29,7 @@ test('a name in an allow list is refused, with a hint to the id', () => {
   expect(problems({ ownerAllowFrom: ['telegram:@alice'] })).toMatch(/is not an owner/)
 })
 
-test('a group is not a person, and an empty id is nobody', () => {
+test('a group is not a person, and an empty id matches no one', () => {
   expect(problems({ whatsapp: { allowFrom: ['120363041234567890@g.us'] } })).toMatch(/phone number/)
   expect(problems({ telegram: { allowFrom: [''] } })).not.toBe('')
   expect(problems({ telegram: { allowFrom: ['-100123'] } })).not.toBe('')

@@ -43,7 +43,7 @@ test.each([
   expect(await usage(asked)).toMatchObject({ count, totals: { inputTokens: count * 10 } })
 })
 
-test('what fills the context is given when it is asked for', async () => {
+test('what fills the context is returned on request', async () => {
   expect(await usage({ includeContextWeight: true })).toMatchObject({
     sessions: [{ contextWeight: { chars: 12 } }],
   })

@@ -113,7 +113,7 @@ test('the lock of a zombie is free at once', async (ctx) => {
   parent.kill('SIGKILL')
 })
 
-test('a lock of another machine or container is left alone until nobody has touched it for two minutes', async () => {
+test('a lock of another machine or container is left alone until it was not touched for two minutes', async () => {
   for (const elsewhere of [{ host: 'elsewhere' }, { bootId: self.domain.replace(/:[^:]*$/, ':[1]') }]) {
     writeFileSync(file, ours({ ...elsewhere, pid: 2 ** 22 + 1 }))
     setAge(60)
@@ -145,7 +145,7 @@ test("OpenClaw's lock from before this boot is free, although its process number
   expect(await take()).toBe('held')
 })
 
-test('a holder is told that the holder before it died, and of nothing else', async () => {
+test('a holder learns that the previous holder died, and nothing else', async () => {
   const wasAbandoned = (): Promise<boolean> =>
     new FileLock(path, quick).hold('test', async (held) => held.wasAbandoned)
   expect(await wasAbandoned()).toBe(false)
@@ -171,7 +171,7 @@ test.each(['', '{', 'null', '[]', '"x"', '{"pid":"x"}'])(
   },
 )
 
-test('a clock that jumped does not matter: a time in the future counts as now, and waiting ends in time', async () => {
+test('a clock that jumped does not matter: a time in the future is treated as now, and the wait ends', async () => {
   writeFileSync(file, '{}')
   setAge(-3600)
   const started = performance.now()

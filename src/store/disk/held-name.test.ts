@@ -11,7 +11,7 @@ beforeEach(() => {
 })
 afterEach(() => rmSync(folder, { recursive: true }))
 
-test('a name is held by one, and free again when it is given back', async () => {
+test('a name is held by one holder, and free again after release', async () => {
   const release = await holdName(folder, 'telegram-1')
   await expect(holdName(folder, 'telegram-1')).rejects.toMatchObject({ code: 'locked' })
   await (

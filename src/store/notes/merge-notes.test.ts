@@ -27,7 +27,7 @@ test('what one added goes below what the other rewrote', () => {
   expect(merged('a\nb\n', 'A\n', 'a\nb\nthere\n')).toBe('A\nthere\n')
 })
 
-test('where both go on from what was merged before, only what is new is added', () => {
+test('when both sides continue after a merge, only what is new is added', () => {
   // The base is older than the merge: a process was killed before it noted that.
   const base = 'a\nours\n'
   expect(merged(base, 'a\ntheirs\nours\nhere\n', 'a\ntheirs\nours\nthere\n')).toBe(

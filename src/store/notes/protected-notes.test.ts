@@ -47,7 +47,7 @@ test('what was added, at the end or in between, is left as it is, and so is a ne
   expect(readFileSync(note('day.md'), 'utf8')).toBe(`${between}- rain\n`)
 })
 
-test('killed between an overwrite and the putting back, the next start puts back; whoever still lives is left to it', async () => {
+test('after a kill between an overwrite and its rollback, the next start rolls back; a live process does its own', async () => {
   const program = `const { protectNotes } = await import(${JSON.stringify(join(import.meta.dirname, 'protected-notes.ts'))})
     await protectNotes(${JSON.stringify(folder)}, ${JSON.stringify(copies())})
     const { writeFileSync } = await import('node:fs')

@@ -4,7 +4,7 @@ import { Redelivery } from './redelivery.ts'
 
 const away = (): Promise<never> => Promise.reject(new StoreUnavailable('It is away.'))
 
-test('after an answer was lost nobody is given anything before all was taken back', async () => {
+test('after a lost answer no process gets a row before all rows were taken back', async () => {
   const said: string[] = []
   const { promise: isTakenBack, resolve } = Promise.withResolvers<void>()
   const handing = new Redelivery(async () => {

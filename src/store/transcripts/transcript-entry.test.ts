@@ -28,7 +28,7 @@ test.each([
   expect(message(content)).toMatchObject({ message: { role: 'user', content: wanted } })
 })
 
-test('a summary is a text, whatever stands there, and a history can be told of all that', () => {
+test('a summary is text, whatever the file contains, and the history can be read', () => {
   const summary = read({ ...place, type: 'compaction', summary: { odd: true }, firstKeptEntryId: 'x' })
   expect(summary).toMatchObject({ summary: '{"odd":true}' })
   const missing = read({ ...place, type: 'compaction', firstKeptEntryId: 'x' })

@@ -111,7 +111,7 @@ test('system events are said once, before the text', async () => {
   expect(await rockpool.prependSystemEvents(params)).toBe('hi')
 })
 
-test('a new main session is told about the channels', async () => {
+test('a new main session gets a description of the channels', async () => {
   const params = {
     sessionKey: 'agent:main:main',
     prefixedBodyBase: 'hello',

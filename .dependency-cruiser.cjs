@@ -45,7 +45,7 @@ module.exports = {
       severity: 'error',
       from: {
         path: '^src/',
-        pathNot: '^src/(store/|operations/system/(db|copy-files)\\.ts|sdk-session-store\\.ts|.*\\.test\\.ts)',
+        pathNot: '^src/(store/|operations/system/(db|db-copy)\\.ts|sdk-session-store\\.ts|.*\\.test\\.ts)',
       },
       to: { path: '^src/store/postgres/' },
     },

@@ -11,7 +11,7 @@ import { approvalReply } from '../coding/approvals/approval-reply.ts'
 import { isLikeAmount } from '../coding/approvals/read-answer.ts'
 import { isSameOrigin } from '../coding/session/origin.ts'
 import type { App } from '../operations/app.ts'
-import { wordsFor } from '../operations/coding/coding-text.ts'
+import { answerText } from '../operations/agent-answers.ts'
 import { perform } from '../operations/perform.ts'
 import type { Conversations } from '../flow/conversations.ts'
 
@@ -142,7 +142,7 @@ export async function pressedButton(app: App, message: Message, owner: boolean):
   try {
     const said = { id, ...answerOf(answer), alike: all !== undefined }
     const output = await perform(app, 'approvals.answer', said, by)
-    if (all !== undefined) return { text: wordsFor('approvals.answer', output) ?? 'Done.' }
+    if (all !== undefined) return { text: answerText('approvals.answer', output) ?? 'Done.' }
     return { text: answer === 'deny' ? 'Denied.' : 'Done.' }
   } catch (error) {
     return { text: asRockpoolError(error).message, isError: true }

@@ -6,7 +6,7 @@ import { RockpoolError } from '../domain/errors.ts'
 import type { Reply } from '../domain/reply.ts'
 import { resolveAlias } from '../operations/aliases.ts'
 import type { App } from '../operations/app.ts'
-import { wordsFor, wordsForError } from '../operations/coding/coding-text.ts'
+import { answerText, errorText } from '../operations/agent-answers.ts'
 import type { Caller } from '../operations/operation.ts'
 import { perform } from '../operations/perform.ts'
 import type { Input } from '../store/work-store.ts'
@@ -130,9 +130,9 @@ async function runChatCommand(app: App, name: string, rest: string, input: Input
     const meant = commands[name]?.instead?.(rest) ?? name
     const operation = resolveAlias('chat', meant, commands[meant]!.read(rest))
     const output = await perform(app, operation.name, operation.input, callerOf(input))
-    return { text: wordsFor(operation.name, output) ?? 'Done.' }
+    return { text: answerText(operation.name, output) ?? 'Done.' }
   } catch (error) {
-    return { text: wordsForError(error), isError: true }
+    return { text: errorText(error), isError: true }
   }
 }
 

@@ -43,7 +43,7 @@ function localAgent(app: App): AgentClient {
   return {
     ...approvalsOf(call, 'sessionKey'),
     async ask(question, onEvent) {
-      const { askTurn } = await import('../operations/turns/turns.ts')
+      const { askTurn } = await import('../operations/turns/ask-turn.ts')
       const { sessionKey } = await call('turns.where', addressOf(question))
       return askTurn(app, operator, { deliver: false, ...question }, (event) => onEvent(event, sessionKey))
     },

@@ -5,7 +5,7 @@ import { afterAll, expect, test } from 'vitest'
 import { openDiscovery } from '../discovery/discovery.ts'
 import { systemClock } from '../domain/clock.ts'
 import { silentLog } from '../domain/log.ts'
-import { written } from '../operations/cc/cc-list.ts'
+import { toRecord } from '../operations/cc/cc-list.ts'
 import { cellWidth } from './print.ts'
 import { findPrinter } from './printers.ts'
 
@@ -29,7 +29,7 @@ afterAll(async () => {
 
 const page = { width: 100, color: false, now: Date.parse('2026-11-15T20:00:00Z') }
 const { total, sessions } = await discovery.list()
-const rows = sessions.map(written)
+const rows = sessions.map(toRecord)
 const hostile = [
   ['that writes to the clipboard', '\x1b]52;c;ZXZpbA==\x07'],
   ['that is a link', '\x1b]8;;http://evil\x07click'],

@@ -216,12 +216,13 @@ export type Approval = z.infer<typeof approvalSchema>
 export type ApprovalState = Approval['state']
 
 /** A permanent permission: this tool with this pattern, in this session. */
-export interface Grant {
-  id: string
-  codingId?: string
-  sessionKey?: string
-  tool: string
-  pattern: string
-  grantedAt: number
-  grantedBy: string
-}
+export const grantSchema = z.object({
+  id: z.string(),
+  codingId: z.string().optional(),
+  sessionKey: z.string().optional(),
+  tool: z.string(),
+  pattern: z.string(),
+  grantedAt: z.number(),
+  grantedBy: z.string(),
+})
+export type Grant = z.infer<typeof grantSchema>

@@ -1,103 +1,128 @@
 // A Claude Code session found on this machine, ours or native: what its file, the registries and the live processes
 // say about it. discovery/ makes these; selection, project status, the commands and the dashboard read them.
+import { z } from 'zod'
+
+const text = z.string()
+const number = z.number()
+const flag = z.boolean()
+const maybeText = text.optional()
+const maybeNumber = number.optional()
 
 /** `rockpool`: a row of ours names it. `openclaw`: a registry of OpenClaw's does. `native-only`: Claude Code alone. */
-export type SessionSource = 'rockpool' | 'openclaw' | 'native-only'
+export const sessionSources = ['rockpool', 'openclaw', 'native-only'] as const
+export type SessionSource = (typeof sessionSources)[number]
 
-export type SessionStatus = 'busy' | 'idle' | 'waiting' | 'stopped'
+// The schemas are built on first use (by the reference page and an agent's list of tools): a command does not wait for them.
 
 /** What was billed, each message once. */
-export interface TokenCounts {
-  inputTokens: number
-  outputTokens: number
-  cacheReadTokens: number
-  cacheCreationTokens: number
-}
+const tokenCounts = () =>
+  z.object({
+    inputTokens: number,
+    outputTokens: number,
+    cacheReadTokens: number,
+    cacheCreationTokens: number,
+  })
+export type TokenCounts = z.infer<ReturnType<typeof tokenCounts>>
 
-export interface DiscoveredSession {
-  sessionId: string
-  source: SessionSource
-  /** The owner, by a registry row or a trusted tag; never by what a message says. */
-  agentId?: string
-  /** The directory it last worked in. */
-  repoPath: string
-  /** The last branch that it worked on; empty when there was none. */
-  branch: string
-  /** The first real prompt, at most 200 characters. */
-  firstMessage: string
-  /** The last real prompt, at most 200 characters. */
-  lastPrompt?: string
-  /** When something was last said in it: the last record's own time, the file's when there is none. */
+/** A session as JSON, with times as text. */
+export const sessionRecord = z.lazy(() =>
+  z.object({
+    sessionId: text,
+    source: z.enum(sessionSources),
+    /** The owner, from a registry row or a trusted tag; never from the text of a message. */
+    agentId: maybeText,
+    /** The directory it last worked in. */
+    repoPath: text,
+    /** The last branch that it worked on; empty when there was none. */
+    branch: text,
+    /** The first real prompt, at most 200 characters. */
+    firstMessage: text,
+    /** The last real prompt, at most 200 characters. */
+    lastPrompt: maybeText,
+    /** The time of the last record, or of the file when no record has one. */
+    lastModified: text,
+    createdAt: maybeText,
+    /** Records of the conversation: user and assistant. */
+    messageCount: number,
+    /** Prompts of a person or a program, without tool results and commands. */
+    promptCount: number,
+    /** Answers of the model, each message id once. */
+    replyCount: number,
+    lineCount: number,
+    fileSizeBytes: number,
+    /** The cost in a registry, if one has it. */
+    totalCostUsd: maybeNumber,
+    totalTurns: maybeNumber,
+    lastTask: maybeText,
+    label: maybeText,
+    /** Claude's own name for it, three words. */
+    slug: maybeText,
+    isRunning: flag,
+    /** The agent named by `[openclaw:agent=…]` in the first message. Anybody can write it, so it is a hint, not an owner. */
+    originMarker: maybeText,
+    /** Of the main file, each message once. */
+    totalInputTokens: number,
+    totalOutputTokens: number,
+    cacheReadTokens: number,
+    cacheCreationTokens: number,
+    /** Tokens in the context after the last call: what a resume sends. */
+    contextTokens: number,
+    /** Tokens of the last answer, which a resume sends too. */
+    lastAnswerTokens: maybeNumber,
+    /** The size of the model's window. */
+    contextWindow: number,
+    compactionCount: number,
+    /** From 0 to 1: the share of the budget that is used, when a budget is known. */
+    budgetUsedPct: maybeNumber,
+    subagentCount: number,
+    subagentTokens: tokenCounts(),
+    /** Main file and sub-agents, by our price table. */
+    costUsd: number,
+    /** The price of a model was guessed from its family. */
+    costGuessed: flag,
+    /** The cost that Claude Code itself last recorded; forks inherit their parent's. */
+    reportedCostUsd: maybeNumber,
+    /** The model of the last answer. */
+    model: maybeText,
+    title: maybeText,
+    tag: maybeText,
+    forkedFrom: maybeText,
+    archived: flag,
+    status: z.enum(['busy', 'idle', 'waiting', 'stopped']),
+    waitingFor: maybeText,
+    pid: maybeNumber,
+    /** Last call to the model, and how long the prompt cache lives after it. */
+    lastUsageAt: maybeText,
+    cacheTtlMinutes: z.literal([0, 5, 60]),
+    /** Whether Claude's prompt cache still exists. Resuming a cold session pays for the whole context again. */
+    warm: flag,
+    cacheCreation5mTokens: number,
+    cacheCreation1hTokens: number,
+    apiErrorCount: number,
+    /** Lines that could not be read, and lines too long to read whole. */
+    damagedLines: number,
+    overlongLines: number,
+    entrypoint: maybeText,
+    version: maybeText,
+    permissionMode: maybeText,
+    configDir: text,
+    filePath: text,
+  }),
+)
+export type SessionRecord = z.infer<typeof sessionRecord>
+
+type Times = 'lastModified' | 'createdAt' | 'lastUsageAt'
+
+export interface DiscoveredSession extends Omit<SessionRecord, Times> {
   lastModified: Date
   createdAt?: Date
-  /** Records of the conversation: user and assistant. */
-  messageCount: number
-  /** What a person or a program really asked, tool results and commands left out. */
-  promptCount: number
-  /** Answers of the model, each message id once. */
-  replyCount: number
-  lineCount: number
-  fileSizeBytes: number
-  /** What the registry says that it cost, if a registry knows it. */
-  totalCostUsd?: number
-  totalTurns?: number
-  lastTask?: string
-  label?: string
-  /** Claude's own name for it, three words. */
-  slug?: string
-  isRunning: boolean
-  /** The agent named by `[openclaw:agent=…]` in the first message. Anybody can write that: a hint, not an owner. */
-  originMarker?: string
-  /** Of the main file, each message once. */
-  totalInputTokens: number
-  totalOutputTokens: number
-  cacheReadTokens: number
-  cacheCreationTokens: number
-  /** Tokens in the context after the last call: what a resume sends. */
-  contextTokens: number
-  /** Tokens of the last answer: a resume sends it, too. */
-  lastAnswerTokens?: number
-  /** The size of the model's window. */
-  contextWindow: number
-  compactionCount: number
-  /** From 0 to 1: the share of the budget that is used, when a budget is known. */
-  budgetUsedPct?: number
-  subagentCount: number
-  subagentTokens: TokenCounts
-  /** Main file and sub-agents, by our price table. */
-  costUsd: number
-  /** The price of a model was guessed from its family. */
-  costGuessed: boolean
-  /** What Claude Code itself last wrote down as the cost; forks inherit their parent's. */
-  reportedCostUsd?: number
-  /** The model of the last answer. */
-  model?: string
-  title?: string
-  tag?: string
-  forkedFrom?: string
-  archived: boolean
-  status: SessionStatus
-  waitingFor?: string
-  pid?: number
-  /** Last call to the model, and how long the prompt cache lives after it. */
   lastUsageAt?: Date
-  cacheTtlMinutes: 0 | 5 | 60
-  /** Is Claude's prompt cache still there? A resume of a cold session pays for the whole context again. */
-  warm: boolean
-  cacheCreation5mTokens: number
-  cacheCreation1hTokens: number
-  apiErrorCount: number
-  /** Lines that could not be read, and lines too long to read whole. */
-  damagedLines: number
-  overlongLines: number
-  entrypoint?: string
-  version?: string
-  permissionMode?: string
-  configDir: string
-  filePath: string
 }
 
-export type SessionSort = 'recent' | 'cost' | 'tokens' | 'messages' | 'context' | 'size'
+export type SessionStatus = DiscoveredSession['status']
+
+export const sessionSorts = ['recent', 'cost', 'tokens', 'messages', 'context', 'size'] as const
+export type SessionSort = (typeof sessionSorts)[number]
 
 export interface SessionFilter {
   /** Sessions of this repository and its git worktrees. */
@@ -105,7 +130,7 @@ export interface SessionFilter {
   agentId?: string
   source?: SessionSource
   running?: boolean
-  /** Archived ones only, or all but these. Both when absent. */
+  /** Only archived sessions, or all others. Both when absent. */
   archived?: boolean
   /** Words that all occur in its id, title, tag, label, branch, directory, first message or last task. */
   search?: string
@@ -117,9 +142,9 @@ export interface SessionFilter {
 export interface SessionList {
   /** How many match, whatever the limit. */
   total: number
-  /** Running ones first, then by the wanted order. */
+  /** Running sessions first, then in the requested order. */
   sessions: DiscoveredSession[]
-  /** Transcripts and folders that could not be read: sessions in them are missing or out of date. */
+  /** Transcripts and folders that could not be read; their sessions are missing or out of date. */
   unreadable?: UnreadablePath[]
 }
 
@@ -129,7 +154,8 @@ export interface UnreadablePath {
   reason: string
 }
 
-export type CostGroup = 'repo' | 'agent' | 'day' | 'model' | 'session'
+export const costGroups = ['repo', 'agent', 'day', 'model', 'session'] as const
+export type CostGroup = (typeof costGroups)[number]
 
 export interface CostFilter {
   /** Calls at or after this time (ms). */
@@ -142,30 +168,38 @@ export interface CostFilter {
   by?: CostGroup
 }
 
-export interface Cost extends TokenCounts {
-  costUsd: number
-  /** Part of it was priced by a guess. */
-  guessed: boolean
-}
+const cost = () =>
+  tokenCounts().extend({
+    costUsd: number,
+    /** Part of it was priced by a guess. */
+    guessed: flag,
+  })
+export type Cost = z.infer<ReturnType<typeof cost>>
 
-/** Whose spending it was, in dollars: chats with our agents, our coding sessions, and Claude Code without us. */
-export interface CostParts {
-  chatsUsd: number
-  codingUsd: number
-  nativeUsd: number
-}
+/** The source of the spending, in dollars. */
+export const costParts = z.lazy(() =>
+  z.object({
+    chatsUsd: number.describe('Chats with agents.'),
+    codingUsd: number.describe('Coding sessions.'),
+    nativeUsd: number.describe('Sessions that Claude Code ran without Rockpool.'),
+  }),
+)
+export type CostParts = z.infer<typeof costParts>
 
-export interface CostReport {
-  totals: Cost
-  /** What the totals consist of. */
-  parts: CostParts
-  /** Most expensive first; days in their order. */
-  by: Array<Cost & { key: string; name: string; sessions: number; messages: number }>
-  /** The day of the prices. */
-  pricesAsOf: string
-}
+export const costReport = z.lazy(() =>
+  z.object({
+    totals: cost(),
+    /** What the totals consist of. */
+    parts: costParts,
+    /** Most expensive first; days in their order. */
+    by: z.array(cost().extend({ key: text, name: text, sessions: number, messages: number })),
+    /** The day of the prices. */
+    pricesAsOf: text,
+  }),
+)
+export type CostReport = z.infer<typeof costReport>
 
-/** How far a long first scan is. */
+/** The progress of a long first scan. */
 export interface ScanProgress {
   files: number
   filesDone: number
@@ -173,35 +207,38 @@ export interface ScanProgress {
   bytesDone: number
 }
 
-/** What a resume would find in a session's file. */
-export interface SessionHealth {
-  sessionId: string
-  verdict: 'sound' | 'degraded' | 'broken'
-  /** Records of the conversation in the file, and those that a resume reaches from the leaf. */
-  records: number
-  reachable: number
-  /** From 0 to 1. What lies before the last compaction counts as reached: its summary stands for it. */
-  reachableShare: number
-  orphanedToolResults: number
-  unansweredToolCalls: number
-  tornLines: number
-  damagedLines: number
-  overlongLines: number
-  /** Places where two processes wrote on from the same record. */
-  branchPoints: number
-  twoWriters: boolean
-  /** A chain that runs in a circle or into a record that is not there. */
-  brokenLinks: number
-  /** In words, worst first. */
-  findings: string[]
-}
+/** What a resume finds in a session's file. */
+export const sessionHealth = z.lazy(() =>
+  z.object({
+    sessionId: text,
+    verdict: z.enum(['sound', 'degraded', 'broken']),
+    /** Records of the conversation in the file, and those that a resume reaches from the leaf. */
+    records: number,
+    reachable: number,
+    /** From 0 to 1. Records before the last compaction are included: its summary replaces them. */
+    reachableShare: number,
+    orphanedToolResults: number,
+    unansweredToolCalls: number,
+    tornLines: number,
+    damagedLines: number,
+    overlongLines: number,
+    /** Places where two processes appended to the same record. */
+    branchPoints: number,
+    twoWriters: flag,
+    /** Links in a circle, or to a missing record. */
+    brokenLinks: number,
+    /** For people, worst first. */
+    findings: z.array(text),
+  }),
+)
+export type SessionHealth = z.infer<typeof sessionHealth>
 
 /** A file of a session: its own transcript, or one of a sub-agent. */
 export interface SessionTranscript extends Pick<
   DiscoveredSession,
   'sessionId' | 'agentId' | 'repoPath' | 'branch'
 > {
-  /** The session of ours whose turns Claude keeps in it. */
+  /** The chat session whose turns Claude records in this file. */
   chat?: string
   path: string
   inode: number
@@ -217,50 +254,53 @@ export interface TranscriptSnapshot {
 }
 
 /** A sub-agent that has a transcript of its own. */
-export interface Subagent {
-  id: string
-  /** Which kind of agent it is. */
-  name: string
-  about: string
-  /** The use of a tool that began it. */
-  toolUseId?: string
-  /** Milliseconds since 1970. */
-  startedAt: number
-  lastAt: number
-  isRunning: boolean
-  model?: string
-  costUsd: number
-  inputTokens: number
-  outputTokens: number
-  cacheReadTokens: number
-  filePath: string
-}
+export const subagent = z.lazy(() =>
+  z.object({
+    id: text,
+    /** The kind of agent. */
+    name: text,
+    about: text,
+    /** The tool call that started it. */
+    toolUseId: maybeText,
+    /** Milliseconds since 1970. */
+    startedAt: number,
+    lastAt: number,
+    isRunning: flag,
+    model: maybeText,
+    costUsd: number,
+    inputTokens: number,
+    outputTokens: number,
+    cacheReadTokens: number,
+    filePath: text,
+  }),
+)
+export type Subagent = z.infer<typeof subagent>
 
 export interface Discovery {
   list(filter?: SessionFilter): Promise<SessionList>
-  /** Every transcript and folder of Claude's that cannot be read now, also those that were read before. */
+  /** Every transcript and folder of Claude's that is unreadable now, also if it was readable before. */
   unreadable(): Promise<UnreadablePath[]>
   /** These sessions as of the last refresh; unknown ones are left out. */
   known(sessionIds: Iterable<string>): Promise<DiscoveredSession[]>
-  /** The files of all listed sessions, or of these; the session that was written last comes last. */
+  /** The files of all listed sessions, or of these, by the time of the last write. */
   transcripts(sessionIds?: Iterable<string>): Promise<SessionTranscript[]>
   /** Reads names, sizes and times only: usually nothing has changed, and then nothing has to be loaded. */
   snapshot(): Promise<TranscriptSnapshot>
   /** The one session with this id or unique beginning of an id. Refuses with `not-found` or `ambiguous`. */
   get(idOrPrefix: string): Promise<DiscoveredSession>
-  /** Of exactly this session, in the order in which they began. */
+  /** The sub-agents of exactly this session, in the order of their start. */
   subagents(sessionId: string): Promise<Subagent[]>
   costs(filter?: CostFilter): Promise<CostReport>
   health(sessionId: string): Promise<SessionHealth>
-  /** Writes a repaired copy beside the original, as a session of its own; the original is not touched. */
+  /** Writes a repaired copy beside the original, as a new session; the original stays unchanged. */
   repair(
     sessionId: string,
   ): Promise<{ sessionId: string; filePath: string; health: SessionHealth; left: number }>
-  /** Looks at the files again and reads what is new. `list`, `get` and `costs` do so themselves unless watching. */
+  /** Reads new records of the files. `list`, `get` and `costs` call this themselves unless `watch` runs. */
   refresh(onProgress?: (progress: ScanProgress) => void): Promise<void>
-  /** Forgets sessions whose files are gone, so that no byte of them is left in the index. */
+  /** Removes sessions whose files are gone from the index, without a trace. */
   purge(): Promise<void>
-  /** Keeps up with the files; `onChange` hears the ids of sessions that changed. Answers then come from memory. */
+  /** Watches the files and calls `onChange` for each session that changed. Answers then come from memory. */
   watch(onChange: (sessionId: string, why: string) => void): Promise<() => Promise<void>>
   close(): Promise<void>
 }

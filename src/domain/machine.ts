@@ -1,28 +1,35 @@
 // The machines that share one PostgreSQL, their repositories, and the choice of a machine for a coding session. A
 // repository may have a different path on each machine.
+import { z } from 'zod'
 import { RockpoolError } from './errors.ts'
 
-export interface Repository {
-  path: string
-  /** Its name in `coding.repos` of that machine. */
-  name?: string
-  /** The address of its remote, normalized: `github.com/ada/webapp`. */
-  origin?: string
-  /** Its first commit, which identifies repositories without an origin. */
-  rootCommit?: string
-}
+const repository = () =>
+  z.object({
+    path: z.string(),
+    /** Its name in `coding.repos` of that machine. */
+    name: z.string().optional(),
+    /** The address of its remote, normalized: `github.com/ada/webapp`. */
+    origin: z.string().optional(),
+    /** Its first commit, which identifies repositories without an origin. */
+    rootCommit: z.string().optional(),
+  })
+export type Repository = z.infer<ReturnType<typeof repository>>
 
-export interface Machine {
-  name: string
-  labels: string[]
-  repositories: Repository[]
-  /** This process runs on it. */
-  isHere: boolean
-  /** The number of coding sessions that run there. */
-  running: number
-  /** Time of the last heartbeat of a dead machine; absent while it is alive. */
-  awaySince?: number
-}
+/** Built on first use, so that commands do not wait for it. */
+export const machine = z.lazy(() =>
+  z.object({
+    name: z.string(),
+    labels: z.array(z.string()),
+    repositories: z.array(repository()),
+    isHere: z.boolean().describe('Whether this process runs on it.'),
+    running: z.number().describe('How many coding sessions run there.'),
+    awaySince: z
+      .number()
+      .optional()
+      .describe('Time of the last heartbeat of a dead machine; absent while it is alive.'),
+  }),
+)
+export type Machine = z.infer<typeof machine>
 
 /** What a launch asks for. */
 export interface Wanted {

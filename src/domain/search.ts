@@ -1,7 +1,10 @@
 // Search: sources of text, questions and answers.
+import { z } from 'zod'
 
-export type SearchKind = 'rockpool' | 'native' | 'memory'
-export type SearchRole = 'user' | 'assistant' | 'tool' | 'memory'
+export const searchKinds = ['rockpool', 'native', 'memory'] as const
+export type SearchKind = (typeof searchKinds)[number]
+export const searchRoles = ['user', 'assistant', 'tool', 'memory'] as const
+export type SearchRole = (typeof searchRoles)[number]
 
 /** A file whose text is indexed. Listed by the owners of the files: our stores, discovery, the workspaces. */
 export interface SearchSource {
@@ -40,30 +43,33 @@ export interface SearchFilter {
   limit?: number
 }
 
-export interface SearchHit {
-  sessionId: string
-  sessionKey?: string
-  source: SearchKind
-  agentId?: string
-  repoPath?: string
-  branch?: string
-  channel?: string
-  path: string
-  role: SearchRole
-  /** 1-based line in the source file. */
-  line: number
-  /** The name of the message in its transcript, to fork after it. */
-  messageId?: string
-  /** Milliseconds since 1970; of the file for memory. */
-  at: number
-  /** About three lines around what matched, secrets redacted. */
-  snippet: string
-  /** Where in the snippet the matches are: [start, end) in UTF-16 units. */
-  matches: Array<[number, number]>
-  score: number
-  /** The kinds of search that found it. */
-  by: Array<'words' | 'pieces' | 'meaning' | 'regex'>
-}
+/** Built on first use, so that a search does not wait for it. */
+export const searchHit = z.lazy(() =>
+  z.object({
+    sessionId: z.string(),
+    sessionKey: z.string().optional(),
+    source: z.enum(searchKinds),
+    agentId: z.string().optional(),
+    repoPath: z.string().optional(),
+    branch: z.string().optional(),
+    channel: z.string().optional(),
+    path: z.string(),
+    role: z.enum(searchRoles),
+    /** 1-based line in the source file. */
+    line: z.number(),
+    messageId: z.string().optional().describe('Of the message in its transcript, to fork after it.'),
+    /** Milliseconds since 1970; of the file for memory. */
+    at: z.number(),
+    /** About three lines around what matched, secrets redacted. */
+    snippet: z.string(),
+    /** Where in the snippet the matches are: [start, end) in UTF-16 units. */
+    matches: z.array(z.tuple([z.number(), z.number()])),
+    score: z.number(),
+    /** The kinds of search that found it. */
+    by: z.array(z.enum(['words', 'pieces', 'meaning', 'regex'])),
+  }),
+)
+export type SearchHit = z.infer<typeof searchHit>
 
 export interface SearchQuestion extends SearchFilter {
   text: string
@@ -78,30 +84,28 @@ export interface SearchAnswer {
   notes: string[]
 }
 
-/** Progress of reading the sources. */
-export interface IndexProgress {
-  filesDone: number
-  files: number
-  bytesRead: number
-  passages: number
-}
+/** The progress of reading the sources. */
+const indexProgress = () =>
+  z.object({ filesDone: z.number(), files: z.number(), bytesRead: z.number(), passages: z.number() })
+export type IndexProgress = z.infer<ReturnType<typeof indexProgress>>
 
-export interface SearchStatus {
-  sources: number
-  passages: number
-  /** Passages by people, agents and notes. Tool output is not searched by meaning. */
-  spoken: number
-  withPieces: number
-  withVector: number
-  /** Files whose tool input and output is not indexed yet. */
-  withoutTools: number
-  /** While a gateway reads its sources after the start. */
-  reading?: IndexProgress
-  /** The model for meaning; absent without one. */
-  meaning?: { name: string; languages: string }
-  /** Why there is no model for meaning. */
-  lack?: string
-}
+export const searchStatus = z.lazy(() =>
+  z.object({
+    sources: z.number(),
+    passages: z.number(),
+    spoken: z.number().describe('Passages of people, agents and notes; only these are compared by meaning.'),
+    withPieces: z.number().describe('Passages that can be found by a part of a word.'),
+    withVector: z.number().describe('Passages that can be found by meaning.'),
+    withoutTools: z.number().describe('Files whose tool calls and results are not indexed yet.'),
+    reading: indexProgress().optional().describe('What a new gateway still reads; absent when all is read.'),
+    meaning: z
+      .object({ name: z.string(), languages: z.string() })
+      .optional()
+      .describe('The model for meaning.'),
+    lack: z.string().optional().describe('Why there is no model for meaning.'),
+  }),
+)
+export type SearchStatus = z.infer<typeof searchStatus>
 
 /** Search over all transcripts and notes. */
 export interface SearchPart {

@@ -1,5 +1,6 @@
 // Which session should take the next task: resume one, fork one, start fresh, or wait. The types of that decision and of
 // its inputs.
+import { z } from 'zod'
 
 /** One question to a small model, without tools and without leaving a session on disk. */
 export interface StructuredQuestion {
@@ -15,89 +16,92 @@ export interface StructuredQuestion {
 /** Resolves to the parsed JSON, not validated. Rejects when the model cannot be reached. */
 export type AskStructured = (question: StructuredQuestion, signal: AbortSignal) => Promise<unknown>
 
-export interface TaskRelevance {
-  sessionId: string
+const taskRelevance = z.object({
+  sessionId: z.string(),
   /** From 0 (unrelated) to 1 (the same work). */
-  relevance: number
-  reasoning: string
-}
+  relevance: z.number(),
+  reasoning: z.string(),
+})
+export type TaskRelevance = z.infer<typeof taskRelevance>
 
 /** What each factor adds to the score, as in the seed: hundredths, written as fractions of 1. */
-export interface ScoreFactors {
-  branch: number
-  recency: number
-  relevance: number
-  health: number
-  capacity: number
-}
+const scoreFactors = z.object({
+  branch: z.number(),
+  recency: z.number(),
+  relevance: z.number(),
+  health: z.number(),
+  capacity: z.number(),
+})
+export type ScoreFactors = z.infer<typeof scoreFactors>
 
 /** The price of resuming a session, in tokens and dollars, without the output of the new task. */
-export interface SessionPrice {
-  model?: string
+export const sessionPrice = z.object({
+  model: z.string().optional(),
   /** The model is not in the price table; its family's price was used. */
-  guessed: boolean
-  /** Tokens that a resume sends. */
-  tokens: number
+  guessed: z.boolean(),
+  tokens: z.number().describe('Tokens that a resume sends.'),
   /** Is Claude's prompt cache still there? Then most of the tokens cost a tenth. */
-  cache: 'warm' | 'cold'
+  cache: z.enum(['warm', 'cold']),
   /** How long it stays warm. */
-  warmForMs?: number
+  warmForMs: z.number().optional(),
   /** Why the cache cannot be used although it was filled recently. */
-  coldBecause?: string
+  coldBecause: z.string().optional(),
   /** What a resume changes in the session, when Rockpool did not start it. */
-  resumesWith?: string
-  resumeUsd: number
-  forkUsd: number
-  compactThenResumeUsd: number
+  resumesWith: z.string().optional(),
+  resumeUsd: z.number(),
+  forkUsd: z.number(),
+  compactThenResumeUsd: z.number(),
   /** A new session that starts with a brief of this one. */
-  freshUsd: number
+  freshUsd: z.number(),
   /** Every further call to the model in the resumed session. */
-  furtherCallUsd: number
-}
+  furtherCallUsd: z.number(),
+})
+export type SessionPrice = z.infer<typeof sessionPrice>
 
-export interface SessionScore {
-  sessionId: string
-  /** Its name, or its first prompt. */
-  title?: string
+const sessionScore = z.object({
+  sessionId: z.string(),
+  title: z.string().optional().describe('Its title, or its first prompt.'),
   /** 0 to 1, whole hundredths. 0 when a ceiling forbids it. */
-  total: number
-  factors: ScoreFactors
-  relevance: TaskRelevance
+  total: z.number(),
+  factors: scoreFactors,
+  relevance: taskRelevance,
   /** Why it is not resumed at any score. */
-  ceiling?: string
-  isRunning: boolean
-  price?: SessionPrice
+  ceiling: z.string().optional(),
+  isRunning: z.boolean(),
+  price: sessionPrice.optional(),
   /** One line with the reasons for and against it. */
-  reason: string
-}
+  reason: z.string(),
+})
+export type SessionScore = z.infer<typeof sessionScore>
 
-export type SelectionAction = 'resume' | 'fork' | 'fresh' | 'queue'
-
-export interface SessionSelection {
-  action: SelectionAction
+export const sessionSelection = z.object({
+  action: z.enum(['resume', 'fork', 'fresh', 'queue']),
   /** The session to resume or fork; the running one to wait for. */
-  sessionId?: string
-  reason: string
+  sessionId: z.string().optional(),
+  reason: z.string(),
   /** All candidates, best first. */
-  scores: SessionScore[]
-  /** Who judged how related the tasks are. */
-  relevanceBy: 'model' | 'keywords' | 'nobody'
+  scores: z.array(sessionScore),
+  /** How the relation of the tasks was judged. */
+  relevanceBy: z.enum(['model', 'keywords', 'nobody']),
   /** Why the model's answer was not used, if it was asked. */
-  fallback?: string
-}
+  fallback: z.string().optional(),
+})
+export type SessionSelection = z.infer<typeof sessionSelection>
+export type SelectionAction = SessionSelection['action']
 
 /** A stored decision, shown by `rockpool cc why`. */
-export interface Decision {
-  id: string
-  at: number
-  task: string
-  repoPath: string
-  agentId?: string
-  label?: string
-  selection: SessionSelection
+export const decision = z.object({
+  id: z.string(),
+  at: z.number(),
+  task: z.string(),
+  repoPath: z.string(),
+  agentId: z.string().optional(),
+  label: z.string().optional(),
+  selection: sessionSelection,
   /** The resulting session, once its id is known: a fork or a fresh session gets its id later. */
-  becameSessionId?: string
-}
+  becameSessionId: z.string().optional(),
+})
+export type Decision = z.infer<typeof decision>
 
 export interface Decisions {
   record(decision: Omit<Decision, 'id' | 'becameSessionId'>): Promise<string>

@@ -1,25 +1,25 @@
 // Two views of a Claude transcript. discovery/ makes them, the dashboard shows them.
+import { z } from 'zod'
 
 /** One step of the conversation: a prompt, an answer, a thought, a tool call or its result. */
-export interface Card {
-  kind: 'prompt' | 'text' | 'thinking' | 'tool' | 'result' | 'compaction' | 'notice'
+export const card = z.object({
+  kind: z.enum(['prompt', 'text', 'thinking', 'tool', 'result', 'compaction', 'notice']),
   /** Claude's uuid of the record; a fork may begin there. */
-  uuid?: string
+  uuid: z.string().optional(),
   /** Milliseconds since 1970; 0 when the record has none. */
-  at: number
-  text: string
+  at: z.number(),
+  text: z.string(),
   /** For `tool`: its name and input. */
-  tool?: { name: string; input: Record<string, unknown> }
+  tool: z.object({ name: z.string(), input: z.record(z.string(), z.unknown()) }).optional(),
   /** Joins a tool to its result. */
-  toolUseId?: string
-  isError?: boolean
-  /** On a branch that was rewound: a resume does not see it. */
-  isRewound?: boolean
-  /** For the `result` of a sub-agent: its id. */
-  subagent?: string
+  toolUseId: z.string().optional(),
+  isError: z.boolean().optional(),
+  isRewound: z.boolean().optional().describe('On a branch that was rewound: a resume does not see it.'),
+  subagent: z.string().optional().describe('The sub-agent that gave this result.'),
   /** The record as Claude Code wrote it, when it was asked for. */
-  raw?: string
-}
+  raw: z.string().optional(),
+})
+export type Card = z.infer<typeof card>
 
 export interface CardPage {
   /** In the order in which they happened. */
@@ -42,15 +42,26 @@ export const contextKinds = [
 export type ContextKind = (typeof contextKinds)[number]
 
 /** What fills the context of a session, how its cost grew, which files and sub-agents it used. */
-export interface Anatomy {
+export const anatomy = z.object({
   /** Tokens by kind, estimated; together they are the context's size. */
-  context: Array<{ kind: ContextKind; tokens: number }>
+  context: z.array(z.object({ kind: z.enum(contextKinds), tokens: z.number() })),
   /** One for each call to the model, at most a few hundred; cost is the sum so far. */
-  calls: Array<{ at: number; contextTokens: number; outputTokens: number; costUsd: number }>
-  compactedAt: number[]
-  files: Array<{ path: string; reads: number; writes: number }>
-  /** As they were called. `id`: of its transcript, where the answer names it. */
-  subagents: Array<{ name: string; about: string; at: number; toolUseId?: string; id?: string }>
+  calls: z.array(
+    z.object({ at: z.number(), contextTokens: z.number(), outputTokens: z.number(), costUsd: z.number() }),
+  ),
+  compactedAt: z.array(z.number()),
+  files: z.array(z.object({ path: z.string(), reads: z.number(), writes: z.number() })),
+  /** In the order of their calls. */
+  subagents: z.array(
+    z.object({
+      name: z.string(),
+      about: z.string(),
+      at: z.number(),
+      toolUseId: z.string().optional(),
+      id: z.string().optional().describe('Of its transcript, if it has one; for `cc.read`.'),
+    }),
+  ),
   /** The beginning of a very large transcript was left out. */
-  partial: boolean
-}
+  partial: z.boolean(),
+})
+export type Anatomy = z.infer<typeof anatomy>

@@ -1,15 +1,14 @@
-// Operations as tools for an agent, for a chat's turns and for any MCP client. Each operation is listed once: under the name
-// that others fixed, if there is one. Its other name still works when it is called.
+// Operations as tools for agents in chats and for MCP clients. Each operation is listed once: under its alias, if it has one.
+// Both names can be called.
 import { z } from 'zod'
 import type { AgentTool } from '../domain/agent.ts'
 import { aliases } from './aliases.ts'
 import { allOperations } from './all.ts'
 import { hasScope } from './authorize.ts'
-import { compactAnswer } from './compact-answers.ts'
-import { wordsFor, wordsForError } from './coding/coding-text.ts'
+import { answerText, compactAnswer, errorText } from './agent-answers.ts'
 import type { Operation, Scope } from './operation.ts'
 
-/** Does the work, here or in the gateway. */
+/** Performs the operation, here or in the gateway. */
 export type AskOperation = (operation: Operation, input: Record<string, unknown>) => Promise<unknown>
 
 export interface OperationTool {
@@ -17,10 +16,10 @@ export interface OperationTool {
   description: string
   inputSchema: ToolSchema
   operation: Operation
-  /** Shown in lists of tools; the others are second names. */
+  /** Shown in lists of tools; not set for second names. */
   isListed: boolean
   call: AgentTool['call']
-  /** The same, with another function that performs the operation. */
+  /** `call` with another function that performs the operation. */
   callAs(ask: AskOperation): AgentTool['call']
 }
 
@@ -30,10 +29,10 @@ interface ToolSchema extends Record<string, unknown> {
   required: string[]
 }
 
-/** More than a model can take in at once is cut, and it is told so. */
+/** Longer answers are cut, and the text says so. */
 const maxText = 60_000
 
-/** Every tool that these scopes may call: under the operation's name, and under the names that others fixed. */
+/** Every tool that these scopes may call, under the operation's name and under its aliases. */
 export async function operationTools(scopes: readonly Scope[], ask: AskOperation): Promise<OperationTool[]> {
   const offered = (await allOperations()).filter(
     ({ forAgents, scope }) => forAgents && hasScope(scopes, scope),
@@ -67,7 +66,7 @@ function makeTool(
         const output = await work(operation, { ...given, ...fields })
         return answer(operation, compactAnswer(operation.name, fields, output), isAlias(name))
       } catch (error) {
-        return { text: wordsForError(error), isError: true }
+        return { text: errorText(error), isError: true }
       }
     }
   const inputSchema = schemaOf(operation, rename, given)
@@ -87,21 +86,21 @@ function isAlias(name: string): boolean {
   return Object.hasOwn(aliases.tool, name)
 }
 
-/** Under a name that others fixed, the answer has the words that they expect; under our own it is the document itself. */
+/** Under an alias the answer is the text that users of that name expect; under our own name it is the JSON document. */
 function answer(
   operation: Operation,
   output: unknown,
-  inWords: boolean,
+  asText: boolean,
 ): Awaited<ReturnType<AgentTool['call']>> {
-  const words = inWords ? wordsFor(operation.name, output) : undefined
-  const whole = words ?? JSON.stringify(output)
+  const text = asText ? answerText(operation.name, output) : undefined
+  const whole = text ?? JSON.stringify(output)
   if (whole.length > maxText) {
     const more = whole.length - maxText
     return { text: `${whole.slice(0, maxText).toWellFormed()}… (${more} more characters; ask for less)` }
   }
   const isDocument = typeof output === 'object' && output !== null && !Array.isArray(output)
-  // Clients show the document instead of the words when they get both.
-  if (words !== undefined || !isDocument) return { text: whole }
+  // Clients show the document instead of the text when they get both.
+  if (text !== undefined || !isDocument) return { text: whole }
   return { text: whole, structured: output as Record<string, unknown> }
 }
 

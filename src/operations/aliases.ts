@@ -1,15 +1,15 @@
-// The names that the seeds and OpenClaw fix, for operations that we call otherwise. One table, never a second
-// implementation: a door looks here first, then knows only the operation's own name.
+// Names that OpenClaw and the original specification gave to our operations. One table, never a second implementation: every
+// interface (RPC, command line, MCP, chat) looks here first and then uses the operation's own name.
 import type { Operation } from './operation.ts'
 
 export interface Alias {
   /** The operation. */
   of: string
-  /** Fields that callers of this name spell differently: theirs to ours. */
+  /** Fields with another spelling under this name: theirs to ours. */
   fields?: Readonly<Record<string, string>>
-  /** Input that this name implies; what the caller gives wins. The help leaves it out. */
+  /** Input that this name implies; the caller's input wins. The help leaves it out. */
   implied?: Readonly<Record<string, unknown>>
-  /** What it does under this name, and how it looks in use, when that is something of its own. */
+  /** The description and the examples under this name, when they differ. */
   description?: string
   examples?: string[]
 }
@@ -83,7 +83,7 @@ export const aliases: AliasTable = {
     'cc fg': {
       of: 'coding.foreground',
       description:
-        'Stream a session into a chat, after what the chat has missed; `cc output --follow` streams it here.',
+        'Stream a session into a chat, after the missed output; `cc output --follow` streams it here.',
     },
     'cc bg': {
       of: 'coding.background',
@@ -98,7 +98,7 @@ export const aliases: AliasTable = {
       of: 'coding.resume',
       implied: { fork: true },
       description:
-        'Go on with a copy of an earlier session, from its end or from a message; the earlier one stays as it is.',
+        'Continue a copy of an earlier session, from its end or from a message; the earlier one stays unchanged.',
       examples: [
         'rockpool cc fork fix-login-bug "try it with the other parser"',
         'rockpool cc fork fix-login-bug "from here" --at-message 3f2a0b1c-… --wait',
@@ -115,7 +115,7 @@ export const aliases: AliasTable = {
     'cc deny': {
       of: 'approvals.answer',
       implied: { decision: 'deny', always: false },
-      description: 'Refuse what a session asks, with a reason if you like.',
+      description: 'Deny a request of a session, with an optional reason.',
       examples: ['rockpool cc deny 3fa9', 'rockpool cc deny 3fa9 --text "not on main"'],
     },
     'cc approvals': {
@@ -151,28 +151,28 @@ export const aliases: AliasTable = {
   },
 }
 
-/** Nouns of operations that people type otherwise. Both work; the help, the completion and the pages show theirs. */
+/** Nouns of operations with another name on the command line. Both work; the help, the completion and the pages show this. */
 export const nounsInCommands: Readonly<Record<string, string>> = { coding: 'cc' }
 
 export type NameKind = keyof AliasTable
 
-/** What a name means at a door: the operation's own name, and the input in the operation's own spelling. */
+/** The operation's own name, and the input in the operation's own spelling. */
 export function resolveAlias(
-  door: NameKind,
+  kind: NameKind,
   name: string,
   input: Record<string, unknown>,
 ): { name: string; input: Record<string, unknown> } {
-  const alias = findAlias(door, name)
+  const alias = findAlias(kind, name)
   if (!alias) return { name, input }
   const spelled = Object.entries(input).map(([field, value]) => [alias.fields?.[field] ?? field, value])
   return { name: alias.of, input: { ...alias.implied, ...Object.fromEntries(spelled) } }
 }
 
-export function findAlias(door: NameKind, name: string): Alias | undefined {
-  return Object.hasOwn(aliases[door], name) ? aliases[door][name] : undefined
+export function findAlias(kind: NameKind, name: string): Alias | undefined {
+  return Object.hasOwn(aliases[kind], name) ? aliases[kind][name] : undefined
 }
 
-/** The operation as a command of this name: with its options, its words and its examples, and without what it implies. */
+/** The operation as a command of this name: with its options, description and examples, without the implied fields. */
 export function underAlias<Named extends Pick<Operation, 'description' | 'command'>>(
   operation: Named,
   alias: Alias | undefined,
@@ -188,12 +188,12 @@ export function underAlias<Named extends Pick<Operation, 'description' | 'comman
       ...operation.command,
       flags,
       implied: Object.keys(alias.implied ?? {}),
-      ...(examples ? { examples } : {}),
+      examples,
     },
   }
 }
 
-/** How it is called in a terminal: `sessions.list` is `sessions list`, `coding.kill` is `cc kill`. */
+/** The name in a terminal: `sessions.list` is `sessions list`, `coding.kill` is `cc kill`. */
 export function commandName(operationName: string): string {
   const [noun, ...verbs] = operationName.split('.')
   if (!Object.hasOwn(nounsInCommands, noun!)) return [noun, ...verbs].join(' ')

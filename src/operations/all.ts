@@ -31,14 +31,12 @@ const groups: Readonly<Record<string, Group>> = {
   cc: merged(
     () => import('./cc/cc.ts'),
     () => import('./cc/cc-read.ts'),
-    () => import('./cc/cc-anatomy.ts'),
     () => import('./cc/select-session.ts'),
   ),
   project: () => import('./cc/projects.ts'),
   coding: merged(
     () => import('./coding/coding-operations.ts'),
-    () => import('./coding/coding-interrupt.ts'),
-    () => import('./coding/coding-move.ts'),
+    () => import('./coding/coding-watch.ts'),
   ),
   approvals: () => import('./coding/approval-operations.ts'),
   tokens: access,
@@ -55,7 +53,7 @@ const groups: Readonly<Record<string, Group>> = {
   config: system,
   health: system,
   logs: system,
-  status: system,
+  status: () => import('./system/status.ts'),
 }
 
 /** Used so often from a terminal that they are loaded without the rest of their group. */

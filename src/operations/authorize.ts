@@ -1,10 +1,11 @@
-// May this caller do that? The one place where it is decided.
+// Decides what a caller may do and see.
 import { RockpoolError } from '../domain/errors.ts'
 import type { Caller, Operation, Scope } from './operation.ts'
 
 type Guarded = Pick<Operation, 'name' | 'scope' | 'operatorOnly'>
 
-/** Whoever is bound to an agent has that agent's world, whatever its scopes: what belongs to all is the operator's. */
+/** A caller that is bound to an agent sees only what belongs to that agent, whatever its scopes; what belongs to all is the
+ *  operator's. */
 export function authorizeOperation(caller: Caller, operation: Guarded): void {
   authorize(caller, operation.scope, operation.name)
   if (caller.agentId === undefined || !isOperatorOnly(operation)) return
@@ -17,7 +18,7 @@ export function isOperatorOnly({ scope, operatorOnly }: Guarded): boolean {
   return scope === 'admin' || operatorOnly === true
 }
 
-/** The one authorization function. Routes and subscriptions that are no operations ask it too. */
+/** Also for routes and subscriptions, which are not operations. */
 export function authorize(caller: Caller, needed: Scope, what: string): void {
   if (hasScope(caller.scopes, needed)) return
   throw new RockpoolError('forbidden', `${what} needs the scope ${needed}.`, {
@@ -34,4 +35,12 @@ const includedIn: Record<Scope, readonly Scope[]> = {
 
 export function hasScope(granted: readonly Scope[], needed: Scope): boolean {
   return granted.some((scope) => includedIn[needed].includes(scope))
+}
+
+/** A filter for what the caller may see: everything, or what belongs to its own agent. Throws when an agent asks for what
+ *  belongs to another one. */
+export function visibleTo(caller: Caller, wanted: string | undefined): { agentId: string | undefined } {
+  if (caller.agentId === undefined) return { agentId: wanted }
+  if (wanted === undefined || wanted === caller.agentId) return { agentId: caller.agentId }
+  throw new RockpoolError('forbidden', `What belongs to ${JSON.stringify(wanted)} is not yours to see.`)
 }

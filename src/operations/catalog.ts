@@ -1,5 +1,5 @@
-// Everything that can be typed, in one small list, for the help, the completion and "did you mean". Made from the
-// operations; the build writes it to dist/catalog.json, so that `rockpool --help` loads no operation.
+// All commands in one small list, for the help, the completion and "did you mean". Made from the operations; the build writes
+// it to dist/catalog.json, so that `rockpool --help` loads no operation.
 import { aliases, underAlias, commandName, nounsInCommands } from './aliases.ts'
 import { allOperations } from './all.ts'
 import { fieldsOf } from './fields.ts'
@@ -12,11 +12,11 @@ export interface CatalogEntry {
   command: string
   description: string
   options: Array<{ flag: string; description: string; choices?: string[]; takesValue: boolean }>
-  /** What may stand for the first argument, if that is a choice. */
+  /** The values of the first argument, if it is a choice. */
   argumentChoices?: string[]
 }
 
-/** `others` are the commands that are no operations. */
+/** `others` are the commands that are not operations. */
 export async function makeCatalog(others: readonly Listed[]): Promise<CatalogEntry[]> {
   const listed = [...(await allOperations()), ...others].filter(({ command }) => !command?.hidden)
   const own = listed.filter(({ name }) => !Object.hasOwn(nounsInCommands, name.split('.', 1)[0]!))
@@ -43,7 +43,7 @@ function entryOf(operation: Listed, command: string): CatalogEntry {
       ...(choices.length > 0 ? { choices } : {}),
     }))
   const follow = operation.command?.nextInput
-    ? [{ flag: '--follow', description: 'Go on as more comes.', takesValue: false }]
+    ? [{ flag: '--follow', description: 'Continue as more arrives.', takesValue: false }]
     : []
   return {
     command,

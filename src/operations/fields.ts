@@ -1,5 +1,4 @@
-// What an operation's schema says about its fields, in the words that a command line, a help text, a completion
-// and a reference page need.
+// Describes the input fields of an operation for the command line, the help, the completion and the reference page.
 import type { z } from 'zod'
 import type { Operation } from './operation.ts'
 
@@ -38,7 +37,7 @@ function describeField(name: string, schema: z.core.$ZodType): Omit<Field, 'flag
   return { name, kind: kindOf(inner, choices), choices, schema, ...rest }
 }
 
-/** Takes off what only says whether a value must be there, and remembers it. */
+/** Unwraps optional, nullable, default and pipe, and remembers them. */
 function unwrap(schema: z.core.$ZodType): Unwrapped {
   const found: Unwrapped = { inner: schema, required: true, nullable: false, description: '' }
   for (;;) {

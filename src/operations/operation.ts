@@ -6,9 +6,8 @@ import type { Author } from '../rights/author.ts'
 import type { App, HeavyPart } from './app.ts'
 
 /** What a caller may do. Each scope includes the ones before it, except that `approve` does not include `write`. */
-export type Scope = 'read' | 'write' | 'approve' | 'admin'
-
-export const scopes: readonly Scope[] = ['read', 'write', 'approve', 'admin']
+export const scopes = ['read', 'write', 'approve', 'admin'] as const
+export type Scope = (typeof scopes)[number]
 
 export interface Caller {
   via: 'rpc' | 'cli' | 'mcp' | 'chat' | 'hook'

@@ -1,5 +1,5 @@
-// The one way in. Every door (RPC, command, MCP tool, hook, chat) performs an operation here: the caller is
-// authorized, the input is checked once, a repeated request gets its first answer, and only then the work is done.
+// Performs an operation for every interface (RPC, command, MCP tool, hook, chat): authorizes the caller, checks the input,
+// answers a repeated request with its first answer, runs the operation, and masks secrets in the output.
 import type { z } from 'zod'
 import { RockpoolError, asRockpoolError } from '../domain/errors.ts'
 import { maskTexts } from '../domain/redact.ts'
@@ -43,15 +43,15 @@ export async function performOperation(
   return app.storage.answers.once(request, work)
 }
 
-/** A platform's own words may hold the address that was called, and the token in it. */
+/** The error of a platform may contain the requested address, and a token in it. */
 function withoutSecrets(thrown: unknown, redactor: Redactor): RockpoolError {
   const error = asRockpoolError(thrown)
   const [message, hint] = [error.message, error.hint ?? ''].map((text) => redactor.everything(text))
   if (message === error.message && hint === (error.hint ?? '')) return error
-  return new RockpoolError(error.code, message!, { ...(hint ? { hint } : {}), cause: thrown })
+  return new RockpoolError(error.code, message!, { hint: hint || undefined, cause: thrown })
 }
 
-/** Keys of different callers never meet. */
+/** Different callers never share an idempotency key. */
 function callerId(caller: Caller): string {
   return [caller.via, caller.agentId ?? '', caller.name ?? ''].join('|')
 }

@@ -1,5 +1,4 @@
-// The world of one session, as the bridge shows it: put together from the stores for exactly that session. Everything is
-// read when it is asked for, and everything belongs to the session's own agent.
+// What the bridge shows to one session: data of exactly that session and its own agent, read at each call.
 import { deliveryContextOf } from '../../domain/session.ts'
 import { randomUUID } from 'node:crypto'
 import type { Address } from '../../domain/address.ts'
@@ -8,13 +7,14 @@ import type { BridgeWorld, ConversationLine, MemoryHit } from '../../domain/brid
 import type { CodingSession } from '../../domain/coding-session.ts'
 import type { DiscoveredSession } from '../../domain/discovered-session.ts'
 import type { SessionEntry } from '../../domain/session.ts'
+import { contentText } from '../../domain/transcript.ts'
 import type { TranscriptEntry } from '../../domain/transcript.ts'
 import { gatherProjectStatus } from '../../discovery/project-status.ts'
 import { conversationRecords } from '../../discovery/conversation-records.ts'
 import { ancestorsOf } from '../../store/disk/process-identity.ts'
 import type { App } from '../app.ts'
 
-/** Which session sits at the bridge. */
+/** The session that uses the bridge. */
 export interface BridgeSeat {
   agentId: string
   repoPath: string
@@ -22,7 +22,7 @@ export interface BridgeSeat {
   sessionKey?: string
   /** A coding session of ours. */
   codingId?: string
-  /** A session that Claude Code runs without us: the process that asks stands below that session's own. */
+  /** Of the process that asks, in a session that Claude Code runs without Rockpool: a descendant of the session's process. */
   pid?: number
 }
 
@@ -51,14 +51,14 @@ export function bridgeWorld(app: App, seat: BridgeSeat): BridgeWorld {
   }
 }
 
-/** By its id, and only if it is this agent's. */
+/** By its id, and only if it belongs to this agent. */
 function codingSession(app: App, { codingId, agentId }: BridgeSeat): CodingSession | undefined {
   if (codingId === undefined) return undefined
   const found = app.storage.coding.get(codingId)
   return found?.request.agentId === agentId ? found : undefined
 }
 
-/** Looked for at each call: a session has no transcript yet when its tools are started. */
+/** Found at each call, because a session has no transcript yet when its tools start. */
 async function nativeSession(app: App, seat: BridgeSeat): Promise<DiscoveredSession | undefined> {
   if (seat.pid === undefined) return undefined
   const above = ancestorsOf(seat.pid)
@@ -69,7 +69,7 @@ async function nativeSession(app: App, seat: BridgeSeat): Promise<DiscoveredSess
   )
 }
 
-/** A session key means something only in its own agent's store. */
+/** A session key is valid only in the store of its own agent. */
 async function chatEntry(app: App, seat: BridgeSeat): Promise<SessionEntry | undefined> {
   const key = seat.sessionKey ?? codingSession(app, seat)?.request.originSessionKey
   return key === undefined ? undefined : app.storage.sessions(seat.agentId).get(key)
@@ -77,9 +77,9 @@ async function chatEntry(app: App, seat: BridgeSeat): Promise<SessionEntry | und
 
 async function conversationOf(app: App, seat: BridgeSeat, limit: number): Promise<ConversationLine[]> {
   const entry = await chatEntry(app, seat)
-  if (!entry) return claudesWords(app, seat, limit)
+  if (!entry) return claudeConversation(app, seat, limit)
   const ref = { sessionId: entry.sessionId, ...(entry.sessionFile ? { file: entry.sessionFile } : {}) }
-  // Tool calls and notes stand between what was said; so more is read than is wanted.
+  // Read more entries than wanted, because tool calls and notes are between the messages.
   const page = await app.storage.transcripts(seat.agentId).tail(ref, limit * 8)
   return page.entries.flatMap(spokenEntry).slice(-limit)
 }
@@ -88,22 +88,18 @@ function spokenEntry(entry: TranscriptEntry): ConversationLine[] {
   if (entry.type !== 'message') return []
   const { message } = entry
   if (message.role !== 'user' && message.role !== 'assistant') return []
-  const { content } = message as { content: string | Array<{ type: string; text?: string }> }
-  const text =
-    typeof content === 'string'
-      ? content
-      : content.flatMap((block) => (block.type === 'text' ? [block.text ?? ''] : [])).join('\n')
-  return text.trim() === '' ? [] : [{ role: message.role, text, at: entry.timestamp }]
+  const text = contentText(message.content)
+  return text === '' ? [] : [{ role: message.role, text, at: entry.timestamp }]
 }
 
-/** What Claude's own transcript has, for a session that belongs to no chat of ours. */
-async function claudesWords(app: App, seat: BridgeSeat, limit: number): Promise<ConversationLine[]> {
+/** From Claude's own transcript, for a session without a chat of ours. */
+async function claudeConversation(app: App, seat: BridgeSeat, limit: number): Promise<ConversationLine[]> {
   const session = (await nativeSession(app, seat)) ?? (await transcriptOf(app, seat))
   const lines: ConversationLine[] = []
   for await (const { kind, text, at } of session ? conversationRecords(session.filePath) : []) {
     if (kind !== 'prompt' && kind !== 'answer') continue
     const role = kind === 'prompt' ? 'user' : 'assistant'
-    lines.push({ role, text, ...(at > 0 ? { at: new Date(at).toISOString() } : {}) })
+    lines.push({ role, text, at: at > 0 ? new Date(at).toISOString() : undefined })
     if (lines.length > limit) lines.shift()
   }
   return lines
@@ -116,7 +112,7 @@ async function transcriptOf(app: App, seat: BridgeSeat): Promise<DiscoveredSessi
   return sessions.find(({ sessionId }) => sessionId === sdkSessionId)
 }
 
-/** Notes of this agent alone. */
+/** Only notes of this agent. */
 async function searchMemory(app: App, agentId: string, query: string, limit: number): Promise<MemoryHit[]> {
   const { hits } = await app.search().search({ text: query, agentId, source: 'memory', limit })
   return hits.map(({ path, snippet }) => ({ source: path, text: snippet }))
@@ -151,17 +147,12 @@ async function announce(
 async function addressOf(app: App, seat: BridgeSeat): Promise<Address | undefined> {
   const request = codingSession(app, seat)?.request
   const origin = request && parseOriginChannel(request.originChannel)
-  if (origin)
-    return request.originThreadId === undefined ? origin : { ...origin, threadId: request.originThreadId }
+  if (origin) return { ...origin, threadId: request.originThreadId }
   const entry = await chatEntry(app, seat)
   const { channel, to, accountId, threadId } = (entry && deliveryContextOf(entry)) ?? {}
   if (channel === undefined || to === undefined) return undefined
-  return {
-    channel,
-    to,
-    accountId: accountId ?? 'default',
-    ...(threadId === undefined ? {} : { threadId: String(threadId) }),
-  }
+  const thread = threadId === undefined ? undefined : String(threadId)
+  return { channel, to, accountId: accountId ?? 'default', threadId: thread }
 }
 
 async function spendingOf(app: App, seat: BridgeSeat): ReturnType<BridgeWorld['spending']> {

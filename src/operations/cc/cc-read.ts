@@ -1,47 +1,27 @@
-// What was said in a Claude Code session, or by one of its sub-agents, card by card: from the end, or around a message.
+// What a Claude Code session or one of its sub-agents contains: card by card, or as parts of the context.
 import { z } from 'zod'
+import { anatomyOf } from '../../discovery/anatomy.ts'
 import { cardsOf, markRewound } from '../../discovery/cards.ts'
 import type { WantedCards } from '../../discovery/cards.ts'
+import { priceSession, pricesOf } from '../../discovery/price-table.ts'
+import { withTranscripts } from '../../discovery/subagents.ts'
+import { subagent } from '../../domain/discovered-session.ts'
 import type { DiscoveredSession, Subagent } from '../../domain/discovered-session.ts'
 import { RockpoolError } from '../../domain/errors.ts'
+import { sessionPrice } from '../../domain/selection.ts'
+import { anatomy, card } from '../../domain/transcript-views.ts'
 import type { App } from '../app.ts'
-import { ownSession, sessionId } from './cc.ts'
 import { operation } from '../operation.ts'
+import { ownSession, sessionId } from './cc.ts'
 
-const card = z.object({
-  kind: z.enum(['prompt', 'text', 'thinking', 'tool', 'result', 'compaction', 'notice']),
-  uuid: z.string().optional(),
-  at: z.number(),
-  text: z.string(),
-  tool: z.object({ name: z.string(), input: z.record(z.string(), z.unknown()) }).optional(),
-  toolUseId: z.string().optional(),
-  isError: z.boolean().optional(),
-  isRewound: z.boolean().optional().describe('On a branch that was rewound: a resume does not see it.'),
-  subagent: z.string().optional().describe('The sub-agent that gave this result.'),
-  raw: z.string().optional(),
-})
-
-const subagent = z.object({
-  id: z.string(),
-  name: z.string(),
-  about: z.string(),
-  startedAt: z.number(),
-  lastAt: z.number(),
-  isRunning: z.boolean(),
-  model: z.string().optional(),
-  costUsd: z.number(),
-  inputTokens: z.number(),
-  outputTokens: z.number(),
-  cacheReadTokens: z.number(),
-})
+const subagentInfo = z.lazy(() => subagent.unwrap().omit({ filePath: true, toolUseId: true }))
 
 const readSession = operation({
   name: 'cc.read',
-  description:
-    'Read a Claude Code session from its end, card by card: prompts, answers, tools and their results.',
+  description: 'Read a Claude Code session from its end: prompts, answers, tools and their results.',
   input: z.strictObject({
     id: sessionId,
-    subagent: z.string().min(1).max(200).optional().describe('Read this sub-agent of it, by its id.'),
+    subagent: z.string().min(1).max(200).optional().describe('Read this sub-agent instead, by its id.'),
     limit: z.int().min(1).max(1000).default(100).describe('How many cards.'),
     before: z.int().min(0).optional().describe('Continue before this mark of an earlier page.'),
     after: z.int().min(0).optional().describe('Continue after this mark of an earlier page.'),
@@ -55,7 +35,7 @@ const readSession = operation({
   }),
   output: z.object({
     sessionId: z.string(),
-    subagent: subagent.optional(),
+    subagent: subagentInfo.optional(),
     cards: z.array(card),
     before: z.number().optional().describe('The mark before which there is more.'),
     after: z.number().optional().describe('The mark after which there is more.'),
@@ -80,8 +60,6 @@ const readSession = operation({
   },
 })
 
-export const operations = [readSession]
-
 function refuseTwoPlaces({ before, after, around }: WantedCards): void {
   if ([before, after, around].filter((place) => place !== undefined).length < 2) return
   throw new RockpoolError('input-invalid', 'before, after and around name different places.', {
@@ -89,7 +67,7 @@ function refuseTwoPlaces({ before, after, around }: WantedCards): void {
   })
 }
 
-/** By its id or the beginning of it, among those of this session: nothing of a request becomes a path. */
+/** By its id or the beginning of it, among those of this session, so that no input becomes part of a path. */
 async function subagentNamed(app: App, session: DiscoveredSession, ref: string): Promise<Subagent> {
   const subagents = await app.discovery().subagents(session.sessionId)
   const found = subagents.filter(({ id }) => id.startsWith(ref))
@@ -101,3 +79,39 @@ async function subagentNamed(app: App, session: DiscoveredSession, ref: string):
     { hint: `\`rockpool cc anatomy ${session.sessionId}\` shows them with their ids.` },
   )
 }
+
+const showAnatomy = operation({
+  name: 'cc.anatomy',
+  description:
+    'Show the parts of a session: context by kind, cost over time, files, sub-agents, price of a resume.',
+  input: z.strictObject({ id: sessionId }),
+  output: anatomy.extend({
+    sessionId: z.string(),
+    contextTokens: z.number(),
+    contextWindow: z.number(),
+    subagents: z.array(
+      anatomy.shape.subagents.element.extend({
+        isRunning: z.boolean().optional(),
+        costUsd: z.number().optional(),
+      }),
+    ),
+    price: sessionPrice.omit({ model: true, guessed: true, tokens: true, furtherCallUsd: true }),
+  }),
+  scope: 'read',
+  command: { positional: ['id'], examples: ['rockpool cc anatomy 3f2a --json'] },
+  async run(app, { id }, caller) {
+    const session = await ownSession(app, id, caller)
+    const { contextTokens, contextWindow } = session
+    const made = await anatomyOf(session.filePath, contextTokens)
+    return {
+      sessionId: session.sessionId,
+      ...made,
+      subagents: withTranscripts(made.subagents, await app.discovery().subagents(session.sessionId)),
+      contextTokens,
+      contextWindow,
+      price: priceSession(session, pricesOf, app.clock.now()),
+    }
+  },
+})
+
+export const operations = [readSession, showAnatomy]

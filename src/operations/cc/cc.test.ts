@@ -6,7 +6,7 @@ import { openApp } from '../../app.ts'
 import type { DiscoveredSession } from '../../domain/discovered-session.ts'
 import { readEnvironment } from '../../store/config-file.ts'
 import type { App } from '../app.ts'
-import { discoveredSession } from './cc-list.ts'
+import { sessionRecord } from '../../domain/discovered-session.ts'
 import { operations } from './cc.ts'
 import { perform } from '../perform.ts'
 import type { Caller } from '../operation.ts'
@@ -34,7 +34,7 @@ const costs = async (input: Record<string, unknown>): Promise<{ totals: { output
 test('every session is listed as its schema says, with times as text', async () => {
   const { total, sessions } = await list({})
   expect([total, sessions.length]).toEqual([30, 30])
-  for (const session of sessions) expect(() => discoveredSession.parse(session)).not.toThrow()
+  for (const session of sessions) expect(() => sessionRecord.parse(session)).not.toThrow()
   expect(sessions[0]!.lastModified).toMatch(/^2026-11-15T.*Z$/)
 })
 
@@ -159,12 +159,14 @@ test('costs begin at a date, a time or so long ago; anything else is refused', a
   await expect(costs({ since: 'yesterday-ish' })).rejects.toMatchObject({ code: 'input-invalid' })
 })
 
-test('each operation has a sentence, examples and a scope; only the repair writes', () => {
+test('each operation has a sentence, examples and a scope; only repair, label and archive write', () => {
   for (const operation of operations) {
     expect(operation.description).toMatch(/^[A-Z].*\.$/)
     expect(operation.command?.examples?.length).toBeGreaterThan(0)
   }
   expect(operations.filter((operation) => operation.scope !== 'read').map(({ name }) => name)).toEqual([
     'cc.repair',
+    'cc.label',
+    'cc.archive',
   ])
 })

@@ -1,57 +1,25 @@
-// Claude Code sessions of the machine: look into one, add up what they cost, mend one.
+// Claude Code sessions of the machine: show one, add up costs, repair, label and archive.
 import { z } from 'zod'
 import type { CodingSession } from '../../domain/coding-session.ts'
+import { costGroups, costReport, sessionHealth, sessionRecord } from '../../domain/discovered-session.ts'
 import type { DiscoveredSession } from '../../domain/discovered-session.ts'
 import { RockpoolError } from '../../domain/errors.ts'
+import { plainLine } from '../../domain/text.ts'
+import { writeNativeArchived, writeNativeTitle } from '../../store/transcripts/claude-file.ts'
 import type { App } from '../app.ts'
-import { discoveredSession, seenBy, withoutTranscript, written } from './cc-list.ts'
+import { visibleTo } from '../authorize.ts'
 import { codingRow, findCoding, rowOf } from '../coding/coding-row.ts'
+import { isElsewhere } from '../coding/which-machine.ts'
 import { parseTime, sinceField } from '../input-fields.ts'
 import { operation } from '../operation.ts'
-import { isElsewhere } from '../coding/which-machine.ts'
 import type { Caller } from '../operation.ts'
+import { toRecord, withoutTranscript } from './cc-list.ts'
 
-const text = z.string()
-const number = z.number()
-const flag = z.boolean()
-
-const sessionHealth = z.object({
-  sessionId: text,
-  verdict: z.enum(['sound', 'degraded', 'broken']),
-  records: number,
-  reachable: number,
-  reachableShare: number,
-  orphanedToolResults: number,
-  unansweredToolCalls: number,
-  tornLines: number,
-  damagedLines: number,
-  overlongLines: number,
-  branchPoints: number,
-  twoWriters: flag,
-  brokenLinks: number,
-  findings: z.array(text),
-})
-
-const cost = z.object({
-  inputTokens: number,
-  outputTokens: number,
-  cacheReadTokens: number,
-  cacheCreationTokens: number,
-  costUsd: number,
-  guessed: flag,
-})
-/** Whose spending it was. */
-export const costParts = z.object({
-  chatsUsd: number.describe('Chats with agents.'),
-  codingUsd: number.describe('Coding sessions.'),
-  nativeUsd: number.describe('Sessions that Claude Code ran without Rockpool.'),
-})
 export const sessionId = z.string().min(1).max(200).describe("Claude's id of the session, or its beginning.")
 
 const showSession = operation({
   name: 'cc.info',
-  description:
-    'Show one Claude Code session: where it stands, what it cost, and whether it can be resumed whole.',
+  description: 'Show one Claude Code session: its state, its cost, and whether a resume finds all of it.',
   input: z.strictObject({
     id: z
       .string()
@@ -60,7 +28,7 @@ const showSession = operation({
       .describe("Claude's id, or its beginning; or a coding session's name or id."),
   }),
   output: z.object({
-    session: discoveredSession,
+    session: sessionRecord,
     health: sessionHealth.optional(),
     coding: codingRow.optional(),
   }),
@@ -72,12 +40,12 @@ const showSession = operation({
   async run(app, { id }, caller) {
     const coding = codingNamed(app, id, caller)
     const row = coding && { coding: rowOf(app, coding) }
-    // What Claude wrote of one on another machine is there.
+    // The transcript of a session on another machine is there.
     if (coding && (coding.sdkSessionId === undefined || isElsewhere(app, coding))) {
-      return { session: written(withoutTranscript(app, coding)), ...row }
+      return { session: toRecord(withoutTranscript(app, coding)), ...row }
     }
     const session = await ownSession(app, coding?.sdkSessionId ?? id, caller)
-    return { session: written(session), health: await app.discovery().health(session.sessionId), ...row }
+    return { session: toRecord(session), health: await app.discovery().health(session.sessionId), ...row }
   },
 })
 
@@ -87,18 +55,11 @@ const addUpCosts = operation({
   input: z.strictObject({
     since: sinceField,
     until: z.string().max(64).optional().describe('Up to this time.'),
-    by: z.enum(['repo', 'agent', 'day', 'model', 'session']).default('repo').describe('What to group by.'),
+    by: z.enum(costGroups).default('repo').describe('What to group by.'),
     repo: z.string().max(4_096).optional().describe('Only this repository.'),
     agent: z.string().max(100).optional().describe("Only this agent's sessions."),
   }),
-  output: z.object({
-    totals: cost,
-    parts: costParts,
-    by: z.array(
-      cost.extend({ key: z.string(), name: z.string(), sessions: z.number(), messages: z.number() }),
-    ),
-    pricesAsOf: z.string(),
-  }),
+  output: costReport,
   scope: 'read',
   command: {
     paths: ['repo'],
@@ -115,15 +76,14 @@ const addUpCosts = operation({
       repoPath: repo,
       since: since === undefined ? undefined : parseTime(since, now),
       until: until === undefined ? undefined : parseTime(until, now),
-      ...seenBy(caller, agent),
+      ...visibleTo(caller, agent),
     })
   },
 })
 
 const repairSession = operation({
   name: 'cc.repair',
-  description:
-    'Make a repaired copy of a damaged session, as a session of its own; the original is not touched.',
+  description: 'Make a repaired copy of a damaged session as a new session; the original stays unchanged.',
   input: z.strictObject({ id: sessionId }),
   output: z.object({ sessionId: z.string(), filePath: z.string(), health: sessionHealth, left: z.number() }),
   scope: 'write',
@@ -135,9 +95,58 @@ const repairSession = operation({
   },
 })
 
-export const operations = [showSession, addUpCosts, repairSession]
+const changedSession = z.object({
+  sessionId: z.string(),
+  title: z.string().optional(),
+  archived: z.boolean(),
+})
 
-/** By exactly its name or id: the beginning of an id may be another session's. */
+const labelSession = operation({
+  name: 'cc.label',
+  description: 'Set the title of a Claude Code session; Claude Code shows it, too.',
+  input: z.strictObject({ id: sessionId, title: z.string().min(1).max(200).describe('The title.') }),
+  output: changedSession,
+  scope: 'write',
+  changesState: true,
+  command: {
+    positional: ['id', 'title'],
+    joinsRest: true,
+    examples: ['rockpool cc label 3f2a "the login form"'],
+  },
+  async run(app, input, caller) {
+    const session = await ownSession(app, input.id, caller)
+    const title = plainLine(input.title)
+    await writeNativeTitle(session.filePath, title)
+    app.events.emit({ type: 'native-changed', sessionId: session.sessionId, why: 'title' })
+    return { sessionId: session.sessionId, title, archived: session.archived }
+  },
+})
+
+const archiveSession = operation({
+  name: 'cc.archive',
+  description: 'Remove a Claude Code session from the lists, or bring it back; nothing is lost.',
+  input: z.strictObject({
+    id: sessionId,
+    restore: z.boolean().default(false).describe('Bring it back instead.'),
+  }),
+  output: changedSession,
+  scope: 'write',
+  changesState: true,
+  command: {
+    positional: ['id'],
+    examples: ['rockpool cc archive 3f2a', 'rockpool cc archive 3f2a --restore'],
+  },
+  async run(app, input, caller) {
+    const session = await ownSession(app, input.id, caller)
+    await writeNativeArchived(session.filePath, !input.restore)
+    app.events.emit({ type: 'native-changed', sessionId: session.sessionId, why: 'archived' })
+    return { sessionId: session.sessionId, title: session.title, archived: !input.restore }
+  },
+})
+
+export const operations = [showSession, addUpCosts, repairSession, labelSession, archiveSession]
+
+/** Only the exact name or id: the beginning of an id may mean another session. */
 function codingNamed(app: App, ref: string, caller: Caller): CodingSession | undefined {
   const [found] = app.storage.existingCoding()?.resolve(ref) ?? []
   if (!found || (found.id !== ref && found.name !== ref)) return undefined

@@ -1,60 +1,16 @@
-// The state of a project: what one looks at before giving the next task.
+// The state of a project, for a person or an agent before the next task.
 import { z } from 'zod'
 import type { Discovery } from '../../domain/discovered-session.ts'
+import { projectStatus } from '../../domain/project-status.ts'
 import { RockpoolError } from '../../domain/errors.ts'
 import { listDocs, readDoc } from '../../discovery/project-docs.ts'
 import { gatherProjectStatus } from '../../discovery/project-status.ts'
 import type { App } from '../app.ts'
-import { seenBy } from './cc-list.ts'
+import { visibleTo } from '../authorize.ts'
 import { isOpenTo } from '../coding/launch-rights.ts'
 import { operation } from '../operation.ts'
 import { workspaceOf } from '../../store/agents.ts'
 import type { Caller } from '../operation.ts'
-
-const commit = z.object({ sha: z.string(), message: z.string(), author: z.string(), date: z.string() })
-const worktree = z.object({
-  path: z.string(),
-  head: z.string().optional(),
-  branch: z.string().optional(),
-  locked: z.boolean().optional(),
-  prunable: z.boolean().optional(),
-})
-/** A discovered session, whole; its fields are described with `cc.list`. */
-const session = z.looseObject({ sessionId: z.string() })
-
-export const projectStatus = z.object({
-  repo: z.object({ path: z.string(), name: z.string(), isGitRepo: z.boolean() }),
-  git: z.object({
-    currentBranch: z.string(),
-    headCommitSha: z.string(),
-    headCommitMessage: z.string(),
-    uncommittedChanges: z.array(z.string()),
-    stagedChanges: z.array(z.string()),
-    conflicts: z.array(z.string()),
-    stashCount: z.number(),
-    recentCommits: z.array(commit),
-    upstream: z.object({ name: z.string(), ahead: z.number(), behind: z.number() }).optional(),
-    worktrees: z.array(worktree),
-  }),
-  github: z
-    .object({
-      openPrs: z.array(
-        z.object({ number: z.number(), title: z.string(), branch: z.string(), state: z.string() }),
-      ),
-      failingChecks: z.array(z.object({ name: z.string(), status: z.string() })),
-    })
-    .optional(),
-  sessions: z.object({ active: z.array(session), recent: z.array(session), ownRecent: z.array(session) }),
-  docs: z.object({
-    hasClaudeMd: z.boolean(),
-    hasSpecs: z.boolean(),
-    specFiles: z.array(z.string()),
-    hasTodo: z.boolean(),
-    hasReadme: z.boolean(),
-  }),
-  timestamp: z.string(),
-  problems: z.array(z.string()),
-})
 
 const repository = z.string().optional().describe('The repository; the current directory when not given.')
 const doc = { path: z.string(), bytes: z.number(), changedAt: z.number() }
@@ -73,9 +29,9 @@ export const operations = [
   }),
   operation({
     name: 'project.doc',
-    description: 'Read a document of a project; of a very long one the first 256 KB.',
+    description: 'Read a document of a project, at most its first 256 KB.',
     input: z.strictObject({
-      path: z.string().min(1).max(1_000).describe('Where it is in the repository: docs/config.md.'),
+      path: z.string().min(1).max(1_000).describe('Its path in the repository: docs/config.md.'),
       repo: repository,
     }),
     output: z.object({ ...doc, text: z.string(), isCut: z.boolean() }),
@@ -95,7 +51,7 @@ export const operations = [
     description: 'Show the state of a project: git, pull requests, sessions, documents.',
     input: z.strictObject({
       repo: repository,
-      agent: z.string().optional().describe('Whose sessions count as own.'),
+      agent: z.string().optional().describe('The agent whose sessions are its own.'),
       github: z.boolean().default(true).describe('Ask gh about pull requests and checks.'),
     }),
     output: projectStatus,
@@ -107,7 +63,7 @@ export const operations = [
     },
     async run(app, input, caller) {
       const list: Discovery['list'] = (filter) =>
-        app.discovery().list({ ...filter, ...seenBy(caller, undefined) })
+        app.discovery().list({ ...filter, ...visibleTo(caller, undefined) })
       const sources = { discovery: { list }, variables: app.environment.variables, clock: app.clock }
       const agentId = caller.agentId ?? input.agent
       const status = await gatherProjectStatus(sources, repoOf(app, input.repo, caller), agentId, {
@@ -118,7 +74,7 @@ export const operations = [
   }),
 ]
 
-/** Which repository is meant; the gateway's own directory never is. */
+/** The given repository, or the workspace of the calling agent; never the gateway's own directory. */
 export function repoOf(app: App, given: string | undefined, caller: Caller): string {
   const { agentId } = caller
   if (given !== undefined && agentId !== undefined && !isOpenTo(app, given, agentId))

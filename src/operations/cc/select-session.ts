@@ -1,6 +1,7 @@
-// Which session should take the next task: explained without acting, afterwards, and tested against history.
+// Which session should take the next task: explain the choice, show past decisions, test the choice against history.
 import { z } from 'zod'
 import { RockpoolError } from '../../domain/errors.ts'
+import { decision, sessionSelection } from '../../domain/selection.ts'
 import type { Decision } from '../../domain/selection.ts'
 import { evaluateSelection } from '../../discovery/evaluate.ts'
 import { realDirectory } from '../../discovery/project-status.ts'
@@ -9,45 +10,6 @@ import { operation } from '../operation.ts'
 import type { Caller } from '../operation.ts'
 import { repoOf } from './projects.ts'
 
-const price = z.object({
-  model: z.string().optional(),
-  guessed: z.boolean(),
-  tokens: z.number().describe('Tokens that a resume sends.'),
-  cache: z.enum(['warm', 'cold']),
-  warmForMs: z.number().optional(),
-  coldBecause: z.string().optional(),
-  resumesWith: z.string().optional(),
-  resumeUsd: z.number(),
-  forkUsd: z.number(),
-  compactThenResumeUsd: z.number(),
-  freshUsd: z.number(),
-  furtherCallUsd: z.number(),
-})
-const score = z.object({
-  sessionId: z.string(),
-  title: z.string().optional().describe('What it is called, or how it began.'),
-  total: z.number(),
-  factors: z.object({
-    branch: z.number(),
-    recency: z.number(),
-    relevance: z.number(),
-    health: z.number(),
-    capacity: z.number(),
-  }),
-  relevance: z.object({ sessionId: z.string(), relevance: z.number(), reasoning: z.string() }),
-  ceiling: z.string().optional(),
-  isRunning: z.boolean(),
-  price: price.optional(),
-  reason: z.string(),
-})
-const selection = z.object({
-  action: z.enum(['resume', 'fork', 'fresh', 'queue']),
-  sessionId: z.string().optional(),
-  reason: z.string(),
-  scores: z.array(score),
-  relevanceBy: z.enum(['model', 'keywords', 'nobody']),
-  fallback: z.string().optional(),
-})
 const evaluation = z.object({
   decisions: z.number(),
   resumed: z.number(),
@@ -64,32 +26,24 @@ const evaluation = z.object({
   ),
   notes: z.array(z.string()),
 })
-const decision = z.object({
-  id: z.string(),
-  at: z.number(),
-  task: z.string(),
-  repoPath: z.string(),
-  agentId: z.string().optional(),
-  label: z.string().optional(),
-  becameSessionId: z.string().optional(),
-  selection,
-})
-
 export const operations = [
   operation({
     name: 'cc.select',
     description:
-      'Explain which session would take a task, without acting; or test the choice against history.',
+      'Explain which session would take a task, without starting it; or test the choice against history.',
     input: z.strictObject({
-      task: z.string().max(100_000).optional().describe('What is to be done.'),
+      task: z.string().max(100_000).optional().describe('The task.'),
       repo: z.string().optional().describe('The repository; the current directory when not given.'),
-      agent: z.string().optional().describe('Choose as this agent would: among its own sessions only.'),
-      label: z.string().optional().describe('The session with this label, and no other.'),
+      agent: z.string().optional().describe('Choose among the sessions of this agent.'),
+      label: z.string().optional().describe('Choose only the session with this label.'),
       budget: z.number().positive().optional().describe('What the task may cost, in dollars.'),
       model: z.boolean().default(true).describe('Ask the small model how related the tasks are.'),
-      eval: z.boolean().default(false).describe("Replay this machine's history instead, and count hits."),
+      eval: z
+        .boolean()
+        .default(false)
+        .describe("Replay this machine's history instead, and count correct choices."),
     }),
-    output: z.union([selection.extend({ decisionId: z.string() }), evaluation]),
+    output: z.union([sessionSelection.extend({ decisionId: z.string() }), evaluation]),
     scope: 'read',
     command: {
       positional: ['task'],
@@ -148,7 +102,7 @@ export const operations = [
   }),
 ]
 
-/** By a decision or a session; a coding session is also known by its name and by Claude's id. */
+/** By the id of a decision or a session; for a coding session also by its name or Claude's id. */
 function decisionsAbout(app: App, ref: string, limit: number): Decision[] {
   const coding = app.storage.coding
     .list()

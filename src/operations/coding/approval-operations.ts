@@ -1,9 +1,9 @@
-// What coding sessions ask people, and the answers.
+// Approvals: what coding sessions ask people, and the answers.
 import { z } from 'zod'
 import { shownWith } from '../../coding/approvals/questions.ts'
 import { questionsOf } from '../../coding/approvals/question-text.ts'
 import { formatOriginChannel } from '../../domain/address.ts'
-import { approvalSchema } from '../../domain/coding-session.ts'
+import { approvalSchema, grantSchema } from '../../domain/coding-session.ts'
 import type { Approval, Grant } from '../../domain/coding-session.ts'
 import { RockpoolError } from '../../domain/errors.ts'
 import { parseAgentSessionKey } from '../../domain/session-key-forms.ts'
@@ -13,12 +13,11 @@ import type { Caller } from '../operation.ts'
 import { operation } from '../operation.ts'
 
 const row = approvalSchema.omit({ input: true, scripts: true }).extend({
-  /** The coding session's name. */
-  session: z.string().optional(),
-  /** For a single question with one choice: what it offers, in order. The number of a choice is an answer. */
-  choices: z.array(z.string()),
-  /** How many open ones ask exactly the same. */
-  alike: z.number(),
+  session: z.string().optional().describe("The coding session's name."),
+  choices: z
+    .array(z.string())
+    .describe('Of a single question with one answer; the number of a choice answers it.'),
+  alike: z.number().describe('How many open requests ask exactly the same.'),
 })
 
 function rowsOf(app: App, approvals: Approval[], { agentId }: Caller): Array<z.input<typeof row>> {
@@ -38,9 +37,9 @@ function choicesOf({ kind, input }: Approval): string[] {
 
 const list = operation({
   name: 'approvals.list',
-  description: 'List what waits for an answer: commands, questions, plans and budgets.',
+  description: 'List requests that wait for an answer: commands, questions, plans and budgets.',
   input: z.strictObject({
-    all: z.boolean().default(false).describe('Also those that are settled, newest first.'),
+    all: z.boolean().default(false).describe('Include settled requests, newest first.'),
     limit: z.number().int().min(1).max(1000).default(100).describe('How many.'),
   }),
   output: z.object({ approvals: z.array(row), count: z.number() }),
@@ -59,13 +58,13 @@ const list = operation({
 
 const answer = operation({
   name: 'approvals.answer',
-  description: 'Allow or deny what a session asks; answer its question; raise its budget.',
+  description: 'Allow or deny a request of a session, answer its question, or raise its budget.',
   input: z.strictObject({
     id: z
       .string()
       .default('')
       .describe('The approval, or the beginning of its id; the only open one when absent.'),
-    decision: z.enum(['allow', 'deny']).default('allow').describe('Yes or no.'),
+    decision: z.enum(['allow', 'deny']).default('allow').describe('The answer.'),
     text: z
       .string()
       .optional()
@@ -92,34 +91,22 @@ const answer = operation({
     const { decision: behavior, text, always } = input
     const said = { behavior, text, always, by: nameOf(caller), agentId: caller.agentId }
     const settled = input.alike
-      ? await approvals.answerIdentical(input.id, said, meantBy(app, caller))
+      ? await approvals.answerIdentical(input.id, said, shownTo(app, caller))
       : [await approvals.answer(input.id, said, input.inputHash)]
     return { approvals: rowsOf(app, settled, caller) }
   },
 })
 
-/** In a chat all means what was shown there; at a desk it means all there are. */
-function meantBy(app: App, { address }: Caller): ReturnType<typeof shownWith> | undefined {
+/** In a chat, `alike` covers only the requests that were shown in that chat. */
+function shownTo(app: App, { address }: Caller): ReturnType<typeof shownWith> | undefined {
   return address && shownWith(app.storage.coding, formatOriginChannel(address))
 }
 
 const grants = operation({
   name: 'approvals.grants',
-  description: 'List what was allowed once and for all.',
+  description: 'List permanent permissions.',
   input: z.strictObject({}),
-  output: z.object({
-    grants: z.array(
-      z.object({
-        id: z.string(),
-        codingId: z.string().optional(),
-        sessionKey: z.string().optional(),
-        tool: z.string(),
-        pattern: z.string(),
-        grantedAt: z.number(),
-        grantedBy: z.string(),
-      }),
-    ),
-  }),
+  output: z.object({ grants: z.array(grantSchema) }),
   scope: 'read',
   command: { examples: ['rockpool approvals grants'] },
   async run(app, _input, caller) {
@@ -129,8 +116,8 @@ const grants = operation({
 
 const revoke = operation({
   name: 'approvals.revoke',
-  description: 'Take back what was allowed once and for all.',
-  input: z.strictObject({ id: z.string().min(1).describe('The grant.') }),
+  description: 'Revoke a permanent permission.',
+  input: z.strictObject({ id: z.string().min(1).describe('The id of the permission.') }),
   output: z.object({ id: z.string(), revoked: z.boolean() }),
   scope: 'approve',
   changesState: true,
@@ -143,7 +130,7 @@ const revoke = operation({
   },
 })
 
-/** A grant holds for one session, so it is that session's agent's. */
+/** A grant belongs to one session, and with it to the agent of that session. */
 function grantsSeenBy(app: App, { agentId }: Caller): Grant[] {
   const { approvals, coding } = app.storage
   const agentOf = ({ codingId, sessionKey }: Grant): string | undefined =>

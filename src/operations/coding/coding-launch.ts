@@ -1,5 +1,6 @@
-// What a launch does: find out whose session it becomes, where it runs, and whether it goes on with an earlier one.
+// Launches a coding session: decides its agent, its machine, and whether it continues an earlier session.
 import { existsSync } from 'node:fs'
+import { z } from 'zod'
 import { defaultAgentId } from '../../domain/session-key.ts'
 import { formatOriginChannel } from '../../domain/address.ts'
 import type { CodingRequest, CodingSession } from '../../domain/coding-session.ts'
@@ -10,42 +11,49 @@ import { resolveOriginChannel } from '../../coding/session/origin.ts'
 import { newCodingId } from '../../coding/session/names.ts'
 import { callerAuthor } from '../../rights/rights.ts'
 import type { App } from '../app.ts'
-import { findCoding } from './coding-row.ts'
+import { nonBlankText, permissionMode } from '../input-fields.ts'
+import { findCoding, machineField } from './coding-row.ts'
 import { refuseDirectory } from './launch-rights.ts'
 import type { Caller } from '../operation.ts'
 import { placeOfLaunch } from './which-machine.ts'
 import { workspaceOf } from '../../store/agents.ts'
 
-export interface LaunchInput {
-  prompt: string
-  workdir?: string
-  name?: string
-  label?: string
-  agent?: string
-  model?: string
-  maxBudgetUsd?: number
-  systemPrompt?: string
-  allowedTools?: string[]
-  permissionMode?: PermissionMode
-  resumeSessionId?: string
-  forkSession: boolean
-  atMessage?: string
-  fresh: boolean
-  multiTurnDisabled: boolean
-  originChannel?: string
-  /** It is ended when it has done nothing for so long. */
+export const launchInput = z.strictObject({
+  prompt: nonBlankText.describe('The task.'),
+  workdir: z
+    .string()
+    .optional()
+    .describe('The repository, or its name in coding.repos; the configured or current directory if absent.'),
+  name: z.string().max(60).optional().describe('A name for it; made from the prompt when absent.'),
+  label: z.string().optional().describe('Continue the session with this label, or start it.'),
+  agent: z.string().optional().describe('The agent that owns it.'),
+  model: z.string().optional().describe('The model.'),
+  thinking: z.string().max(40).optional().describe('How much to think: off, low, medium, high, max.'),
+  maxBudgetUsd: z.number().positive().optional().describe('Pause and ask at this many dollars.'),
+  systemPrompt: z.string().optional().describe('Text to add to the system prompt.'),
+  allowedTools: z.array(z.string()).optional().describe('Tools that it may use without asking.'),
+  permissionMode: permissionMode.describe('How it asks for permission.'),
+  resumeSessionId: z.string().optional().describe('Continue this session: id, name or Claude id.'),
+  forkSession: z.boolean().default(false).describe('Fork it instead.'),
+  atMessage: z.string().max(200).optional().describe('Fork it after this message (its uuid).'),
+  fresh: z.boolean().default(false).describe('Start a new conversation; do not continue an earlier one.'),
+  multiTurnDisabled: z.boolean().default(false).describe('End after the first turn.'),
+  originChannel: z.string().optional().describe('The chat that gets notifications: channel|target.'),
+  machine: machineField,
+  wait: z.boolean().default(false).describe('Wait until the turn ends, and show its output.'),
+})
+
+export interface LaunchInput extends Omit<z.output<typeof launchInput>, 'wait'> {
+  /** The session ends after this time without activity. */
   timeoutSeconds?: number
-  thinking?: string
-  /** A row among the sessions that goes when this one is over. */
+  /** A row among the sessions, removed when this session ends. */
   childSessionKey?: string
   spawnDepth?: number
-  /** The agent whose session launches it, when it is to belong to another one. */
+  /** The agent whose session launches it for another agent. */
   launchedBy?: string
   relay?: CodingRequest['relay']
   /** The agent whose limits hold for this launch; absent for a person. */
   boundTo?: string
-  /** The machine that is to do it: its name, or a label that it carries. */
-  machine?: string
 }
 
 export interface Launched {
@@ -55,7 +63,7 @@ export interface Launched {
   reason: string
 }
 
-/** Here, or on the machine that has the repository. */
+/** On this machine, or on the one that has the repository. */
 export async function launchCoding(app: App, asked: LaunchInput, caller: Caller): Promise<Launched> {
   const { machine: called, ...input } = asked
   const { workdir, elsewhere } = await placeOfLaunch(app, workdirOf(app, input.workdir, caller), called)
@@ -66,7 +74,7 @@ export async function launchCoding(app: App, asked: LaunchInput, caller: Caller)
 
 type Here = LaunchInput & { workdir: string }
 
-/** The id is ours, so that we find what was launched although the answer was lost. */
+/** We choose the id, so that we find the session even if the answer of the other machine is lost. */
 async function launchThere(app: App, machine: string, input: Here, caller: Caller): Promise<Launched> {
   const { machines, pool } = app.coding()
   const id = newCodingId()
@@ -83,7 +91,7 @@ async function launchThere(app: App, machine: string, input: Here, caller: Calle
 export async function launchHere(app: App, input: Here, caller: Caller, id?: string): Promise<Launched> {
   const { config } = app
   const { workdir } = input
-  // On the machine that runs the session: links and other agents' folders are known there.
+  // Checked on the machine that runs the session, because only there links can be resolved.
   refuseDirectory(app, workdir, input.boundTo)
   const permissionMode = input.permissionMode ?? config.coding.permissionMode
   refuseBypass(permissionMode, caller)
@@ -118,15 +126,15 @@ export async function launchHere(app: App, input: Here, caller: Caller, id?: str
     originSessionKey: caller.agentId === undefined ? undefined : caller.sessionKey,
   }
   const session = await app.coding().pool.spawn(request, { id })
-  // `cc why` then finds the decision by the session that came of it.
+  // So that `cc why` finds the decision by the new session.
   if (chosen.decisionId !== undefined) await app.storage.decisions.became(chosen.decisionId, session.id)
   const isTaken = session.lifecycle === 'queued' && app.coding().isTaken(session)
   const action = isTaken ? 'queue' : chosen.action
   return { session, action, reason: chosen.reason }
 }
 
-/** The chosen session of ours may only wait for its next message: then the task is that message. If the launch needs a row
- *  of its own, for its settings or because another machine asked for it, the waiting session lets go of the conversation. */
+/** If the chosen session waits for its next message, the task becomes that message. If the launch needs a row of its own, for
+ *  its settings or because another machine asked for it, the waiting session releases the conversation. */
 async function sendToWaiting(
   app: App,
   input: Here,
@@ -155,13 +163,13 @@ function hasOwnSettings(input: LaunchInput): boolean {
   return input.multiTurnDisabled || [...settings, ...further].some((value) => value !== undefined)
 }
 
-/** No wake-up for a launch from a terminal or a program that names no chat: its operator looks at the result. */
+/** A launch from a terminal or a program without a chat notifies nobody: its operator looks at the result. */
 function originOf(app: App, caller: Caller, asked: Parameters<typeof resolveOriginChannel>[0]): string {
   const origin = resolveOriginChannel(asked, app.config.coding)
   return origin === 'unknown' && caller.agentId === undefined ? 'gateway' : origin
 }
 
-/** Only the operator at a terminal, and not as root, may let a session run unasked. */
+/** Only an operator at a terminal, not as root, may let a session run without asking. */
 export function refuseBypass(mode: PermissionMode | undefined, caller: Caller): void {
   if (mode !== 'bypassPermissions') return
   const byOperator = caller.via === 'cli' && caller.agentId === undefined
@@ -171,8 +179,8 @@ export function refuseBypass(mode: PermissionMode | undefined, caller: Caller): 
   })
 }
 
-/** The one that was named, by its path or its name in the configuration; else the workspace of the agent that asks, the
- *  configured directory, the current one. A workspace that was never made is none. */
+/** The named directory, by its path or its name in the configuration; else the existing workspace of the calling agent, the
+ *  configured directory, or the current one. */
 function workdirOf(app: App, named: string | undefined, caller: Caller): string {
   const { repos, defaultWorkdir } = app.config.coding
   if (named !== undefined) return Object.hasOwn(repos, named) ? repos[named]! : named
@@ -199,7 +207,7 @@ export async function conversationNamed(app: App, ref: string, caller: Caller): 
   const native = await pool.findNative(ref)
   const isVisible = caller.agentId === undefined || (native?.agentId ?? caller.agentId) === caller.agentId
   if (native && isVisible) return native.sessionId
-  throw new RockpoolError('not-found', `There is no session ${ref.slice(0, 80)} to go on from.`, {
+  throw new RockpoolError('not-found', `There is no session ${ref.slice(0, 80)} to continue.`, {
     hint: '`rockpool cc list` shows the sessions of this machine.',
   })
 }
@@ -211,7 +219,7 @@ async function chooseConversation(
   where: { agentId: string; workdir: string },
 ): Promise<Chosen> {
   if (input.resumeSessionId !== undefined) {
-    // Going on from an earlier message would lose what came after it; a fork keeps both.
+    // Continuing after an earlier message would lose the later ones; a fork keeps both.
     const fork = input.forkSession || input.atMessage !== undefined
     const sdkSessionId = await conversationNamed(app, input.resumeSessionId, caller)
     const resume = { sdkSessionId, fork, atMessage: input.atMessage }
@@ -223,7 +231,7 @@ async function chooseConversation(
     repo: where.workdir,
     label: input.label,
     maxBudgetUsd: input.maxBudgetUsd,
-    ...(caller.agentId === undefined ? {} : { agentId: where.agentId }),
+    agentId: caller.agentId === undefined ? undefined : where.agentId,
   })
   return { ...choiceOf(selection, input.forkSession), reason: selection.reason, decisionId }
 }

@@ -1,97 +1,50 @@
-// Coding sessions: launch, watch, answer, approve, end, resume. The names of the plugin (`claude_launch`,
-// `claude-code.launch`, `/claude`) are aliases of these.
+// Operations that act on coding sessions: launch, resume, respond, interrupt, release, move, kill. The names of the plugin
+// (`claude_launch`, `claude-code.launch`, `/claude`) are aliases of these.
 import { z } from 'zod'
 import { lookForClaude } from '../../agent/choose.ts'
-import { budgetsLeft } from '../../coding/budget/budget.ts'
-import type { BudgetLeft } from '../../coding/budget/budget.ts'
-import { formatOutput, formatStats } from '../../coding/listing.ts'
+import { formatOutput } from '../../coding/listing.ts'
 import { resumeChanges } from '../../coding/session/resume-origin.ts'
-import { launchCoding } from './coding-launch.ts'
-import { resumeCoding } from './coding-resume.ts'
-import { ref, watching } from './coding-output.ts'
-import { afterRecovery, codingRow, findCoding, rowOf } from './coding-row.ts'
+import type { CodingSession } from '../../domain/coding-session.ts'
+import { asRockpoolError } from '../../domain/errors.ts'
 import type { App } from '../app.ts'
-import { refuseWider } from './launch-rights.ts'
-import type { Caller } from '../operation.ts'
+import { nonBlankText } from '../input-fields.ts'
 import { operation } from '../operation.ts'
-import { nonBlankText, permissionMode } from '../input-fields.ts'
-
-/** One word for it everywhere. */
-const machine = z
-  .string()
-  .max(100)
-  .optional()
-  .describe('The machine that is to do it: its name, or a label that it carries.')
+import { launchCoding, launchInput } from './coding-launch.ts'
+import { resumeCoding, resumeInput } from './coding-resume.ts'
+import { afterRecovery, codingRow, codingSession, findCoding, rowOf } from './coding-row.ts'
+import { refuseWider } from './launch-rights.ts'
+import { moveNotice, moveWarnings, placeOfMove, sidesOf } from './which-machine.ts'
 
 const note = z
   .string()
   .optional()
-  .describe('What to know about it: Claude is not connected here, or a resume changes its tools.')
+  .describe('A warning: Claude is not connected here, or a resume changes the tools of the session.')
 
-/** A command that waited for the end of the turn fails with it. */
+/** A command that waited for the end of the turn fails if the turn failed. */
 function hasFailed({ status, output }: Record<string, unknown>): boolean {
   return output !== undefined && (status === 'failed' || status === 'killed')
 }
 
-/** Reported at launch, not only when the session is looked at. */
-function noteOn(app: App, { machine: its }: { machine?: string }): { note?: string } {
+/** Reported at launch, not only when somebody looks at the session. */
+function notConnected(app: App, { machine }: CodingSession): string | undefined {
   const claude = lookForClaude(app.environment, app.config.claude.credential)
-  const isElsewhere = its !== undefined && its !== app.coding().machines?.name
-  return claude.connected || isElsewhere ? {} : { note: `Claude is not connected. ${claude.hint}` }
+  const isElsewhere = machine !== undefined && machine !== app.coding().machines?.name
+  return claude.connected || isElsewhere ? undefined : `Claude is not connected. ${claude.hint}`
 }
 
-const sessions = operation({
-  name: 'coding.sessions',
-  description: 'List coding sessions: running, waiting, and those that ended.',
-  input: z.strictObject({
-    status: z
-      .enum(['all', 'starting', 'running', 'completed', 'failed', 'killed'])
-      .default('all')
-      .describe('Only these.'),
-    limit: z.number().int().min(1).optional().describe('How many; the configured number when absent.'),
-  }),
-  output: z.object({ sessions: z.array(codingRow), count: z.number() }),
-  scope: 'read',
-  forAgents: true,
-  command: { examples: ['rockpool cc sessions', 'rockpool cc sessions --status running --json'] },
-  async run(app, input, caller) {
-    const status = input.status === 'all' ? undefined : input.status
-    const limit = input.limit ?? app.config.coding.maxPersistedSessions
-    const found = app.coding().pool.list({ status, limit, visibleTo: caller.agentId })
-    return { sessions: found.map((session) => rowOf(app, session)), count: found.length }
-  },
-})
+/** The row and the output at the end of the turn. */
+async function atEndOfTurn(app: App, id: string) {
+  const { pool } = app.coding()
+  const session = await pool.whenQuiet(id)
+  const { blocks } = pool.output(id, 200)
+  return { ...rowOf(app, session), output: formatOutput(session, blocks, app.clock.now()) }
+}
 
 const launch = operation({
   name: 'coding.launch',
   description:
-    'Start Claude Code in a repository, in the background; resume the right session for the task, or begin a new one.',
-  input: z.strictObject({
-    prompt: nonBlankText.describe('What to do.'),
-    workdir: z
-      .string()
-      .optional()
-      .describe(
-        'The repository, or its name in coding.repos; the configured or current directory if absent.',
-      ),
-    name: z.string().max(60).optional().describe('A name for it; made from the prompt when absent.'),
-    label: z.string().optional().describe('Go on with the session of this label, or begin it.'),
-    agent: z.string().optional().describe('The agent it belongs to.'),
-    model: z.string().optional().describe('The model.'),
-    thinking: z.string().max(40).optional().describe('How much to think: off, low, medium, high, max.'),
-    maxBudgetUsd: z.number().positive().optional().describe('It pauses and asks at this many dollars.'),
-    systemPrompt: z.string().optional().describe('Added to the system prompt.'),
-    allowedTools: z.array(z.string()).optional().describe('Tools it may use without asking.'),
-    permissionMode: permissionMode.describe('How it asks for permission.'),
-    resumeSessionId: z.string().optional().describe('Go on from this session: id, name or Claude id.'),
-    forkSession: z.boolean().default(false).describe('Fork it instead of going on in it.'),
-    atMessage: z.string().max(200).optional().describe('Fork it after this message (its uuid).'),
-    fresh: z.boolean().default(false).describe('Begin a new conversation, whatever there is.'),
-    multiTurnDisabled: z.boolean().default(false).describe('End after the first turn.'),
-    originChannel: z.string().optional().describe('The chat to tell: channel|target.'),
-    machine,
-    wait: z.boolean().default(false).describe('Stay until the turn ends, and show it.'),
-  }),
+    'Start Claude Code in a repository, in the background: in the right earlier session or a new one.',
+  input: launchInput,
   output: codingRow.extend({ action: z.string(), reason: z.string(), output: z.string().optional(), note }),
   scope: 'write',
   changesState: true,
@@ -113,25 +66,15 @@ const launch = operation({
     await refuseWider(app, input, caller)
     const asked = { ...input, boundTo: caller.agentId }
     const { session, action, reason } = await launchCoding(app, asked, caller)
-    if (!input.wait) return { ...rowOf(app, session), action, reason, ...noteOn(app, session) }
-    const quiet = await app.coding().pool.whenQuiet(session.id)
-    const { blocks } = app.coding().pool.output(quiet.id, 200)
-    return { ...rowOf(app, quiet), action, reason, output: formatOutput(quiet, blocks, app.clock.now()) }
+    if (input.wait) return { ...(await atEndOfTurn(app, session.id)), action, reason }
+    return { ...rowOf(app, session), action, reason, note: notConnected(app, session) }
   },
 })
 
 const resume = operation({
   name: 'coding.resume',
-  description: 'Go on with an earlier session, or fork it.',
-  input: z.strictObject({
-    session: ref,
-    prompt: nonBlankText.default('Continue where you left off.').describe('What to say.'),
-    fork: z.boolean().default(false).describe('Leave the earlier one as it is.'),
-    atMessage: z.string().optional().describe('Fork after this message (its uuid).'),
-    originChannel: z.string().optional().describe('The chat to tell: channel|target.'),
-    machine,
-    wait: z.boolean().default(false).describe('Stay until the turn ends, and show it.'),
-  }),
+  description: 'Continue an earlier session, or fork it.',
+  input: resumeInput,
   output: codingRow.extend({ output: z.string().optional(), note }),
   scope: 'write',
   changesState: true,
@@ -143,18 +86,10 @@ const resume = operation({
     examples: ['rockpool cc resume fix-login-bug "now write the test"'],
   },
   async run(app, input, caller) {
-    const { pool } = app.coding()
     const changes = await changesOf(app, input.session)
     const session = await resumeCoding(app, input, caller)
-    const note = [changes, noteOn(app, session).note].filter(Boolean).join(' ')
-    const known = note === '' ? {} : { note }
-    if (!input.wait) return { ...rowOf(app, session), ...known }
-    const quiet = await pool.whenQuiet(session.id)
-    return {
-      ...rowOf(app, quiet),
-      ...known,
-      output: formatOutput(quiet, pool.output(quiet.id, 200).blocks, app.clock.now()),
-    }
+    const note = [changes, notConnected(app, session)].filter(Boolean).join(' ') || undefined
+    return { ...(input.wait ? await atEndOfTurn(app, session.id) : rowOf(app, session)), note }
   },
 })
 
@@ -169,13 +104,13 @@ const respond = operation({
   name: 'coding.respond',
   description: 'Send a message to a running session.',
   input: z.strictObject({
-    session: ref,
-    message: nonBlankText.describe('What to say.'),
-    interrupt: z.boolean().default(false).describe('Stop what it does first.'),
+    session: codingSession,
+    message: nonBlankText.describe('The message.'),
+    interrupt: z.boolean().default(false).describe('Stop the current work first.'),
     userInitiated: z
       .boolean()
       .optional()
-      .describe('A person asked for it: resets the count of automatic answers.'),
+      .describe('A person sent it: resets the count of automatic answers.'),
   }),
   output: codingRow,
   scope: 'write',
@@ -190,17 +125,42 @@ const respond = operation({
     const { id } = findCoding(app, caller, input.session)
     // A caller that is not an agent is a person.
     const userInitiated = input.userInitiated ?? caller.agentId === undefined
-    return rowOf(
-      app,
-      await app.coding().pool.respond(id, input.message, { interrupt: input.interrupt, userInitiated }),
-    )
+    const { message, interrupt } = input
+    return rowOf(app, await app.coding().pool.respond(id, message, { interrupt, userInitiated }))
+  },
+})
+
+const interrupt = operation({
+  name: 'coding.interrupt',
+  description: 'Stop the current work of a session; the session stays and waits for the next message.',
+  input: z.strictObject({ session: codingSession }),
+  output: codingRow,
+  scope: 'write',
+  changesState: true,
+  command: { positional: ['session'], examples: ['rockpool cc interrupt fix-login-bug'] },
+  async run(app, input, caller) {
+    return rowOf(app, await app.coding().pool.interrupt(findCoding(app, caller, input.session).id))
+  },
+})
+
+const release = operation({
+  name: 'coding.release',
+  description:
+    'Release a session that waits for its next message, to continue it elsewhere; it can be resumed.',
+  input: z.strictObject({ session: codingSession }),
+  output: codingRow,
+  scope: 'write',
+  changesState: true,
+  command: { positional: ['session'], examples: ['rockpool cc release fix-login-bug'] },
+  async run(app, input, caller) {
+    return rowOf(app, await app.coding().pool.release(findCoding(app, caller, input.session).id))
   },
 })
 
 const kill = operation({
   name: 'coding.kill',
-  description: 'End a session now, with everything it started.',
-  input: z.strictObject({ session: ref }),
+  description: 'End a session now, with every process that it started.',
+  input: z.strictObject({ session: codingSession }),
   output: codingRow.extend({ killed: z.boolean() }),
   scope: 'write',
   changesState: true,
@@ -212,52 +172,61 @@ const kill = operation({
   },
 })
 
-const stats = operation({
-  name: 'coding.stats',
+const side = z.object({
+  machine: z.string(),
+  workdir: z.string(),
+  checkedOut: z
+    .object({ branch: z.string(), commit: z.string(), uncommitted: z.number() })
+    .optional()
+    .describe('Absent when the machine did not answer.'),
+})
+
+const move = operation({
+  name: 'coding.move',
   description:
-    'Show figures over all coding sessions: cost by day, states, durations, the most expensive one.',
-  input: z.strictObject({}),
-  output: z.object({
-    totalCostUsd: z.number(),
-    costPerDay: z.record(z.string(), z.number()),
-    sessionsByStatus: z.record(z.string(), z.number()),
-    totalLaunched: z.number(),
-    averageDurationMs: z.number(),
-    waitedMs: z.number(),
-    budgets: z
-      .array(
-        z.object({
-          of: z.enum(['day', 'agent', 'repository', 'session']),
-          name: z.string(),
-          limitUsd: z.number(),
-          spentUsd: z.number(),
-          runsOutAt: z.number().optional(),
-        }),
-      )
-      .describe('Limits that are set: of the day, of each agent and repository, of each session that runs.'),
-    mostExpensive: z
-      .object({ id: z.string(), name: z.string(), costUsd: z.number(), prompt: z.string() })
-      .optional(),
-    display: z.string(),
+    'Move a session to another machine that has its repository; it continues there with its whole conversation.',
+  input: z.strictObject({
+    session: codingSession,
+    machine: z
+      .string()
+      .min(1)
+      .max(100)
+      .describe('Where to: the name of a machine, or a label that it carries.'),
   }),
-  scope: 'read',
-  forAgents: true,
-  command: { examples: ['rockpool cc stats'] },
-  async run(app, _input, caller) {
-    const metrics = app.coding().pool.getMetrics(caller.agentId)
-    return { ...metrics, budgets: budgetsOf(app, caller), display: formatStats(metrics) }
+  output: codingRow.extend({
+    from: side,
+    to: side,
+    warnings: z.array(z.string()).describe('Differences between the two machines.'),
+  }),
+  scope: 'write',
+  changesState: true,
+  command: {
+    positional: ['session'],
+    startsBackgroundWork: () => true,
+    examples: ['rockpool cc move fix-login-bug --machine office'],
+  },
+  async run(app, input, caller) {
+    const { pool } = app.coding()
+    const session = findCoding(app, caller, input.session)
+    const { machine, workdir } = await placeOfMove(app, session, input.machine)
+    const sides = await sidesOf(app, session, { machine: machine.name, workdir })
+    const to = { machine: machine.name, workdir, aside: moveNotice(sides) }
+    const { id } = await pool.handOver(session.id, to)
+    const warnings = [...moveWarnings(sides), ...(await startThere(app, machine.name))]
+    return { ...rowOf(app, pool.resolve(id)), ...sides, warnings }
   },
 })
 
-/** An agent sees what its own sessions may spend; what all have spent today is the operator's to know. */
-function budgetsOf(app: App, { agentId }: Caller): BudgetLeft[] {
-  const { coding, spend } = app.storage
-  return budgetsLeft(coding.list({ running: true, visibleTo: agentId }), spend, {
-    agentId,
-    limits: app.config.coding.budgets,
-    today: app.coding().today(),
-    at: app.clock.now(),
-  })
+/** Asks the other machine to continue at once. The session belongs to it already, so a failure is only a warning. */
+async function startThere(app: App, machine: string): Promise<string[]> {
+  const { machines, pool } = app.coding()
+  try {
+    if (machine === machines?.name) await pool.takeOver()
+    else await machines?.ask(machine, 'take-over', {})
+    return []
+  } catch (error) {
+    return [`${machine} continues it when it can: ${asRockpoolError(error).message}`]
+  }
 }
 
-export const operations = afterRecovery([sessions, launch, resume, respond, kill, ...watching, stats])
+export const operations = afterRecovery([launch, resume, respond, interrupt, release, kill, move])

@@ -1,4 +1,5 @@
-// What a resume does: find out where the conversation goes on, here or on another machine, and begin it there.
+// Resumes a coding session, here or on another machine.
+import { z } from 'zod'
 import { formatOriginChannel } from '../../domain/address.ts'
 import { newCodingId } from '../../coding/session/names.ts'
 import type { ResumeOptions } from '../../coding/pool.ts'
@@ -6,30 +7,33 @@ import type { CodingSession } from '../../domain/coding-session.ts'
 import { RockpoolError } from '../../domain/errors.ts'
 import type { App } from '../app.ts'
 import { conversationNamed, refuseBypass } from './coding-launch.ts'
-import { findCoding } from './coding-row.ts'
+import { nonBlankText } from '../input-fields.ts'
+import { codingSession, findCoding, machineField } from './coding-row.ts'
 import { refuseDirectory, refuseWider } from './launch-rights.ts'
-import { asideOf, sidesOf } from './moved-session.ts'
 import type { Caller } from '../operation.ts'
-import { placeOfResume } from './which-machine.ts'
+import { moveNotice, placeOfResume, sidesOf } from './which-machine.ts'
 import type { Spot } from './which-machine.ts'
 
-export interface ResumeInput {
-  session: string
-  prompt: string
-  fork: boolean
-  atMessage?: string
-  originChannel?: string
-  machine?: string
-}
+export const resumeInput = z.strictObject({
+  session: codingSession,
+  prompt: nonBlankText.default('Continue where you left off.').describe('The message.'),
+  fork: z.boolean().default(false).describe('Work in a copy; leave the earlier session unchanged.'),
+  atMessage: z.string().optional().describe('Fork after this message (its uuid).'),
+  originChannel: z.string().optional().describe('The chat that gets notifications: channel|target.'),
+  machine: machineField,
+  wait: z.boolean().default(false).describe('Wait until the turn ends, and show its output.'),
+})
+
+type ResumeInput = Omit<z.output<typeof resumeInput>, 'wait'>
 
 export async function resumeCoding(app: App, input: ResumeInput, caller: Caller): Promise<CodingSession> {
   const { pool } = app.coding()
-  // One that Claude Code made without us gets the configured mode.
+  // A session that Claude Code made without Rockpool gets the configured mode.
   const known =
     app.storage.coding.resolve(input.session).length > 0 ? findCoding(app, caller, input.session) : undefined
   refuseBypass(known?.request.permissionMode, caller)
   await refuseWider(app, { originChannel: input.originChannel }, caller)
-  // Going back to a message in place would take away what came after it.
+  // Going back to a message in place would remove the later ones.
   const fork = input.fork || input.atMessage !== undefined
   const { atMessage } = input
   const options = { fork, atMessage, origin: originOf(caller, input.originChannel) }
@@ -52,7 +56,7 @@ async function checkNative(app: App, ref: string, caller: Caller): Promise<void>
   if (native) refuseDirectory(app, native.repoPath, caller.agentId)
 }
 
-/** The id is ours, so that we find what was begun although the answer was lost. */
+/** We choose the id, so that we find the session even if the answer of the other machine is lost. */
 async function resumeThere(
   app: App,
   machine: string,
@@ -70,16 +74,16 @@ async function resumeThere(
   return pool.resolve(id)
 }
 
-/** Its place and what Claude is told of it, when that is another one than before. */
+/** The new directory and a notice for Claude, when the machine is another one than before. */
 async function movedTo(app: App, session: CodingSession, spot: Spot): Promise<ResumeOptions['moved']> {
   const here = app.coding().machines?.name
   const machine = spot.elsewhere?.name ?? here
   if (machine === undefined || session.machine === undefined || machine === session.machine) return undefined
   const { workdir } = spot
-  return { workdir, aside: asideOf(await sidesOf(app, session, { machine, workdir })) }
+  return { workdir, aside: moveNotice(await sidesOf(app, session, { machine, workdir })) }
 }
 
-/** The transcript of one that Claude Code made without us is a file of this machine. */
+/** The transcript of a session that Claude Code made without Rockpool is a file of this machine. */
 function checkHere(app: App, { session, machine }: ResumeInput): void {
   const here = app.coding().machines?.name
   if (machine === undefined || machine === here || app.config.machine.labels.includes(machine)) return
@@ -88,7 +92,7 @@ function checkHere(app: App, { session, machine }: ResumeInput): void {
   })
 }
 
-/** The chat that resumes it is told from now on; a terminal or a program that names none leaves it as it was. */
+/** From now on the chat that resumes it gets the notifications; a terminal or a program without a chat changes nothing. */
 function originOf(caller: Caller, named: string | undefined): ResumeOptions['origin'] {
   const originChannel = caller.address ? formatOriginChannel(caller.address) : named
   if (originChannel === undefined) return undefined

@@ -1,14 +1,21 @@
-// Coding sessions as the outside sees them, and which of them a caller may see.
+// The output row of a coding session, and which sessions a caller may see.
 import { z } from 'zod'
 import { durationOf, formatListing } from '../../coding/listing.ts'
 import { pendingMessages } from '../../coding/session/messages.ts'
 import { waitedOf } from '../../coding/session/session-changes.ts'
-import { formatOriginChannel } from '../../domain/address.ts'
 import { codingSessionSchema } from '../../domain/coding-session.ts'
 import type { CodingSession } from '../../domain/coding-session.ts'
 import { RockpoolError } from '../../domain/errors.ts'
 import type { App } from '../app.ts'
 import type { Caller, Operation } from '../operation.ts'
+
+export const codingSession = z.string().min(1).describe('Id, name, Claude id, or the beginning of an id.')
+
+export const machineField = z
+  .string()
+  .max(100)
+  .optional()
+  .describe('The machine to run it on: its name, or one of its labels.')
 
 const storedFields = {
   id: true,
@@ -87,15 +94,7 @@ export function findCoding(app: App, caller: Caller, reference: string): CodingS
   )
 }
 
-/** The chat that watches: the caller's own, or the one that an operator names. A caller without a chat is no address:
- *  nothing is sent to it, and it gets what it missed when it asks again. */
-export function channelOf(caller: Caller, named: string | undefined): string {
-  if (caller.address) return formatOriginChannel(caller.address)
-  if (named !== undefined) return named
-  return caller.sessionKey ?? `${caller.via}:${caller.name ?? 'operator'}`
-}
-
-/** Whatever is asked about coding sessions, those whose owner died are dealt with first: also when no gateway runs. */
+/** Recovers sessions whose owner process died before each operation, also when no gateway runs. */
 export function afterRecovery(operations: Operation[]): Operation[] {
   return operations.map((operation) => ({
     ...operation,

@@ -1,5 +1,5 @@
-// What an agent may give to a session that it starts: no more than the agent has itself. Nobody is asked about the agent's
-// own call, so whatever it could add here would run without a question.
+// What an agent may give to a session that it starts: no more than the agent has itself. The agent's call needs no approval, so
+// more rights would run without one.
 import { realpathSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { formatOriginChannel, parseOriginChannel } from '../../domain/address.ts'

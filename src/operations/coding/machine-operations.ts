@@ -1,47 +1,67 @@
-// The machines that share the database, and where repositories are: what a launch can be sent to.
+// The machines that share the database: their list, and the errands that they send each other.
 import { hostname } from 'node:os'
 import { z } from 'zod'
+import { machine } from '../../domain/machine.ts'
 import type { Machine } from '../../domain/machine.ts'
 import type { App } from '../app.ts'
 import { operation } from '../operation.ts'
+import type { ResumeOptions } from '../../coding/pool.ts'
+import { launchHere } from './coding-launch.ts'
+import type { LaunchInput } from './coding-launch.ts'
+import type { Caller } from '../operation.ts'
+import { lookAt } from './which-machine.ts'
 
 const list = operation({
   name: 'machines.list',
   description: 'List the machines that share the database, with their labels and repositories.',
   input: z.strictObject({}),
-  output: z.object({
-    machines: z.array(
-      z.object({
-        name: z.string(),
-        labels: z.array(z.string()),
-        isHere: z.boolean().describe('The one that answers.'),
-        running: z.number().describe('How many coding sessions run there.'),
-        awaySince: z.number().optional().describe('When it was last heard of; absent while it lives.'),
-        repositories: z.array(
-          z.object({
-            path: z.string(),
-            name: z.string().optional(),
-            origin: z.string().optional(),
-            rootCommit: z.string().optional(),
-          }),
-        ),
-      }),
-    ),
-  }),
+  output: z.object({ machines: z.array(machine) }),
   scope: 'read',
   operatorOnly: true,
   heavyParts: ['coding'],
   command: { examples: ['rockpool machines', 'rockpool machines --json'] },
   async run(app) {
     const { machines } = app.coding()
-    return { machines: machines ? await machines.list() : [thisOne(app)] }
+    return { machines: machines ? await machines.list() : [thisMachine(app)] }
   },
 })
 
-function thisOne(app: App): Machine {
+function thisMachine(app: App): Machine {
   const { name = hostname(), labels } = app.config.machine
   const running = app.storage.coding.list({ running: true }).length
   return { name, labels, isHere: true, running, repositories: [] }
+}
+
+/** What other machines ask of this one. They have checked the rights of their caller. */
+interface LaunchErrand {
+  id: string
+  input: LaunchInput & { workdir: string }
+  caller: Caller
+}
+
+interface ResumeErrand {
+  ref: string
+  prompt: string
+  options: ResumeOptions
+}
+
+export function serveErrands(app: App): void {
+  const { machines, pool } = app.coding()
+  machines?.open({
+    async launch(_desk, given) {
+      // `launchThere` wrote it.
+      const { id, input, caller } = given as unknown as LaunchErrand
+      const { action, reason } = await launchHere(app, input, caller, id)
+      return { action, reason }
+    },
+    async resume(_desk, given) {
+      // `resumeThere` wrote it.
+      const { ref, prompt, options } = given as unknown as ResumeErrand
+      await pool.resume(ref, prompt, options)
+    },
+    look: (_desk, { path }) => lookAt(app, machines.name, String(path)),
+    'take-over': () => pool.takeOver(),
+  })
 }
 
 export const operations = [list]

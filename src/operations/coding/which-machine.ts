@@ -1,16 +1,15 @@
-// Where a coding session runs: on the machine that has its repository, wherever it was asked for.
+// Where a coding session runs: on the machine that has its repository. And what changes when it moves to another machine.
 import { realpathSync } from 'node:fs'
 import { hostname } from 'node:os'
-import { checkedOut } from '../../coding/queue/repositories.ts'
+import { checkedOut, checkWorkdir, isAllowed, isDirectory } from '../../coding/queue/repositories.ts'
 import type { CheckedOut } from '../../coding/queue/repositories.ts'
-import { checkWorkdir, isAllowed, isDirectory } from '../../coding/queue/repositories.ts'
 import type { CodingSession } from '../../domain/coding-session.ts'
 import { asRockpoolError, RockpoolError } from '../../domain/errors.ts'
 import { machinesCalled, placeFor, repositoryAt } from '../../domain/machine.ts'
 import type { Machine, Place, Wanted } from '../../domain/machine.ts'
 import type { App } from '../app.ts'
 
-/** A directory of this machine, or one of another that is asked to do it. */
+/** A directory of this machine, or of another machine. */
 export interface Spot {
   workdir: string
   elsewhere?: Machine
@@ -36,7 +35,7 @@ export async function placeOfLaunch(app: App, workdir: string, called: string | 
   }
 }
 
-/** Where the session was; another machine that has its repository when that one is away, or when it is asked for. */
+/** The machine of the session; another one with its repository if that one is away, or on request. */
 export async function placeOfResume(
   app: App,
   session: CodingSession,
@@ -51,7 +50,7 @@ export async function placeOfResume(
   const lives = its !== undefined && its.awaySince === undefined
   if (lives && (called === undefined || machinesCalled(all, called).includes(its)))
     return spotOf({ machine: its, workdir })
-  // Where nothing is known of its repository, the same path has to do.
+  // The repository is unknown: use the same path.
   if (called === undefined && !its && isDirectory(workdir)) return { workdir }
   return spotOf(placeFor(all, wantedOf(all, session, called)))
 }
@@ -69,7 +68,7 @@ export async function placeOfMove(app: App, session: CodingSession, called: stri
   return placeFor(others, wantedOf(all, session, undefined))
 }
 
-/** Does it belong to another machine than this one? */
+/** Does the session belong to another machine? */
 export function isElsewhere(app: App, { machine }: Pick<CodingSession, 'machine'>): boolean {
   const here = app.coding().machines?.name
   return here !== undefined && machine !== undefined && machine !== here
@@ -84,7 +83,7 @@ export async function lookAt(app: App, machine: string, path: string): Promise<C
   return checkedOut(workdir, app.environment.variables)
 }
 
-/** Its repository as the machine where it was knows it. */
+/** The repository as the machine of the session describes it. */
 function wantedOf(all: Machine[], session: CodingSession, machine: string | undefined): Wanted {
   const { workdir } = session.request
   const its = all.find(({ name }) => name === session.machine)
@@ -95,7 +94,7 @@ function spotOf({ machine, workdir }: Place): Spot {
   return machine.isHere ? { workdir } : { workdir, elsewhere: machine }
 }
 
-/** Without a shared database there is this machine and no other. */
+/** Without a shared database this machine is the only one. */
 function checkAlone({ config: { machine } }: App, called: string | undefined): void {
   const names = [machine.name ?? hostname(), ...machine.labels]
   if (called !== undefined && !names.includes(called)) throw alone(called)
@@ -109,4 +108,72 @@ function alone(called: string): RockpoolError {
       hint: 'Set `store` to `postgres` on both, with the same ROCKPOOL_DATABASE_URL; docs/scale.md says how.',
     },
   )
+}
+
+interface Side {
+  machine: string
+  workdir: string
+  /** Absent when the machine is away.*/
+  checkedOut?: CheckedOut
+}
+
+/** The two sides of a move. */
+interface Sides {
+  from: Side
+  to: Side
+}
+
+/** What is checked out on both machines. The new one must answer; of the old one nothing is known if it is away. */
+export async function sidesOf(
+  app: App,
+  { machine = 'unknown', request }: CodingSession,
+  to: Pick<Side, 'machine' | 'workdir'>,
+): Promise<Sides> {
+  const from = { machine, workdir: request.workdir }
+  const [before, after] = await Promise.all([
+    lookAt(app, from.machine, from.workdir).catch((error: unknown) => {
+      app.log.warn(
+        { event: 'moved-state-unknown', ...from, error: asRockpoolError(error).message },
+        'Could not read the git state on the previous machine; continuing without it.',
+      )
+      return undefined
+    }),
+    lookAt(app, to.machine, to.workdir),
+  ])
+  return { from: { ...from, checkedOut: before }, to: { ...to, checkedOut: after } }
+}
+
+/** A notice for Claude, placed before its next message. */
+export function moveNotice({ from, to }: Sides): string {
+  return (
+    `[This conversation was moved from ${describe(from)} to ${describe(to)}. ` +
+    `Paths named before are those of ${from.machine}, and what was not committed there is not here. ` +
+    'Look at the working tree before you continue.]'
+  )
+}
+
+/** Warnings for the person who moves the session. */
+export function moveWarnings({ from, to }: Sides): string[] {
+  const [before, after] = [from.checkedOut, to.checkedOut]
+  const warnings: string[] = []
+  if (!before) warnings.push(`${from.machine} did not report its git state.`)
+  else if (before.commit !== after?.commit || before.branch !== after.branch)
+    warnings.push(`The checkouts differ: ${describe(from)}; ${describe(to)}.`)
+  if (before && before.uncommitted > 0)
+    warnings.push(`${files(before.uncommitted)} in ${from.workdir} on ${from.machine}: they stay there.`)
+  if (after && after.uncommitted > 0)
+    warnings.push(`${files(after.uncommitted)} in ${to.workdir} on ${to.machine} already.`)
+  return warnings
+}
+
+function describe({ machine, workdir, checkedOut }: Side): string {
+  const { branch, commit, uncommitted } = checkedOut ?? {}
+  const what = commit
+    ? ` (${branch} at ${commit.slice(0, 8)}${uncommitted ? `, ${files(uncommitted)}` : ''})`
+    : ''
+  return `${machine}:${workdir}${what}`
+}
+
+function files(count: number): string {
+  return count === 1 ? '1 file is not committed' : `${count} files are not committed`
 }

@@ -1,4 +1,4 @@
-// Channels and the people in them: which run, which are set up, who waits to be let in, and a message sent by hand.
+// Channels: list, add, test and remove the accounts of Rockpool on chat platforms.
 import { z } from 'zod'
 import { checkToken } from '../../channels/check-token.ts'
 import type { ChannelStatus } from '../../domain/channel.ts'
@@ -23,14 +23,16 @@ const accountId = z
 
 const channelName = z.enum(['telegram', 'discord', 'whatsapp']).describe('The platform.')
 
+const identity = z.object({ id: z.string(), name: z.string() })
+
 const channelRow = z.object({
   channel: z.string(),
   accountId: z.string(),
   enabled: z.boolean(),
   /** `unknown` when no gateway runs. */
   state: z.string(),
-  identity: z.object({ id: z.string(), name: z.string() }).optional(),
-  /** Where its token is kept; never the token. */
+  identity: identity.optional(),
+  /** Where its token is stored; never the token. */
   token: z.string().optional(),
   since: z.number().optional(),
   lastError: z.string().optional(),
@@ -42,7 +44,7 @@ const listOutput = z.object({ running: z.boolean(), channels: z.array(channelRow
 export const operations = [
   operation({
     name: 'channels.list',
-    description: 'List the channels that are set up.',
+    description: 'List the configured channels.',
     input: z.strictObject({}),
     output: listOutput,
     scope: 'read',
@@ -52,7 +54,7 @@ export const operations = [
   }),
   operation({
     name: 'channels.status',
-    description: 'Say how each channel is doing, and what it needs.',
+    description: 'Show the state of each channel, and what it needs.',
     input: z.strictObject({}),
     output: listOutput,
     scope: 'read',
@@ -63,17 +65,17 @@ export const operations = [
   }),
   operation({
     name: 'channels.add',
-    description: 'Check the token of a bot and keep it.',
+    description: 'Check the token of a bot and store it.',
     input: z.strictObject({ channel: channelName, accountId, token: z.string().optional() }),
     output: z.object({
       channel: z.string(),
       accountId: z.string(),
-      identity: z.object({ id: z.string(), name: z.string() }).optional(),
+      identity: identity.optional(),
       next: z.array(z.string()),
     }),
     scope: 'admin',
     changesState: true,
-    // The command line asks for the token, so that it stands in no history of a shell.
+    // The command line asks for the token, so that no shell history contains it.
     command: { hidden: true },
     async run(app, input) {
       const { channel } = input
@@ -92,11 +94,11 @@ export const operations = [
   }),
   operation({
     name: 'channels.test',
-    description: 'Ask a platform whether it knows our token.',
+    description: 'Check our token with a platform.',
     input: z.strictObject({ channel: channelName, accountId }),
     output: z.object({
       ok: z.boolean(),
-      identity: z.object({ id: z.string(), name: z.string() }).optional(),
+      identity: identity.optional(),
     }),
     scope: 'write',
     operatorOnly: true,
@@ -109,7 +111,7 @@ export const operations = [
   }),
   operation({
     name: 'channels.remove',
-    description: 'Forget the token or the link of a channel.',
+    description: 'Remove the token or the link of a channel.',
     input: z.strictObject({ channel: channelName, accountId }),
     output: z.object({ removed: z.boolean(), note: z.string().optional() }),
     scope: 'admin',
@@ -141,7 +143,7 @@ export const operations = [
       removeChannelToken({ channel, accountId: input.accountId }, app.paths)
       removeSecretStore(app.paths.credentials, `${channel}-${input.accountId}`)
       const note = leftOf(app, channel, input.accountId)
-      return { removed: had, ...(note ? { note } : {}) }
+      return { removed: had, note }
     },
   }),
 ]
@@ -149,10 +151,10 @@ export const operations = [
 /** Entries that a command cannot remove, because they are in the configuration file. */
 function leftOf(app: App, channel: z.infer<typeof channelName>, id: string): string | undefined {
   const origin = tokenOriginOf(app, channel, id)
-  if (origin) return `A token is still in the ${origin}; take it out there, too.`
+  if (origin) return `A token is still in the ${origin}; remove it there, too.`
   const isConfigured = accountsOf(app.config.channels, channel).some(({ accountId: one }) => one === id)
   return isConfigured
-    ? `It stands in the configuration: take \`channels.${channel}\` out of ${app.environment.configFile}, too.`
+    ? `The configuration still has it: remove \`channels.${channel}\` from ${app.environment.configFile}, too.`
     : undefined
 }
 
@@ -161,16 +163,12 @@ async function liveStatuses(app: App): Promise<ChannelStatus[]> {
   return app.gateway ? (await app.conversations()).channels.map((channel) => channel.status()) : []
 }
 
-/** The link is made by a connection, so the gateway begins one; its status then shows the QR code. */
+/** A connection makes the link, so the gateway opens one; its status then shows the QR code. */
 async function addWhatsapp(app: App, accountId: string) {
   if (!app.gateway) {
-    throw new RockpoolError(
-      'unavailable',
-      'WhatsApp is linked while it is connected, and no gateway runs here.',
-      {
-        hint: 'Start it with `rockpool up` in another terminal, or as a service; then run this again.',
-      },
-    )
+    throw new RockpoolError('unavailable', 'Only a running gateway can link WhatsApp.', {
+      hint: 'Start it with `rockpool up` in another terminal, or as a service; then run this again.',
+    })
   }
   await openSecretStore(app.paths.credentials, `whatsapp-${accountId}`).close()
   await (await app.conversations()).reopenChannel('whatsapp', accountId)
@@ -204,22 +202,24 @@ function rowOf(
     accountId: id,
     enabled: settings.enabled !== false,
     state: status?.state ?? 'unknown',
-    ...(origin ? { token: origin } : {}),
-    ...(status
-      ? { since: status.since, identity: status.identity, lastError: status.lastError, needs: status.needs }
-      : {}),
+    token: origin,
+    since: status?.since,
+    identity: status?.identity,
+    lastError: status?.lastError,
+    needs: status?.needs,
   }
 }
 
-interface Probe {
-  channel: string
-  accountId: string
-  ok: boolean
-  as?: string
-  error?: string
-}
+export const channelProbe = z.object({
+  channel: z.string(),
+  accountId: z.string(),
+  ok: z.boolean(),
+  as: z.string().optional(),
+  error: z.string().optional(),
+})
+type Probe = z.infer<typeof channelProbe>
 
-/** Every account that is set up, asked on its platform whether that token is good. */
+/** Checks the token of every configured account with its platform. */
 export async function probeChannels(app: App): Promise<Probe[]> {
   const probes: Probe[] = []
   const config = withAccounts(app.config.channels, storedAccounts(app.paths))
@@ -229,7 +229,7 @@ export async function probeChannels(app: App): Promise<Probe[]> {
   for (const { channel, id } of accounts) {
     try {
       const { ok, identity } = await testChannel(app, channel, id)
-      probes.push({ channel, accountId: id, ok, ...(identity ? { as: identity.name } : {}) })
+      probes.push({ channel, accountId: id, ok, as: identity?.name })
     } catch (error) {
       probes.push({ channel, accountId: id, ok: false, error: asRockpoolError(error).message })
     }
@@ -249,7 +249,7 @@ async function testChannel(
         hint: 'Start it with `rockpool up`; `rockpool channels add whatsapp` links a phone.',
       })
     }
-    return { ok: status.state === 'connected', ...(status.identity ? { identity: status.identity } : {}) }
+    return { ok: status.state === 'connected', identity: status.identity }
   }
   const token = tokenOf(app, channel, id)?.token
   if (!token) {

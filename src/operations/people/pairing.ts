@@ -1,4 +1,4 @@
-// People who wait to be let in, and people who are.
+// Pairing: people who ask for permission to write, and people who have it.
 import { z } from 'zod'
 import { RockpoolError } from '../../domain/errors.ts'
 import { operation } from '../operation.ts'
@@ -22,12 +22,12 @@ const person = z.object({
   approvedAt: z.number(),
 })
 
-const code = z.string().min(1).describe('The code that the person was told.')
+const code = z.string().min(1).describe('The code that the person got.')
 
 export const operations = [
   operation({
     name: 'pairing.list',
-    description: 'List who waits to be let in, and who may talk.',
+    description: 'List pairing requests, and the people who may write.',
     input: z.strictObject({}),
     output: z.object({ pending: z.array(request), people: z.array(person) }),
     scope: 'admin',
@@ -39,23 +39,23 @@ export const operations = [
   }),
   operation({
     name: 'pairing.approve',
-    description: 'Let a person in.',
+    description: 'Approve a pairing request.',
     input: z.strictObject({ code }),
     output: z.object({ person }),
     scope: 'admin',
     changesState: true,
     command: { positional: ['code'], examples: ['rockpool pairing approve ABCD2345'] },
     async run(app, input, caller) {
-      // The person at the machine, or with its admin token, is the owner; an agent or a chat never is.
+      // Only the person at the machine or with the admin token can make an owner, never an agent or a chat.
       const isOperator = (caller.via === 'cli' || caller.via === 'rpc') && caller.agentId === undefined
-      // Where the configuration names owners, approving a guest must not make another one.
+      // If the configuration names owners, the approval of a guest must not make another one.
       const mayMakeOwner = isOperator && app.config.channels.ownerAllowFrom.length === 0
       return { person: await app.storage.people.approve(input.code, { mayMakeOwner }) }
     },
   }),
   operation({
     name: 'pairing.deny',
-    description: 'Turn a person away.',
+    description: 'Deny a pairing request.',
     input: z.strictObject({ code }),
     output: z.object({ request }),
     scope: 'admin',
@@ -65,7 +65,7 @@ export const operations = [
   }),
   operation({
     name: 'pairing.remove',
-    description: 'Take back that a person may talk.',
+    description: 'Revoke the permission of a person to write.',
     input: z.strictObject({
       channel: z.string().describe('The platform.'),
       senderId: z.string().describe('Their id there.'),
@@ -90,8 +90,8 @@ export const operations = [
     async run(app, input) {
       if (await app.storage.people.remove(input)) return { removed: true }
       const { channel, senderId, accountId } = input
-      throw new RockpoolError('not-found', `${senderId} was not let in on ${channel} (${accountId}).`, {
-        hint: '`rockpool pairing list` shows who may talk; people of `allowFrom` are in the configuration.',
+      throw new RockpoolError('not-found', `${senderId} has no pairing on ${channel} (${accountId}).`, {
+        hint: '`rockpool pairing list` shows who may write; people of `allowFrom` are in the configuration.',
       })
     },
   }),

@@ -1,8 +1,10 @@
-// The notes of agents: list them, show one, add to today's, and find something in them.
+// The notes of agents: list, show, add, search; and the state of the search index.
 import { join, resolve } from 'node:path'
 import { z } from 'zod'
 import { defaultAgentId } from '../../domain/session-key.ts'
 import { RockpoolError } from '../../domain/errors.ts'
+import { dayIn } from '../../domain/local-time.ts'
+import { searchStatus } from '../../domain/search.ts'
 import type { App } from '../app.ts'
 import { operation } from '../operation.ts'
 import type { Caller, Operation } from '../operation.ts'
@@ -12,13 +14,9 @@ import { searchMemory } from './search-sessions.ts'
 import { visibleAgents } from '../sessions/which-session.ts'
 import { workspaceOf } from '../../store/agents.ts'
 
-const agent = z
-  .string()
-  .max(100)
-  .optional()
-  .describe('Whose notes; the default agent when there are several.')
+const agent = z.string().max(100).optional().describe('The agent; the default agent when there are several.')
 const note = z.object({
-  agentId: z.string().describe('Whose it is; `*` in a folder that all agents share.'),
+  agentId: z.string().describe('The owner; `*` in a folder that all agents share.'),
   name: z.string(),
   path: z.string(),
   bytes: z.number(),
@@ -27,7 +25,7 @@ const note = z.object({
 
 const list = operation({
   name: 'memory.list',
-  description: 'List the notes that agents have made.',
+  description: 'List the notes of agents.',
   input: z.strictObject({ agent: z.string().max(100).optional().describe("Only this agent's.") }),
   output: z.object({ notes: z.array(note) }),
   scope: 'read',
@@ -55,7 +53,7 @@ const show = operation({
   forAgents: true,
   command: { positional: ['name'], examples: ['rockpool memory show MEMORY.md'] },
   async run(app, { name, agent }, caller) {
-    const agentId = whose(app, caller, agent)
+    const agentId = ownerOf(app, caller, agent)
     await app.storage.notes.refresh([agentId])
     const found = readNote([...notesOf(app, agentId), ...sharedNotes(app)], name)
     if (found) return { agentId, ...found }
@@ -67,9 +65,9 @@ const show = operation({
 
 const add = operation({
   name: 'memory.add',
-  description: "Add a paragraph to an agent's notes of today; what is there stays.",
+  description: "Add a paragraph to an agent's notes of today.",
   input: z.strictObject({
-    text: z.string().trim().min(1).max(100_000).describe('What to remember.'),
+    text: z.string().trim().min(1).max(100_000).describe('The text.'),
     agent,
   }),
   output: z.object({ agentId: z.string(), name: z.string(), path: z.string() }),
@@ -78,11 +76,11 @@ const add = operation({
   forAgents: true,
   command: { positional: ['text'], joinsRest: true, examples: ['rockpool memory add "Prefers green tea."'] },
   async run(app, { text, agent }, caller) {
-    const agentId = whose(app, caller, agent)
-    const day = dayOf(app.clock.now(), app.config.timeZone)
+    const agentId = ownerOf(app, caller, agent)
+    const day = dayIn(app.config.timeZone)(app.clock.now())
     await app.storage.notes.refresh([agentId])
     const added = addNote(workspaceOf(app, agentId), day, text)
-    // It is on disk; while the shared database is away the others get it later.
+    // The note is on disk; while the shared database is away, other machines get it later.
     await app.storage.notes.refresh([agentId])
     return { agentId, ...added }
   },
@@ -91,26 +89,9 @@ const add = operation({
 const status = operation({
   name: 'memory.status',
   description:
-    'Show how much can be found: what is indexed, what is still being read, and which languages meaning knows.',
+    'Show the state of the search index: what is indexed, what is still read, languages of the model.',
   input: z.strictObject({}),
-  output: z.object({
-    sources: z.number(),
-    passages: z.number(),
-    spoken: z.number().describe('Passages of people, agents and notes; only these are compared by meaning.'),
-    withPieces: z.number().describe('Passages that are found by a part of a word.'),
-    withVector: z.number().describe('Passages that are found by meaning.'),
-    withoutTools: z.number().describe('Files of which it is not indexed yet what tools said.'),
-    reading: z
-      .object({
-        filesDone: z.number(),
-        files: z.number(),
-        bytesRead: z.number(),
-        passages: z.number(),
-      })
-      .optional(),
-    meaning: z.object({ name: z.string(), languages: z.string() }).optional(),
-    lack: z.string().optional().describe('Why nothing is found by meaning.'),
-  }),
+  output: searchStatus,
   scope: 'read',
   operatorOnly: true,
   heavyParts: ['discovery', 'search'],
@@ -120,7 +101,7 @@ const status = operation({
 
 const rebuild = operation({
   name: 'memory.rebuild',
-  description: 'Throw the search index away and read everything again; no transcript and no note is touched.',
+  description: 'Delete the search index and read everything again; transcripts and notes stay unchanged.',
   input: z.strictObject({}),
   output: z.object({ files: z.number(), passages: z.number(), bytesRead: z.number() }),
   scope: 'admin',
@@ -135,23 +116,16 @@ const rebuild = operation({
 
 export const operations: Operation[] = [list, show, add, searchMemory, status, rebuild]
 
-function whose(app: App, caller: Caller, wanted: string | undefined): string {
+function ownerOf(app: App, caller: Caller, wanted: string | undefined): string {
   const agents = visibleAgents(app, caller, wanted)
   return agents.length === 1 ? agents[0]! : defaultAgentId(app.config)
 }
 
-/** In the workspace, and in the folder of the agent itself. */
+/** Notes in the workspace and in the folder of the agent. */
 function notesOf(app: App, agentId: string): NoteFile[] {
   return [...listNotes(workspaceOf(app, agentId)), ...listFolder(join(app.paths.agent(agentId), 'memory'))]
 }
 
 function sharedNotes(app: App): NoteFile[] {
   return app.config.memory.folders.flatMap((folder) => listFolder(resolve(app.paths.root, folder)))
-}
-
-/** The day where the person is. */
-function dayOf(now: number, timeZone: string | undefined): string {
-  const zone = timeZone === undefined ? {} : { timeZone }
-  const format = { year: 'numeric', month: '2-digit', day: '2-digit', ...zone } as const
-  return new Intl.DateTimeFormat('en-CA', format).format(now)
 }

@@ -1,37 +1,21 @@
-// Searches the messages of every session and all notes: by word, by substring, by meaning, by regular expression.
+// Searches every session and the notes: by word, by substring, by meaning, by regular expression.
 import { z } from 'zod'
 import { withoutMarker } from '../../discovery/prompt-text.ts'
 import { realPath, worktreesOf } from '../../discovery/repo-paths.ts'
 import { subagentIdIn } from '../../discovery/list-files.ts'
 import type { DiscoveredSession } from '../../domain/discovered-session.ts'
-import { RockpoolError } from '../../domain/errors.ts'
 import { plainLine } from '../../domain/text.ts'
-import type { SearchFilter, SearchHit, SearchQuestion } from '../../domain/search.ts'
+import { searchHit, searchKinds, searchRoles } from '../../domain/search.ts'
+import type { SearchHit, SearchQuestion } from '../../domain/search.ts'
 import type { App } from '../app.ts'
+import { visibleTo } from '../authorize.ts'
 import { parseTime, sinceField } from '../input-fields.ts'
 import { operation } from '../operation.ts'
-import type { Caller } from '../operation.ts'
 
-// Built on first use, so that a search does not wait for it.
-const searchHit = z.lazy(() =>
-  z.object({
-    sessionId: z.string(),
-    source: z.enum(['rockpool', 'native', 'memory']),
+const listedHit = z.lazy(() =>
+  searchHit.unwrap().extend({
     repoPath: z.string().describe('Empty when it belongs to no repository.'),
-    role: z.enum(['user', 'assistant', 'tool', 'memory']),
-    line: z.number(),
-    messageId: z.string().optional().describe('Of the message in its transcript, to fork after it.'),
-    snippet: z.string(),
-    score: z.number(),
-    at: z.number(),
-    matches: z.array(z.tuple([z.number(), z.number()])),
-    by: z.array(z.enum(['words', 'pieces', 'meaning', 'regex'])),
-    path: z.string(),
-    subagent: z.string().optional().describe('The sub-agent that wrote the message.'),
-    sessionKey: z.string().optional(),
-    agentId: z.string().optional(),
-    branch: z.string().optional(),
-    channel: z.string().optional(),
+    subagent: z.string().optional().describe('The sub-agent of the session that said it.'),
     title: z.string().optional(),
     costUsd: z.number().optional(),
   }),
@@ -41,7 +25,7 @@ export const searchOutput = z.lazy(() =>
   z.object({
     tookMs: z.number(),
     total: z.number(),
-    hits: z.array(searchHit),
+    hits: z.array(listedHit),
     notes: z.array(z.string()),
   }),
 )
@@ -52,7 +36,7 @@ const words = z.string().min(1).max(4_096)
 
 export const searchSessions = operation({
   name: 'sessions.search',
-  description: 'Search the messages of every session and all notes.',
+  description: 'Search every session and all notes.',
   input: z.strictObject({
     query: words.describe('Words; "quotes" make a phrase, a star at the end a beginning.'),
     repo: z
@@ -60,14 +44,14 @@ export const searchSessions = operation({
       .max(4_096)
       .optional()
       .describe('Only this repository, with its worktrees, or this folder.'),
-    near: z.string().max(4_096).optional().describe('Rank messages of this repository a little higher.'),
+    near: z.string().max(4_096).optional().describe('Rank hits in this repository a little higher.'),
     agent: z.string().max(100).optional().describe("Only this agent's."),
-    channel: z.string().max(100).optional().describe('Only messages of this channel.'),
+    channel: z.string().max(100).optional().describe('Only messages on this channel.'),
     since: sinceField,
-    role: z.enum(['user', 'assistant', 'tool', 'memory']).optional().describe('Only messages of this role.'),
-    source: z.enum(['rockpool', 'native', 'memory']).optional().describe('Only from these files.'),
-    regex: z.boolean().default(false).describe('The words are a regular expression.'),
-    limit: z.int().min(1).max(200).default(20).describe('The highest number of hits.'),
+    role: z.enum(searchRoles).optional().describe('Only messages of this role.'),
+    source: z.enum(searchKinds).optional().describe('Only this kind of files.'),
+    regex: z.boolean().default(false).describe('Treat the words as a regular expression.'),
+    limit: z.int().min(1).max(200).default(20).describe('How many hits.'),
   }),
   output: searchOutput,
   scope: 'read',
@@ -92,7 +76,7 @@ export const searchSessions = operation({
       repoPaths: repo === undefined ? undefined : [...new Set([repo, ...worktreesOf(repo)])],
       near: near === undefined ? undefined : realPath(near),
       since: since === undefined ? undefined : parseTime(since, app.clock.now()),
-      ...seenBy(caller, agent),
+      ...visibleTo(caller, agent),
     })
   },
 })
@@ -103,7 +87,7 @@ export const searchMemory = operation({
   input: z.strictObject({
     query: words.describe('Words; "quotes" make a phrase, a star at the end a beginning.'),
     agent: z.string().max(100).optional().describe("Only this agent's."),
-    limit: z.int().min(1).max(200).default(20).describe('The highest number of hits.'),
+    limit: z.int().min(1).max(200).default(20).describe('How many hits.'),
   }),
   output: searchOutput,
   scope: 'read',
@@ -111,16 +95,9 @@ export const searchMemory = operation({
   heavyParts: ['discovery', 'search'],
   command: { positional: ['query'], joinsRest: true, examples: ['rockpool memory search favourite tea'] },
   async run(app, { query, agent, limit }, caller) {
-    return answer(app, { text: query, limit, source: 'memory', ...seenBy(caller, agent) })
+    return answer(app, { text: query, limit, source: 'memory', ...visibleTo(caller, agent) })
   },
 })
-
-/** An agent searches its own sessions; a search in another agent's is refused. */
-export function seenBy(caller: Caller, wanted: string | undefined): Pick<SearchFilter, 'agentId'> {
-  if (caller.agentId === undefined) return { agentId: wanted }
-  if (wanted === undefined || wanted === caller.agentId) return { agentId: caller.agentId }
-  throw new RockpoolError('forbidden', `What ${JSON.stringify(wanted)} knows is not yours to see.`)
-}
 
 async function answer(app: App, question: SearchQuestion): Promise<z.input<typeof searchOutput>> {
   const began = app.clock.monotonic()
@@ -134,13 +111,8 @@ async function answer(app: App, question: SearchQuestion): Promise<z.input<typeo
   return { tookMs, total, hits: written, notes }
 }
 
-/** The title of a session, or its first prompt. */
-function headlineOf({ title, firstMessage }: DiscoveredSession): string | undefined {
-  return title ?? (plainLine(withoutMarker(firstMessage), 80) || undefined)
-}
-
-/** Adds the title and the cost of each hit's session. */
-async function withTitles(app: App, hits: SearchHit[]): Promise<Array<z.input<typeof searchHit>>> {
+/** Adds the title and the cost of its session to each hit. */
+async function withTitles(app: App, hits: SearchHit[]): Promise<Array<z.input<typeof listedHit>>> {
   const wanted = new Set(hits.filter(({ source }) => source === 'native').map(({ sessionId }) => sessionId))
   const sessions = wanted.size > 0 ? await app.discovery().known(wanted) : []
   const native = new Map(sessions.map((session) => [session.sessionId, session]))
@@ -158,4 +130,9 @@ async function withTitles(app: App, hits: SearchHit[]): Promise<Array<z.input<ty
       }
     }),
   )
+}
+
+/** The title of a session, or its first prompt. */
+function headlineOf({ title, firstMessage }: DiscoveredSession): string | undefined {
+  return title ?? (plainLine(withoutMarker(firstMessage), 80) || undefined)
 }

@@ -14,7 +14,7 @@ import type { Caller } from '../operation.ts'
 import { operation } from '../operation.ts'
 import { nonBlankText, permissionMode } from '../input-fields.ts'
 import { addSpawnedRow, startSubagent, depthOf, runningChildren } from './subagents.ts'
-import { askTurn } from '../turns/turns.ts'
+import { askTurn } from '../turns/ask-turn.ts'
 import { findSession, visibleAgents } from './which-session.ts'
 
 const spawnInput = z.strictObject({

@@ -1,5 +1,5 @@
-// Who may come in through the gateway: the operator's token, further tokens that may do less, the hook token, and
-// the code that opens the dashboard.
+// Access to the gateway: the operator's token, further tokens with fewer rights, the hook token, and one-time codes for the
+// dashboard.
 import { z } from 'zod'
 import { RockpoolError } from '../../domain/errors.ts'
 import { checkAgentId } from '../../store/paths.ts'
@@ -11,13 +11,13 @@ import {
   readHookToken,
 } from '../../store/gateway-tokens.ts'
 import { rotateGatewayToken, writeHookToken } from '../../store/gateway-tokens.ts'
-import { operation } from '../operation.ts'
+import { operation, scopes } from '../operation.ts'
 
-const scope = z.enum(['read', 'write', 'approve', 'admin'])
+const scope = z.enum(scopes)
 
 const listTokens = operation({
   name: 'tokens.list',
-  description: 'List the tokens that open the gateway, never their secrets.',
+  description: 'List the access tokens of the gateway, without their secrets.',
   input: z.strictObject({}),
   output: z.object({
     operatorTokenFile: z.string(),
@@ -49,11 +49,11 @@ const listTokens = operation({
 
 const addToken = operation({
   name: 'tokens.add',
-  description: 'Make a token that may do less than the operator; it is shown this once.',
+  description: 'Create a token with limited rights; it is shown only once.',
   input: z.strictObject({
-    name: z.string().trim().min(1).max(64).describe('What it is for.'),
+    name: z.string().trim().min(1).max(64).describe('The name of the token.'),
     scopes: z.array(scope).min(1).default(['read']).describe('What it may do.'),
-    agentId: z.string().optional().describe("Only this agent's world."),
+    agentId: z.string().optional().describe('Bind it to this agent.'),
   }),
   output: z.object({
     name: z.string(),
@@ -90,7 +90,7 @@ function nameIsTaken(name: string): RockpoolError {
 
 const removeToken = operation({
   name: 'tokens.remove',
-  description: 'Withdraw a token; its open connections end within a second.',
+  description: 'Revoke a token; its open connections end within a second.',
   input: z.strictObject({ name: z.string().min(1).describe('The token.') }),
   output: z.object({ ok: z.boolean(), name: z.string() }),
   scope: 'admin',
@@ -139,7 +139,7 @@ const rotateToken = operation({
 
 const dashboardCode = operation({
   name: 'dashboard.code',
-  description: 'Give a code that opens the dashboard once, within a minute.',
+  description: 'Create a one-time code for the dashboard, valid for a minute.',
   input: z.strictObject({}),
   output: z.object({ url: z.string(), code: z.string(), expiresInMs: z.number() }),
   scope: 'admin',
@@ -151,7 +151,7 @@ const dashboardCode = operation({
         hint: 'Start it with `rockpool up`.',
       })
     const { code, expiresInMs } = app.gateway.loginCode()
-    // After the number sign: browsers keep that part to themselves.
+    // After the number sign, because browsers do not send that part.
     return { url: `${app.gateway.url}/#code=${code}`, code, expiresInMs }
   },
 })

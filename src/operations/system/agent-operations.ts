@@ -1,8 +1,8 @@
-// Who answers: the agents that are configured, and those that have sessions here.
+// Agents: those in the configuration, and those that have sessions here.
 import { z } from 'zod'
 import { defaultAgentId } from '../../domain/session-key.ts'
 import { RockpoolError } from '../../domain/errors.ts'
-import { addAgentFolder, setAgentFolderAside } from '../../store/agents.ts'
+import { addAgentFolder, setAgentFolderAside, workspaceOf } from '../../store/agents.ts'
 import { editConfigFile } from '../../store/config-edit.ts'
 import { checkAgentId } from '../../store/paths.ts'
 import type { App } from '../app.ts'
@@ -40,19 +40,19 @@ function rowOf(app: App, id: string): z.input<typeof agentRow> {
     default: id === defaultAgentId(app.config),
     configured: settings !== undefined,
     model: settings?.model ?? defaults.model,
-    workspace: settings?.workspace ?? defaults.workspace ?? app.paths.workspace(id),
+    workspace: workspaceOf(app, id),
   }
 }
 
 const addAgent = operation({
   name: 'agents.add',
-  description: 'Add an agent, with a workspace and sessions of its own.',
+  description: 'Add an agent with its own workspace and sessions.',
   input: z.strictObject({
     id: z.string().describe('Its id: a-z, 0-9, - and _.'),
     name: z.string().trim().min(1).max(100).optional().describe('A name for people.'),
     model: z.string().trim().min(1).optional().describe('The model that it uses.'),
     workspace: z.string().optional().describe('Its working directory.'),
-    default: z.boolean().optional().describe('It answers when no agent is named.'),
+    default: z.boolean().optional().describe('Make it the default agent.'),
   }),
   output: z.object({ ok: z.boolean(), id: z.string(), folder: z.string() }),
   scope: 'admin',
@@ -114,7 +114,7 @@ const removeAgent = operation({
 
 type Settings = Array<Record<string, unknown>>
 
-/** The default agent stays the default, unless the new one is to replace it. */
+/** The default agent stays the default, unless the new one replaces it. */
 function withNew(list: Settings, added: Settings[number], before: string): Settings {
   const others = list.length > 0 || added['id'] === before ? list : [{ id: before }]
   if (!added['default']) return [...others, added]

@@ -1,17 +1,18 @@
-// status: everything at a glance. Who is connected, what runs, what it cost today, and above all what waits for you.
+// status: channels, sessions, coding sessions, today's cost, and what waits for a person.
 import { statfsSync } from 'node:fs'
 import { z } from 'zod'
 import { lookForClaude } from '../../agent/choose.ts'
 import { findCredential } from '../../agent/credentials.ts'
 import type { ChannelStatus } from '../../domain/channel.ts'
+import { dayIn } from '../../domain/local-time.ts'
 import { plainLine } from '../../domain/text.ts'
 import { asRockpoolError } from '../../domain/errors.ts'
 import type { CostParts } from '../../domain/discovered-session.ts'
 import type { Session } from '../../domain/session.ts'
 import type { Cluster } from '../../store/storage.ts'
 import type { App } from '../app.ts'
-import { costParts } from '../cc/cc.ts'
-import { probeChannels } from '../people/channel-operations.ts'
+import { costParts } from '../../domain/discovered-session.ts'
+import { channelProbe, probeChannels } from '../people/channel-operations.ts'
 import { operation } from '../operation.ts'
 import type { Caller } from '../operation.ts'
 import { isElsewhere } from '../coding/which-machine.ts'
@@ -37,7 +38,7 @@ const codingRow = z.object({
 
 export const slowStatement = z.object({ at: z.number(), ms: z.number(), statement: z.string() })
 
-/** A message that will not be sent (again). */
+/** A message that will not be sent, or not again. */
 const undeliveredRow = z.object({
   channel: z.string(),
   to: z.string(),
@@ -46,17 +47,16 @@ const undeliveredRow = z.object({
   text: z.string(),
 })
 
-export const showStatus = operation({
+const showStatus = operation({
   name: 'status',
-  description:
-    'Show everything at a glance: channels, sessions, coding sessions, cost, and what waits for you.',
+  description: 'Show an overview: channels, sessions, coding sessions, cost, and what waits for you.',
   input: z.strictObject({
-    all: z.boolean().default(false).describe('Also look for damage and at the disk.'),
-    usage: z.boolean().default(false).describe('Also what the days cost.'),
+    all: z.boolean().default(false).describe('Also check for damage and free disk space.'),
+    usage: z.boolean().default(false).describe('Also the cost of each day.'),
     deep: z
       .boolean()
       .default(false)
-      .describe('Also ask the platforms whether they know us, and say who answers.'),
+      .describe('Also check the tokens with the platforms, and show which agent answers.'),
     recent: z.int().min(0).max(100).default(5).describe('How many sessions to show.'),
   }),
   output: z.object({
@@ -77,36 +77,26 @@ export const showStatus = operation({
     coding: z.object({ running: z.array(codingRow) }),
     undelivered: z.array(undeliveredRow),
     cost: z.object({
-      todayUsd: z.number().describe('All spending of today, by the transcripts.'),
+      todayUsd: z.number().describe('All spending of today, from the transcripts.'),
       parts: costParts,
       billing: z
         .enum(['api', 'subscription', 'none'])
-        .describe('With a subscription the dollars are what the API would have cost.'),
+        .describe('With a subscription, dollars are the price of the API.'),
       days: z.array(z.object({ day: z.string(), usd: z.number() })).optional(),
     }),
     claude: z
       .object({ connected: z.boolean(), source: z.string().optional(), hint: z.string().optional() })
-      .describe('Is there a log-in for Claude here, and what to do if there is none.'),
+      .describe('Whether Claude is logged in, and what to do if not.'),
     agent: z.object({ kind: z.string() }).optional(),
-    /** What the platforms said, one after the other. */
-    probes: z
-      .array(
-        z.object({
-          channel: z.string(),
-          accountId: z.string(),
-          ok: z.boolean(),
-          as: z.string().optional(),
-          error: z.string().optional(),
-        }),
-      )
-      .optional(),
+    /** The answers of the platforms. */
+    probes: z.array(channelProbe).optional(),
     problems: z.array(z.string()).optional(),
     disk: z.object({ freeBytes: z.number() }).optional(),
     /** The database that several machines share. */
     database: z
       .object({
         place: z.string(),
-        server: z.string().optional().describe('Which one of several servers is used.'),
+        server: z.string().optional().describe('The server in use, of several.'),
         state: z.string(),
         since: z.number(),
         lastError: z.string().optional(),
@@ -152,7 +142,7 @@ export const showStatus = operation({
   },
 })
 
-/** More than a day has hours, however clocks are changed. */
+/** Longer than any day, also when clocks change. */
 const dayMs = 26 * 3_600_000
 const shownDays = 31
 
@@ -161,7 +151,7 @@ async function costToday(
   caller: Caller,
   now: number,
 ): Promise<{ todayUsd: number; parts: CostParts }> {
-  const day = dayOf(now, app.config.timeZone)
+  const day = dayIn(app.config.timeZone)(now)
   const filter = { day, since: now - dayMs, agentId: caller.agentId }
   const { totals, parts } = await app.discovery().costs(filter)
   const elsewhereUsd = await codingElsewhere(app, caller, day)
@@ -171,7 +161,7 @@ async function costToday(
   }
 }
 
-/** Coding sessions of other machines: their transcripts are there, what they cost is in the shared database. */
+/** The cost of coding sessions on other machines: their transcripts are there, their cost is in the shared database. */
 async function codingElsewhere(app: App, { agentId }: Caller, day: string): Promise<number> {
   const { coding: store, spend } = app.storage
   const others = store.list({ agentId }).filter((session) => isElsewhere(app, session))
@@ -187,7 +177,7 @@ async function costPerDay(app: App): Promise<Array<{ day: string; usd: number }>
   return by.map(({ key, costUsd }) => ({ day: key, usd: costUsd })).slice(-shownDays)
 }
 
-/** While the shared database is away the rest is shown all the same, and `database` says why this is missing. */
+/** While the shared database is away, `otherwise` is shown, and `database` says why. */
 async function unlessAway<T>(app: App, otherwise: T, look: () => Promise<T>): Promise<T> {
   try {
     return await look()
@@ -294,7 +284,4 @@ function diskOf(app: App): { freeBytes: number } {
   return { freeBytes: bavail * bsize }
 }
 
-/** YYYY-MM-DD in the configured time zone. */
-function dayOf(at: number, timeZone?: string): string {
-  return new Intl.DateTimeFormat('en-CA', { timeZone, dateStyle: 'short' }).format(at)
-}
+export const operations = [showStatus]

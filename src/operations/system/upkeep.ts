@@ -1,4 +1,4 @@
-// Looking after the state: what is wrong with it, what can be mended, and a copy of all of it.
+// Maintenance of the state: find and fix problems, make a backup.
 import { z } from 'zod'
 import { RockpoolError } from '../../domain/errors.ts'
 import type { UnreadablePath } from '../../domain/discovered-session.ts'
@@ -21,17 +21,17 @@ const finding = z.object({
 
 const doctor = operation({
   name: 'doctor',
-  description: 'Look for damage, leftovers, loose files and open modes; with --fix mend what can be mended.',
+  description: 'Diagnose problems of the state: damage, leftovers, file modes; with --fix repair them.',
   input: z.strictObject({
-    fix: z.boolean().default(false).describe('Mend it. Without this, nothing changes.'),
-    deep: z.boolean().default(false).describe('Also ask whether Claude still has each conversation.'),
+    fix: z.boolean().default(false).describe('Repair them. Without this, nothing changes.'),
+    deep: z.boolean().default(false).describe('Also check whether Claude still has each conversation.'),
   }),
   output: z.object({
     ok: z.boolean(),
     findings: z.array(finding),
     fixed: z.number(),
     failed: z.array(z.string()),
-    notes: z.array(z.string()).describe('What is not damage, and yet missing.'),
+    notes: z.array(z.string()).describe('What is missing, without being damage.'),
   }),
   scope: 'admin',
   redactOutput: true,
@@ -47,7 +47,7 @@ const doctor = operation({
     const { fixed, failed } = input.fix ? await fix(findings) : { fixed: [], failed: [] }
     return {
       ok: findings.length === fixed.length,
-      findings: findings.map(({ fix: mend, ...rest }) => ({ ...rest, fixable: mend !== undefined })),
+      findings: findings.map(({ fix: repair, ...rest }) => ({ ...rest, fixable: repair !== undefined })),
       fixed: fixed.length,
       failed,
       notes: notesOn(app),
@@ -60,7 +60,7 @@ function notesOn(app: App): string[] {
   return claude.connected ? [] : [`Claude is not connected. ${claude.hint}`]
 }
 
-/** Only Claude itself can say; the offline agent would take every conversation for lost. */
+/** Only Claude itself can tell; for the offline agent every conversation is lost. */
 async function claudeCheck(app: App): Promise<{ isResumable?: (id: string) => Promise<boolean> }> {
   const runtime = await app.runtime()
   if (runtime.kind !== 'claude') return {}
@@ -69,8 +69,7 @@ async function claudeCheck(app: App): Promise<{ isResumable?: (id: string) => Pr
 
 const backup = operation({
   name: 'backup',
-  description:
-    'Copy the whole state, complete and consistent, into a new folder; with PostgreSQL what the machines share too.',
+  description: 'Copy the whole state into a new folder, with PostgreSQL also the shared database.',
   input: z.strictObject({ to: z.string().describe('The folder in which the backup is made.') }),
   output: z.object({
     folder: z.string(),

@@ -1,5 +1,5 @@
-// The delivery mirror: what is delivered to a chat beside the answers of its agent (a message sent by hand, a notice, an
-// announcement of a coding session) is copied into the history of the chat's session.
+// The delivery mirror: copies what a chat gets beside the answers of its agent (a message of a person or a script, a notice,
+// an announcement of a coding session) into the transcript of the chat's session.
 import type { Address } from '../../domain/address.ts'
 import { chatKey, isTerminal, personAt } from '../../domain/address.ts'
 import { deliveryContextOf } from '../../domain/session.ts'
@@ -20,7 +20,7 @@ export async function mirrorIntoChat(app: App, delivery: Delivered): Promise<voi
   if (!session) return
   const { text, media = [] } = delivery.reply
   const parts = { transcripts: app.storage.transcripts(session.agentId), clock: app.clock }
-  await mirrorDelivery(parts, session, { ...(text === undefined ? {} : { text }), mediaUrls: media })
+  await mirrorDelivery(parts, session, { text, mediaUrls: media })
 }
 
 /** The session that the delivery names, else the one of the chat that it goes to. */
@@ -56,14 +56,14 @@ async function lastTalkedTo(app: App, address: Address): Promise<Session | undef
   return undefined
 }
 
-/** Older ones are not looked through for each notice. */
+/** A notice is not worth reading more. */
 const newestSessions = 200
 
 function isRoutedTo(entry: SessionEntry, address: Address): boolean {
   const { channel, to, accountId = 'default', threadId } = deliveryContextOf(entry) ?? {}
   if (channel === undefined || to === undefined) return false
-  const thread = threadId === undefined ? {} : { threadId: String(threadId) }
-  return chatKey({ channel, to, accountId, ...thread }) === chatKey(address)
+  const thread = threadId === undefined ? undefined : String(threadId)
+  return chatKey({ channel, to, accountId, threadId: thread }) === chatKey(address)
 }
 
 async function sessionAt(app: App, agentId: string, key: string): Promise<Session | undefined> {

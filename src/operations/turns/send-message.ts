@@ -1,4 +1,4 @@
-// A message sent by hand or by a script: through the gateway's outbox when it runs, else straight to the platform.
+// Sends a message of a person or a script: through the outbox of the running gateway, else directly to the platform.
 import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
 import { fetchMedia } from '../../channels/fetch-media.ts'
@@ -17,12 +17,12 @@ import { isChatOfAgent } from '../coding/launch-rights.ts'
 import { mirrorIntoChat } from './mirror-into-chat.ts'
 import { operation } from '../operation.ts'
 import type { Caller } from '../operation.ts'
-import { checkReachable, checkSetUp, notSetUp } from './reachable.ts'
+import { checkReachable, checkSetUp, notSetUp } from './turn-target.ts'
 
 const sendInput = z.strictObject({
   channel: z.string().min(1).describe('The platform: telegram, discord, whatsapp, web.'),
-  target: z.string().min(1).describe('Who or where: a chat, a group, a number.'),
-  message: z.string().min(1).describe('What to say; Markdown.'),
+  target: z.string().min(1).describe('The receiver: a chat, a group, a number.'),
+  message: z.string().min(1).describe('The text, in Markdown.'),
   media: z.string().optional().describe('A file or a web address to send with it.'),
   replyTo: z.string().optional().describe('The message to answer.'),
   threadId: z.string().optional().describe('A thread or topic in the chat.'),
@@ -59,11 +59,8 @@ export const operations = [
     async run(app, input, caller) {
       const address = addressOf(input)
       await refuseOtherChats(app, address, caller)
-      const reply: Reply = {
-        text: input.message,
-        ...(input.replyTo === undefined ? {} : { replyToId: input.replyTo }),
-        ...(input.media === undefined ? {} : { media: [await mediaOf(app, input.media, caller)] }),
-      }
+      const media = input.media === undefined ? undefined : [await mediaOf(app, input.media, caller)]
+      const reply: Reply = { text: input.message, replyToId: input.replyTo, media }
       const sent = app.gateway ? await sendByOutbox(app, address, reply) : await sendNow(app, address, reply)
       return { channel: address.channel, target: address.to, ...sent }
     },
@@ -74,19 +71,14 @@ type Sent = Pick<z.input<typeof sendOutput>, 'state' | 'messageIds' | 'note'>
 
 function addressOf(input: z.output<typeof sendInput>): Address {
   const parsed = parseOriginChannel(`${input.channel}|${input.account}|${input.target}`)
-  if (!parsed) {
-    throw new RockpoolError(
-      'input-invalid',
-      `${JSON.stringify(input.target.slice(0, 100))} is not a target.`,
-      {
-        hint: 'Use the id of a chat, such as 123456789.',
-      },
-    )
-  }
-  return { ...parsed, ...(input.threadId === undefined ? {} : { threadId: input.threadId }) }
+  if (parsed) return { ...parsed, threadId: input.threadId }
+  const target = JSON.stringify(input.target.slice(0, 100))
+  throw new RockpoolError('input-invalid', `${target} is not a target.`, {
+    hint: 'Use the id of a chat, such as 123456789.',
+  })
 }
 
-/** Callers that are bound to an agent reach the chats that this agent talks in. */
+/** Refuses chats in which the agent of the caller has no session. */
 async function refuseOtherChats(app: App, address: Address, { agentId }: Caller): Promise<void> {
   if (agentId === undefined || (await isChatOfAgent(app, agentId, address))) return
   throw new RockpoolError('forbidden', `The agent ${agentId} does not talk in the chat ${address.to}.`, {
@@ -94,7 +86,7 @@ async function refuseOtherChats(app: App, address: Address, { agentId }: Caller)
   })
 }
 
-/** Files of this machine are read only for those who may do everything on it. */
+/** Only operators with the scope `admin` may send files of this machine. */
 async function mediaOf(app: App, source: string, caller: Caller): Promise<string> {
   const media = openMediaFiles(app.paths.media)
   if (/^https?:\/\//i.test(source)) return forAll(app, (await fetchMedia(source, { media })).path)
@@ -103,14 +95,14 @@ async function mediaOf(app: App, source: string, caller: Caller): Promise<string
   throw new RockpoolError('forbidden', 'Only an operator may send files of this machine.')
 }
 
-/** Where several machines share the work, another one may send it. */
+/** Shares the file where several machines share the work: another one may send it. */
 async function forAll(app: App, path: string): Promise<string> {
   if (app.gateway) await app.storage.media.give(path)
   return path
 }
 
 async function sendByOutbox(app: App, address: Address, reply: Reply): Promise<Sent> {
-  const heard: RockpoolEvent[] = []
+  const early: RockpoolEvent[] = []
   const { promise, resolve, reject } = Promise.withResolvers<Sent>()
   let deliveryId: string | undefined
   const settle = (event: RockpoolEvent): void => {
@@ -118,12 +110,12 @@ async function sendByOutbox(app: App, address: Address, reply: Reply): Promise<S
     if (event.type === 'reply-sent') resolve({ state: 'sent', messageIds: event.messageIds })
     if (event.type === 'reply-failed') reject(notSent(event.reason))
   }
-  const off = app.events.on((event) => (deliveryId === undefined ? heard.push(event) : settle(event)))
+  const off = app.events.on((event) => (deliveryId === undefined ? early.push(event) : settle(event)))
   const late = app.clock.after(waitMs, () =>
     resolve({
       state: 'queued',
       messageIds: [],
-      note: 'It waits in the outbox and is sent as soon as it can be.',
+      note: 'It waits in the outbox and will be sent as soon as possible.',
     }),
   )
   try {
@@ -131,7 +123,7 @@ async function sendByOutbox(app: App, address: Address, reply: Reply): Promise<S
     const conversations = await app.conversations()
     const delivery = await conversations.send(address, reply, {})
     deliveryId = delivery?.id ?? ''
-    for (const event of heard) settle(event)
+    for (const event of early) settle(event)
     return await promise
   } finally {
     late()
@@ -167,12 +159,12 @@ function sentOf(outcome: SendOutcome): Sent {
   })
 }
 
-/** No waiting will mend it. */
+/** For good: waiting would not help. */
 function notSent(reason: string): RockpoolError {
   return new RockpoolError('refused', `It was not sent: ${reason.replace(/\.$/, '')}.`)
 }
 
-/** A connection to WhatsApp also receives, and what it receives must be kept: that is the gateway's work. */
+/** A connection to WhatsApp also receives messages, which only the gateway can store. */
 function needsGateway(): RockpoolError {
   return new RockpoolError('unavailable', 'WhatsApp is connected only while the gateway runs.', {
     hint: 'Start it with `rockpool up`, then try again.',

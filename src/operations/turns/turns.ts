@@ -1,27 +1,19 @@
-// Turns: ask an agent and wait for its answer, hand it a message and go, stop it, tell it something.
+// Turns: ask an agent and wait, send it a message, stop its turn, notify it of an event.
 import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
+import { sleep } from '../../domain/async.ts'
 import { RockpoolError } from '../../domain/errors.ts'
-import type { ErrorCode } from '../../domain/errors.ts'
-import type { TurnEnd, TurnEvent } from '../../domain/turn.ts'
-import type { AskRequest } from '../../flow/asked-input.ts'
-import type { WatchedEnd } from '../../flow/flow-parts.ts'
-import type { App } from '../app.ts'
 import { markEvent } from '../../rights/author.ts'
 import { callerAuthor } from '../../rights/rights.ts'
-import { modelForTurn } from './known-model.ts'
-import { checkReachable } from './reachable.ts'
-import type { Caller } from '../operation.ts'
 import { operation } from '../operation.ts'
-import { askedSession } from './asked-session.ts'
-import type { Whose } from './asked-session.ts'
-import { waitForTurn } from './turn-wait.ts'
 import { findSession } from '../sessions/which-session.ts'
+import { answerOutput, askTurn, requestOf } from './ask-turn.ts'
+import { targetSession } from './turn-target.ts'
 
 const maxText = 100_000
 
 export const whose = {
-  to: z.string().min(1).max(500).optional().describe('The person whose session it is, on --channel.'),
+  to: z.string().min(1).max(500).optional().describe('The person whose session is asked, on --channel.'),
   sessionId: z.string().min(1).max(128).optional().describe('The session with this id.'),
   sessionKey: z.string().min(1).max(1_024).optional().describe('The session with this key.'),
   agent: z.string().min(1).max(64).optional().describe('Which agent answers.'),
@@ -29,36 +21,17 @@ export const whose = {
 }
 
 export const askFields = {
-  message: z.string().min(1).max(maxText).describe('What is said.'),
+  message: z.string().min(1).max(maxText).describe('The message.'),
   ...whose,
   thinking: z
     .enum(['off', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'])
     .optional()
     .describe('How much to think.'),
   model: z.string().min(1).max(200).optional().describe('The model for this turn.'),
-  deliver: z.boolean().default(false).describe("Send the answer to the session's chat, too."),
+  deliver: z.boolean().default(false).describe("Also send the answer to the session's chat."),
 }
 
-const usage = z.object({
-  input: z.number(),
-  output: z.number(),
-  cacheRead: z.number(),
-  cacheWrite: z.number(),
-})
-
-const answerOutput = z.object({
-  runId: z.string(),
-  sessionKey: z.string(),
-  sessionId: z.string().optional(),
-  text: z.string(),
-  media: z.array(z.string()),
-  model: z.string().optional(),
-  usage: usage.optional(),
-  costUsd: z.number().optional(),
-  durationMs: z.number().optional(),
-})
-
-const run = operation({
+const ask = operation({
   name: 'turns.run',
   description: 'Ask an agent, and wait for its answer.',
   input: z.strictObject({
@@ -66,13 +39,13 @@ const run = operation({
     terminal: z
       .boolean()
       .default(false)
-      .describe('Asked in a terminal that shows what the session is told later (subscription `web`).'),
+      .describe('A terminal asks, and shows later messages of the session (subscription `web`).'),
     timeout: z
       .number()
       .positive()
       .max(86_400)
       .default(600)
-      .describe('Seconds to wait; then the turn is stopped.'),
+      .describe('Seconds to wait before the turn is stopped.'),
   }),
   output: answerOutput,
   scope: 'write',
@@ -85,21 +58,20 @@ const run = operation({
 
 const where = operation({
   name: 'turns.where',
-  description: 'Say which session a question would go to.',
+  description: 'Show which session a question would go to.',
   input: z.strictObject(whose),
   output: z.object({ sessionKey: z.string(), agentId: z.string() }),
   scope: 'read',
   command: { hidden: true },
   async run(app, input, caller) {
-    const { sessionKey, agentId } = await askedSession(app, caller, input)
+    const { sessionKey, agentId } = await targetSession(app, caller, input)
     return { sessionKey, agentId }
   },
 })
 
 const send = operation({
   name: 'turns.send',
-  description:
-    'Hand a message to a session. The answer comes when its turn is over; `turns.run` waits for it.',
+  description: 'Send a message to a session without waiting for the answer; `turns.run` waits.',
   input: z.strictObject(askFields),
   output: z.object({ runId: z.string(), sessionKey: z.string(), accepted: z.boolean() }),
   scope: 'write',
@@ -115,7 +87,7 @@ const send = operation({
 
 const stop = operation({
   name: 'turns.stop',
-  description: 'Stop the running turn of a session and forget what waits there.',
+  description: 'Stop the running turn of a session, and drop its queued messages.',
   input: z.strictObject({
     sessionKey: z.string().min(1).describe('The session: key, id or label.'),
     runId: z.string().optional().describe('Only this turn.'),
@@ -134,11 +106,11 @@ const stop = operation({
 
 const list = operation({
   name: 'turns.list',
-  description: 'List turns that are over, newest first: what each used and cost.',
+  description: 'List finished turns, newest first, with their usage and cost.',
   input: z.strictObject({
     sessionKey: z.string().min(1).optional().describe('Only of this session: key, id or label.'),
     agent: whose.agent,
-    since: z.number().optional().describe('Begun after this time, in milliseconds since 1970.'),
+    since: z.number().optional().describe('Started after this time, in milliseconds since 1970.'),
     limit: z.int().min(1).max(10_000).default(100).describe('At most this many.'),
   }),
   output: z.object({ turns: z.array(z.record(z.string(), z.unknown())) }),
@@ -150,9 +122,9 @@ const list = operation({
     const agentId = caller.agentId ?? input.agent
     const turns = await app.storage.work.lanes.history({
       limit: input.limit,
-      ...(session ? { lane: session.key } : {}),
-      ...(agentId === undefined ? {} : { agentId }),
-      ...(input.since === undefined ? {} : { since: input.since }),
+      lane: session?.key,
+      agentId,
+      since: input.since,
     })
     return { turns: turns.map((turn) => ({ ...turn })) }
   },
@@ -160,19 +132,15 @@ const list = operation({
 
 const wake = operation({
   name: 'turns.wake',
-  description: 'Tell an agent that something happened.',
+  description: 'Notify an agent of an event.',
   input: z.strictObject({
-    text: z.string().min(1).max(maxText).describe('What happened.'),
+    text: z.string().min(1).max(maxText).describe('The event.'),
     mode: z
       .enum(['now', 'next-heartbeat'])
       .default('now')
-      .describe('A turn at once, or with the next message.'),
+      .describe('Start a turn at once, or add it to the next message.'),
     agent: whose.agent,
-    sessionKey: z
-      .string()
-      .min(1)
-      .optional()
-      .describe("The session that is told; the agent's main one when absent."),
+    sessionKey: z.string().min(1).optional().describe("The session; the agent's main one when absent."),
   }),
   output: z.object({ ok: z.boolean(), sessionKey: z.string() }),
   scope: 'write',
@@ -184,7 +152,7 @@ const wake = operation({
     examples: ['rockpool system event "The backup is done."'],
   },
   async run(app, { text, mode, agent, sessionKey: ref }, caller) {
-    const { agentId, sessionKey } = await askedSession(app, caller, { agent, sessionKey: ref })
+    const { agentId, sessionKey } = await targetSession(app, caller, { agent, sessionKey: ref })
     const conversations = await app.conversations()
     const askedBy = callerAuthor(caller)
     if (mode === 'now') await conversations.wake({ text, agentId, sessionKey, key: randomUUID(), askedBy })
@@ -193,84 +161,38 @@ const wake = operation({
   },
 })
 
-export const operations = [run, where, send, stop, list, wake, waitForTurn]
+const pollMs = 100
 
-interface Asked extends Whose {
-  message: string
-  deliver: boolean
-  terminal?: boolean
-  timeout: number
-  model?: string
-  thinking?: string
+const wait = operation({
+  name: 'turns.wait',
+  description: 'Wait for the answer to a message of `turns.send`.',
+  input: z.strictObject({
+    runId: z.string().min(1).max(200).describe('The id that `turns.send` returned.'),
+    timeoutMs: z.int().min(0).max(600_000).default(30_000).describe('How long to wait.'),
+  }),
+  output: z.object({
+    runId: z.string(),
+    status: z.enum(['ok', 'stopped', 'error', 'timeout']),
+    state: z.string(),
+  }),
+  scope: 'read',
+  command: { hidden: true },
+  async run(app, { runId, timeoutMs }) {
+    const until = app.clock.monotonic() + timeoutMs
+    for (;;) {
+      const state = await app.storage.work.inbox.state(`ask:${runId}`)
+      if (state === undefined)
+        throw new RockpoolError('not-found', `There is no run ${JSON.stringify(runId)}.`)
+      if (state !== 'waiting' && state !== 'running') return { runId, status: statusOf(state), state }
+      if (app.clock.monotonic() >= until) return { runId, status: 'timeout' as const, state }
+      await sleep(app.clock, pollMs)
+    }
+  },
+})
+
+function statusOf(state: string): 'ok' | 'stopped' | 'error' {
+  if (state === 'answered' || state === 'command') return 'ok'
+  return state === 'stopped' || state === 'dropped' ? 'stopped' : 'error'
 }
 
-/** Asks and waits; `onEvent` sees what the agent does meanwhile. */
-export async function askTurn(
-  app: App,
-  caller: Caller,
-  input: Asked,
-  onEvent?: (event: TurnEvent) => void,
-): Promise<z.input<typeof answerOutput>> {
-  const runId = randomUUID()
-  const conversations = await app.conversations()
-  const end = await conversations.ask({
-    ...(await requestOf(app, caller, input, runId)),
-    timeoutMs: input.timeout * 1_000,
-    ...(onEvent ? { onEvent } : {}),
-  })
-  return { runId, ...answerOf(end) }
-}
-
-async function requestOf(
-  app: App,
-  caller: Caller,
-  input: Omit<Asked, 'timeout'>,
-  runId: string,
-): Promise<AskRequest> {
-  const asked = await askedSession(app, caller, input)
-  if (asked.address) await checkReachable(app, asked.address)
-  return {
-    ...asked,
-    key: runId,
-    text: input.message,
-    from: caller.name ?? caller.via,
-    askedBy: callerAuthor(caller),
-    // Text from another program or from an agent is never treated as a command.
-    mayCommand: caller.via !== 'hook' && caller.agentId === undefined,
-    deliver: input.deliver,
-    // Only a person at a terminal: what is said there counts as the owner's.
-    terminal: input.terminal === true && caller.via !== 'hook' && caller.agentId === undefined,
-    ...(input.model === undefined ? {} : { model: modelForTurn(app, input.model) }),
-    ...(input.thinking === undefined ? {} : { thinking: input.thinking }),
-  }
-}
-
-/** What the turn ended with; a turn that failed is an error that says so. */
-function answerOf(end: WatchedEnd): Omit<z.input<typeof answerOutput>, 'runId'> {
-  const { result, replies, error } = end
-  if (error !== undefined) throw error
-  if (result && result.end.kind !== 'completed') throw failureOf(result.end)
-  return {
-    sessionKey: end.sessionKey,
-    sessionId: end.sessionId,
-    text: replies.flatMap((reply) => reply.text ?? []).join('\n\n'),
-    media: replies.flatMap((reply) => reply.media ?? []),
-    model: result?.model,
-    usage: result?.usage,
-    costUsd: result?.costUsd,
-    durationMs: result?.durationMs,
-  }
-}
-
-const codes: Partial<Record<Extract<TurnEnd, { kind: 'failed' }>['why'], ErrorCode>> = {
-  'rate-limited': 'rate-limited',
-  'login-refused': 'unauthorized',
-  stalled: 'timed-out',
-  unreachable: 'unavailable',
-}
-
-function failureOf(end: Exclude<TurnEnd, { kind: 'completed' }>): RockpoolError {
-  if (end.kind === 'interrupted')
-    return new RockpoolError('refused', 'The turn was stopped before it was over.')
-  return new RockpoolError(codes[end.why] ?? 'agent-failed', end.message)
-}
+export const operations = [ask, where, send, stop, list, wake, wait]

@@ -1,5 +1,5 @@
-// The web channel for programs and pages: write into a chat as a person would, with files, and read the notices that
-// came there. What comes back is the subscription `web`.
+// The web channel for programs and pages: write a message with files, and read notices. Replies come by the subscription
+// `web`.
 import { join } from 'node:path'
 import { z } from 'zod'
 import { WebChannel } from '../../channels/web.ts'
@@ -29,18 +29,18 @@ const uploadId = z.string().regex(/^[\w-]{8,64}$/)
 
 const write = operation({
   name: 'web.write',
-  description: 'Write into a chat of the web page, with files, or press one of its buttons.',
+  description: 'Write a message with files into a web chat, or press a button.',
   input: z.strictObject({
     chatId,
-    text: z.string().max(100_000).default('').describe('What is said.'),
-    messageId: z.string().min(1).max(100).optional().describe('The same id is the same message.'),
-    replyTo: z.string().max(100).optional().describe('The message that it answers.'),
-    replyText: z.string().max(2_000).optional().describe('What that message says, for the agent.'),
+    text: z.string().max(100_000).default('').describe('The text.'),
+    messageId: z.string().min(1).max(100).optional().describe('Its id; a repeated id is the same message.'),
+    replyTo: z.string().max(100).optional().describe('The message to answer.'),
+    replyText: z.string().max(2_000).optional().describe('The text of that message, for the agent.'),
     files: z
       .array(z.strictObject({ id: uploadId, name: z.string().max(300), type: z.string().max(200) }))
       .max(10)
       .default([])
-      .describe('Files that `web.attach` has brought here.'),
+      .describe('Files that `web.attach` uploaded.'),
     button: z
       .strictObject({ data: z.string().max(64), messageId: z.string().max(100) })
       .optional()
@@ -54,7 +54,7 @@ const write = operation({
   command: { hidden: true },
   async run(app, { files, ...input }, caller) {
     if (input.text.trim() === '' && !input.button && files.length === 0) {
-      throw new RockpoolError('input-invalid', 'There is nothing to say.')
+      throw new RockpoolError('input-invalid', 'The message is empty.')
     }
     const channel = await webChannel(app)
     const id = caller.name ?? 'operator'
@@ -68,7 +68,7 @@ const write = operation({
 
 const attach = operation({
   name: 'web.attach',
-  description: 'Bring a file here in pieces, for a message that is about to be written.',
+  description: 'Upload a piece of a file for a message.',
   input: z.strictObject({
     id: uploadId.describe('Made by the page; the same for all pieces of a file.'),
     at: z.int().min(0).describe('Where in the file this piece begins.'),
@@ -86,7 +86,7 @@ const attach = operation({
 })
 
 const file = z.object({
-  delivery: z.string().describe('With `index`, what `web.file` gives it for.'),
+  delivery: z.string().describe('With `index`, the input of `web.file`.'),
   index: z.number(),
   name: z.string(),
   type: z.string(),
@@ -96,7 +96,7 @@ const file = z.object({
 const notices = operation({
   name: 'web.notices',
   description:
-    'List what a chat of the web page was told that does not stand in its transcript: answers to commands, questions, news of coding sessions, files.',
+    'List messages of a web chat that are not in its transcript: answers to commands, questions, notices, files.',
   input: z.strictObject({
     chatId,
     sessionKey: z.string().max(1_024).optional().describe('The session of that chat.'),
@@ -127,27 +127,24 @@ const notices = operation({
   command: { hidden: true },
   async run(app, { chatId: to, sessionKey, limit }) {
     const address = { channel: 'web', accountId: 'default', to }
-    const lanes = [
-      `notices:${formatOriginChannel(address)}`,
-      ...(sessionKey === undefined ? [] : [sessionKey]),
-    ]
+    const lanes = [`notices:${formatOriginChannel(address)}`, sessionKey].filter((lane) => lane !== undefined)
     const { outbox } = app.storage.work
     const listed = await Promise.all(lanes.map((lane) => outbox.list({ lane, limit })))
     const rows = listed
       .flat()
       .filter(({ delivery }) => delivery.address.channel === 'web' && delivery.address.to === to)
       .sort((a, b) => a.seq - b.seq)
-    const told = await Promise.all(rows.map((row) => toldBy(app, row)))
+    const sent = await Promise.all(rows.map((row) => messageOf(app, row)))
     return {
-      notices: told.filter(({ entryId }) => entryId === undefined),
-      answers: answersIn(told),
+      notices: sent.filter(({ entryId }) => entryId === undefined),
+      answers: answersIn(sent),
     }
   },
 })
 
 const fetchFile = operation({
   name: 'web.file',
-  description: 'Fetch a piece of a file that was sent to the web page.',
+  description: 'Download a piece of a file that was sent to a web chat.',
   input: z.strictObject({
     delivery: z.string().max(100).describe('As `web.notices` names it.'),
     index: z.int().min(0).max(100),
@@ -171,7 +168,7 @@ const fetchFile = operation({
 
 export const operations = [write, attach, notices, fetchFile]
 
-async function toldBy(app: App, { messageIds, delivery }: OutboxRow) {
+async function messageOf(app: App, { messageIds, delivery }: OutboxRow) {
   const { id, createdAt, reply, sessionKey, sessionPoint, idempotencyKey } = delivery
   return {
     id: messageIds[0] ?? id,
@@ -184,9 +181,9 @@ async function toldBy(app: App, { messageIds, delivery }: OutboxRow) {
   }
 }
 
-/** A long answer is several messages; to answer it is to answer the first. */
-function answersIn(told: Array<Awaited<ReturnType<typeof toldBy>>>) {
-  const byEntry = Map.groupBy(told, ({ entryId }) => entryId)
+/** A long answer is several messages; a reply to it refers to the first. */
+function answersIn(sent: Array<Awaited<ReturnType<typeof messageOf>>>) {
+  const byEntry = Map.groupBy(sent, ({ entryId }) => entryId)
   return [...byEntry].flatMap(([entryId, [first, ...more]]) =>
     entryId === undefined || !first
       ? []
@@ -198,7 +195,7 @@ async function filesOf(app: App, { id, reply }: Delivery): Promise<Array<z.outpu
   const media = openMediaFiles(app.paths.media)
   const found = await Promise.all(
     (reply.media ?? []).map(async (path, index) => {
-      // A file that has gone since is no longer shown.
+      // Files that are gone are not listed.
       const sent = await media.outgoing(await fileHere(app, path)).catch(() => undefined)
       return sent && { delivery: id, index, name: sent.name, type: sent.mimeType, bytes: sent.bytes }
     }),
@@ -206,7 +203,7 @@ async function filesOf(app: App, { id, reply }: Delivery): Promise<Array<z.outpu
   return found.filter((one) => one !== undefined)
 }
 
-/** Another machine may have composed the reply. */
+/** Fetches the file if another machine composed the reply. */
 async function fileHere(app: App, path: string): Promise<string> {
   return app.storage.media.bring(path)
 }

@@ -1,5 +1,6 @@
-// What an agent gets of a long answer: the first few rows, and of each row what one decides by. Claude Code stores long tool
-// answers in a file and shows their first 2 kB, so a usual answer stays below that. `limit` gives more rows.
+// Answers for agents and chats. Of a long list an agent gets the first rows, each with its most important fields: Claude Code
+// stores long tool answers in a file and shows only their first 2 kB. `limit` gives more rows.
+import { asRockpoolError } from '../domain/errors.ts'
 
 type Row = Record<string, unknown>
 
@@ -9,7 +10,7 @@ interface View {
   /** How many rows are shown when the caller gives no limit. */
   most: number
   row(row: Row): Row
-  /** The rows are what was asked for, so they are whole when the caller says how many. */
+  /** Give whole rows when the caller sets a limit. */
   wholeWithLimit?: boolean
 }
 
@@ -73,14 +74,14 @@ function hits(): View {
   return { list: 'hits', most: 5, row: (row) => picked(row, fields) }
 }
 
-/** The answer for an agent; `given` is what the agent asked with. Answers without rows stay as they are. */
+/** The answer for an agent; `given` is the input of the agent. Answers without rows stay unchanged. */
 export function compactAnswer(operation: string, given: Row, output: unknown): unknown {
   const view = Object.hasOwn(views, operation) ? views[operation] : undefined
   const rows = (output as Row | null)?.[view?.list ?? '']
   if (!view || !Array.isArray(rows)) return output
   const hasLimit = given['limit'] !== undefined
   if (hasLimit && view.wholeWithLimit) return output
-  // The newest stand first in a list, and last in a history.
+  // The newest rows are the first of a list, and the last of a history.
   const shown = hasLimit ? rows : view.list === 'entries' ? rows.slice(-view.most) : rows.slice(0, view.most)
   const total = Math.max(Number((output as Row)['total'] ?? 0), rows.length)
   const { notes } = output as Row
@@ -98,7 +99,7 @@ function picked(row: Row, fields: readonly string[]): Row {
   return Object.fromEntries(fields.filter((field) => field in row).map((field) => [field, row[field]]))
 }
 
-/** Longest texts that a row keeps; names and paths are needed whole. */
+/** The longest texts of a row; names and paths stay whole. */
 const maxChars: Readonly<Record<string, number>> = {
   title: 60,
   prompt: 60,
@@ -124,4 +125,56 @@ function textIn(content: unknown): string | undefined {
   return content
     .map((block: { text?: unknown }) => (typeof block.text === 'string' ? block.text : ''))
     .join('')
+}
+
+type Output = Record<string, unknown>
+
+/** The formats that users of the plugin know. */
+const texts: Readonly<Record<string, (output: Output) => string>> = {
+  'coding.launch': (row) =>
+    [
+      `Launched ${named(row)} (${String(row['action'])}: ${String(row['reason'])})`,
+      whereOf(row),
+      typeof row['output'] === 'string'
+        ? row['output']
+        : 'It runs in the background; you get a message when it waits or is done.',
+    ].join('\n'),
+  'coding.resume': (row) => `Resumed as ${named(row)}\n${whereOf(row)}`,
+  'coding.move': (row) => [`Moved ${named(row)}`, whereOf(row), ...(row['warnings'] as string[])].join('\n'),
+  'coding.respond': (row) => `Sent to ${named(row)}.`,
+  'coding.kill': (row) => (row['killed'] ? `⛔ ${named(row)} was ended.` : `${named(row)} is over already.`),
+  'coding.sessions': ({ sessions, more }) =>
+    [
+      ...(sessions as Array<{ display: string }>).map((row) => row.display),
+      ...(typeof more === 'string' ? [more] : []),
+    ].join('\n\n') || 'No coding sessions.',
+  'coding.output': ({ result }) => String(result),
+  'coding.foreground': ({ missed }) => String(missed),
+  'coding.background': ({ ids }) =>
+    (ids as string[]).length === 0 ? 'Nothing was streamed here.' : 'No longer streaming here.',
+  'coding.stats': ({ display }) => String(display),
+  'approvals.answer': ({ approvals }) =>
+    (approvals as Array<{ state: string; session?: string }>)
+      .map((row) => `${row.state}${row.session ? ` [${row.session}]` : ''}`)
+      .join('\n'),
+}
+
+/** The output of a coding operation as text; undefined for other operations. */
+export function answerText(operation: string, output: unknown): string | undefined {
+  const write = Object.hasOwn(texts, operation) ? texts[operation] : undefined
+  return write?.(output as Output)
+}
+
+/** The message and the hint in one line. */
+export function errorText(error: unknown): string {
+  const { message, hint } = asRockpoolError(error)
+  return [message, hint].filter(Boolean).join(' ')
+}
+
+function whereOf({ workdir, machine }: Output): string {
+  return `📁 ${String(workdir)}${typeof machine === 'string' ? ` on ${machine}` : ''}`
+}
+
+function named(row: Output): string {
+  return `${String(row['name'])} [${String(row['id'])}]`
 }

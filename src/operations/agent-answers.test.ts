@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { operationTools } from './agent-tools.ts'
-import { compactAnswer } from './compact-answers.ts'
+import { compactAnswer } from './agent-answers.ts'
 
 const scopes = ['read', 'write'] as const
 

@@ -178,7 +178,7 @@ test('the dashboard launches on another machine, says where a session is, and mo
     await page.getByLabel('Another machine').selectOption('a')
     await page.getByRole('button', { name: 'Move' }).click()
     await expect.poll(async () => (await rowOf(b, id)).machine, { timeout: 60_000, interval: 200 }).toBe('a')
-    await about.getByText('Not the same is checked out').waitFor()
+    await about.getByText('The checkouts differ').waitFor()
     await a.type('cc', 'kill', id)
   } finally {
     await browser.close()

@@ -21,8 +21,8 @@ beforeEach(async () => {
   app = await openApp(environment, { version: '0' })
   const list: Discovery['list'] = async () => ({ total: sessions.length, sessions })
   const transcripts = async () => []
-  const look = async () => ({ stamp: '', transcripts })
-  app.discovery = () => ({ list, look, transcripts }) as unknown as Discovery
+  const snapshot = async () => ({ stamp: '', transcripts })
+  app.discovery = () => ({ list, snapshot, transcripts }) as unknown as Discovery
 })
 
 afterEach(async () => {

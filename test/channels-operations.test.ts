@@ -213,7 +213,7 @@ test('a channel that is removed stops at once and forgets its token', async () =
   await connected()
   expect(await house.ask('channels.remove', { channel: 'telegram' })).toMatchObject({
     removed: true,
-    note: expect.stringMatching(/take `channels.telegram` out of/),
+    note: expect.stringMatching(/remove `channels.telegram` from/),
   })
   await expect(house.ask('channels.remove', { channel: 'discord' })).rejects.toMatchObject({
     code: 'not-found',

@@ -212,7 +212,7 @@ test('values that are no entries, and entries of other agents, stay in the file 
   expect(file()['agent:codex:main']).toEqual(entry('c', 1))
   expect(await store.damage()).toHaveLength(3)
   await store.update('bad', () => entry('new', 1))
-  expect(await setAside()).toEqual([expect.stringContaining('a new entry took its place')])
+  expect(await setAside()).toEqual([expect.stringContaining('a new entry replaced it')])
 })
 
 test('an edit that cannot be read is set aside, and the rows are as they were', async () => {

@@ -48,7 +48,7 @@ export function notStored(name: string, cause: unknown): RockpoolError {
 }
 
 export function sessionAtWork(session: CodingSession): RockpoolError {
-  return new RockpoolError('conflict', `${session.name} is at work; two writers would tear it apart.`, {
+  return new RockpoolError('conflict', `${session.name} is working; two processes must not write to one conversation.`, {
     hint: `Wait for it, stop it with \`rockpool cc interrupt ${session.name}\`, or fork it with \`rockpool cc fork\`.`,
   })
 }
@@ -63,7 +63,7 @@ export function runsElsewhere(native: { sessionId: string; pid?: number }): Rock
   const where = native.pid === undefined ? '' : ` in process ${native.pid}`
   return new RockpoolError(
     'conflict',
-    `Claude Code has ${native.sessionId} open${where}; two writers would tear it apart.`,
+    `Claude Code has ${native.sessionId} open${where}; two processes must not write to one conversation.`,
     { hint: 'Leave it there first, or fork it: `rockpool cc fork`.' },
   )
 }

@@ -78,7 +78,7 @@ test('cc output, respond, fg, bg, interrupt, fork, stats, info, list, costs and 
   await said('bg', 'heron')
   await said('respond', 'heron', inline({ text: 'very long '.repeat(500), chunkDelayMs: 50 }))
   await here.untilStored('heron', { lifecycle: 'active' })
-  expect((await here.run('cc', 'attach', 'heron')).stderr).toMatch(/heron is at work; two writers/)
+  expect((await here.run('cc', 'attach', 'heron')).stderr).toMatch(/heron is working; two processes/)
   await said('interrupt', 'heron')
   expect(here.stored('heron')).toMatchObject({ lifecycle: 'awaiting-input', status: 'running' })
   expect(await said('fork', 'heron', inline({ text: 'another heron' }), '--wait')).toContain('another heron')

@@ -48,9 +48,13 @@ export function notStored(name: string, cause: unknown): RockpoolError {
 }
 
 export function sessionAtWork(session: CodingSession): RockpoolError {
-  return new RockpoolError('conflict', `${session.name} is working; two processes must not write to one conversation.`, {
-    hint: `Wait for it, stop it with \`rockpool cc interrupt ${session.name}\`, or fork it with \`rockpool cc fork\`.`,
-  })
+  return new RockpoolError(
+    'conflict',
+    `${session.name} is working; two processes must not write to one conversation.`,
+    {
+      hint: `Wait for it, stop it with \`rockpool cc interrupt ${session.name}\`, or fork it with \`rockpool cc fork\`.`,
+    },
+  )
 }
 
 export function sessionStillRunning(session: CodingSession): RockpoolError {

@@ -90,6 +90,8 @@ function makeHomeOf(n: number, url: string, apiUrl: string, telegram: TelegramAp
   home.variables['ROCKPOOL_DATABASE_URL'] = url
   const config = {
     ...configFor(telegram),
+    // Guests have neither tools that write nor notes.
+    channels: { ...configFor(telegram).channels, ownerAllowFrom: [`telegram:${person.id}`] },
     claude: { maxRetries: 1 },
     agents: { defaults: { model: testModel, allowedTools: ['Read', 'Write'] } },
     store: 'postgres',

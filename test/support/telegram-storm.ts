@@ -57,7 +57,7 @@ export async function telegramStorm(storm: TelegramStorm): Promise<TelegramStorm
   }
 }
 
-export function configFor(telegram: TelegramApi): object {
+export function configFor(telegram: TelegramApi) {
   return {
     claude: { credential: 'none' },
     messages: { queue: { mode: 'followup', cap: 10_000 } },

@@ -15,6 +15,7 @@ import {
 } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { rolldown } from 'rolldown'
+import type { RolldownBuild } from 'rolldown'
 import { buildWordVectors, wordVectorFile } from '../src/search/word-vectors.ts'
 import { writeMethods } from './methods-file.ts'
 
@@ -61,28 +62,28 @@ function fingerprintOfSources(): string {
 }
 
 async function bundleProgram(): Promise<void> {
-  const entries = [
-    'main',
-    'index',
-    'sdk-session-store',
-    'scan-worker',
-    'search-worker',
-    'sessions-json-writer',
-  ]
-  const bundle = await rolldown({
+  const program = await bundleOf(['main', 'index', 'sdk-session-store', 'scan-worker', 'search-worker'])
+  await program.write({
+    dir: 'dist',
+    format: 'esm',
+    chunkFileNames: 'parts/[name]-[hash].js',
+    sourcemap: false,
+    codeSplitting: { groups: loadedTogether() },
+  })
+  // By itself: as one more entry of the program it would make rolldown put a file in front of each module that is loaded
+  // later, and `rockpool sessions` would load ten of them.
+  const writer = await bundleOf(['sessions-json-writer'])
+  await writer.write({ dir: 'dist', format: 'esm', sourcemap: false, codeSplitting: false })
+}
+
+function bundleOf(entries: string[]): Promise<RolldownBuild> {
+  return rolldown({
     input: Object.fromEntries(entries.map((name) => [name, `src/${name}.ts`])),
     platform: 'node',
     external: isExternal,
     plugins: [{ name: 'plain-builtins', renderChunk: plainBuiltins }],
     // Much of what is loaded later by one command is loaded at once by another; that is as it should be.
     onLog: (level, log, next) => (log.code === 'INEFFECTIVE_DYNAMIC_IMPORT' ? undefined : next(level, log)),
-  })
-  await bundle.write({
-    dir: 'dist',
-    format: 'esm',
-    chunkFileNames: 'parts/[name]-[hash].js',
-    sourcemap: false,
-    codeSplitting: { groups: loadedTogether() },
   })
 }
 

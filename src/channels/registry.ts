@@ -1,6 +1,6 @@
 // Makes the channels that the configuration asks for. A platform's library is loaded only when it is used.
 import type { Channel, ChannelAbilities, ChannelHost, SendOutcome } from '../domain/channel.ts'
-import { accountsOf } from '../domain/config/channel-settings.ts'
+import { accountsOf } from '../domain/config/read-settings.ts'
 import type { ChannelsConfig } from '../domain/config/channel-settings.ts'
 import { BaseChannel } from './base-channel.ts'
 

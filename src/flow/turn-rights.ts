@@ -1,7 +1,7 @@
 // The author of a turn, from what the flow knows about it: its session, its first input, and whose chats are the owner's.
 import type { Address } from '../domain/address.ts'
 import type { Agent } from '../domain/agent.ts'
-import { grantsOf } from '../domain/config/agent-settings.ts'
+import { grantsOf } from '../domain/config/read-settings.ts'
 import { addressOfSession } from '../domain/session.ts'
 import type { Session, SessionEntry } from '../domain/session.ts'
 import { authorOf, internalChannel } from '../rights/author.ts'

@@ -4,7 +4,7 @@
 // it address the agent?
 import type { Access, AccessPolicy, RefusalReason } from '../domain/access.ts'
 import type { Clock } from '../domain/clock.ts'
-import { accountSettingsOf } from '../domain/config/channel-settings.ts'
+import { accountSettingsOf } from '../domain/config/read-settings.ts'
 import type { AccountSettings, ChannelsConfig } from '../domain/config/channel-settings.ts'
 import type { Message } from '../domain/message.ts'
 import type { People, PersonRef } from '../store/tables/pairing.ts'

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path'
 import type { Agent } from '../domain/agent.ts'
 import type { Clock } from '../domain/clock.ts'
 import type { Config } from '../domain/config.ts'
-import { allowedToolsOf } from '../domain/config/agent-settings.ts'
+import { allowedToolsOf } from '../domain/config/read-settings.ts'
 import { defaultAgentId } from '../domain/session-key.ts'
 import type { StatePaths } from './paths.ts'
 

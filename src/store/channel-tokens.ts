@@ -2,7 +2,7 @@
 // credentials/, in this order. The origin is reported, so that people know where to change it.
 import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { accountsOf, withAccounts } from '../domain/config/channel-settings.ts'
+import { accountsOf, withAccounts } from '../domain/config/read-settings.ts'
 import type { ChannelsConfig } from '../domain/config/channel-settings.ts'
 import { RockpoolError } from '../domain/errors.ts'
 import type { Environment } from './config-file.ts'

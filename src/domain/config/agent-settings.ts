@@ -70,30 +70,6 @@ export const agentsConfig = z.strictObject({
     .default([]),
 })
 
-/** Tools that only read. Claude Code itself allows read-only shell commands (`ls`, `grep`); every other tool asks. */
-const readOnlyTools = ['Read']
-
-/** The tools that an agent may use without asking. Unless configured otherwise: for the owner it reads the whole machine,
- *  for everybody else only its own folder, which needs no rule. */
-export function allowedToolsOf(
-  { list, defaults }: z.infer<typeof agentsConfig>,
-  agentId: string,
-  withOwner = true,
-): string[] {
-  const own = list.find((agent) => agent.id === agentId)
-  return own?.allowedTools ?? defaults.allowedTools ?? (withOwner ? readOnlyTools : [])
-}
-
-/** What the configuration grants an agent, by author; rights/ decides with it. */
-export function grantsOf(config: z.infer<typeof agentsConfig>, agentId: string) {
-  const own = config.list.find((agent) => agent.id === agentId)
-  return {
-    owner: allowedToolsOf(config, agentId),
-    program: allowedToolsOf(config, agentId, false),
-    shared: own?.shared ?? config.defaults.shared ?? { files: [], tools: [] },
-  }
-}
-
 export const claudeConfig = z.strictObject({
   /** The user's own `claude`; the one that comes with Rockpool when absent. */
   binary: z.string().optional(),

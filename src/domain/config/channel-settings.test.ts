@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { accountsOf, accountSettingsOf, channelsConfig, withAccounts } from './channel-settings.ts'
+import { channelsConfig } from './channel-settings.ts'
+import { accountsOf, accountSettingsOf, withAccounts } from './read-settings.ts'
 
 const problems = (value: unknown): string => {
   const checked = channelsConfig.safeParse(value)

@@ -113,55 +113,6 @@ export const channelsConfig = z
   })
   .prefault({})
 
-/** Platforms that have accounts in the configuration. */
-const platforms = ['telegram', 'discord', 'whatsapp', 'web'] as const
-
-type AccountOf<P extends PlatformName> = Omit<NonNullable<ChannelsConfig[P]>, 'accounts'>
-
-/** The accounts of a platform, each with its own settings over those of the platform. */
-export function accountsOf<P extends PlatformName>(
-  config: ChannelsConfig,
-  platform: P,
-): Array<{ accountId: string; settings: AccountOf<P> }> {
-  const section = config[platform]
-  if (!section) return []
-  const { accounts, ...shared } = section
-  const named = Object.entries(accounts ?? {})
-  const merged = named.length > 0 ? named : [['default', {}] as const]
-  return merged.map(([accountId, own]) => ({ accountId, settings: { ...shared, ...own } as AccountOf<P> }))
-}
-
-/** The settings of one account; the platform's when the account is not in the configuration. */
-export function accountSettingsOf(
-  config: ChannelsConfig,
-  channel: string,
-  accountId: string,
-): AccountSettings {
-  const platform = platforms.find((name) => name === channel)
-  const account = platform && accountsOf(config, platform).find((one) => one.accountId === accountId)
-  if (account || !platform) return account?.settings ?? {}
-  const { accounts: _, ...shared } = config[platform] ?? {}
-  return shared
-}
-
-/** The configuration with further accounts: those that were added by command and have a secret but no settings. */
-export function withAccounts(
-  config: ChannelsConfig,
-  kept: ReadonlyArray<{ channel: string; accountId: string }>,
-): ChannelsConfig {
-  const all: ChannelsConfig = { ...config }
-  for (const platform of platforms) {
-    const named = kept.filter((one) => one.channel === platform).map((one) => one.accountId)
-    const known = accountsOf(config, platform).map((one) => one.accountId)
-    const missing = named.filter((accountId) => !known.includes(accountId))
-    if (missing.length === 0) continue
-    const ids = [...known, ...missing]
-    const accounts = Object.fromEntries(ids.map((id) => [id, config[platform]?.accounts?.[id] ?? {}]))
-    Object.assign(all, { [platform]: { ...config[platform], accounts } })
-  }
-  return all
-}
-
 export type ChannelsConfig = z.infer<typeof channelsConfig>
 export type AccountSettings = z.infer<typeof webAccount>
 

@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { checkToken } from '../../channels/check-token.ts'
 import type { ChannelStatus } from '../../domain/channel.ts'
-import { accountsOf, withAccounts } from '../../domain/config/channel-settings.ts'
+import { accountsOf, withAccounts } from '../../domain/config/read-settings.ts'
 import type { PlatformName } from '../../domain/config/channel-settings.ts'
 import { RockpoolError, asRockpoolError } from '../../domain/errors.ts'
 import {

@@ -1,6 +1,5 @@
 // Writes a large sessions.json in a process of its own (src/sessions-json-writer.ts), so that a command that ends does not wait
 // for it. One writer at a time for each file.
-import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { FileLock } from '../disk/file-lock.ts'
@@ -21,6 +20,8 @@ export function startBackgroundWriter(task: WriterTask): void {
   const program = writerProgram()
   // A running writer checks once more after it released its lock, so it sees what was committed before this call.
   if (program === undefined || writerLock(task.path).heldFor() !== undefined) return
+  // Loaded here only: it takes some milliseconds, and a command that reads starts no writer.
+  const { spawn } = process.getBuiltinModule('node:child_process')
   const child = spawn(process.execPath, [fileURLToPath(program), JSON.stringify(task)], {
     detached: true,
     stdio: 'ignore',

@@ -37,6 +37,8 @@ export async function appendWithFault(
     ['-f', '-qq', ...paths, '-e', `trace=${fault.call}`, '-e', inject, ...writer],
     {
       encoding: 'utf8',
+      // strace counts the calls of each thread by itself, so all of them must come from one.
+      env: { ...process.env, UV_THREADPOOL_SIZE: '1' },
     },
   )
   const transcripts = new FileTranscripts({ agentId: 'main', dir })

@@ -242,7 +242,7 @@ export class RunningSession {
     await this.#end('failed', lifecycle, reasonOfFailure(end.why), failureText(end, this.session))
   }
 
-  /** If nobody raises the limit, the session ends; it can be resumed with another budget. */
+  /** Without a raised limit the session ends; it can be resumed with another budget. */
   async #holdForBudget(signal: AbortSignal): Promise<string | undefined> {
     const refusal = await this.#questions.holdForBudget(signal)
     if (refusal === undefined || signal.aborted || this.#isOver) return refusal

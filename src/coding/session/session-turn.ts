@@ -16,7 +16,7 @@ import type { SessionTimers } from './session-timers.ts'
 
 export type TurnOutcome =
   | { kind: 'taken'; result: TurnResult }
-  /** A budget limit is reached and nobody raised it. */
+  /** A budget limit is reached and was not raised. */
   | { kind: 'over-budget'; refusal: string }
   /** Interrupted before Claude got the message: the message is withdrawn. */
   | { kind: 'interrupted' }

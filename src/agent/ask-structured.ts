@@ -5,8 +5,7 @@ import type { AskStructured, StructuredQuestion } from '../domain/selection.ts'
 import type { Environment } from '../store/config-file.ts'
 import type { Credential } from './credentials.ts'
 import { childEnvironment } from './claude-program.ts'
-import { spawnClaude } from './process.ts'
-import type { ClaudeProcess } from './process.ts'
+import { spawnClaude, type ClaudeProcess } from './process.ts'
 
 export interface AskStructuredOptions {
   environment: Environment

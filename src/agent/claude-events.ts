@@ -7,8 +7,7 @@ import type {
   SDKResultMessage,
   SDKUserMessage,
 } from '@anthropic-ai/claude-agent-sdk'
-import { addUsage, noUsage } from '../domain/turn.ts'
-import type { TurnEvent, Usage } from '../domain/turn.ts'
+import { addUsage, noUsage, type TurnEvent, type Usage } from '../domain/turn.ts'
 import { withSummaries } from './compaction-summary.ts'
 
 /** One part of a message: an event of the turn, its result, or the state of the process. */

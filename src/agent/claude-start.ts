@@ -4,15 +4,13 @@ import { statSync } from 'node:fs'
 import type { Query, SpareProcess, SpawnOptions, SpawnedProcess } from '@anthropic-ai/claude-agent-sdk'
 import type { ConversationOptions } from '../domain/agent.ts'
 import { within } from '../domain/async.ts'
-import { systemClock } from '../domain/clock.ts'
-import type { Clock } from '../domain/clock.ts'
+import { systemClock, type Clock } from '../domain/clock.ts'
 import { errorText, RockpoolError } from '../domain/errors.ts'
 import type { Log } from '../domain/log.ts'
 import type { Binding, ProcessSettings } from './claude-options.ts'
 import { processShape, systemPromptOf, toSdkOptions } from './claude-options.ts'
 import { InputStream } from './input-stream.ts'
-import type { ClaudeProcess } from './process.ts'
-import { spawnClaude } from './process.ts'
+import { spawnClaude, type ClaudeProcess } from './process.ts'
 
 export interface StartedProcess {
   query: Query

@@ -9,8 +9,7 @@ import type {
   Prompt,
 } from '../domain/agent.ts'
 import { sleep, within } from '../domain/async.ts'
-import { systemClock } from '../domain/clock.ts'
-import type { Clock } from '../domain/clock.ts'
+import { systemClock, type Clock } from '../domain/clock.ts'
 import { errorText, RockpoolError } from '../domain/errors.ts'
 import type { Log } from '../domain/log.ts'
 import type { TurnEnd, TurnEvent, TurnResult } from '../domain/turn.ts'
@@ -21,8 +20,7 @@ import type { ClaudeProcess } from './process.ts'
 import type { TranscriptWatch } from './other-writers.ts'
 import { RunningTurn } from './running-turn.ts'
 import { explainFailure } from './turn-failures.ts'
-import { TurnWatchdog } from './watchdog.ts'
-import type { SilenceLimits } from './watchdog.ts'
+import { TurnWatchdog, type SilenceLimits } from './watchdog.ts'
 
 export interface ConversationParts {
   options: ConversationOptions

@@ -1,8 +1,7 @@
 // Masks secrets that we know by value, in prompts and in everything that the agent returns. So no transcript, reply or event of a
 // turn has them, also not from a platform's error text or a file that the agent read.
 import type { AgentRuntime, Conversation, ConversationOptions, Prompt } from '../domain/agent.ts'
-import { maskTexts } from '../domain/redact.ts'
-import type { Redactor } from '../domain/redact.ts'
+import { maskTexts, type Redactor } from '../domain/redact.ts'
 import type { TurnEvent, TurnResult } from '../domain/turn.ts'
 
 export function maskRuntime(runtime: AgentRuntime, redactor: Redactor): AgentRuntime {

@@ -6,8 +6,7 @@ import { join } from 'node:path'
 import type { Prompt, Resumable } from '../domain/agent.ts'
 import { TimeSlice } from '../domain/async.ts'
 import { namesIn } from '../store/disk/foreign-file.ts'
-import { chainOf, readChain, recordsOf } from '../store/transcripts/claude-chain.ts'
-import type { Chain } from '../store/transcripts/claude-chain.ts'
+import { chainOf, readChain, recordsOf, type Chain } from '../store/transcripts/claude-chain.ts'
 import type { SharedClaudeTranscripts } from '../store/storage.ts'
 
 export interface TranscriptState {

@@ -1,6 +1,5 @@
 // A terminal as a channel: each line is a message, replies are printed. For trying things out, and for scripts.
-import { createInterface } from 'node:readline'
-import type { Interface } from 'node:readline'
+import { createInterface, type Interface } from 'node:readline'
 import type { Readable, Writable } from 'node:stream'
 import type { Address } from '../domain/address.ts'
 import type { Channel, ChannelAbilities, ChannelHost, SendOptions, SendOutcome } from '../domain/channel.ts'
@@ -8,8 +7,7 @@ import { errorText, RockpoolError } from '../domain/errors.ts'
 import type { Message } from '../domain/message.ts'
 import type { Reply } from '../domain/reply.ts'
 import { printableText } from '../domain/text.ts'
-import { BaseChannel } from './base-channel.ts'
-import type { Accept } from './base-channel.ts'
+import { BaseChannel, type Accept } from './base-channel.ts'
 import { resentMark } from './message-parts.ts'
 
 export interface ConsoleOptions {

@@ -1,7 +1,6 @@
 // The connection to Discord's gateway. discord.js reconnects and resumes by itself; this file makes it wait between
 // attempts, lets it resume the session of an earlier process, and reports what it does.
-import { WebSocketManager, WebSocketShardEvents } from '@discordjs/ws'
-import type { SessionInfo } from '@discordjs/ws'
+import { WebSocketManager, WebSocketShardEvents, type SessionInfo } from '@discordjs/ws'
 import { DiscordAPIError, GatewayCloseCodes, GatewayIntentBits } from 'discord.js'
 import type { GatewayDispatchPayload, REST } from 'discord.js'
 import type { Clock } from '../domain/clock.ts'

@@ -9,13 +9,11 @@ import {
   MessageFlags,
   RateLimitError,
   Routes,
-} from 'discord.js'
-import type {
-  APIChannel,
-  APIInteraction,
-  GatewayDispatchPayload,
-  GatewayGuildCreateDispatchData,
-  REST,
+  type APIChannel,
+  type APIInteraction,
+  type GatewayDispatchPayload,
+  type GatewayGuildCreateDispatchData,
+  type REST,
 } from 'discord.js'
 import { KeyedQueue } from '../domain/async.ts'
 import { RockpoolError } from '../domain/errors.ts'
@@ -23,8 +21,7 @@ import type { Media, Message } from '../domain/message.ts'
 import type { IntakeParts } from './base-channel.ts'
 import { isThread, readEdit, readInteraction, readMessage, readReaction } from './discord-messages.ts'
 import type { DiscordFile, DiscordMessage, DiscordPlace, Received, Self } from './discord-messages.ts'
-import { isLater } from './discord-progress.ts'
-import type { DiscordMarks } from './discord-progress.ts'
+import { isLater, type DiscordMarks } from './discord-progress.ts'
 import { describeFailure } from './discord-send.ts'
 import { addFile, download } from './received-files.ts'
 import { backOffMs, pause, untilStored } from './retry.ts'

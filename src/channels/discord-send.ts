@@ -12,8 +12,7 @@ import { splitText } from '../domain/text.ts'
 import { messageIdOf } from './discord-messages.ts'
 import { toDiscord } from './formatting.ts'
 import { networkCode, nothingWasSent } from './retry.ts'
-import type { PartOutcome } from './message-parts.ts'
-import { marked, markLength, PartSender } from './message-parts.ts'
+import { marked, markLength, PartSender, type PartOutcome } from './message-parts.ts'
 
 type Part = { text: string } | { file: OutgoingFile }
 

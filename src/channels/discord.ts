@@ -13,15 +13,12 @@ import type { ChannelAbilities, ChannelHost, CommandInfo } from '../domain/chann
 import type { Message } from '../domain/message.ts'
 import { PlatformChannel, beginReceiving, endReceiving, holdOfBot } from './base-channel.ts'
 import type { Accept, Receiving } from './base-channel.ts'
-import { pressIdOf } from './discord-messages.ts'
-import type { Self } from './discord-messages.ts'
+import { pressIdOf, type Self } from './discord-messages.ts'
 import { BoundedMap } from './bounded-map.ts'
-import { DiscordGateway } from './discord-connection.ts'
-import type { GatewayListener } from './discord-connection.ts'
+import { DiscordGateway, type GatewayListener } from './discord-connection.ts'
 import { DiscordIntake } from './discord-intake.ts'
-import { DiscordMarks, DiscordSession } from './discord-progress.ts'
+import { DiscordMarks, DiscordSession, type BotSelf } from './discord-progress.ts'
 import { describeFailure, DiscordSender } from './discord-send.ts'
-import type { BotSelf } from './discord-progress.ts'
 import { markLength } from './message-parts.ts'
 
 export interface DiscordOptions {

@@ -1,12 +1,10 @@
 // Fetches a file from the web for a link in a message. The host name is resolved once, and the connection goes to the
 // address that was checked. Every redirect is checked like the first link.
 import { lookup as lookUpHost } from 'node:dns/promises'
-import { request as requestHttp } from 'node:http'
-import type { IncomingMessage, RequestOptions } from 'node:http'
+import { request as requestHttp, type IncomingMessage, type RequestOptions } from 'node:http'
 import { request as requestHttps } from 'node:https'
 import { isIP, BlockList } from 'node:net'
-import { pipeline } from 'node:stream'
-import type { Readable } from 'node:stream'
+import { pipeline, type Readable } from 'node:stream'
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
 import type { MediaFiles } from '../domain/channel.ts'
 import { RockpoolError } from '../domain/errors.ts'

@@ -1,7 +1,6 @@
 // Converts Claude's Markdown to the formatting of each platform. What a platform cannot show (tables, headings) becomes
 // something that it can, so that no text is lost.
-import { lexer } from 'marked'
-import type { Token, Tokens } from 'marked'
+import { lexer, type Token, type Tokens } from 'marked'
 
 export interface Style {
   escape(text: string): string

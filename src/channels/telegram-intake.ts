@@ -1,14 +1,12 @@
 // Passes on the updates that Telegram sends: in order for each chat, with the files that came with them.
-import { GrammyError } from 'grammy'
-import type { Api } from 'grammy'
+import { GrammyError, type Api } from 'grammy'
 import type { Update } from 'grammy/types'
 import { RockpoolError } from '../domain/errors.ts'
 import type { Media } from '../domain/message.ts'
 import type { IntakeParts } from './base-channel.ts'
 import { addFile, download, fetchMs } from './received-files.ts'
 import { backOffMs, pause } from './retry.ts'
-import { readUpdate } from './telegram-messages.ts'
-import type { BotIdentity, TelegramFile } from './telegram-messages.ts'
+import { readUpdate, type BotIdentity, type TelegramFile } from './telegram-messages.ts'
 import { describeFailure } from './telegram-send.ts'
 
 export interface TelegramIntakeParts extends IntakeParts {

@@ -1,6 +1,5 @@
 // Sends replies to Telegram: formatting, limits, files, buttons, and the outcome of each attempt.
-import { GrammyError, HttpError, InputFile } from 'grammy'
-import type { Api } from 'grammy'
+import { GrammyError, HttpError, InputFile, type Api } from 'grammy'
 import type { InlineKeyboardMarkup, ReplyParameters } from 'grammy/types'
 import type { Address } from '../domain/address.ts'
 import type { ChannelHost, OutgoingFile, SendOptions, SendOutcome } from '../domain/channel.ts'
@@ -9,8 +8,7 @@ import type { Button, Reply } from '../domain/reply.ts'
 import { splitText } from '../domain/text.ts'
 import { toTelegramHtml, visibleText } from './formatting.ts'
 import { networkCode, nothingWasSent } from './retry.ts'
-import type { PartOutcome } from './message-parts.ts'
-import { marked, markLength, PartSender } from './message-parts.ts'
+import { marked, markLength, PartSender, type PartOutcome } from './message-parts.ts'
 import { messageIdOf } from './telegram-messages.ts'
 
 type Part = { text: string } | { file: OutgoingFile; asVoice: boolean }

@@ -1,8 +1,7 @@
 // The HTTP server for Telegram's webhook. The secret is checked before the body is read, and the answer is 200 only when
 // the update is durable.
 import { createHash, timingSafeEqual } from 'node:crypto'
-import { createServer } from 'node:http'
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Update } from 'grammy/types'
 import { RockpoolError, errorText } from '../domain/errors.ts'

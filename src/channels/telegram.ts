@@ -7,13 +7,11 @@ import type { ChannelAbilities, ChannelHost } from '../domain/channel.ts'
 import type { Message } from '../domain/message.ts'
 import { backOffMs, pause } from './retry.ts'
 import { markLength } from './message-parts.ts'
-import { PlatformChannel, holdOfBot } from './base-channel.ts'
-import type { Accept } from './base-channel.ts'
+import { PlatformChannel, holdOfBot, type Accept } from './base-channel.ts'
 import { TelegramIntake } from './telegram-intake.ts'
 import { describeFailure, retryAfterMs, TelegramSender } from './telegram-send.ts'
 import { pressIdOf, wantedUpdates } from './telegram-messages.ts'
-import type { TelegramWebhook } from './telegram-webhook.ts'
-import { listenForUpdates, refuseBlankSecret } from './telegram-webhook.ts'
+import { listenForUpdates, refuseBlankSecret, type TelegramWebhook } from './telegram-webhook.ts'
 
 export interface TelegramOptions {
   accountId: string

@@ -12,8 +12,7 @@ import { addFile } from './received-files.ts'
 import { untilStored } from './retry.ts'
 import type { WhatsappJournal } from './whatsapp-journal.ts'
 import { silentLogger } from './whatsapp-library.ts'
-import { readWhatsappMessage } from './whatsapp-messages.ts'
-import type { FindNumber, OwnIds } from './whatsapp-messages.ts'
+import { readWhatsappMessage, type FindNumber, type OwnIds } from './whatsapp-messages.ts'
 
 export interface WhatsappIntakeParts extends IntakeParts {
   journal: Pick<WhatsappJournal, 'done'>

@@ -7,8 +7,7 @@ import type { ChannelHost, OutgoingFile, SendOptions, SendOutcome } from '../dom
 import type { Reply } from '../domain/reply.ts'
 import { splitText } from '../domain/text.ts'
 import { toWhatsapp } from './formatting.ts'
-import type { PartOutcome } from './message-parts.ts'
-import { PartSender } from './message-parts.ts'
+import { PartSender, type PartOutcome } from './message-parts.ts'
 import { jidOf, ownMessageId } from './whatsapp-messages.ts'
 
 /** What the sender needs of the channel. */

@@ -2,8 +2,7 @@
 // reports only the size of the whole context, so the parts are estimated from the length of their texts and scaled to it.
 import { closeSync, fstatSync } from 'node:fs'
 import { isRecord, parseRecord } from '../domain/json.ts'
-import { contextKinds } from '../domain/transcript-views.ts'
-import type { Anatomy, ContextKind } from '../domain/transcript-views.ts'
+import { contextKinds, type Anatomy, type ContextKind } from '../domain/transcript-views.ts'
 import { TimeSlice } from '../domain/async.ts'
 import { linesOfFile } from '../store/disk/file-lines.ts'
 import { blocksIn, subagentIn } from './cards.ts'

@@ -6,8 +6,7 @@ import type { LiveSession, RegistryRow } from './registries.ts'
 import type { KnownFile } from './native-index.ts'
 import { originMarkerOf } from './prompt-text.ts'
 import { contextWindowOf } from './price-table.ts'
-import { branchIn } from './transcript-facts.ts'
-import type { TranscriptFacts } from './transcript-facts.ts'
+import { branchIn, type TranscriptFacts } from './transcript-facts.ts'
 
 /** All files of one session. */
 export interface SessionFiles {

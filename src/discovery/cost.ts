@@ -2,8 +2,7 @@
 // that has most tokens, charged to the file that has it first.
 import type { Cost, CostFilter, CostGroup, CostParts, CostReport } from '../domain/discovered-session.ts'
 import { chargeFor, pricesAsOf, pricesOf } from './price-table.ts'
-import type { UsageRecord } from './usage-table.ts'
-import { UsageTable, creationOf } from './usage-table.ts'
+import { UsageTable, creationOf, type UsageRecord } from './usage-table.ts'
 
 /** The usage of one file, and what its calls can be grouped by. */
 export interface FileUsage {

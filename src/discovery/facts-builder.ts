@@ -2,16 +2,12 @@
 // record-walker.ts reads their bytes.
 import type { TokenCounts } from '../domain/discovered-session.ts'
 import { isRecord } from '../domain/json.ts'
-import { decodeText, isBlank, largestParsed, parsed, secondsOf } from './json-bytes.ts'
-import type { Span } from './json-bytes.ts'
+import { decodeText, isBlank, largestParsed, parsed, secondsOf, type Span } from './json-bytes.ts'
 import { costOfCall, pricesOf } from './price-table.ts'
-import { readBlocks, readPrompt } from './prompt-text.ts'
-import type { PromptText } from './prompt-text.ts'
+import { readBlocks, readPrompt, type PromptText } from './prompt-text.ts'
 import type { RecordWalker } from './record-walker.ts'
-import { keptChars } from './transcript-facts.ts'
-import type { TranscriptFacts } from './transcript-facts.ts'
-import { identify, identifyByPlace, noUsage } from './usage-table.ts'
-import type { UsageRecord, UsageTable } from './usage-table.ts'
+import { keptChars, type TranscriptFacts } from './transcript-facts.ts'
+import { identify, identifyByPlace, noUsage, type UsageRecord, type UsageTable } from './usage-table.ts'
 
 /** The model of messages that Claude Code writes itself. */
 const synthetic = '<synthetic>'

@@ -2,8 +2,7 @@
 // fails leaves its fields empty and a line in `problems`.
 import { plainLine } from '../domain/text.ts'
 import type { Commit, GitStatus, Worktree } from '../domain/project-status.ts'
-import type { Git, Ran } from './git.ts'
-import { withoutFilters } from './git.ts'
+import { withoutFilters, type Git, type Ran } from './git.ts'
 
 const maxListed = 1_000
 

@@ -3,8 +3,7 @@
 import { z } from 'zod'
 import { plainLine } from '../domain/text.ts'
 import type { GithubStatus } from '../domain/project-status.ts'
-import type { Ran, Variables } from './git.ts'
-import { gitEnvironment, gitTimeoutMs, runBounded } from './git.ts'
+import { gitEnvironment, gitTimeoutMs, runBounded, type Ran, type Variables } from './git.ts'
 
 const ofGithub = ['GH_TOKEN', 'GITHUB_TOKEN', 'GH_HOST', 'GH_ENTERPRISE_TOKEN', 'GH_CONFIG_DIR', 'GH_REPO']
 const ofNetwork = [

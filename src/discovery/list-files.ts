@@ -1,7 +1,6 @@
 // Lists transcripts: `<config>/projects/<slug>/<session id>.jsonl`, with sub-agents and small side files in a folder named
 // after the session. Reads only names, sizes and times; no file is opened except the side files.
-import { accessSync, constants, existsSync, readdirSync, statSync } from 'node:fs'
-import type { Dirent } from 'node:fs'
+import { accessSync, constants, existsSync, readdirSync, statSync, type Dirent } from 'node:fs'
 import { basename, join, resolve } from 'node:path'
 import type { DiscoveryConfig } from '../domain/config/coding-settings.ts'
 import type { UnreadablePath } from '../domain/discovered-session.ts'

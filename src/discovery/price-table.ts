@@ -2,8 +2,7 @@
 // in the table is priced like the newest of its family, and every sum with such a price is marked as guessed.
 import type { DiscoveredSession } from '../domain/discovered-session.ts'
 import type { SessionPrice } from '../domain/selection.ts'
-import { noUsage } from './usage-table.ts'
-import type { UsageRecord, UsageTable } from './usage-table.ts'
+import { noUsage, type UsageRecord, type UsageTable } from './usage-table.ts'
 
 /** The day on which these prices were read. */
 export const pricesAsOf = '2026-11-15'

@@ -7,8 +7,7 @@ import { isRecord } from '../domain/json.ts'
 import type { Log } from '../domain/log.ts'
 import { readForeign } from '../store/disk/foreign-file.ts'
 import { isClaudesProcess } from '../store/disk/process-identity.ts'
-import { openclawReader } from '../store/openclaw/openclaw-stores.ts'
-import type { OpenClawStores } from '../store/openclaw/openclaw-stores.ts'
+import { openclawReader, type OpenClawStores } from '../store/openclaw/openclaw-stores.ts'
 
 export interface RegistryRow {
   /** Claude's own id. */

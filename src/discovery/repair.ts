@@ -5,8 +5,7 @@ import { dirname, join } from 'node:path'
 import type { SessionHealth } from '../domain/discovered-session.ts'
 import { RockpoolError } from '../domain/errors.ts'
 import { writeFileAtomically } from '../store/disk/atomic-file.ts'
-import { readChain, recordsOf } from '../store/transcripts/claude-chain.ts'
-import type { Chain, ChainRecord } from '../store/transcripts/claude-chain.ts'
+import { readChain, recordsOf, type Chain, type ChainRecord } from '../store/transcripts/claude-chain.ts'
 import { branchesOf, healthOf, toolsOf, checkHealth } from './transcript-health.ts'
 
 export interface Repaired {

@@ -3,8 +3,7 @@ import { existsSync } from 'node:fs'
 import { setFlagsFromString } from 'node:v8'
 import { Worker } from 'node:worker_threads'
 import { TimeSlice } from '../domain/async.ts'
-import { runScanJob, TranscriptScanner } from './scan.ts'
-import type { ScanJob, ScanOutcome } from './scan.ts'
+import { runScanJob, TranscriptScanner, type ScanJob, type ScanOutcome } from './scan.ts'
 
 /** Below this many bytes, starting a thread takes longer than it saves. */
 const worthThread = 24 << 20

@@ -7,8 +7,7 @@ import { FactsBuilder } from './facts-builder.ts'
 import { unreadableReason } from './list-files.ts'
 import { costOfFile } from './price-table.ts'
 import { RecordWalker } from './record-walker.ts'
-import { newFacts, withoutSecrets } from './transcript-facts.ts'
-import type { TranscriptFacts } from './transcript-facts.ts'
+import { newFacts, withoutSecrets, type TranscriptFacts } from './transcript-facts.ts'
 import { UsageTable } from './usage-table.ts'
 
 const newline = 10

@@ -15,10 +15,8 @@ import type {
 } from '../domain/selection.ts'
 import { isContinuation } from './prompt-text.ts'
 import { candidatesOf } from './filter.ts'
-import type { Assessment } from './relevance.ts'
-import { assessTaskRelevance, keywordRelevance } from './relevance.ts'
-import type { ScoreContext } from './score.ts'
-import { scoreSession } from './score.ts'
+import { assessTaskRelevance, keywordRelevance, type Assessment } from './relevance.ts'
+import { scoreSession, type ScoreContext } from './score.ts'
 
 export interface SelectionSources {
   discovery: Pick<Discovery, 'list'>

@@ -1,8 +1,7 @@
 // Checks the health of a transcript: which records a resume would reach, and which it would lose.
 import { RockpoolError } from '../domain/errors.ts'
 import type { SessionHealth } from '../domain/discovered-session.ts'
-import { readChain } from '../store/transcripts/claude-chain.ts'
-import type { Chain, ChainRecord } from '../store/transcripts/claude-chain.ts'
+import { readChain, type Chain, type ChainRecord } from '../store/transcripts/claude-chain.ts'
 
 export async function checkHealth(sessionId: string, path: string): Promise<SessionHealth> {
   return healthOf(

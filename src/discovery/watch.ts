@@ -1,7 +1,6 @@
 // Watches transcripts for changes while the gateway runs. The system reports which folder changed; reading it shows what
 // changed, so a lost or repeated notification does no harm. A periodic check covers file systems without notifications.
-import { readdirSync, statSync, watch } from 'node:fs'
-import type { FSWatcher } from 'node:fs'
+import { readdirSync, statSync, watch, type FSWatcher } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import type { Clock } from '../domain/clock.ts'
 

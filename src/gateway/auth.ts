@@ -4,8 +4,7 @@ import type { IncomingMessage } from 'node:http'
 import { asRockpoolError, RockpoolError } from '../domain/errors.ts'
 import type { Clock } from '../domain/clock.ts'
 import type { Log } from '../domain/log.ts'
-import type { Caller } from '../operations/operation.ts'
-import { scopes as allScopes } from '../operations/operation.ts'
+import { scopes as allScopes, type Caller } from '../operations/operation.ts'
 import { hasScope } from '../operations/authorize.ts'
 import {
   credentialsVersion,

@@ -1,7 +1,6 @@
 // HTTP: reads request bodies within limits, and writes answers and errors.
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { asRockpoolError, RockpoolError } from '../domain/errors.ts'
-import type { ErrorCode } from '../domain/errors.ts'
+import { asRockpoolError, RockpoolError, type ErrorCode } from '../domain/errors.ts'
 import { jsonText } from '../domain/json.ts'
 import { hasLongList, jsonPieces } from '../rpc/json-pieces.ts'
 

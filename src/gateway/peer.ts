@@ -14,8 +14,7 @@ import type { Admission } from './auth.ts'
 import type { Calls } from './calls.ts'
 import type { EventLog, EventPosition, LoggedEvent } from './event-log.ts'
 import { stringifyInPieces } from './http.ts'
-import { isVisibleTo, topics } from './subscriptions.ts'
-import type { Topic } from './subscriptions.ts'
+import { isVisibleTo, topics, type Topic } from './subscriptions.ts'
 import { jsonText } from '../domain/json.ts'
 
 export interface PeerParts {

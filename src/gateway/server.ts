@@ -1,7 +1,6 @@
 // The gateway: one HTTP server that also accepts WebSockets. Starts, listens, and stops in order.
 import { randomUUID } from 'node:crypto'
-import { createServer } from 'node:http'
-import type { Server } from 'node:http'
+import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { RockpoolError } from '../domain/errors.ts'
 import type { App } from '../operations/app.ts'
@@ -14,8 +13,7 @@ import { PendingSockets } from './limiter.ts'
 import { Metrics } from './metrics.ts'
 import { allowedNames, isLoopback } from './origin.ts'
 import type { Peer } from './peer.ts'
-import { handleRequest } from './routes.ts'
-import type { RouteParts } from './routes.ts'
+import { handleRequest, type RouteParts } from './routes.ts'
 import { acceptWebSockets, closeInvalid } from './sockets.ts'
 import { listStaticFiles } from './static.ts'
 

@@ -1,18 +1,14 @@
 // WebSocket connections: the upgrade, authentication by header or by the first frame, and limits for clients that are not
 // authenticated yet.
-import { ServerResponse } from 'node:http'
-import type { IncomingMessage, Server } from 'node:http'
+import { ServerResponse, type IncomingMessage, type Server } from 'node:http'
 import type { Socket } from 'node:net'
 import { WebSocketServer } from 'ws'
 import { RockpoolError } from '../domain/errors.ts'
-import { bearerToken, narrow } from './auth.ts'
-import type { Admission, Auth } from './auth.ts'
+import { bearerToken, narrow, type Admission, type Auth } from './auth.ts'
 import type { EventLog } from './event-log.ts'
 import { sendError } from './http.ts'
-import { Peer } from './peer.ts'
-import type { ConnectParams } from './peer.ts'
-import { checkRequest, pageSecrets } from './routes.ts'
-import type { RouteParts } from './routes.ts'
+import { Peer, type ConnectParams } from './peer.ts'
+import { checkRequest, pageSecrets, type RouteParts } from './routes.ts'
 
 interface SocketParts {
   events: EventLog

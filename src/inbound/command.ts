@@ -1,8 +1,7 @@
 // Commands that people type into a chat. A text is a command only if it starts with a known one, contains no invisible
 // character, was not forwarded, and its sender may give it.
 import type { CommandInfo } from '../domain/channel.ts'
-import { mayCommand } from '../rights/chat-rights.ts'
-import type { CommandAuthor, CommandRight } from '../rights/chat-rights.ts'
+import { mayCommand, type CommandAuthor, type CommandRight } from '../rights/chat-rights.ts'
 import { hasInvisible } from './message-text.ts'
 
 interface CommandShape {

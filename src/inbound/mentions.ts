@@ -1,6 +1,5 @@
 // Mentions of the agent: whether a text contains one, and the text without it.
-import { Script, createContext } from 'node:vm'
-import type { Context } from 'node:vm'
+import { Script, createContext, type Context } from 'node:vm'
 import { RockpoolError } from '../domain/errors.ts'
 
 export interface MentionRules {

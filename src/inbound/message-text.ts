@@ -3,8 +3,7 @@
 // our own markers.
 import { randomBytes } from 'node:crypto'
 import type { Message, Sender } from '../domain/message.ts'
-import type { MentionRules } from './mentions.ts'
-import { stripMentions } from './mentions.ts'
+import { stripMentions, type MentionRules } from './mentions.ts'
 
 export interface MessageText {
   /** In a group without the mention, and with a line that names the sender. */

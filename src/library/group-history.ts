@@ -1,6 +1,5 @@
 // The seeds' functions for the history of groups in a map. The program keeps this history in its store.
-import { buildHistoryContext, MAX_HISTORY_KEYS } from '../inbound/prompt-context.ts'
-import type { HistoryEntry } from '../inbound/prompt-context.ts'
+import { buildHistoryContext, MAX_HISTORY_KEYS, type HistoryEntry } from '../inbound/prompt-context.ts'
 
 export { MAX_HISTORY_KEYS } from '../inbound/prompt-context.ts'
 export type { HistoryEntry } from '../inbound/prompt-context.ts'

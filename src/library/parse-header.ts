@@ -1,7 +1,6 @@
 // What a transcript says about itself, with OpenClaw's field names.
 import { originMarkerOf } from '../discovery/prompt-text.ts'
-import { TranscriptScanner } from '../discovery/scan.ts'
-import type { ScannedTranscript } from '../discovery/scan.ts'
+import { TranscriptScanner, type ScannedTranscript } from '../discovery/scan.ts'
 
 export interface JsonlHeader {
   /** The last branch. */

@@ -2,8 +2,7 @@
 import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { readEnvironment } from '../store/config-file.ts'
-import { sessionsJsonPath, statePaths } from '../store/paths.ts'
-import type { StatePaths } from '../store/paths.ts'
+import { sessionsJsonPath, statePaths, type StatePaths } from '../store/paths.ts'
 import { transcriptName } from '../store/transcripts/transcript-paths.ts'
 
 export function resolveSessionTranscriptsDirForAgent(agentId = 'main'): string {

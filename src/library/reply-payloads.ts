@@ -1,7 +1,6 @@
 // The seeds' functions on reply payloads: what the agent said becomes what is sent, in the seeds' order (heartbeat tokens,
 // threading, directives, only what can be shown, nothing that a tool or the stream has sent already).
-import { parseDirectives, stripHeartbeatToken } from '../replies/compose.ts'
-import type { ParsedDirectives } from '../replies/compose.ts'
+import { parseDirectives, stripHeartbeatToken, type ParsedDirectives } from '../replies/compose.ts'
 
 export interface ReplyPayload {
   text?: string

@@ -11,8 +11,7 @@ import type { SessionStore } from '../store/session-store.ts'
 import { sessionMigrations } from '../store/sqlite/session-table.ts'
 import { SqliteSessions } from '../store/sqlite/sessions.ts'
 import { WholeDatabase } from '../store/sqlite/whole-database.ts'
-import { WholeFile } from '../store/files/whole-file.ts'
-import type { WholeStore } from '../store/files/whole-file.ts'
+import { WholeFile, type WholeStore } from '../store/files/whole-file.ts'
 
 interface OpenedStore {
   store: WholeStore

@@ -2,8 +2,7 @@
 // answers a repeated request with its first answer, runs the operation, and masks secrets in the output.
 import type { z } from 'zod'
 import { RockpoolError, asRockpoolError } from '../domain/errors.ts'
-import { maskTexts } from '../domain/redact.ts'
-import type { Redactor } from '../domain/redact.ts'
+import { maskTexts, type Redactor } from '../domain/redact.ts'
 import { findOperation } from './all.ts'
 import type { App } from './app.ts'
 import { authorizeOperation } from './authorize.ts'

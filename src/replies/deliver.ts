@@ -1,8 +1,7 @@
 // Sends the rows of the outbox. Rows of one lane and one chat are sent in order; lanes do not wait for each other, and neither
 // do the chats of one session, which may be on several platforms. A row is marked `attempting` on disk before the platform
 // is called, so that after a crash we know which rows may have arrived.
-import { chatKey } from '../domain/address.ts'
-import type { Address } from '../domain/address.ts'
+import { chatKey, type Address } from '../domain/address.ts'
 import type { Channel, SendOutcome } from '../domain/channel.ts'
 import type { Clock } from '../domain/clock.ts'
 import { asRockpoolError } from '../domain/errors.ts'

@@ -1,10 +1,8 @@
 // Brings the index up to date with its sources: reads only what was appended, and removes files that no longer exist.
-import { closeSync, fstatSync, readFileSync, readSync } from 'node:fs'
-import type { BigIntStats } from 'node:fs'
+import { closeSync, fstatSync, readFileSync, readSync, type BigIntStats } from 'node:fs'
 import type { IndexProgress, SearchKind, SearchSource } from '../domain/search.ts'
 import { linesOfFile } from '../store/disk/file-lines.ts'
-import { aboutSource } from './index-rows.ts'
-import type { FileState } from './index-rows.ts'
+import { aboutSource, type FileState } from './index-rows.ts'
 import type { Addition, KnownSource, NewPassage, SearchIndex } from './search-index.ts'
 import { indexedText } from './query.ts'
 import { conversationOf, mayConverse } from './passages.ts'

@@ -2,8 +2,7 @@
 // many, their signs are compared first, and only the most promising in full.
 import type { Embedder, SearchFilter } from '../domain/search.ts'
 import type { SearchIndex } from './search-index.ts'
-import { quantized, signsOf } from './search-vectors.ts'
-import type { VectorBatch } from './search-vectors.ts'
+import { quantized, signsOf, type VectorBatch } from './search-vectors.ts'
 
 /** Below this likeness two texts are unrelated. */
 const leastLikeness = 0.3

@@ -3,8 +3,7 @@ import type { SearchAnswer, SearchFilter, SearchHit } from '../domain/search.ts'
 import { fold, hitOf, isOwnMessage, placeOf, snippetOf, withoutCopies } from './hits.ts'
 import type { FoundPassage } from './index-rows.ts'
 import { readPassage } from './passages.ts'
-import { parseQuery } from './query.ts'
-import type { ParsedQuery } from './query.ts'
+import { parseQuery, type ParsedQuery } from './query.ts'
 import type { SearchIndex } from './search-index.ts'
 
 export interface SearchParts {

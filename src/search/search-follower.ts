@@ -1,6 +1,5 @@
 // Keeps the search index up to date while the gateway runs: collects what changed, and passes it to the indexing thread.
-import { existsSync, watch } from 'node:fs'
-import type { FSWatcher } from 'node:fs'
+import { existsSync, watch, type FSWatcher } from 'node:fs'
 import { dirname, join, relative, sep } from 'node:path'
 import { repeat } from '../domain/async.ts'
 import type { Clock } from '../domain/clock.ts'

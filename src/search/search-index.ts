@@ -2,8 +2,7 @@
 // from its source, so the index stays small and can be deleted at any time.
 import { statSync } from 'node:fs'
 import type { SearchFilter, SearchKind, SearchRole, SearchSource } from '../domain/search.ts'
-import type { Database, Queries } from '../store/sqlite/database.ts'
-import { openOrRecreate, removeDatabase } from '../store/sqlite/database.ts'
+import { openOrRecreate, removeDatabase, type Database, type Queries } from '../store/sqlite/database.ts'
 import {
   aboutSource,
   conditions,
@@ -17,8 +16,7 @@ import {
   sourceFromRow,
 } from './index-rows.ts'
 import type { FileState, FoundPassage, PassageRow, SourceRow } from './index-rows.ts'
-import { allowedSources, SearchMatch } from './search-match.ts'
-import type { WordsQuestion } from './search-match.ts'
+import { allowedSources, SearchMatch, type WordsQuestion } from './search-match.ts'
 import { SearchVectors } from './search-vectors.ts'
 
 export interface NewPassage {

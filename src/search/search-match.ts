@@ -3,8 +3,7 @@
 // it, but it does not rank them. A filter that allows few passages is evaluated first, not for every match.
 import type { SearchFilter } from '../domain/search.ts'
 import type { Queries } from '../store/sqlite/database.ts'
-import { conditions, passageColumns, sourceColumns } from './index-rows.ts'
-import type { PassageRow } from './index-rows.ts'
+import { conditions, passageColumns, sourceColumns, type PassageRow } from './index-rows.ts'
 
 type MatchTable = 'words' | 'pieces'
 

@@ -27,8 +27,7 @@ import { parseQuery } from './query.ts'
 import { search } from './ranked-search.ts'
 import { SearchFollower } from './search-follower.ts'
 import { SearchIndex } from './search-index.ts'
-import { ourSources, searchSources } from './search-sources.ts'
-import type { SourceParts } from './search-sources.ts'
+import { ourSources, searchSources, type SourceParts } from './search-sources.ts'
 import { searchRegexInThread } from './search-threads.ts'
 
 export interface SearchParts {

@@ -7,11 +7,9 @@ import { hitOf, isOwnMessage, isSameMessage, placeOf, snippetOf } from './hits.t
 import { indexSome, indexSources } from './index-files.ts'
 import type { FoundPassage } from './index-rows.ts'
 import { addSomePieces, addSomeTools, addSomeVectors, filesWithoutTools } from './index-tiers.ts'
-import { modelOf, openEmbedder } from './meaning.ts'
-import type { MeaningSettings } from './meaning.ts'
+import { modelOf, openEmbedder, type MeaningSettings } from './meaning.ts'
 import { readPassage, redactorOf } from './passages.ts'
-import { SearchIndex } from './search-index.ts'
-import type { KnownSource } from './search-index.ts'
+import { SearchIndex, type KnownSource } from './search-index.ts'
 
 interface Common {
   indexFile: string

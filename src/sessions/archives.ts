@@ -1,13 +1,11 @@
 // Archived transcripts and how they are restored. The last entry of an archive is a note with the session's key and row,
 // so that an archive can be restored even without the store. To other programs the note is a custom entry.
 import { RockpoolError } from '../domain/errors.ts'
-import { bulkyFields } from '../domain/session.ts'
-import type { Session, SessionEntry } from '../domain/session.ts'
+import { bulkyFields, type Session, type SessionEntry } from '../domain/session.ts'
 import type { EntryBody, TranscriptEntry } from '../domain/transcript.ts'
 import type { TranscriptArchive, TranscriptRef, TranscriptStore } from '../store/session-store.ts'
 import { transcriptOf } from '../store/transcripts/transcript-paths.ts'
-import { changeEntry, emitChange, newEntry, refuseBusy } from './session-parts.ts'
-import type { SessionParts } from './session-parts.ts'
+import { changeEntry, emitChange, newEntry, refuseBusy, type SessionParts } from './session-parts.ts'
 
 const customType = 'rockpool.session'
 /** A turn that was still ending may have written entries after the note. */

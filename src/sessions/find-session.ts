@@ -3,8 +3,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Config } from '../domain/config.ts'
 import type { Message } from '../domain/message.ts'
-import { olderSessionKeys, isThreadSessionKey } from '../domain/session-key-forms.ts'
-import type { KeySpelling } from '../domain/session-key-forms.ts'
+import { olderSessionKeys, isThreadSessionKey, type KeySpelling } from '../domain/session-key-forms.ts'
 import { defaultAgentId } from '../domain/session-key.ts'
 import { groupDisplayName } from '../domain/session.ts'
 import type { Session, SessionEntry, DeliveryContext, SessionOrigin } from '../domain/session.ts'
@@ -13,8 +12,7 @@ import { forkThread } from './fork.ts'
 import { isFresh } from './freshness.ts'
 import { resetSession } from './lifecycle.ts'
 import { buildModelAliasIndex, takeModelName } from './model-names.ts'
-import { emitChange, newEntry } from './session-parts.ts'
-import type { SessionParts } from './session-parts.ts'
+import { emitChange, newEntry, type SessionParts } from './session-parts.ts'
 
 export interface FoundSession {
   session: Session

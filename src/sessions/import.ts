@@ -8,8 +8,7 @@ import type { EntryBody, TranscriptEntry } from '../domain/transcript.ts'
 import { readTranscriptText } from '../store/transcripts/transcript-read.ts'
 import { archiveNoteIn, isArchiveNote } from './archives.ts'
 import type { ExportFormat, Speech, SpeechRole } from './export.ts'
-import { emitChange, newEntry } from './session-parts.ts'
-import type { SessionParts } from './session-parts.ts'
+import { emitChange, newEntry, type SessionParts } from './session-parts.ts'
 import { assistantMessage } from './transcript-changes.ts'
 
 export interface ImportResult {

@@ -6,8 +6,7 @@ import { classifySessionKey } from '../domain/session-key-forms.ts'
 import type { Session, SessionEntry } from '../domain/session.ts'
 import { transcriptOf } from '../store/transcripts/transcript-paths.ts'
 import { readArchiveNote, writeArchiveNote } from './archives.ts'
-import { changeEntry, emitChange, refuseBusy, requireSession } from './session-parts.ts'
-import type { SessionParts } from './session-parts.ts'
+import { changeEntry, emitChange, refuseBusy, requireSession, type SessionParts } from './session-parts.ts'
 
 export type ResetReason = 'new' | 'reset' | 'daily' | 'idle'
 

@@ -7,8 +7,7 @@ import type { SessionEntry } from '../domain/session.ts'
 import type { EntryBody } from '../domain/transcript.ts'
 import type { TranscriptStore } from '../store/session-store.ts'
 import { transcriptOf } from '../store/transcripts/transcript-paths.ts'
-import { emitChange, refuseBusy, requireSession } from './session-parts.ts'
-import type { SessionParts } from './session-parts.ts'
+import { emitChange, refuseBusy, requireSession, type SessionParts } from './session-parts.ts'
 
 export type MirrorResult = { ok: true } | { ok: false; reason: string }
 

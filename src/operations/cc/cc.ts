@@ -11,8 +11,7 @@ import { visibleTo } from '../authorize.ts'
 import { codingRow, findCoding, rowOf } from '../coding/coding-row.ts'
 import { isElsewhere } from '../coding/which-machine.ts'
 import { parseTime, sinceField } from '../input-fields.ts'
-import { operation } from '../operation.ts'
-import type { Caller } from '../operation.ts'
+import { operation, type Caller } from '../operation.ts'
 import { toRecord, withoutTranscript } from './cc-list.ts'
 
 export const sessionId = z.string().min(1).max(200).describe("Claude's id of the session, or its beginning.")

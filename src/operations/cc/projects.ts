@@ -8,9 +8,8 @@ import { gatherProjectStatus } from '../../discovery/project-status.ts'
 import type { App } from '../app.ts'
 import { visibleTo } from '../authorize.ts'
 import { isOpenTo } from '../coding/launch-rights.ts'
-import { operation } from '../operation.ts'
+import { operation, type Caller } from '../operation.ts'
 import { workspaceOf } from '../../store/agents.ts'
-import type { Caller } from '../operation.ts'
 
 const repository = z.string().optional().describe('The repository; the current directory when not given.')
 const doc = { path: z.string(), bytes: z.number(), changedAt: z.number() }

@@ -1,13 +1,11 @@
 // Which session should take the next task: explain the choice, show past decisions, test the choice against history.
 import { z } from 'zod'
 import { RockpoolError } from '../../domain/errors.ts'
-import { decision, sessionSelection } from '../../domain/selection.ts'
-import type { Decision } from '../../domain/selection.ts'
+import { decision, sessionSelection, type Decision } from '../../domain/selection.ts'
 import { evaluateSelection } from '../../discovery/evaluate.ts'
 import { realDirectory } from '../../discovery/project-status.ts'
 import type { App } from '../app.ts'
-import { operation } from '../operation.ts'
-import type { Caller } from '../operation.ts'
+import { operation, type Caller } from '../operation.ts'
 import { repoOf } from './projects.ts'
 
 const evaluation = z.object({

@@ -3,8 +3,7 @@ import { z } from 'zod'
 import type { Session } from '../../domain/session.ts'
 import { truncateTranscript } from '../../sessions/transcript-changes.ts'
 import type { App } from '../app.ts'
-import type { Caller } from '../operation.ts'
-import { operation } from '../operation.ts'
+import { operation, type Caller } from '../operation.ts'
 import { callerAuthor } from '../../rights/rights.ts'
 import {
   agentFlag,
@@ -18,8 +17,7 @@ import {
 import { conversationRecords } from '../../discovery/conversation-records.ts'
 import type { DiscoveredSession } from '../../domain/discovered-session.ts'
 import { RockpoolError } from '../../domain/errors.ts'
-import { contentText } from '../../domain/transcript.ts'
-import type { TranscriptEntry } from '../../domain/transcript.ts'
+import { contentText, type TranscriptEntry } from '../../domain/transcript.ts'
 import type { TranscriptStore } from '../../store/session-store.ts'
 import { transcriptOf } from '../../store/transcripts/transcript-paths.ts'
 

@@ -7,8 +7,7 @@ import { isSubagentSessionKey } from '../../domain/session-key-forms.ts'
 import { recordSettingChanges } from '../../sessions/transcript-changes.ts'
 import type { App } from '../app.ts'
 import { knownModel } from '../turns/known-model.ts'
-import { operation } from '../operation.ts'
-import type { Caller } from '../operation.ts'
+import { operation, type Caller } from '../operation.ts'
 import {
   agentFlag,
   ambiguous,

@@ -1,9 +1,7 @@
 // One session in a list: OpenClaw's row, and our own fields beside it.
 import { z } from 'zod'
-import type { Session, SessionEntry } from '../../domain/session.ts'
-import { classifySessionKey } from '../../domain/session-key-forms.ts'
-import type { SessionKeyForm } from '../../domain/session-key-forms.ts'
-import { groupDisplayName } from '../../domain/session.ts'
+import { groupDisplayName, type Session, type SessionEntry } from '../../domain/session.ts'
+import { classifySessionKey, type SessionKeyForm } from '../../domain/session-key-forms.ts'
 
 // Built on first use (by the reference page), so that a list does not wait for it.
 export const sessionRow = z.lazy(() => {

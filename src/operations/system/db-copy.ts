@@ -2,8 +2,7 @@
 // merged, so that both sides have all of them afterwards; of media each side gets what it lacks.
 import { z } from 'zod'
 import { RockpoolError } from '../../domain/errors.ts'
-import { copyAgent } from '../../sessions/copy-store.ts'
-import type { CopyReport, StorePair } from '../../sessions/copy-store.ts'
+import { copyAgent, type CopyReport, type StorePair } from '../../sessions/copy-store.ts'
 import { openSessionStore, openTranscriptStore } from '../../store/open.ts'
 import { statePaths } from '../../store/paths.ts'
 import type { Postgres } from '../../store/postgres/connection.ts'

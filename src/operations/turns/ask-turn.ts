@@ -1,8 +1,7 @@
 // Asks an agent: makes the request for a turn, waits for its end, and turns the end into an answer or an error.
 import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
-import { RockpoolError } from '../../domain/errors.ts'
-import type { ErrorCode } from '../../domain/errors.ts'
+import { RockpoolError, type ErrorCode } from '../../domain/errors.ts'
 import type { TurnEnd, TurnEvent } from '../../domain/turn.ts'
 import type { AskRequest } from '../../flow/asked-input.ts'
 import type { WatchedEnd } from '../../flow/flow-parts.ts'
@@ -10,8 +9,7 @@ import { callerAuthor } from '../../rights/rights.ts'
 import type { App } from '../app.ts'
 import type { Caller } from '../operation.ts'
 import { modelForTurn } from './known-model.ts'
-import { checkReachable, targetSession } from './turn-target.ts'
-import type { TargetInput } from './turn-target.ts'
+import { checkReachable, targetSession, type TargetInput } from './turn-target.ts'
 
 const usage = z.object({
   input: z.number(),

@@ -1,12 +1,10 @@
 // The delivery mirror: copies what a chat gets beside the answers of its agent (a message of a person or a script, a notice,
 // an announcement of a coding session) into the transcript of the chat's session.
-import type { Address } from '../../domain/address.ts'
-import { chatKey, isTerminal, personAt } from '../../domain/address.ts'
-import { deliveryContextOf } from '../../domain/session.ts'
+import { chatKey, isTerminal, personAt, type Address } from '../../domain/address.ts'
+import { deliveryContextOf, type Session, type SessionEntry } from '../../domain/session.ts'
 import { defaultAgentId, sessionKeyOf } from '../../domain/session-key.ts'
 import type { ChatType } from '../../domain/message.ts'
 import type { Delivery } from '../../domain/reply.ts'
-import type { Session, SessionEntry } from '../../domain/session.ts'
 import { parseAgentSessionKey } from '../../domain/session-key-forms.ts'
 import { boundAgent } from '../../inbound/bindings.ts'
 import { mirrorDelivery } from '../../sessions/transcript-changes.ts'

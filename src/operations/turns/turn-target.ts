@@ -1,16 +1,14 @@
 // The target of a question: which session it is for, and where the answer goes. An input that contradicts itself is refused,
 // because a message to the wrong session cannot be taken back.
-import type { Address } from '../../domain/address.ts'
+import { isTerminal, type Address } from '../../domain/address.ts'
 import { defaultAgentId, buildAgentMainSessionKey, sessionKeyOf } from '../../domain/session-key.ts'
 import { RockpoolError } from '../../domain/errors.ts'
 import type { App } from '../app.ts'
 import type { Caller } from '../operation.ts'
 import { findSession, spellKey, visibleAgents } from '../sessions/which-session.ts'
-import { addressOfSession } from '../../domain/session.ts'
-import { isTerminal } from '../../domain/address.ts'
+import { addressOfSession, type Session } from '../../domain/session.ts'
 import type { Channel } from '../../domain/channel.ts'
 import { openConfiguredChannel } from '../../flow/channel-host.ts'
-import type { Session } from '../../domain/session.ts'
 
 export interface TargetInput {
   to?: string

@@ -93,7 +93,9 @@ describe('on Telegram', () => {
     await vi.waitFor(() => expect(telegram.pending).toEqual([]), waiting)
     expect(made()).toBe(false)
     expect(await house.ask('approvals.list')).toMatchObject({
-      approvals: [expect.objectContaining({ state: 'pending' })],
+      approvals: [
+        { state: 'pending', input: { command: expect.stringContaining('touch made-by-claude') as string } },
+      ],
     })
     press(button(/deny/i), owner)
     await vi.waitFor(() => expect(telegram.shown.at(-1)?.text).toBe('The file is there.'), waiting)

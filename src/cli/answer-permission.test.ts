@@ -31,6 +31,7 @@ const question = (id: string, more: Partial<Approval> = {}): Approval => ({
   alike: 1,
   kind: 'tool',
   toolName: 'Bash',
+  input: { command: 'rm -rf build' },
   shown: 'rm -rf build',
   inputHash: 'h',
   sessionKey: 'agent:main:main',

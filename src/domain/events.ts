@@ -16,6 +16,8 @@ export type RockpoolEvent =
   | { type: 'pairing-changed'; channel: string; accountId: string }
   | { type: 'web-output'; output: WebOutput }
   | { type: 'coding-changed'; id: string; why: string }
+  /** A piece of the text that Claude is writing; the whole text follows as `coding-output`. */
+  | { type: 'coding-writing'; id: string; text: string }
   | { type: 'coding-output'; id: string; seq: number; text: string }
   | { type: 'approval-changed'; id: string; codingId?: string; state: string }
   | { type: 'native-changed'; sessionId: string; why: string }

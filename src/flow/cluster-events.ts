@@ -21,8 +21,14 @@ interface ClusterEventParts {
   onPurged: (sdkSessionIds: string[]) => Promise<void>
 }
 
-/** Events about one machine, or that each machine emits for itself, are not passed on. */
-const localEvents = new Set<RockpoolEvent['type']>(['native-changed', 'config-changed', 'channel-status'])
+/** Events about one machine, or that each machine emits for itself, are not passed on; nor is text that is still being written,
+ *  which the row of the session has every second. */
+const localEvents = new Set<RockpoolEvent['type']>([
+  'native-changed',
+  'config-changed',
+  'channel-status',
+  'coding-writing',
+])
 
 /** Joins the cluster, if there is one. The result leaves it. */
 export async function joinCluster(parts: ClusterEventParts): Promise<() => Promise<void>> {

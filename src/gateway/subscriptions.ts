@@ -47,6 +47,8 @@ export const topics: readonly Topic[] = [
     input: z.strictObject({ id: z.string().optional().describe('Only this coding session.'), since }),
     scope: 'read',
     matches: (event, { id }) => {
+      // Only for those who look at this session: Claude writes many pieces a second.
+      if (event.type === 'coding-writing') return event.id === id
       if (event.type === 'coding-changed' || event.type === 'coding-output')
         return id === undefined || event.id === id
       return event.type === 'approval-changed' && (id === undefined || event.codingId === id)

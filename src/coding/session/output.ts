@@ -40,7 +40,10 @@ export class SessionOutput {
   }
 
   addEvent(event: TurnEvent): void {
-    if (event.type === 'text-delta') return this.#unfinished.add(event.text)
+    if (event.type === 'text-delta') {
+      this.#parts.events.emit({ type: 'coding-writing', id: this.#record.session.id, text: event.text })
+      return this.#unfinished.add(event.text)
+    }
     const block = outputOf(event)
     if (block)
       this.addLater(block.kind, event.type === 'text' ? this.#unfinished.finish(block.text) : block.text)

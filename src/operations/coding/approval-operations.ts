@@ -12,7 +12,7 @@ import { afterRecovery } from './coding-row.ts'
 import type { Caller } from '../operation.ts'
 import { operation } from '../operation.ts'
 
-const row = approvalSchema.omit({ input: true, scripts: true }).extend({
+const row = approvalSchema.omit({ scripts: true }).extend({
   session: z.string().optional().describe("The coding session's name."),
   choices: z
     .array(z.string())

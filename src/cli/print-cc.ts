@@ -14,12 +14,13 @@ type Health = NonNullable<Info['health']>
 
 export const printers: Printers = {
   'cc.list': (output, page) => [printSessions(output, page), ...unreadableLines(output, page)].join('\n'),
-  'cc.info': ({ session, health, coding }, page) =>
+  'cc.info': ({ session, health, coding, onResume }, page) =>
     [
       styled(page, 'bold', truncate(oneLine(headline(session)), page.width)),
       ...(coding ? [printCoding(coding, page)] : []),
       printFacts(session, page),
       ...(health ? [printSpending(session, page), printHealth(health, page)] : []),
+      ...(onResume === undefined ? [] : [styled(page, 'dim', `Resume: ${onResume}`)]),
     ].join('\n\n'),
   'cc.repair': ({ sessionId, health, left }, page) => {
     const lost = left === 0 ? '' : ` ${left} records could not be saved.`

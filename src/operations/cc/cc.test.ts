@@ -88,6 +88,9 @@ test('one session is shown with its health, by the beginning of its id', async (
     session: { title: 'SDK fork of 07', forkedFrom: '00000007-0000-4000-8000-00000000000a' },
     health: { verdict: 'sound' },
   })
+  expect(await perform(app, 'cc.info', { id: 'd767' }, operator)).toMatchObject({
+    onResume: expect.stringContaining('Claude Code started this session'),
+  })
   await expect(perform(app, 'cc.info', { id: 'ffff' }, operator)).rejects.toMatchObject({ code: 'not-found' })
   await expect(perform(app, 'cc.info', { id: '0000' }, operator)).rejects.toMatchObject({ code: 'ambiguous' })
 })

@@ -1,5 +1,6 @@
 // Claude Code sessions of the machine: show one, add up costs, repair, label and archive.
 import { z } from 'zod'
+import { resumeChanges } from '../../coding/session/resume-origin.ts'
 import type { CodingSession } from '../../domain/coding-session.ts'
 import { costGroups, costReport, sessionHealth, sessionRecord } from '../../domain/discovered-session.ts'
 import type { DiscoveredSession } from '../../domain/discovered-session.ts'
@@ -30,6 +31,7 @@ const showSession = operation({
     session: sessionRecord,
     health: sessionHealth.optional(),
     coding: codingRow.optional(),
+    onResume: z.string().optional().describe('What would change if Rockpool resumed it.'),
   }),
   scope: 'read',
   command: {
@@ -44,7 +46,9 @@ const showSession = operation({
       return { session: toRecord(withoutTranscript(app, coding)), ...row }
     }
     const session = await ownSession(app, coding?.sdkSessionId ?? id, caller)
-    return { session: toRecord(session), health: await app.discovery().health(session.sessionId), ...row }
+    const health = await app.discovery().health(session.sessionId)
+    const onResume = coding ? undefined : resumeChanges(session, app.config.coding)
+    return { session: toRecord(session), health, onResume, ...row }
   },
 })
 

@@ -190,6 +190,28 @@ function titlesOf(sdkSessionId: string): Array<string | undefined> {
   return records.map((line) => (JSON.parse(line) as { customTitle?: string }).customTitle)
 }
 
+test('a resume sends the tools, the system prompt and the messages that Claude has cached for the session, so that it is priced as warm', async () => {
+  const workdir = coding.house.repo('prefix')
+  const { id } = await coding.launch(`remember the plover ${inline({ text: 'a plover' })}`, { workdir })
+  await coding.until(id, 'awaiting-input')
+  await coding.house.pool.kill(id)
+  const resumed = await coding.house.pool.resume(id, `which bird? ${inline({ text: 'the plover' })}`)
+  await coding.until(resumed.id, 'awaiting-input')
+  const [first, second] = ['remember the plover', 'which bird?'].map(
+    (words) => coding.real.api.calls().findLast(({ prompt }) => prompt.includes(words))!.body,
+  )
+  expect(cachedParts(second!.tools)).toEqual(cachedParts(first!.tools))
+  expect(cachedParts(second!.system)).toEqual(cachedParts(first!.system))
+  expect(cachedParts(second!.messages!.slice(0, first!.messages!.length))).toEqual(
+    cachedParts(first!.messages),
+  )
+})
+
+/** Marks of the cache itself move from message to message; they are no part of what is compared. */
+function cachedParts(part: unknown): unknown {
+  return JSON.parse(JSON.stringify(part, (key, value) => (key === 'cache_control' ? undefined : value)))
+}
+
 test('a waiting session that is continued in a terminal is noticed before its next turn: resumed with those words, or forked while it is open there', async () => {
   const workdir = coding.house.repo('terminal')
   const { id } = await coding.launch(inline({ text: 'ready' }), { workdir })

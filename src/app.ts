@@ -1,5 +1,6 @@
 // Puts the program together: what operations work with. Each part is made at its first use; parts are closed in the opposite
 // order, and the storage after all of them.
+import { OpenClawLink } from './channels/openclaw-link.ts'
 import type { AgentRuntime } from './domain/agent.ts'
 import type { Clock } from './domain/clock.ts'
 import { systemClock } from './domain/clock.ts'
@@ -66,6 +67,7 @@ export async function openApp(environment: Environment, options: AppOptions): Pr
     version,
     storage,
     startedAt: clock.now(),
+    openclaw: new OpenClawLink(clock),
     redactor: lazy.once(() => redactorFor(basis)),
     onCopyProgress,
     ...openParts(() => app, lazy, options, code),

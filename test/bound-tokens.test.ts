@@ -7,15 +7,17 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { allOperations } from '../src/operations/all.ts'
 import { isOperatorOnly } from '../src/operations/authorize.ts'
 import type { Operation } from '../src/operations/operation.ts'
-import { hashOf, newToken, writeTokenRecords } from '../src/store/gateway-tokens.ts'
-import { openHouse, rpc } from './support/gateway-house.ts'
-import type { House } from './support/gateway-house.ts'
+import { hashOf, newToken, readTokenRecords, writeTokenRecords } from '../src/store/gateway-tokens.ts'
+import { connect, http, openHouse, rpc } from './support/gateway-house.ts'
+import type { Client, House } from './support/gateway-house.ts'
 
 const operations = await allOperations()
 /** What only stands in the world of `main`. */
 const secret = 'herring-under-the-stairs'
 const key = 'agent:main:main'
 const token = newToken()
+/** Of a program that runs agents of its own. */
+const hostToken = newToken()
 let house: House
 let sessionId: string
 
@@ -27,7 +29,11 @@ beforeAll(async () => {
   const scopes = ['read', 'write', 'approve', 'admin']
   house = await openHouse({
     before: (dir) => {
-      writeTokenRecords(dir, [{ name: 'w', scopes, agentId: 'work', createdAt: 0, hash }])
+      const host = { hash: hashOf(hostToken).toString('base64url'), agents: 'openclaw-' as const }
+      writeTokenRecords(dir, [
+        { name: 'w', scopes, agentId: 'work', createdAt: 0, hash },
+        { name: 'openclaw-person', scopes, createdAt: 0, ...host },
+      ])
       const coding = { repos: { shop: repoIn(dir, 'shop') }, defaultBudgetUsd: 3, maxSessions: 50 }
       writeFileSync(join(dir, 'rockpool.json'), JSON.stringify({ coding, claude: { credential: 'none' } }))
     },
@@ -77,7 +83,9 @@ test("what belongs to all agents is the operator's, whatever the token's scopes"
 })
 
 test('an operation that is open to it looks at who asks', () => {
-  const careless = operations.filter((operation) => !isOperatorOnly(operation) && operation.run.length < 3)
+  const careless = operations.filter(
+    (operation) => !isOperatorOnly(operation) && operation.forHosts !== 'only' && operation.run.length < 3,
+  )
   // A run has an id that cannot be guessed; that the gateway is healthy is no secret.
   expect(careless.map(({ name }) => name)).toEqual(['health', 'turns.wait'])
 })
@@ -217,4 +225,81 @@ test('it reads documents only of its own workspace and of the configured reposit
   expect((await read(repoIn(house.dir, 'other'))).error?.data?.code).toBe('not-found')
   const listed = await bound('project.docs', { repo: join(house.dir, 'other') })
   expect(listed.error?.data?.code).toBe('not-found')
+})
+
+describe("the token of an agent host, such as OpenClaw's plugin", () => {
+  const codeOf = async (named: string | string[] | undefined, method: string, params = {}) => {
+    const headers: Record<string, string | string[]> = named === undefined ? {} : { 'rockpool-agent': named }
+    const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params })
+    const answer = await http(house, '/rpc', { method: 'POST', body, token: hostToken, headers })
+    const { error } = answer.json() as { error?: { data: { code: string } } }
+    return error?.data.code
+  }
+
+  test('opens nothing that belongs to an agent before it names one of its own', async () => {
+    const open: string[] = []
+    for (const { name } of operations) if ((await codeOf(undefined, name)) !== 'forbidden') open.push(name)
+    expect(open).toEqual(['health', 'openclaw.answer', 'openclaw.delivered', 'openclaw.hello'])
+    expect((await http(house, '/metrics', { token: hostToken })).status).toBe(403)
+  })
+
+  test.each(['main', 'work', 'openclaw', 'openclaw-', 'Openclaw-main', '', 'openclaw-main,main'])(
+    'does not speak for %j',
+    async (named) => {
+      expect(await codeOf(named, 'coding.sessions')).toMatch(/^(forbidden|input-invalid)$/)
+    },
+  )
+
+  test('refuses ids that are no names', async () => {
+    for (const named of ['openclaw-../main', 'openclaw-..', 'openclaw-a/b', `openclaw-${'x'.repeat(64)}`])
+      expect(await codeOf(named, 'sessions.list')).toBe('input-invalid')
+    expect(await codeOf(['openclaw-a', 'openclaw-b'], 'sessions.list')).toBe('input-invalid')
+  })
+
+  test('does what a token that is bound to the named agent may do, and no more', async () => {
+    expect(await codeOf('openclaw-main', 'coding.sessions')).toBeUndefined()
+    expect(await codeOf('openclaw-main', 'sessions.list', { agentId: 'main' })).toBe('not-found')
+    const operators = operations.filter(isOperatorOnly)
+    for (const { name } of operators) expect(await codeOf('openclaw-main', name)).toBe('forbidden')
+    for (const method of ['openclaw.hello', 'openclaw.delivered'])
+      for (const each of [token, house.token])
+        expect((await rpc(house, method, {}, each)).error?.data?.code).toBe('forbidden')
+  })
+
+  test('names its agent in the first frame of a WebSocket, too', async () => {
+    const frame = async (params: object): Promise<Client> => {
+      const client = await connect(house)
+      await client.call('connect', { token: hostToken, ...params })
+      return client
+    }
+    const named = await frame({ agentId: 'openclaw-main' })
+    expect((await named.call('coding.sessions')).error).toBeUndefined()
+    const unnamed = await frame({})
+    expect((await unnamed.call('coding.sessions')).error?.data?.code).toBe('forbidden')
+    expect((await unnamed.call('coding.subscribe')).error?.data?.code).toBe('forbidden')
+    expect((await unnamed.call('openclaw.subscribe')).error).toBeUndefined()
+    await expect(frame({ agentId: 'main' }).then((client) => client.closed)).resolves.toMatchObject({
+      code: 1008,
+    })
+    for (const client of [named, unnamed]) client.socket.close()
+  })
+
+  test('is not a token with a damaged limit', async () => {
+    const damaged = newToken()
+    const hash = hashOf(damaged).toString('base64url')
+    const records = readTokenRecords(house.dir)
+    const scopes = ['read', 'write']
+    for (const limit of [
+      { agents: '' },
+      { agents: 'm' },
+      { agents: 7 },
+      { agents: 'openclaw-', agentId: 'main' },
+    ]) {
+      // What a hand or an older program could have written.
+      const record = { name: 'damaged', scopes, createdAt: 0, hash, ...limit } as (typeof records)[number]
+      writeTokenRecords(house.dir, [...records, record])
+      expect((await rpc(house, 'health', {}, damaged)).error?.data?.code).toBe('unauthorized')
+    }
+    writeTokenRecords(house.dir, records)
+  })
 })

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join, relative } from 'node:path'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { makeOfflineAgent } from '../src/agent/offline.ts'
+import { openclawPrefix } from '../src/domain/agent.ts'
 import type { ConversationOptions } from '../src/domain/agent.ts'
 import type { Message } from '../src/domain/message.ts'
 import { commandInfos } from '../src/inbound/command.ts'
@@ -299,6 +300,12 @@ async function operationTable(): Promise<string[]> {
       })
       .map(({ name }) => name)
   const bound = (...scopes: Caller['scopes']) => open({ via: 'rpc', scopes, agentId: 'main' })
+  const host: Caller = {
+    via: 'rpc',
+    scopes: ['read', 'write', 'approve', 'admin'],
+    agentId: openclawPrefix,
+    agentPrefix: openclawPrefix,
+  }
   const cell = (names: string[]): string => names.map((name) => `\`${name}\``).join(' ')
   return [
     '| who | operations that are open, each within that agent’s world |',
@@ -307,6 +314,8 @@ async function operationTable(): Promise<string[]> {
     `| … scope write, besides | ${cell(bound('write').filter((name) => !bound('read').includes(name)))} |`,
     `| … scope approve, besides | ${cell(bound('approve').filter((name) => !bound('read').includes(name)))} |`,
     `| … scope admin, besides | ${cell(bound('admin').filter((name) => !bound('write', 'approve').includes(name))) || 'none'} |`,
+    `| an agent host (the OpenClaw plugin) that names no agent, all scopes | ${cell(open(host))} |`,
+    '| … that names one of its agents | what a token that is bound to that agent may do, and the row above |',
     '| the hook token | none: it opens `/hooks/wake` and `/hooks/agent` only |',
   ]
 }

@@ -3,10 +3,13 @@ import type { Channel, ChannelAbilities, ChannelHost, SendOutcome } from '../dom
 import { accountsOf } from '../domain/config/read-settings.ts'
 import type { ChannelsConfig } from '../domain/config/channel-settings.ts'
 import { BaseChannel } from './base-channel.ts'
+import type { OpenClawLink } from './openclaw-link.ts'
 
 export interface ChannelParts {
   config: ChannelsConfig
   host: ChannelHost
+  /** The connection to the plugin in OpenClaw; absent when the plugin is not set up. */
+  openclaw?: OpenClawLink
   /** The secret of an account, wherever it is stored. */
   tokenOf: (account: {
     channel: string
@@ -21,6 +24,7 @@ const openers = {
   discord: openDiscord,
   whatsapp: openWhatsapp,
   web: openWeb,
+  openclaw: openOpenClaw,
 }
 
 /** Every enabled account. One without a token is included, and its status says that the token is missing. */
@@ -76,6 +80,12 @@ async function openWeb({ config, host }: ChannelParts): Promise<Channel[]> {
   if (config.web?.enabled === false) return []
   const { WebChannel } = await import('./web.ts')
   return [new WebChannel(host)]
+}
+
+async function openOpenClaw({ openclaw, host }: ChannelParts): Promise<Channel[]> {
+  if (!openclaw) return []
+  const { OpenClawChannel } = await import('./openclaw.ts')
+  return [new OpenClawChannel(host, openclaw)]
 }
 
 function isEnabled(account: { settings: { enabled?: boolean } }): boolean {

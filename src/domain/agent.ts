@@ -13,6 +13,9 @@ export interface Agent {
   systemPrompt?: string
 }
 
+/** An agent of OpenClaw has this before its id: OpenClaw's `main` is `openclaw-main` here. */
+export const openclawPrefix = 'openclaw-'
+
 export const permissionModes = ['default', 'acceptEdits', 'plan', 'dontAsk', 'bypassPermissions'] as const
 
 export type PermissionMode = (typeof permissionModes)[number]

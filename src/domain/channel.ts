@@ -55,6 +55,10 @@ export interface SendOptions {
   sentIds?: readonly string[]
   /** Called when one message of several was sent. The id is stored, so that not even a crash sends the part again. */
   onPart?: (messageId: string) => Promise<void>
+  /** The session that the reply belongs to; `coding:<id>` for a coding session. */
+  sessionKey?: string
+  /** Streamed output of a coding session. */
+  isOutput?: boolean
 }
 
 /** Why a message was refused. Most platforms ignore it; a page that waits for an answer shows it. */
@@ -76,6 +80,8 @@ export interface Channel {
   start(accept: (message: Message) => Promise<NotAccepted | void>): Promise<void>
   /** Stops receiving, waits for messages that are being accepted, and closes the connections. */
   stop(): Promise<void>
+  /** False while no send could begin: replies then wait, and no attempt is made. Always true when absent. */
+  readonly canSend?: boolean
   status(): ChannelStatus
   onStatus(listener: (status: ChannelStatus) => void): () => void
   /** Possible after `start`. Converts Markdown to the platform's formatting; long text becomes several messages. */

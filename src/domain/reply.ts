@@ -17,6 +17,10 @@ export interface Reply {
   audioAsVoice?: boolean
   isError?: boolean
   buttons?: Button[][]
+  /** It waits for an answer of a person. */
+  isQuestion?: boolean
+  /** The agent behind the chat should take a turn; only OpenClaw's chats have such an agent. */
+  wakesAgent?: boolean
 }
 
 /** A place in a session's transcript. */

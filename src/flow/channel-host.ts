@@ -1,5 +1,6 @@
 // Constructs what channels need from the program: files, secrets, the clock, locks, and who may send files.
 import { join } from 'node:path'
+import type { OpenClawLink } from '../channels/openclaw-link.ts'
 import type { ChannelParts } from '../channels/registry.ts'
 import type { AccessPolicy } from '../domain/access.ts'
 import type { Channel, ChannelHost, CommandInfo } from '../domain/channel.ts'
@@ -10,6 +11,7 @@ import type { Log } from '../domain/log.ts'
 import { findChannelToken, storedAccounts } from '../store/channel-tokens.ts'
 import type { Environment } from '../store/config-file.ts'
 import { holdName, openMachineFolder } from '../store/disk/held-name.ts'
+import { readTokenRecords } from '../store/gateway-tokens.ts'
 import { openMediaFiles } from '../store/media/media-files.ts'
 import type { StatePaths } from '../store/paths.ts'
 import { openSecretStore } from '../store/sqlite/secret-store.ts'
@@ -61,7 +63,13 @@ async function holdFor(
 
 export interface ConfiguredParts extends ChannelHostParts {
   config: Config
+  openclaw?: OpenClawLink
   environment: Environment
+}
+
+/** Does the plugin in OpenClaw have a token? */
+function isOpenClawSetUp(stateDir: string): boolean {
+  return readTokenRecords(stateDir).some(({ agents }) => agents !== undefined)
 }
 
 /** All configured channels, not started yet. */
@@ -85,6 +93,7 @@ function registryParts(parts: ConfiguredParts): ChannelParts {
   return {
     config: withAccounts(config.channels, storedAccounts(paths)),
     host: makeChannelHost(parts),
+    openclaw: isOpenClawSetUp(paths.root) ? parts.openclaw : undefined,
     tokenOf: (account) => findChannelToken(account, environment, paths)?.token,
   }
 }

@@ -18,6 +18,7 @@ import {
   readTokenRecords,
   sameHash,
 } from '../store/gateway-tokens.ts'
+import { checkAgentId } from '../store/paths.ts'
 import { Limiter } from './limiter.ts'
 import { isSignedWith, signedHookOf } from './signed-hook.ts'
 
@@ -185,7 +186,8 @@ export class Auth {
         via: 'rpc',
         name: `token:${record.name}`,
         scopes: allScopes.filter((scope) => record.scopes.includes(scope)),
-        agentId: record.agentId,
+        agentId: record.agentId ?? record.agents,
+        agentPrefix: record.agents,
       },
     }))
     if (hash) {
@@ -251,9 +253,24 @@ export function narrow(caller: Caller, wanted: { scopes?: readonly string[]; age
   return {
     ...caller,
     scopes: asked === undefined ? caller.scopes : kept,
-    // A token that is bound to an agent stays bound to it.
-    agentId: caller.agentId ?? wanted.agentId,
+    agentId: narrowAgent(caller, wanted.agentId),
   }
+}
+
+/** A token that is bound to an agent stays bound to it. The token of an agent host becomes bound to the named agent. */
+function narrowAgent({ agentId, agentPrefix }: Caller, wanted: string | undefined): string | undefined {
+  if (wanted === undefined || (agentId !== undefined && agentPrefix === undefined)) return agentId
+  if (agentPrefix === undefined || (wanted.startsWith(agentPrefix) && wanted !== agentPrefix))
+    return checkAgentId(wanted)
+  throw new RockpoolError('forbidden', `This token cannot speak for the agent ${JSON.stringify(wanted)}.`, {
+    hint: `It speaks for agents whose ids begin with ${agentPrefix}.`,
+  })
+}
+
+/** The agent that a request is made for. */
+export function namedAgent(request: IncomingMessage): string | undefined {
+  const named = request.headers['rockpool-agent']
+  return named === undefined ? undefined : String(named)
 }
 
 export function bearerToken(request: IncomingMessage): string | undefined {

@@ -44,6 +44,7 @@ const connectInput = z.union([
 interface Subscription {
   topic: Topic
   input: Record<string, unknown>
+  end?: () => void
 }
 
 export class Peer {
@@ -68,7 +69,10 @@ export class Peer {
       this.#receive(isBinary ? undefined : data.toString('utf8')),
     )
     socket.on('pong', () => (this.#hasAnswered = true))
-    socket.on('close', () => this.#stopListening())
+    socket.on('close', () => {
+      this.#stopListening()
+      for (const { end } of this.#subscriptions.values()) end?.()
+    })
     // 'close' follows.
     socket.on('error', () => socket.terminate())
   }
@@ -173,7 +177,7 @@ export class Peer {
     const topic = topics.find((candidate) => candidate.name === name)
     if (!topic) return false
     try {
-      authorize(caller, topic.scope, request.method)
+      authorize(caller, topic.scope, request.method, topic.forHosts)
       if (verb === 'subscribe') this.#subscribe(topic, request.params ?? {}, id)
       else this.#unsubscribe(topic, request.params ?? {}, id)
     } catch (error) {
@@ -191,8 +195,16 @@ export class Peer {
     const since = input['since'] as EventPosition | undefined
     const missed = since ? this.#parts.events.since(since) : { gap: false, events: [] }
     this.#sendResult(id, { subscriptionId, gap: missed.gap, ...this.#parts.events.position })
-    this.#subscriptions.set(subscriptionId, { topic, input })
-    for (const logged of missed.events) this.#deliver(subscriptionId, { topic, input }, logged)
+    const { app } = this.#parts.calls
+    const send = (event: object): void =>
+      this.#sendEvent(
+        subscriptionId,
+        this.#parts.events.position.seq,
+        app.redactor().knownValues(jsonText(event)),
+      )
+    const subscription = { topic, input, end: topic.open?.(app, send) }
+    this.#subscriptions.set(subscriptionId, subscription)
+    for (const logged of missed.events) this.#deliver(subscriptionId, subscription, logged)
   }
 
   #unsubscribe(topic: Topic, params: Record<string, unknown>, id: RequestId): void {
@@ -201,7 +213,10 @@ export class Peer {
       ([subscriptionId, { topic: of }]) =>
         of === topic && (wanted === undefined || wanted === subscriptionId),
     )
-    for (const [subscriptionId] of gone) this.#subscriptions.delete(subscriptionId)
+    for (const [subscriptionId, { end }] of gone) {
+      this.#subscriptions.delete(subscriptionId)
+      end?.()
+    }
     this.#sendResult(id, { removed: gone.length })
   }
 
@@ -212,9 +227,13 @@ export class Peer {
   #deliver(subscriptionId: string, { topic, input }: Subscription, logged: LoggedEvent): void {
     const agentId = this.#admission?.caller.agentId
     if (!isVisibleTo(agentId, logged.event) || !topic.matches(logged.event, input)) return
+    this.#sendEvent(subscriptionId, logged.seq, logged.json)
+  }
+
+  #sendEvent(subscriptionId: string, seq: number, json: string): void {
     const { epoch } = this.#parts.events
     const head = `{"jsonrpc":"2.0","method":"event","params":{"subscriptionId":"${subscriptionId}"`
-    this.#send(`${head},"epoch":"${epoch}","seq":${logged.seq},"event":${logged.json}}}`)
+    this.#send(`${head},"epoch":"${epoch}","seq":${seq},"event":${json}}}`)
   }
 
   #sendResult(id: RequestId, result: unknown): void {

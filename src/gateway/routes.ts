@@ -4,7 +4,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { asRockpoolError, RockpoolError } from '../domain/errors.ts'
 import { authorize } from '../operations/authorize.ts'
 import { failure, parseJson, rpcError } from '../rpc/frames.ts'
-import { bearerToken, cookieValue, type Admission, type Auth, type PageSecrets } from './auth.ts'
+import { bearerToken, cookieValue, namedAgent, narrow } from './auth.ts'
+import type { Admission, Auth, PageSecrets } from './auth.ts'
 import type { Calls } from './calls.ts'
 import { hookRoutes, receiveHook } from './hooks.ts'
 import { errorHeaders, HttpRefusal, readBody, sendError, sendJson, sendText, statusOf } from './http.ts'
@@ -104,9 +105,9 @@ function sendPage(request: IncomingMessage, response: ServerResponse, url: URL, 
 }
 
 function admit(request: IncomingMessage, parts: RouteParts): Admission {
-  const admission = parts.auth.admit(bearerToken(request), request)
+  const { caller, credentialId } = parts.auth.admit(bearerToken(request), request)
   parts.pendingSockets.remove(request.socket)
-  return admission
+  return { credentialId, caller: narrow(caller, { agentId: namedAgent(request) }) }
 }
 
 async function sendMetrics(...[request, response, parts]: RouteArguments): Promise<void> {

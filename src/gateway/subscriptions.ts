@@ -2,7 +2,8 @@
 // have a name, a description, a schema and a scope, and the reference page lists them.
 import { z } from 'zod'
 import type { RockpoolEvent } from '../domain/events.ts'
-import type { Scope } from '../operations/operation.ts'
+import type { App } from '../operations/app.ts'
+import type { ForHosts, Scope } from '../operations/operation.ts'
 
 export interface Topic {
   /** `sessions` has the methods `sessions.subscribe` and `sessions.unsubscribe`. */
@@ -10,6 +11,9 @@ export interface Topic {
   description: string
   input: z.ZodObject
   scope: Scope
+  forHosts?: ForHosts
+  /** Events that are not in the log of events: they come from here, to one connection. The result ends the subscription. */
+  open?(app: App, send: (event: object) => void): () => void
   /** True if a subscriber with this input gets the event. */
   matches(event: RockpoolEvent, input: Record<string, unknown>): boolean
 }
@@ -67,6 +71,16 @@ export const topics: readonly Topic[] = [
     input: z.strictObject({ since }),
     scope: 'read',
     matches: (event) => ['channel-status', 'pairing-changed', 'config-changed'].includes(event.type),
+  },
+  {
+    name: 'openclaw',
+    description:
+      'Messages for chats of OpenClaw and questions of coding sessions, for the plugin in OpenClaw.',
+    input: z.strictObject({}),
+    scope: 'approve',
+    forHosts: 'only',
+    open: (app, send) => app.openclaw.connect(send),
+    matches: () => false,
   },
 ]
 

@@ -1,5 +1,6 @@
 // Everything that operations work with, put together by src/app.ts. Heavy parts are functions that make the part at the first
 // call, so that a small command starts fast.
+import type { OpenClawLink } from '../channels/openclaw-link.ts'
 import type { AgentRuntime } from '../domain/agent.ts'
 import type { Clock } from '../domain/clock.ts'
 import type { Config } from '../domain/config.ts'
@@ -47,6 +48,8 @@ export interface App {
   runtime(): Promise<AgentRuntime>
   /** The turns of chat sessions, and in the gateway the channels. */
   conversations(): Promise<Conversations>
+  /** The connection to the plugin in OpenClaw. */
+  openclaw: OpenClawLink
   /** Background Claude Code sessions. */
   coding(): CodingWorld
   close(): Promise<void>

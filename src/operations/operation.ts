@@ -9,11 +9,16 @@ import type { App, HeavyPart } from './app.ts'
 export const scopes = ['read', 'write', 'approve', 'admin'] as const
 export type Scope = (typeof scopes)[number]
 
+export type ForHosts = 'only' | 'too'
+
 export interface Caller {
   via: 'rpc' | 'cli' | 'mcp' | 'chat' | 'hook'
   scopes: readonly Scope[]
   /** Set for agents and for tokens that are bound to one: they see only what belongs to this agent. */
   agentId?: string
+  /** Set for an agent host, a program that runs agents of its own (OpenClaw): the beginning of their ids. Until the host has
+   *  named an agent, `agentId` is this prefix, so that the caller is bound to an agent that has nothing. */
+  agentPrefix?: string
   /** The session that an agent calls from. */
   sessionKey?: string
   /** The author of the turn in which an agent calls. */
@@ -72,6 +77,8 @@ export interface Operation<Input extends z.ZodObject = z.ZodObject, Output exten
   /** Refused for callers that are bound to an agent, because the data belongs to no agent or to all. Every operation with
    *  the scope `admin` is. */
   operatorOnly?: boolean
+  /** `only`: for agent hosts and no other caller. `too`: also for a host that has not named an agent. */
+  forHosts?: ForHosts
   /** Accepts an `idempotencyKey`: a repeated request gets the answer of the first. */
   changesState?: boolean
   /** The output is a secret that is shown once, so no answer is stored for a repeated request. */

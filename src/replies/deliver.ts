@@ -87,7 +87,7 @@ export class Deliverer {
 
   /** Would this reply be sent at once? Then it can be stored and marked in one step. */
   isFree(delivery: Pick<Delivery, 'lane' | 'address'>): boolean {
-    const hasChannel = this.#options.channelFor(delivery.address) !== undefined
+    const hasChannel = this.#channelFor(delivery.address) !== undefined
     return !this.#stopped && !this.#lanes.has(laneOf(delivery)) && hasChannel
   }
 
@@ -185,13 +185,13 @@ export class Deliverer {
   }
 
   async #attempt(row: OutboxRow): Promise<Step> {
-    const { clock, channelFor, outbox } = this.#options
+    const { clock, outbox } = this.#options
     const { delivery } = row
     const now = clock.now()
     if (now > (delivery.expiresAt ?? delivery.createdAt + deliveryLifetimeMs))
       return this.#markDead(row, 'It waited too long.')
     if (row.notBefore > now) return { again: row.notBefore }
-    const channel = channelFor(delivery.address)
+    const channel = this.#channelFor(delivery.address)
     if (!channel) return { again: now + 5_000 }
     row.delivery = (await this.#options.withFiles?.(row.delivery)) ?? row.delivery
     const isMarked = row.isMarked === true
@@ -212,6 +212,11 @@ export class Deliverer {
     if (outcome.kind === 'sent') await this.#mirror(delivery)
     // The outcome is known; a failure to store it must not send the reply again.
     return this.#untilStored(laneOf(delivery), () => this.#settle(row, outcome, isRepeatable))
+  }
+
+  #channelFor(address: Address): Channel | undefined {
+    const channel = this.#options.channelFor(address)
+    return channel?.canSend === false ? undefined : channel
   }
 
   async #settle(row: OutboxRow, outcome: SendOutcome, isRepeatable: boolean): Promise<Step> {

@@ -59,9 +59,11 @@ export class RowSender {
   }
 
   #optionsFor(row: OutboxRow): SendOptions {
-    const { id, idempotencyKey } = row.delivery
+    const { id, idempotencyKey, sessionKey, continues } = row.delivery
     return {
       idempotencyKey,
+      sessionKey,
+      isOutput: continues !== undefined,
       resent: row.resent,
       sentIds: row.messageIds,
       onPart: async (messageId) => {

@@ -6,6 +6,7 @@ import type { Clock } from '../domain/clock.ts'
 import type { Config } from '../domain/config.ts'
 import { allowedToolsOf } from '../domain/config/read-settings.ts'
 import { defaultAgentId } from '../domain/session-key.ts'
+import { openclawAgentOf } from './openclaw/openclaw-report.ts'
 import type { StatePaths } from './paths.ts'
 
 /** The settings of an agent; its own settings win over the defaults. */
@@ -29,7 +30,8 @@ export function workspaceOf(
   agentId: string,
 ): string {
   const { list, defaults } = config.agents
-  const own = list.find((each) => each.id === agentId)?.workspace
+  const own =
+    list.find((each) => each.id === agentId)?.workspace ?? openclawAgentOf(paths, agentId)?.workspace
   return own ?? defaults.workspace ?? paths.workspace(agentId)
 }
 

@@ -4,6 +4,7 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
 import { mkdirSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { openclawPrefix } from '../domain/agent.ts'
 import { RockpoolError } from '../domain/errors.ts'
 import { FileLock } from './disk/file-lock.ts'
 import { makePrivateFile, readPrivateFile, writePrivateFile } from './disk/private-file.ts'
@@ -14,6 +15,8 @@ export interface TokenRecord {
   scopes: string[]
   /** Bound to one agent: it has access to that agent only. */
   agentId?: string
+  /** For a program that runs agents of its own: with each call it names an agent whose id begins with this. */
+  agents?: typeof openclawPrefix
   createdAt: number
   /** SHA-256 of the token, base64url. */
   hash: string
@@ -93,8 +96,10 @@ function damaged(stateDir: string, cause?: unknown): RockpoolError {
 
 function isTokenRecord(value: unknown): value is TokenRecord {
   if (typeof value !== 'object' || value === null) return false
-  const { name, scopes, hash } = value as Record<string, unknown>
-  return typeof name === 'string' && typeof hash === 'string' && Array.isArray(scopes)
+  const { name, scopes, hash, agentId, agents } = value as Record<string, unknown>
+  // A token with a damaged limit would have more rights than it was made with, so it is not a token.
+  const isLimited = agents === undefined || (agents === openclawPrefix && agentId === undefined)
+  return typeof name === 'string' && typeof hash === 'string' && Array.isArray(scopes) && isLimited
 }
 
 /** Changes whenever one of the credential files changes. */

@@ -1,10 +1,10 @@
 // What an agent may give to a session that it starts: no more than the agent has itself. The agent's call needs no approval, so
 // more rights would run without one.
-import { realpathSync } from 'node:fs'
-import { resolve } from 'node:path'
+import { realPath } from '../../discovery/repo-paths.ts'
 import { formatOriginChannel, parseOriginChannel } from '../../domain/address.ts'
 import type { Address } from '../../domain/address.ts'
 import type { PermissionMode } from '../../domain/agent.ts'
+import { openclawChannel, parseOpenClawOrigin } from '../../domain/openclaw.ts'
 import { allowedToolsOf } from '../../domain/config/read-settings.ts'
 import { deliveryContextOf } from '../../domain/session.ts'
 import { RockpoolError } from '../../domain/errors.ts'
@@ -14,6 +14,7 @@ import type { LaunchLimits } from '../../rights/rights.ts'
 import type { App } from '../app.ts'
 import type { Caller } from '../operation.ts'
 import { workspaceOf } from '../../store/agents.ts'
+import { openclawAgentIds, openclawAgentOf } from '../../store/openclaw/openclaw-report.ts'
 
 interface Rights {
   permissionMode?: PermissionMode
@@ -64,11 +65,17 @@ export function isOpenTo(app: App, directory: string, agentId: string): boolean 
 function launchLimitsOf(app: App, agentId: string): LaunchLimits {
   const { repos, defaultWorkdir, defaultBudgetUsd } = app.config.coding
   const workspace = realPath(workspaceOf(app, agentId))
-  const others = app.agentIds().map((id) => realPath(workspaceOf(app, id)))
-  const repositories = [...Object.values(repos), ...(defaultWorkdir === undefined ? [] : [defaultWorkdir])]
+  const others = [...app.agentIds(), ...openclawAgentIds(app.paths)].map((id) =>
+    realPath(workspaceOf(app, id)),
+  )
+  const own = openclawAgentOf(app.paths, agentId)?.claudeCode
+  const repositories = [repos, own?.repos ?? {}].flatMap((named) => Object.values(named))
+  const directories = [...repositories, defaultWorkdir, own?.defaultWorkdir].filter(
+    (path) => path !== undefined,
+  )
   return {
     workspace,
-    repositories: repositories.map(realPath),
+    repositories: directories.map(realPath),
     closed: [realPath(app.paths.root), ...others].filter((folder) => folder !== workspace),
     maxBudgetUsd: defaultBudgetUsd,
   }
@@ -93,21 +100,19 @@ async function isOwnChat(app: App, originChannel: string, caller: Caller): Promi
   const { address, agentId, sessionKey } = caller
   if (address) return isSameOrigin(originChannel, formatOriginChannel(address))
   const named = parseOriginChannel(originChannel)
+  if (named?.channel === openclawChannel) return isOwnTarget(originChannel, caller)
   if (sessionKey !== undefined || agentId === undefined || !named) return false
   return isChatOfAgent(app, agentId, named)
+}
+
+/** A chat of OpenClaw belongs to the agent in it; only the plugin in OpenClaw can name one. */
+function isOwnTarget(originChannel: string, { agentId, agentPrefix }: Caller): boolean {
+  const target = parseOpenClawOrigin(originChannel)
+  return target !== undefined && agentPrefix !== undefined && agentPrefix + target.agentId === agentId
 }
 
 function tooWide(right: string, setting: string): RockpoolError {
   return new RockpoolError('refused', `An agent cannot give its session the ${right}.`, {
     hint: `Leave it out: the session asks for what it needs. A person can allow it in ${setting}.`,
   })
-}
-
-/** Resolves symbolic links as far as the path exists. */
-function realPath(path: string): string {
-  try {
-    return realpathSync(path)
-  } catch {
-    return resolve(path)
-  }
 }

@@ -1,16 +1,21 @@
 // Access to the gateway: the operator's token, further tokens with fewer rights, the hook token, and one-time codes for the
 // dashboard.
 import { z } from 'zod'
+import { openclawPrefix } from '../../domain/agent.ts'
 import { RockpoolError } from '../../domain/errors.ts'
 import { checkAgentId } from '../../store/paths.ts'
-import { changeTokenRecords, hashOf, newToken, readTokenRecords } from '../../store/gateway-tokens.ts'
 import {
+  changeTokenRecords,
   ensureGatewayToken,
   gatewayTokenFile,
+  hashOf,
   hookTokenFile,
+  newToken,
   readHookToken,
+  readTokenRecords,
+  rotateGatewayToken,
+  writeHookToken,
 } from '../../store/gateway-tokens.ts'
-import { rotateGatewayToken, writeHookToken } from '../../store/gateway-tokens.ts'
 import { operation, scopes } from '../operation.ts'
 
 const scope = z.enum(scopes)
@@ -27,6 +32,7 @@ const listTokens = operation({
         name: z.string(),
         scopes: z.array(z.string()),
         agentId: z.string().optional(),
+        agents: z.string().optional(),
         createdAt: z.number(),
       }),
     ),
@@ -54,11 +60,16 @@ const addToken = operation({
     name: z.string().trim().min(1).max(64).describe('The name of the token.'),
     scopes: z.array(scope).min(1).default(['read']).describe('What it may do.'),
     agentId: z.string().optional().describe('Bind it to this agent.'),
+    agents: z
+      .literal(openclawPrefix)
+      .optional()
+      .describe("Bind it to OpenClaw's agents, whose ids begin with this; each call names one."),
   }),
   output: z.object({
     name: z.string(),
     scopes: z.array(z.string()),
     agentId: z.string().optional(),
+    agents: z.string().optional(),
     token: z.string(),
   }),
   scope: 'admin',
@@ -71,9 +82,12 @@ const addToken = operation({
   },
   async run(app, input) {
     const token = newToken()
-    const bound = input.agentId === undefined ? {} : { agentId: checkAgentId(input.agentId) }
+    const { name, scopes, agents } = input
+    if (input.agentId !== undefined && agents !== undefined)
+      throw new RockpoolError('input-invalid', 'A token is bound to one agent or to a prefix, not to both.')
+    const agentId = input.agentId === undefined ? undefined : checkAgentId(input.agentId)
+    const bound = { agentId, agents }
     const hash = hashOf(token).toString('base64url')
-    const { name, scopes } = input
     await changeTokenRecords(app.paths.root, (records) => {
       if (records.some((record) => record.name === name)) throw nameIsTaken(name)
       return [...records, { name, scopes, ...bound, createdAt: app.clock.now(), hash }]

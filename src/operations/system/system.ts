@@ -19,6 +19,7 @@ const showHealth = operation({
     gateway: z.boolean().describe('Whether the gateway answered.'),
   }),
   scope: 'read',
+  forHosts: 'too',
   command: { examples: ['rockpool health', 'rockpool health --json'] },
   async run(app) {
     const uptimeMs = app.clock.now() - app.startedAt

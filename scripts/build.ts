@@ -1,4 +1,4 @@
-// Builds dist/: the program and the library bundled for a fast start, their types, and the dashboard.
+// Builds dist/: the program and the library bundled for a fast start, their types, and the dashboard; and the plugin for OpenClaw.
 // Does nothing when no source has changed since the last build.
 import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
@@ -18,6 +18,7 @@ import { rolldown } from 'rolldown'
 import type { RolldownBuild } from 'rolldown'
 import { buildWordVectors, wordVectorFile } from '../src/search/word-vectors.ts'
 import { writeMethods } from './methods-file.ts'
+import { buildOpenClawPlugin } from './openclaw-plugin.ts'
 
 const heavyBuiltins = ['node:crypto', 'node:fs/promises', 'node:timers/promises']
 /** What `rockpool sessions` loads, as one file; `cc list` and `search` load one or two more. */
@@ -42,21 +43,22 @@ await writeCatalog()
 writeWordVectors()
 cpSync('src/store/postgres/sql', 'dist/sql', { recursive: true })
 emitTypes()
+await buildOpenClawPlugin()
 if (existsSync('web/index.html')) await buildDashboard()
 writeFileSync(stamp, fingerprint)
 
 function fingerprintOfSources(): string {
   const hash = createHash('sha256')
-  const files = globSync(['src/**/*', 'web/**/*', 'scripts/build.ts', 'package.json', 'tsconfig.json'], {
-    withFileTypes: true,
-  })
+  const sources = ['src/**/*', 'web/**/*', 'plugins/*/src/**/*', 'plugins/*/*.md']
+  const settings = ['scripts/build.ts', 'scripts/openclaw-plugin.ts', 'package.json', 'tsconfig.json']
+  const files = globSync([...sources, ...settings], { withFileTypes: true })
   for (const file of files
     .filter((entry) => entry.isFile())
     .map((entry) => `${entry.parentPath}/${entry.name}`)
     .sort()) {
-    // The methods are written by the build itself, from the operations.
-    if (!file.endsWith('.test.ts') && !file.endsWith('rpc/methods.ts'))
-      hash.update(file).update(readFileSync(file))
+    // The build itself generates these two from the operations.
+    const isGenerated = file.endsWith('rpc/methods.ts') || file.endsWith('src/table.json')
+    if (!file.endsWith('.test.ts') && !isGenerated) hash.update(file).update(readFileSync(file))
   }
   return hash.digest('hex')
 }

@@ -2,11 +2,12 @@
 import { spawn } from 'node:child_process'
 import { globSync } from 'node:fs'
 import { writeMethods } from './methods-file.ts'
+import { writePluginTable } from './openclaw-plugin.ts'
 
 type Outcome = { name: string; ok: boolean; output: string; seconds: number }
 
 const node = process.execPath
-const folders = ['src', 'test', 'bench', 'scripts', 'web']
+const folders = ['src', 'test', 'bench', 'scripts', 'web', 'plugins']
 const tsc = ['node_modules/typescript-7/bin/tsc', '--noEmit', '-p']
 
 const checks: Record<string, () => Promise<Outcome>> = {
@@ -26,6 +27,7 @@ if (unknown.length > 0) {
   process.exit(2)
 }
 await writeMethods()
+await writePluginTable()
 const outcomes = await Promise.all(wanted.map((name) => checks[name]!()))
 let failed = false
 for (const outcome of outcomes) {

@@ -1,0 +1,77 @@
+// Rockpool's gateway as a process of this plugin: started when none answers, and ended with the service.
+import type { ChildProcess } from 'node:child_process'
+
+export interface StartedGateway {
+  url: string
+  /** Resolves when the process has ended, for whatever reason. */
+  ended: Promise<void>
+  stop(): Promise<void>
+}
+
+const startMs = 60_000
+/** The gateway lets running turns end first. */
+const stopMs = 25_000
+
+/** The address of a gateway that runs already, perhaps started by a plugin that was killed. `command`: the program and its first
+ *  arguments. */
+export async function runningGateway(command: readonly string[]): Promise<string | undefined> {
+  const { execFile } = await import('node:child_process')
+  const [program, ...args] = command
+  const answer = await new Promise<string>((resolve) => {
+    // Without an answer there is none that we could use; the reason comes from the attempt to start one.
+    execFile(program!, [...args, 'status', '--json'], { timeout: startMs }, (_error, stdout) =>
+      resolve(stdout),
+    )
+  })
+  try {
+    return (JSON.parse(answer) as { gateway: { url: string } | null }).gateway?.url
+  } catch {
+    return undefined
+  }
+}
+
+export async function startGateway(command: readonly string[]): Promise<StartedGateway> {
+  // Loaded here, because most installations find a gateway that runs already.
+  const { spawn } = await import('node:child_process')
+  const [program, ...args] = command
+  const child = spawn(program!, [...args, 'up', '--port', '0', '--json'], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  const ended = new Promise<void>((resolve) => {
+    child.once('close', () => resolve())
+  })
+  try {
+    const { url } = JSON.parse(await firstLine(child)) as { url: string }
+    return { url, ended, stop: () => stop(child, ended) }
+  } catch (error) {
+    await stop(child, ended)
+    throw error
+  }
+}
+
+function firstLine(child: ChildProcess): Promise<string> {
+  let stdout = ''
+  let stderr = ''
+  return new Promise((resolve, reject) => {
+    const fail = (why: string): void => reject(new Error(`Rockpool's gateway could not be started: ${why}`))
+    const timer = setTimeout(() => fail(`no answer within ${startMs / 1000} s`), startMs)
+    child.once('error', (error) => fail(error.message))
+    child.once('close', () => fail(stderr.trim() || 'it ended at once'))
+    // Read until the end, so that a full pipe never stops the gateway.
+    child.stderr?.setEncoding('utf8').on('data', (text: string) => (stderr = (stderr + text).slice(-2_000)))
+    child.stdout?.setEncoding('utf8').on('data', (text: string) => {
+      stdout += text
+      const end = stdout.indexOf('\n')
+      if (end < 0) return
+      clearTimeout(timer)
+      resolve(stdout.slice(0, end))
+    })
+  })
+}
+
+async function stop(child: ChildProcess, ended: Promise<void>): Promise<void> {
+  child.kill('SIGTERM')
+  const timer = setTimeout(() => child.kill('SIGKILL'), stopMs)
+  await ended
+  clearTimeout(timer)
+}

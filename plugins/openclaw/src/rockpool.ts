@@ -1,0 +1,99 @@
+// Calls to Rockpool's gateway over HTTP. Nothing about it is kept in this module, because 2026.9.6 loads the module twice: once for
+// the service and once for the tools. Both read the same file, and share the address that the service has found.
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { RockpoolError } from '../../../src/domain/errors.ts'
+import { fromRpcError } from '../../../src/rpc/frames.ts'
+import type { RpcError } from '../../../src/rpc/frames.ts'
+import type { OpenClawApi } from './openclaw-api.ts'
+
+/** `agent` for what a model asks for: it cannot approve. `person` for commands of people that OpenClaw has authorised. */
+export type TokenOf = 'agent' | 'person'
+
+interface TokenFile {
+  url?: string
+  agentToken: string
+  personToken: string
+}
+
+interface Shared {
+  /** The address of the gateway that the service has found or started. */
+  foundUrl?: string
+  /** Why the service is not connected, for `claude-code.health`. */
+  problem?: string
+  isConnected?: boolean
+}
+
+const places = globalThis as unknown as Record<symbol, Shared | undefined>
+export const shared = (places[Symbol.for('rockpool-openclaw')] ??= {})
+
+export interface Call {
+  method: string
+  params?: Record<string, unknown>
+  /** OpenClaw's name of the agent; not needed for calls that belong to no agent. */
+  agentId?: string
+  as: TokenOf
+  signal?: AbortSignal
+}
+
+/** Throws a RockpoolError, with a hint where there is a remedy. */
+export async function callRockpool(api: OpenClawApi, call: Call): Promise<unknown> {
+  const url = rockpoolUrl(api)
+  const { method, params = {}, agentId, signal } = call
+  const headers = {
+    'content-type': 'application/json',
+    authorization: `Bearer ${tokenFor(api, call.as)}`,
+    ...(agentId === undefined ? {} : { 'rockpool-agent': rockpoolAgent(agentId) }),
+  }
+  const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params })
+  const response = await fetch(`${url}/rpc`, { method: 'POST', headers, body, signal }).catch(
+    (error: unknown) => {
+      if (signal?.aborted) throw error
+      throw noAnswer(url, error)
+    },
+  )
+  const answer = (await response.json().catch(() => undefined)) as
+    | { result?: unknown; error?: RpcError }
+    | undefined
+  if (!answer) throw noAnswer(url, `HTTP status ${response.status}`)
+  if (answer.error || !response.ok) throw fromRpcError(answer.error ?? (answer as unknown as RpcError))
+  return answer.result
+}
+
+/** The agents of OpenClaw have names of their own in Rockpool, so that they never meet Rockpool's agents. */
+export function rockpoolAgent(agentId: string): string {
+  return `openclaw-${agentId}`
+}
+
+/** The configured address, then the one that the service has found, then the one of the installation. */
+export function rockpoolUrl(api: OpenClawApi): string {
+  const url = api.pluginConfig?.url ?? shared.foundUrl ?? readTokenFile(api).url
+  if (url === undefined) throw noAnswer('an unknown address', shared.problem)
+  return url.replace(/\/+$/, '')
+}
+
+export function tokenFor(api: OpenClawApi, as: TokenOf): string {
+  const file = readTokenFile(api)
+  return as === 'agent' ? file.agentToken : file.personToken
+}
+
+/** Read for each call, so that new tokens need no restart. */
+function readTokenFile(api: OpenClawApi): TokenFile {
+  const path =
+    api.pluginConfig?.tokenFile ?? join(api.runtime.state.resolveStateDir(), 'rockpool-plugin.json')
+  try {
+    return JSON.parse(readFileSync(path, 'utf8')) as TokenFile
+  } catch (cause) {
+    throw new RockpoolError('unauthorized', `The tokens for Rockpool cannot be read from ${path}.`, {
+      hint: 'Run `rockpool openclaw install`.',
+      cause,
+    })
+  }
+}
+
+function noAnswer(url: string, cause: unknown): RockpoolError {
+  return new RockpoolError('unavailable', `Rockpool's gateway at ${url} does not answer.`, {
+    hint: 'Start it with `rockpool up`, or look at `rockpool openclaw status`.',
+    cause,
+  })
+}

@@ -25,6 +25,8 @@ export interface HouseOptions {
   limits?: Partial<GatewayLimits>
   before?(dir: string): void
   webRoot?: string
+  /** Its conversations then have channels, and send what is in the outbox. */
+  withChannels?: boolean
 }
 
 export async function openHouse(options: HouseOptions = {}): Promise<House> {
@@ -33,6 +35,7 @@ export async function openHouse(options: HouseOptions = {}): Promise<House> {
   options.before?.(dir)
   const app = await openApp(readEnvironment({ HOME: dir, ROCKPOOL_STATE_DIR: dir }), {
     version: '0.0.0-test',
+    isGateway: options.withChannels,
   })
   const { limits, webRoot } = options
   const gateway = await startGateway(app, {

@@ -47,8 +47,9 @@ export function registerMethods(api: OpenClawApi): void {
           respond(true, await performMethod(api, name, params))
         } catch (thrown) {
           const error = asRockpoolError(thrown)
-          const code = error.retryable ? 'UNAVAILABLE' : 'INVALID_REQUEST'
-          respond(false, undefined, { code, message: errorText(error), retryable: error.retryable })
+          const { retryable } = error.report()
+          const code = retryable ? 'UNAVAILABLE' : 'INVALID_REQUEST'
+          respond(false, undefined, { code, message: errorText(error), retryable })
         }
       },
       // 2026.1.30 knows no scopes of plugins: its methods need `operator.admin`.

@@ -89,12 +89,22 @@ export interface OpenClawRuntime {
     imessage?: { sendMessageIMessage?: SendMessage }
     whatsapp?: { sendMessageWhatsApp?: SendMessage }
   }
+  /** 2026.9.6; it reads every session, not only those of subagents. */
+  subagent?: {
+    getSessionMessages(session: { sessionKey: string; limit: number }): Promise<{ messages: StoredMessage[] }>
+  }
   tools?: {
     createMemorySearchTool?(options: {
       config: OpenClawConfig
       agentSessionKey?: string
     }): { execute(callId: string, input: { query: string; maxResults?: number }): Promise<ToolAnswer> } | null
   }
+}
+
+export interface StoredMessage {
+  role?: string
+  content?: string | Array<{ type?: string; text?: string }>
+  timestamp?: string | number
 }
 
 /** 2026.1.30: one function for each channel. */

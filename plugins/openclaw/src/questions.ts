@@ -2,8 +2,8 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { workspaceOf } from './agents.ts'
-import { currentConfig, runOpenClaw } from './openclaw-api.ts'
-import type { OpenClawApi } from './openclaw-api.ts'
+import { currentConfig } from './openclaw-api.ts'
+import type { OpenClawApi, StoredMessage } from './openclaw-api.ts'
 import { readSessionRow, sessionFolder } from './origin.ts'
 import type { Target } from './origin.ts'
 
@@ -38,12 +38,6 @@ export async function answerQuestion(api: OpenClawApi, question: Question): Prom
   }
 }
 
-interface StoredMessage {
-  role?: string
-  content?: string | Array<{ type?: string; text?: string }>
-  timestamp?: string | number
-}
-
 /** 2026.1.30 keeps a file for each session. Later versions are asked for it. */
 async function conversation(api: OpenClawApi, target: Target, limit: number): Promise<Line[]> {
   const messages = transcriptFile(api, target) ?? (await askForHistory(api, target, limit))
@@ -64,13 +58,13 @@ function transcriptFile(api: OpenClawApi, { agentId, sessionKey }: Target): Stor
 }
 
 async function askForHistory(
-  api: OpenClawApi,
+  { runtime }: OpenClawApi,
   { sessionKey }: Target,
   limit: number,
 ): Promise<StoredMessage[]> {
-  const params = JSON.stringify({ sessionKey, limit: limit * 4 })
-  const answer = await runOpenClaw(api, ['gateway', 'call', 'chat.history', '--params', params, '--json'])
-  return (JSON.parse(answer.slice(answer.indexOf('{'))) as { messages: StoredMessage[] }).messages
+  if (!runtime.subagent) throw new Error(`OpenClaw has no transcript of the session ${sessionKey}.`)
+  // Results of tools are messages, too.
+  return (await runtime.subagent.getSessionMessages({ sessionKey, limit: limit * 10 })).messages
 }
 
 function lineOf({ role = '', content = '', timestamp }: StoredMessage): Line {
@@ -99,7 +93,10 @@ async function searchMemory(api: OpenClawApi, target: Target, query: string, lim
 
 /** The paragraphs with most words of the query, from `MEMORY.md` and `memory/`. */
 function searchFiles(workspace: string, query: string, limit: number): Hit[] {
-  const words = query.toLowerCase().match(/[\p{L}\p{N}]{2,}/gu) ?? []
+  const all = query.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? []
+  // Short words are in every text.
+  const long = all.filter((word) => word.length > 3)
+  const words = long.length > 0 ? long : all
   const found = memoryFiles(workspace).flatMap((source) =>
     readFileSync(join(workspace, source), 'utf8')
       .split(/\n\s*\n/)

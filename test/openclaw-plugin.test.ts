@@ -1,0 +1,269 @@
+// The built plugin for OpenClaw against a real gateway of Rockpool: what it registers, what its tools and commands do, and how
+// Rockpool's messages reach the chats of OpenClaw. The real OpenClaw is in test/full/openclaw-plugin.test.ts.
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
+import { makeOfflineAgent } from '../src/agent/offline.ts'
+import { operationTools } from '../src/operations/agent-tools.ts'
+import { hashOf, newToken, writeTokenRecords } from '../src/store/gateway-tokens.ts'
+import { openHouse, rpc } from './support/gateway-house.ts'
+import type { House } from './support/gateway-house.ts'
+import { openFakeOpenClaw, owner, pluginFolder } from './support/openclaw-api.ts'
+import type { FakeOpenClaw, OpenClawVersion } from './support/openclaw-api.ts'
+import { programFile } from './support/program.ts'
+
+const eight = 'launch sessions output respond kill fg bg stats'.split(' ').map((name) => `claude_${name}`)
+const versions: OpenClawVersion[] = ['2026.1.30', '2026.9.6']
+const agentToken = newToken()
+const personToken = newToken()
+const folders: string[] = []
+const claws: FakeOpenClaw[] = []
+let house: House
+
+beforeAll(async () => {
+  const record = (name: string, token: string, scopes: string[]) => ({
+    name,
+    scopes,
+    agents: 'openclaw-' as const,
+    createdAt: 0,
+    hash: hashOf(token).toString('base64url'),
+  })
+  house = await openHouse({
+    withChannels: true,
+    before(dir) {
+      mkdirSync(join(dir, 'repositories'))
+      const coding = { repos: { all: join(dir, 'repositories') } }
+      writeFileSync(join(dir, 'rockpool.json'), JSON.stringify({ claude: { credential: 'none' }, coding }))
+      writeTokenRecords(dir, [
+        record('openclaw', agentToken, ['read', 'write']),
+        record('openclaw-person', personToken, ['read', 'write', 'approve']),
+      ])
+    },
+  })
+  const runtime = makeOfflineAgent({ clock: house.app.clock, directions: true })
+  house.app.runtime = async () => runtime
+  await (await house.app.conversations()).start()
+})
+afterEach(async () => {
+  await Promise.all(claws.splice(0).map((claw) => claw.stopService()))
+})
+afterAll(async () => {
+  await (await house.app.conversations()).stop(1_000)
+  await house.close()
+  for (const folder of folders) rmSync(folder, { recursive: true, force: true })
+})
+
+const newFolder = (): string => {
+  const folder = mkdtempSync(join(tmpdir(), 'rockpool-openclaw-'))
+  folders.push(folder)
+  return folder
+}
+
+/** A state directory of OpenClaw with the file that `rockpool openclaw install` writes. */
+function newStateDir(url: string | undefined = house.gateway.url): string {
+  const folder = newFolder()
+  writeFileSync(join(folder, 'rockpool-plugin.json'), JSON.stringify({ url, agentToken, personToken }))
+  return folder
+}
+
+async function open(
+  version: OpenClawVersion,
+  more: Partial<Parameters<typeof openFakeOpenClaw>[0]> = {},
+): Promise<FakeOpenClaw> {
+  const claw = await openFakeOpenClaw({ version, stateDir: newStateDir(), ...more })
+  claws.push(claw)
+  return claw
+}
+
+async function openConnected(version: OpenClawVersion, stateDir = newStateDir()): Promise<FakeOpenClaw> {
+  const claw = await open(version, { stateDir })
+  claw.startService()
+  await vi.waitFor(() => expect(claw.log.join()).toContain('connected to Rockpool'))
+  return claw
+}
+
+const newRepo = (): string => mkdtempSync(join(house.dir, 'repositories/repo-'))
+const textsOf = (claw: FakeOpenClaw): string => claw.sent.map(({ text }) => text).join('\n')
+
+test.each(versions)('in %s the manifest, the registrations and the operations agree', async (version) => {
+  const claw = await open(version)
+  const manifest = JSON.parse(readFileSync(join(pluginFolder, 'openclaw.plugin.json'), 'utf8')) as {
+    contracts: { tools: string[] }
+    activation: { onCommands: string[] }
+  }
+  expect([...claw.tools.keys()]).toEqual(manifest.contracts.tools)
+  expect(manifest.contracts.tools).toEqual(
+    expect.arrayContaining([...eight, 'claude_select', 'claude_search']),
+  )
+  expect([...claw.commands.keys()]).toEqual(manifest.activation.onCommands)
+  expect([...claw.commands.keys()].join(' ')).toBe(
+    'claude claude_sessions claude_kill claude_fg claude_bg claude_resume claude_respond claude_stats claude_approve claude_deny',
+  )
+  expect([...claw.methods].map(([name, { scope }]) => `${name} ${scope}`)).toEqual([
+    'claude-code.sessions operator.read',
+    'claude-code.launch operator.write',
+    'claude-code.kill operator.write',
+    'claude-code.output operator.read',
+    'claude-code.stats operator.read',
+    'claude-code.health operator.read',
+  ])
+  const ours = await operationTools(['read', 'write'], () => Promise.reject(new Error('not called')))
+  for (const name of eight) {
+    const { parameters } = claw.tools.get(name)!({})!
+    expect(parameters).toEqual(ours.find((tool) => tool.name === name)!.inputSchema)
+  }
+})
+
+test('registers nothing where 2026.9.6 has no runtime, and offers no tool to a guest', async () => {
+  const claw = await open('2026.9.6', { mode: 'cli-metadata' })
+  expect([claw.tools.size, claw.commands.size, claw.methods.size]).toEqual([0, 0, 0])
+  const { tools } = await open('2026.9.6')
+  expect([...tools.values()].map((make) => make({ senderIsOwner: false }))).toEqual(
+    [...tools].map(() => null),
+  )
+})
+
+describe.each(versions)('in %s', (version) => {
+  test("a launch of the model is a session of OpenClaw's agent, and its notices come to the chat that asked", async () => {
+    const claw = await openConnected(version)
+    const launched = await claw.tool('claude_launch', {
+      prompt: '[[offline: say the heron is grey]]',
+      workdir: newRepo(),
+      name: `heron-${version.at(-1)}`,
+      fresh: true,
+    })
+    expect(launched).toContain('Launched heron-')
+    await vi.waitFor(() =>
+      expect(textsOf(claw)).toMatch(/🔔 \[heron-.*\] waits for input[\s\S]*the heron is grey/),
+    )
+    expect(new Set(claw.sent.map(({ to }) => to))).toEqual(new Set([owner.to]))
+    expect(await claw.tool('claude_sessions', {})).toContain('heron-')
+    expect(await claw.tool('claude_sessions', {}, { agentId: 'other' })).toBe('No coding sessions.')
+    const [ok, listed] = await claw.method('claude-code.sessions')
+    expect(ok).toBe(true)
+    const { sessions } = listed as { sessions: Array<{ agentId: string }> }
+    expect(new Set(sessions.map(({ agentId }) => agentId))).toEqual(new Set(['openclaw-main']))
+    expect(await claw.method('claude-code.sessions', { agentId: 'other' })).toMatchObject([
+      true,
+      { sessions: [] },
+    ])
+  })
+
+  test('a session reads the conversation and the memory of its chat', async () => {
+    const claw = await openConnected(version)
+    const workspace = join(claw.api.runtime.state.resolveStateDir(), 'workspace')
+    mkdirSync(join(workspace, 'memory'), { recursive: true })
+    writeFileSync(
+      join(workspace, 'memory/2026-01-01.md'),
+      '# Notes\n\nThe heron lives at the pond.\n\nOther.\n',
+    )
+    const target = { agentId: 'main', sessionKey: 'agent:main:main', ...owner }
+    const { openclaw } = house.app
+    const said = await openclaw.ask({ id: `c-${version}`, kind: 'conversation', target, limit: 10 })
+    expect(said?.lines).toMatchObject([
+      { role: 'user', text: 'what is the capital?' },
+      { role: 'assistant', text: 'Reykjavik' },
+    ])
+    const query = 'where does the heron live?'
+    const found = await openclaw.ask({ id: `m-${version}`, kind: 'memory', target, limit: 3, query })
+    expect(found?.hits).toEqual([{ source: 'memory/2026-01-01.md', text: 'The heron lives at the pond.' }])
+  })
+})
+
+test('the model gets the error and its remedy as text', async () => {
+  const claw = await open('2026.9.6')
+  expect(await claw.tool('claude_output', { session: 'nothing' })).toMatch(/nothing/)
+  expect(await claw.tool('claude_launch', { prompt: 'x', workdir: house.dir })).toMatch(
+    /cannot start sessions.*Allowed: /s,
+  )
+  const away = await open('2026.9.6', { stateDir: newStateDir('http://127.0.0.1:9') })
+  expect(await away.tool('claude_stats', {})).toMatch(/does not answer\. Start it with `rockpool up`/)
+  const [ok, , error] = await away.method('claude-code.stats')
+  expect([ok, error]).toMatchObject([false, { code: 'UNAVAILABLE', retryable: true }])
+})
+
+describe('a delivery', () => {
+  const target = { agentId: 'main', sessionKey: 'agent:main:main', ...owner }
+  const delivery = (key: string) => ({
+    id: `id-${key}`,
+    key,
+    target,
+    text: `about ${key}`,
+    buttons: [],
+    kind: 'notice' as const,
+    wake: true,
+    isMaybeSecond: false,
+  })
+
+  test('that Rockpool repeats is acknowledged and not sent again, also after a restart of OpenClaw', async () => {
+    const first = await openConnected('2026.9.6')
+    const { openclaw } = house.app
+    expect(await openclaw.deliver(delivery('one'))).toEqual({ messageIds: ['1'] })
+    expect(await openclaw.deliver(delivery('one'))).toEqual({ messageIds: ['1'] })
+    await first.stopService()
+    const second = await openConnected('2026.9.6', first.api.runtime.state.resolveStateDir())
+    expect(await openclaw.deliver(delivery('one'))).toEqual({ messageIds: ['1'] })
+    expect([...first.sent, ...second.sent].map(({ text }) => text)).toEqual(['about one'])
+    expect([...first.woken, ...second.woken]).toEqual(['about one'])
+  })
+
+  test('during which OpenClaw was killed is sent once more, with a mark', async () => {
+    const killed = await openConnected('2026.9.6')
+    const { openclaw } = house.app
+    const sending = Promise.withResolvers<void>()
+    killed.onSend = async () => {
+      sending.resolve()
+      await new Promise(() => {})
+    }
+    const settled = openclaw.deliver(delivery('two'))
+    await sending.promise
+    // The killed one never comes to its end, so it is not stopped with the others.
+    claws.splice(claws.indexOf(killed), 1)
+    const next = await openConnected('2026.9.6', killed.api.runtime.state.resolveStateDir())
+    expect(await settled).toEqual({ messageIds: ['1'] })
+    expect(next.sent.map(({ text }) => text)).toEqual(['(maybe a second copy)\nabout two'])
+  })
+
+  test('that the chat refuses is tried again without a mark', async () => {
+    const claw = await openConnected('2026.9.6')
+    const { openclaw } = house.app
+    claw.onSend = async () => Promise.reject(new Error('403: Forbidden'))
+    expect(await openclaw.deliver(delivery('three'))).toMatchObject({ retryAfterMs: 5_000 })
+    claw.onSend = undefined
+    expect(await openclaw.deliver(delivery('three'))).toEqual({ messageIds: ['1'] })
+    expect(claw.sent.map(({ text }) => text)).toEqual(['about three'])
+  })
+
+  test('is remembered after a crash has cut the last line of the journal', async () => {
+    const stateDir = newStateDir()
+    const journal = join(stateDir, 'rockpool-delivered.jsonl')
+    writeFileSync(journal, '{"key":"four","state":"sent","messageIds":["7"]}\n{"key":"fi')
+    const claw = await openConnected('2026.9.6', stateDir)
+    expect(await house.app.openclaw.deliver(delivery('four'))).toEqual({ messageIds: ['7'] })
+    await house.app.openclaw.deliver(delivery('five'))
+    expect(claw.sent.map(({ text }) => text)).toEqual(['about five'])
+    expect(readFileSync(journal, 'utf8')).toMatch(/\n\{"key":"five","state":"sent"/)
+  })
+})
+
+test('Rockpool learns the agents of OpenClaw and their settings, and names those that it ignores', async () => {
+  const agents = { list: [{ id: 'main', claudeCode: { repos: { shop: newRepo() }, colour: 'red' } }] }
+  const claw = await open('2026.9.6', { config: { agents } })
+  claw.startService()
+  await vi.waitFor(() => expect(claw.log.join()).toMatch(/ignores these settings.*colour/))
+})
+
+test('a gateway is started if none answers, and ended with the service', async () => {
+  const stateDir = newStateDir('http://127.0.0.1:9')
+  const rockpool = join(newFolder(), 'state')
+  const command = ['env', `ROCKPOOL_STATE_DIR=${rockpool}`, process.execPath, programFile]
+  const claw = await open('2026.9.6', { stateDir, pluginConfig: { command } })
+  claw.startService()
+  await vi.waitFor(() => expect(claw.log.join()).toContain("started Rockpool's gateway"))
+  expect(existsSync(join(rockpool, 'gateway.json'))).toBe(true)
+  await claw.stopService()
+  expect(existsSync(join(rockpool, 'gateway.json'))).toBe(false)
+  // The gateway that runs in this test was not touched.
+  expect((await rpc(house, 'health')).result).toMatchObject({ ok: true })
+})

@@ -16,7 +16,7 @@ import { undeliveredMessages } from './session/messages.ts'
 import { checkResumable, nativeOrigin, ownOrigin } from './session/resume-origin.ts'
 import { continuedElsewhere } from './session/running-session.ts'
 import { RunningSessions } from './session/running-sessions.ts'
-import { handedOver, launched, noMessages } from './session/session-changes.ts'
+import { handedOver, launched, noMessages, seen } from './session/session-changes.ts'
 import type { HandOver, LaunchOptions } from './session/session-changes.ts'
 import { bringToForeground, sendToBackground } from './watching.ts'
 
@@ -127,6 +127,17 @@ export class CodingPool {
     if (isRunning(session) && !(await this.#running.ask(session, 'release'))) {
       const present = await this.#present(session.id)
       await closeSession(this.#parts, present, 'suspended', 'released', continuedElsewhere)
+    }
+    return this.resolve(session.id)
+  }
+
+  /** A person has looked at the result or the failure. */
+  async markSeen(ref: string): Promise<CodingSession> {
+    const { store, events } = this.#parts
+    const session = await this.#present(ref)
+    if (!(await this.#running.ask(session, 'seen'))) {
+      const { id, lifecycle } = await store.update(session.id, (stored) => Object.assign(stored, seen))
+      events.emit({ type: 'coding-changed', id, why: lifecycle })
     }
     return this.resolve(session.id)
   }

@@ -1,6 +1,7 @@
 // Rockpool's own sessions as rows for discovery, by Claude's id: chats that Claude answers, and coding sessions. Cached until one
 // of them changes, because every list of sessions reads them.
 import type { CodingLifecycle, CodingSession } from '../domain/coding-session.ts'
+import { sessionState } from '../domain/coding-state.ts'
 import type { Clock } from '../domain/clock.ts'
 import type { SessionStatus } from '../domain/discovered-session.ts'
 import type { Events } from '../domain/events.ts'
@@ -98,6 +99,10 @@ function codingRow(
     createdAt: runs.at(-1)!.createdAt,
     lastUsedAt: latest.lastActivityAt,
     status: live && statusOf(live.lifecycle),
+    // Until it is recovered, the row of a session whose owner died still says that it works.
+    state: sessionState(
+      live ?? { ...latest, lifecycle: latest.lifecycle === 'ended' ? 'ended' : 'suspended' },
+    ),
     waitingFor: live?.waiting?.for,
   }
 }

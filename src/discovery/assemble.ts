@@ -1,5 +1,6 @@
 // Assembles a session from what is known of it: its transcript, its sub-agents, the registries and the live processes.
 import { basename } from 'node:path'
+import { nativeState } from '../domain/coding-state.ts'
 import type { DiscoveredSession, SessionTranscript, TokenCounts } from '../domain/discovered-session.ts'
 import type { SideFiles } from './list-files.ts'
 import type { LiveSession, RegistryRow } from './registries.ts'
@@ -185,6 +186,7 @@ function assemble(files: SessionFiles, context: SessionContext): DiscoveredSessi
     forkedFrom: files.forkedFrom,
     archived: side?.archived ?? false,
     isRunning: life.status !== 'stopped',
+    state: life.state,
     status: life.status,
     waitingFor: life.waitingFor,
     pid: context.live?.pid,
@@ -235,10 +237,16 @@ function repoOf(facts: TranscriptFacts, registry: RegistryRow | undefined): stri
 }
 
 /** Our own state has priority: we know what our processes wait for before they have written it. */
-function liveness({ registry, live }: SessionContext): Pick<DiscoveredSession, 'status' | 'waitingFor'> {
+function liveness({
+  registry,
+  live,
+}: SessionContext): Pick<DiscoveredSession, 'status' | 'state' | 'waitingFor'> {
   const own = registry?.status !== undefined && registry.status !== 'stopped' ? registry : undefined
   const status = own?.status ?? live?.status ?? 'stopped'
-  return { status, waitingFor: status === 'waiting' ? (own?.waitingFor ?? live?.waitingFor) : undefined }
+  // Somebody may continue in a terminal what our row calls stopped.
+  const ownState = own || !live ? registry?.state : undefined
+  const waitingFor = status === 'waiting' ? (own?.waitingFor ?? live?.waitingFor) : undefined
+  return { status, state: ownState ?? nativeState(status), waitingFor }
 }
 
 function budgetUsed(facts: TranscriptFacts, registry: RegistryRow | undefined): number | undefined {

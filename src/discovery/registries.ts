@@ -2,6 +2,7 @@
 // Claude Code's own registry says which sessions are live.
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
+import type { SessionState } from '../domain/coding-state.ts'
 import type { SessionSource, SessionStatus } from '../domain/discovered-session.ts'
 import { isRecord } from '../domain/json.ts'
 import type { Log } from '../domain/log.ts'
@@ -26,6 +27,8 @@ export interface RegistryRow {
   lastUsedAt?: number
   /** Only a source that runs the session itself knows this. */
   status?: SessionStatus
+  /** The word for people; also of a coding session that runs no more. */
+  state?: SessionState
   waitingFor?: string
 }
 

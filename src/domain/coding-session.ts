@@ -150,6 +150,14 @@ export const codingSessionSchema = z.object({
   writing: z.string().optional(),
   /** The current activity, in one line. */
   doing: z.string().optional(),
+  /** What Claude said last in its last turn, in one line. */
+  lastWords: z.string().optional(),
+  /** No person has looked at the result, or at the failure. */
+  unseen: z.boolean().optional(),
+  /** A question that expired without an answer, until a person looks at it or sends a message. */
+  expired: z
+    .object({ about: z.string(), at: z.number(), text: z.string().describe('"expired, no answer in 5 min"') })
+    .optional(),
   /** The last sequence number of its output. */
   lastSeq: z.number(),
   machine: z.string().optional().describe('The machine that it runs on, where several share a database.'),

@@ -1,6 +1,7 @@
 // A Claude Code session found on this machine, ours or native: what its file, the registries and the live processes
 // say about it. discovery/ makes these; selection, project status, the commands and the dashboard read them.
 import { z } from 'zod'
+import { sessionStates } from './coding-state.ts'
 
 const text = z.string()
 const number = z.number()
@@ -88,6 +89,8 @@ export const sessionRecord = z.lazy(() =>
     tag: maybeText,
     forkedFrom: maybeText,
     archived: flag,
+    /** The state in one word, for a coding session of ours from its row. */
+    state: z.enum(sessionStates),
     status: z.enum(['busy', 'idle', 'waiting', 'stopped']),
     waitingFor: maybeText,
     pid: maybeNumber,

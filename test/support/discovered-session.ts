@@ -27,6 +27,7 @@ export function discoveredSession(about: Partial<DiscoveredSession> = {}): Disco
     costUsd: 0,
     costGuessed: false,
     archived: false,
+    state: 'stopped',
     status: 'stopped',
     cacheTtlMinutes: 5,
     warm: false,

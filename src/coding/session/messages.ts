@@ -7,7 +7,7 @@ import type { LiveRecord } from './live-record.ts'
 import { withoutGiven } from './session-changes.ts'
 
 /** Fields that are stored together with a message. */
-type OtherFields = Pick<Partial<CodingSession>, 'autoResponds'>
+type OtherFields = Pick<Partial<CodingSession>, 'autoResponds' | 'unseen' | 'expired'>
 
 /** Throws when the message cannot be stored: then the session does not have it. */
 export function addMessage(record: LiveRecord, text: string, fields: OtherFields): Promise<void> {

@@ -15,7 +15,7 @@ import type { RetriedWrites } from './live-record.ts'
 import { addMessage, isCommand, joinTurn, undeliveredMessages } from './messages.ts'
 import { oneLine } from './names.ts'
 import { SessionOutput } from './output.ts'
-import { handedOver, requeued } from './session-changes.ts'
+import { handedOver, requeued, seen } from './session-changes.ts'
 import type { HandOver } from './session-changes.ts'
 import { SessionConversation } from './session-conversation.ts'
 import { failureText, reasonOfExit, reasonOfFailure, SessionEnding } from './session-ending.ts'
@@ -155,7 +155,8 @@ export class RunningSession {
     const waiting: Waiting = { for: 'input', since: this.#parts.clock.now(), about }
     // Before the first `await`: a message that arrives meanwhile stops this timer.
     this.#timers.waitForMessage(this.#parts.config.idleTimeoutMinutes * 60_000)
-    await this.#record.change({ status: 'running', lifecycle: 'awaiting-input', waiting })
+    const unseen = notify || this.session.unseen
+    await this.#record.change({ status: 'running', lifecycle: 'awaiting-input', waiting, unseen })
     if (notify && !this.#isOver) await this.#parts.notifications.onWaitingForInput(this.session)
   }
 
@@ -169,7 +170,7 @@ export class RunningSession {
   async send(text: string, autoResponds?: number): Promise<void> {
     if (this.#isOver) throw this.writes.failure ?? notRunning(this.session)
     this.#timers.messageArrived()
-    const fields = autoResponds === undefined ? {} : { autoResponds }
+    const fields = autoResponds === undefined ? seen : { autoResponds, ...seen }
     const to = { conversation: this.claude.current, over: this.#ending.signal }
     if (!this.#mayJoin(text)) await addMessage(this.#record, text, fields)
     else if (await joinTurn(this.#record, text, to, fields))
@@ -187,6 +188,10 @@ export class RunningSession {
    *  that waits for its repository does nothing yet and keeps waiting. */
   async interrupt(): Promise<void> {
     if (this.#parts.repos.holds(this.session.id)) await this.#turn.interrupt()
+  }
+
+  async markSeen(): Promise<void> {
+    await this.#record.request(seen)
   }
 
   /** Ends the process tree at once and ignores what still arrives. Throws when the disk is full: then the process has ended,

@@ -8,7 +8,7 @@ import { notRunning } from '../refusals.ts'
 import { RunningSession } from './running-session.ts'
 import type { HandOver } from './session-changes.ts'
 
-export type OwnerAction = 'kill' | 'interrupt' | 'release' | 'send' | 'handOver'
+export type OwnerAction = 'kill' | 'interrupt' | 'release' | 'seen' | 'send' | 'handOver'
 
 export class RunningSessions {
   /** This process, as the owner of the sessions that it runs. */
@@ -25,6 +25,7 @@ export class RunningSessions {
       kill: (id) => this.#find(id).kill('user'),
       interrupt: (id) => this.#find(id).interrupt(),
       release: (id) => this.#find(id).release(),
+      seen: (id) => this.#find(id).markSeen(),
       send: (id, input) =>
         this.#find(id).send(String(input['text']), input['autoResponds'] as number | undefined),
       handOver: (id, input) => this.#find(id).handOver(input['to'] as HandOver),

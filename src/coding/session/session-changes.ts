@@ -11,7 +11,7 @@ import type {
 } from '../../domain/coding-session.ts'
 import { isRunning } from '../../domain/coding-session.ts'
 import type { TurnEvent, TurnResult } from '../../domain/turn.ts'
-import { generateSessionName, newCodingId } from './names.ts'
+import { generateSessionName, newCodingId, oneLine } from './names.ts'
 
 type Fields = Partial<CodingSession>
 
@@ -70,8 +70,12 @@ export function afterTurn(session: CodingSession, result: TurnResult, costUsd: n
     contextTokens: result.contextTokens ?? session.contextTokens,
     contextWindow: result.contextWindow ?? session.contextWindow,
     doing: undefined,
+    lastWords: oneLine(result.text, 200) || session.lastWords,
   }
 }
+
+/** A person has looked at the session, or sent it a message. */
+export const seen: Pick<CodingSession, 'unseen' | 'expired'> = { unseen: undefined, expired: undefined }
 
 /** Claude has processed these messages, or they were withdrawn. */
 export function withoutGiven(
@@ -89,8 +93,11 @@ export function ended(how: {
   lifecycle: CodingLifecycle
   end: { reason: EndReason; message: string; at: number }
 }): Fields {
-  const messages = how.end.reason === 'user' ? noMessages : {}
-  return { ...how, waiting: undefined, doing: undefined, writing: undefined, owner: undefined, ...messages }
+  const messages = how.end.reason === 'user' ? { ...noMessages, ...seen } : {}
+  // A person looks at the result or the failure of a session; that it was ended, its person knows.
+  const unseen = how.status === 'killed' ? {} : { unseen: true }
+  const over = { waiting: undefined, doing: undefined, writing: undefined, owner: undefined }
+  return { ...how, ...over, ...unseen, ...messages }
 }
 
 /** A session whose start was cut off, as it was before its first turn. `given` stays: the next start checks whether Claude

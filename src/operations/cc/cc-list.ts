@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { ownerCheck } from '../../coding/machines/owner.ts'
 import { matching, sortSessions } from '../../discovery/filter.ts'
 import type { CodingSession } from '../../domain/coding-session.ts'
+import { sessionState } from '../../domain/coding-state.ts'
 import { sessionRecord, sessionSorts, sessionSources } from '../../domain/discovered-session.ts'
 import type {
   DiscoveredSession,
@@ -105,6 +106,7 @@ export function withoutTranscript(
     ...nothingCounted,
     ...stateOf(session, ownerCheck(app.storage.coding, app.clock)(session)),
     sessionId: id,
+    state: sessionState(session),
     source: 'rockpool',
     agentId: request.agentId,
     repoPath: request.workdir,

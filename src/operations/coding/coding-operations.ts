@@ -143,6 +143,20 @@ const interrupt = operation({
   },
 })
 
+const seen = operation({
+  name: 'coding.seen',
+  description:
+    'Mark a finished or failed session as looked at; it leaves "Needs you" and "Ready for review".',
+  input: z.strictObject({ session: codingSession }),
+  output: codingRow,
+  scope: 'write',
+  changesState: true,
+  command: { positional: ['session'], examples: ['rockpool cc seen fix-login-bug'] },
+  async run(app, input, caller) {
+    return rowOf(app, await app.coding().pool.markSeen(findCoding(app, caller, input.session).id))
+  },
+})
+
 const release = operation({
   name: 'coding.release',
   description:
@@ -229,4 +243,4 @@ async function startThere(app: App, machine: string): Promise<string[]> {
   }
 }
 
-export const operations = afterRecovery([launch, resume, respond, interrupt, release, kill, move])
+export const operations = afterRecovery([launch, resume, respond, interrupt, seen, release, kill, move])

@@ -5,6 +5,7 @@ import { pendingMessages } from '../../coding/session/messages.ts'
 import { waitedOf } from '../../coding/session/session-changes.ts'
 import { codingSessionSchema } from '../../domain/coding-session.ts'
 import type { CodingSession } from '../../domain/coding-session.ts'
+import { needsYou, sessionState, sessionStates, stateText, wasCutOff } from '../../domain/coding-state.ts'
 import { RockpoolError } from '../../domain/errors.ts'
 import type { App } from '../app.ts'
 import type { Caller, Operation } from '../operation.ts'
@@ -36,9 +37,21 @@ const storedFields = {
   lastActivityAt: true,
   waitedMs: true,
   resumedFrom: true,
+  lastWords: true,
+  unseen: true,
+  expired: true,
 } as const
 
+/** The state in one word, and what belongs to it. */
+const stateFields = {
+  state: z.enum(sessionStates).describe('The state in one word.'),
+  stateText: z.string().describe('What it asks, does, or said last, or why it failed, in one line.'),
+  needsYou: z.boolean().describe('It asks, or failed and no person has looked at it yet.'),
+  cutOff: z.boolean().describe('A stop of Rockpool interrupted its turn; resuming continues it.'),
+}
+
 export const codingRow = codingSessionSchema.pick(storedFields).extend({
+  ...stateFields,
   endReason: z.string().optional(),
   endMessage: z.string().optional(),
   prompt: z.string(),
@@ -64,6 +77,7 @@ export function rowOf(app: App, session: CodingSession): z.input<typeof codingRo
   const foreground = app.storage.coding.watches(session.id).some((watch) => watch.foreground)
   return {
     ...shown,
+    ...stateOf(session),
     waitedMs: waitedOf(session, now),
     endReason: end?.reason,
     endMessage: end?.message,
@@ -79,6 +93,16 @@ export function rowOf(app: App, session: CodingSession): z.input<typeof codingRo
     foreground,
     multiTurn: request.multiTurn,
     display: formatListing(session, foreground, now),
+  }
+}
+
+/** The fields of the state, the same in every output. */
+export function stateOf(session: CodingSession): z.input<z.ZodObject<typeof stateFields>> {
+  return {
+    state: sessionState(session),
+    stateText: stateText(session),
+    needsYou: needsYou(session),
+    cutOff: wasCutOff(session),
   }
 }
 

@@ -11,7 +11,7 @@ import { formatOriginChannel } from '../../domain/address.ts'
 import type { App } from '../app.ts'
 import { operation } from '../operation.ts'
 import type { Caller } from '../operation.ts'
-import { afterRecovery, codingRow, codingSession, findCoding, rowOf } from './coding-row.ts'
+import { afterRecovery, codingRow, codingSession, findCoding, rowOf, stateOf } from './coding-row.ts'
 
 const sessions = operation({
   name: 'coding.sessions',
@@ -49,6 +49,8 @@ const output = operation({
     name: z.string(),
     status: z.string(),
     lifecycle: z.string(),
+    state: codingRow.shape.state,
+    stateText: z.string(),
     costUsd: z.number(),
     durationMs: z.number(),
     duration: z.string(),
@@ -72,6 +74,7 @@ const output = operation({
     const blocks = input.after === undefined ? last : app.storage.coding.outputAfter(id, input.after)
     const lastSeq = blocks.at(-1)?.seq ?? input.after ?? session.lastSeq
     const { name, status, lifecycle, costUsd } = session
+    const { state, stateText } = stateOf(session)
     const durationMs = durationOf(session, app.clock.now())
     const shown = input.after === undefined ? [...blocks, ...unfinishedBlock(session)] : blocks
     const lines = shown.map((block) =>
@@ -82,6 +85,8 @@ const output = operation({
       name,
       status,
       lifecycle,
+      state,
+      stateText,
       costUsd,
       lastSeq,
       durationMs,

@@ -7,6 +7,8 @@ import type { ChannelStatus } from '../../domain/channel.ts'
 import { dayIn } from '../../domain/local-time.ts'
 import { plainLine } from '../../domain/text.ts'
 import { asRockpoolError } from '../../domain/errors.ts'
+import { isRunning, type CodingSession } from '../../domain/coding-session.ts'
+import { needsYou, sessionState, sessionStates, stateText } from '../../domain/coding-state.ts'
 import { costParts, type CostParts } from '../../domain/discovered-session.ts'
 import type { Session } from '../../domain/session.ts'
 import type { Cluster } from '../../store/storage.ts'
@@ -29,6 +31,7 @@ const codingRow = z.object({
   name: z.string(),
   status: z.string(),
   lifecycle: z.string(),
+  state: z.enum(sessionStates),
   workdir: z.string(),
   costUsd: z.number(),
   doing: z.string().optional(),
@@ -239,34 +242,27 @@ interface Coding {
 
 function codingOf(app: App, mine: (agentId: string) => boolean): Coding {
   const { pool, approvals } = app.coding()
-  const sessions = pool.list().filter(({ status, request }) => mine(request.agentId) && isRunning(status))
+  const sessions = pool.list().filter(({ request }) => mine(request.agentId))
   const asked = approvals.pending().filter(({ agentId }) => mine(agentId))
   const questions = asked.map(({ kind, id, shown, askedAt }) => ({ kind, id, about: shown, since: askedAt }))
-  const idle = sessions
-    .filter(({ waiting }) => waiting !== undefined && waiting.approvalId === undefined)
-    .map(({ id, name, waiting }) => ({
-      kind: waiting!.for,
-      id,
-      name,
-      about: waiting!.about,
-      since: waiting!.since,
-    }))
   return {
-    running: sessions.map(({ id, name, status, lifecycle, request, costUsd, doing }) => ({
-      id,
-      name,
-      status,
-      lifecycle,
-      costUsd,
-      doing,
-      workdir: request.workdir,
+    running: sessions.filter(isRunning).map((session) => ({
+      ...session,
+      state: sessionState(session),
+      workdir: session.request.workdir,
     })),
-    waiting: [...questions, ...idle].sort((a, b) => a.since - b.since),
+    waiting: [...questions, ...sessions.flatMap(waitingRowOf)].sort((a, b) => a.since - b.since),
   }
 }
 
-function isRunning(status: string): boolean {
-  return status === 'starting' || status === 'running'
+/** A session that failed, whose question expired, or that has finished its turn. Open questions have rows of their own. */
+function waitingRowOf(session: CodingSession): Array<z.input<typeof waitingRow>> {
+  const { id, name, waiting, end, expired, lastActivityAt } = session
+  const state = sessionState(session)
+  if (waiting?.approvalId !== undefined || !(needsYou(session) || state === 'ready')) return []
+  const kind = expired ? 'expired' : (waiting?.for ?? state)
+  const since = expired?.at ?? waiting?.since ?? end?.at ?? lastActivityAt
+  return [{ kind, id, name, about: stateText(session), since }]
 }
 
 async function problemsOf(app: App, agents: string[]): Promise<string[]> {

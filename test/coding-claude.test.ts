@@ -39,10 +39,25 @@ test('a tool that was approved really runs, a denied one does not, and the marke
   expect(existsSync(join(workdir, 'no'))).toBe(false)
   const said = coding.house.store.lastOutput(id, 50).map((block) => block.text)
   expect(said).toContain('went on without')
-  expect(said.filter((text) => text.startsWith('failed: '))).toEqual([expect.stringContaining('not here')])
+  expect(said).toContain('denied: not here')
+  expect(said.filter((text) => text.startsWith('failed: '))).toEqual([])
   const sent = coding.real.api.calls().map((call) => call.prompt)
   expect(sent[0]).toMatch(/(^|\n)\[openclaw:agent=main\]\n/)
   expect(sent.some((prompt) => prompt.includes('"no"') && prompt.includes('[openclaw:'))).toBe(false)
+})
+
+test('a tool that was asked about before a restart runs when it is allowed afterwards, and is not asked about again', async () => {
+  const workdir = coding.house.repo('restart')
+  const touch = { tools: [{ name: 'Bash', input: { command: `python3 -c "open('later','w')"` } }] }
+  coding.real.api.script(/A person allowed: python3/, [touch, { text: 'made it later' }])
+  const { id, name } = await coding.launch(inline(touch, { text: 'not said' }), { workdir })
+  const asked = await coding.until(id, 'awaiting-approval')
+  await coding.house.pool.killAll()
+  await coding.house.pool.recover()
+  expect(coding.house.pool.resolve(id)).toMatchObject({ lifecycle: 'suspended', waiting: asked.waiting })
+  await coding.house.approvals.answer(asked.waiting!.approvalId!, { behavior: 'allow', by: 'ada' })
+  expect(await coding.until(id, 'awaiting-input')).toMatchObject({ name, lastWords: 'made it later' })
+  expect(existsSync(join(workdir, 'later'))).toBe(true)
 })
 
 test('a question of Claude is answered by number, and Claude gets the chosen label', async () => {
@@ -109,7 +124,7 @@ test('a kill ends the process and the command that it runs; the killed session i
   expect(coding.house.pool.resolve(id)).toMatchObject({ status: 'killed', end: { reason: 'user' } })
   await vi.waitFor(() => expect(identifyProcess(pid)).toBeUndefined(), { timeout: 5_000 })
   const resumed = await coding.house.pool.resume(id, inline({ text: 'still there' }))
-  expect(resumed.request.resume!.sdkSessionId).toBe(coding.house.pool.resolve(id).sdkSessionId)
+  expect(resumed.sdkSessionId).toBe(coding.house.pool.resolve(id).sdkSessionId)
   await coding.until(resumed.id, 'awaiting-input')
   expect(coding.real.api.calls().at(-1)!.text).toContain('time.sleep(60)')
 })

@@ -92,7 +92,7 @@ describe('timers', () => {
     expect(session).toMatchObject({ status: 'killed', end: { reason: 'idle-timeout' } })
     expect(codingMetrics(house.store, house.spend, Date.now()).sessionsByStatus.killed).toBe(1)
     await vi.waitFor(() => expect(texts(house).filter((text) => text.startsWith('💤'))).toHaveLength(1))
-    expect((await house.pool.resume(id, 'go on')).request.resume?.sdkSessionId).toBe(session.sdkSessionId)
+    expect((await house.pool.resume(id, 'go on')).sdkSessionId).toBe(session.sdkSessionId)
   })
 
   test('a message puts the idle timeout off', async () => {

@@ -229,15 +229,13 @@ describe('chat commands', () => {
     })
     await house.app.coding().pool.kill(earlier.id)
     expect(await typed(house, '/claude_resume --list', there)).toContain('shed')
-    expect(await typed(house, '/claude_resume shed', there)).toMatch(/^Resumed as shed-2 \[/)
-    const { request } = await untilLifecycle(house, 'shed-2', 'awaiting-input')
-    expect(request).toMatchObject({ prompt: 'Continue where you left off.', resume })
+    expect(await typed(house, '/claude_resume shed', there)).toMatch(/^Resumed shed \[/)
+    const { request } = await untilLifecycle(house, 'shed', 'awaiting-input')
+    expect(request).toMatchObject({ resume })
     expect(request).toMatchObject({ originChannel: 'telegram|7', originThreadId: '9' })
     expect(request.originSessionKey).toBeUndefined()
-    expect(await typed(house, '/claude_resume --fork shed look again', there)).toMatch(
-      /^Resumed as shed-3 \[/,
-    )
-    expect(house.app.coding().pool.resolve('shed-3').request).toMatchObject({
+    expect(await typed(house, '/claude_resume --fork shed look again', there)).toMatch(/^Resumed shed-2 \[/)
+    expect(house.app.coding().pool.resolve('shed-2').request).toMatchObject({
       prompt: 'look again',
       resume: { ...resume, fork: true },
     })

@@ -2,10 +2,12 @@
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { expect, test, vi } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { makeOfflineAgent } from '../src/agent/offline.ts'
 import { systemClock } from '../src/domain/clock.ts'
+import { needsYou, sessionState, stateText } from '../src/domain/coding-state.ts'
 import type { CodingHouse } from './support/coding-house.ts'
+import { makeMovableClock } from './support/movable-clock.ts'
 import { deadProcess, open, sharedFolder, texts, until } from './support/coding-bench.ts'
 
 test('a multi-turn session stays running after its turn and waits for input; the chat gets one notice', async () => {
@@ -109,7 +111,7 @@ test('sessions that wait for a message hold no place: their processes are parked
 })
 
 test('one session works in a repository and one waits for it; a third is refused; the queued one is never lost', async () => {
-  const house = open()
+  const house = open({ config: { perRepo: { running: 1, queued: 1 } } })
   const workdir = house.repo('shared')
   const first = await house.launch('[[offline: wait 60000]] alpha', { workdir, multiTurn: false })
   await until(house, first.id, 'active')
@@ -219,12 +221,81 @@ test('an answer for another input than the one that was shown is refused', async
   expect(house.approvals.pending()).toHaveLength(1)
 })
 
-test('no answer in time means no', async () => {
+test('where a limit is set, no answer in time means no, and the session shows it until a person has looked', async () => {
   const house = open({ config: { approvalTimeoutMinutes: 0.3 / 60 } })
   const { id } = await house.launch('[[offline: ask Bash {"command":"ls"}]]')
-  await until(house, id, 'awaiting-input')
+  const session = await until(house, id, 'awaiting-input')
   const said = house.store.lastOutput(id, 10).map((block) => block.text)
-  expect(said.some((text) => text.includes('No answer came in time'))).toBe(true)
+  expect(said.some((text) => text.includes('Expired, no answer in'))).toBe(true)
+  expect([sessionState(session), stateText(session)]).toEqual([
+    'needs you',
+    expect.stringMatching(/^expired, no answer in \d+ s: ls$/),
+  ])
+  expect(sessionState(await house.pool.markSeen(id))).toBe('idle')
+})
+
+test('without a limit a question waits', async () => {
+  const clock = makeMovableClock()
+  const house = open({ clock })
+  const { id } = await house.launch('[[offline: ask Bash {"command":"ls"}]]')
+  await until(house, id, 'awaiting-approval')
+  await clock.advance(30 * 24 * 3_600_000)
+  expect(house.approvals.pending()).toMatchObject([{ state: 'pending' }])
+  expect(house.approvals.pending()[0]).not.toHaveProperty('expiresAt')
+})
+
+test('a finished session is ready until a person has looked at it or sent a message, a failed one needs a person', async () => {
+  const house = open()
+  const { id } = await house.launch('[[offline: say all done]]')
+  const session = await until(house, id, 'awaiting-input')
+  expect([sessionState(session), session.lastWords]).toEqual(['ready', 'all done'])
+  expect(sessionState(await house.pool.markSeen(id))).toBe('idle')
+  await house.pool.respond(id, '[[offline: fail overloaded]]', { userInitiated: true })
+  const failed = await until(house, id, 'ended')
+  expect([sessionState(failed), needsYou(failed)]).toEqual(['failed', true])
+  expect(needsYou(await house.pool.markSeen(id))).toBe(false)
+})
+
+describe('a restart', () => {
+  const resume = { sdkSessionId: '00000000-0000-4000-8000-000000000009', fork: false }
+
+  test.each(['stop', 'kill -9'])(
+    'with %s keeps the question, and its answer resumes the session under its name',
+    async (how) => {
+      const folder = sharedFolder()
+      const before = open({ folder, self: how === 'stop' ? undefined : deadProcess })
+      const { id, name } = await before.launch('[[offline: ask Bash {"command":"make"}]]', { resume })
+      await until(before, id, 'awaiting-approval')
+      const [asked] = before.approvals.pending()
+      if (how === 'stop') await before.close()
+      const after = open({ folder })
+      await after.pool.recover()
+      const session = after.pool.resolve(id)
+      expect(session).toMatchObject({ lifecycle: 'suspended', waiting: { for: 'approval', about: 'make' } })
+      expect(sessionState(session)).toBe('needs you')
+      await after.approvals.answer(asked!.id, { behavior: 'allow', by: 'ada' })
+      const again = await until(after, id, 'awaiting-input')
+      expect([again.name, sessionState(again), again.turns]).toEqual([name, 'ready', 1])
+      const prompts = after.store.lastOutput(id, 10).filter(({ kind }) => kind === 'prompt')
+      expect(prompts.at(-1)!.text).toMatch(/A person allowed: make\nDo it now/)
+      expect(after.approvals.pending()).toEqual([])
+      expect(after.pool.list()).toHaveLength(1)
+    },
+  )
+
+  test('keeps what is ready, and a message continues it at once', async () => {
+    const folder = sharedFolder()
+    const before = open({ folder })
+    const { id } = await before.launch('[[offline: say my last words]]', { resume })
+    await until(before, id, 'awaiting-input')
+    await before.close()
+    const after = open({ folder })
+    const session = after.pool.resolve(id)
+    expect([sessionState(session), stateText(session)]).toEqual(['ready', 'my last words'])
+    await after.pool.respond(id, '[[offline: say more]]', { userInitiated: true })
+    await until(after, id, 'awaiting-input')
+    expect(after.store.lastOutput(id, 10).map(({ text }) => text)).toContain('more')
+  })
 })
 
 test('"always" covers the same command of the same session, nothing else, and can be listed', async () => {

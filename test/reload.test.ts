@@ -187,7 +187,7 @@ test('coding sessions follow changed settings: limits, time-outs and budgets of 
   const signal = AbortSignal.abort()
   const ask = { requestId: 'r', kind: 'tool' as const, toolName: 'Bash', input: { command: 'ls' } }
   await approvals.settle({ codingId: id, agentId: 'main', request: ask }, signal, ({ askedAt, expiresAt }) =>
-    expect(expiresAt - askedAt).toBe(60 * 60_000),
+    expect(expiresAt! - askedAt).toBe(60 * 60_000),
   )
 })
 

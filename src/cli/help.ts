@@ -38,8 +38,8 @@ export const commandGroups: Readonly<Record<string, readonly CommandGroup[]>> = 
       title: 'Follow and answer',
       words: ['output', 'respond', 'approvals', 'approve', 'deny', 'interrupt', 'kill', 'fg', 'bg'],
     },
-    { title: 'Continue', words: ['resume', 'fork', 'attach', 'release', 'move'] },
-    { title: 'Organise', words: ['label', 'archive', 'repair'] },
+    { title: 'Continue', words: ['resume', 'resume-all', 'fork', 'attach', 'release', 'move'] },
+    { title: 'Organise', words: ['seen', 'label', 'archive', 'repair'] },
   ],
 }
 

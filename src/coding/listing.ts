@@ -1,6 +1,7 @@
 // Coding sessions as text for a chat, in the format of the OpenClaw plugin, and figures of all sessions. The figures are computed
 // from the store: they survive restarts and count each session once.
 import type { CodingLifecycle, CodingSession, CodingStatus, OutputBlock } from '../domain/coding-session.ts'
+import { sessionState, stateText } from '../domain/coding-state.ts'
 import { formatUsd } from '../domain/text.ts'
 import type { CodingStore } from '../store/sqlite/coding-store.ts'
 import type { SpendStore } from '../store/sqlite/spend-store.ts'
@@ -44,11 +45,13 @@ export function formatListing(session: CodingSession, watched: boolean, now: num
 
 export function formatOutput(session: CodingSession, blocks: OutputBlock[], now: number): string {
   const took = formatDuration(durationOf(session, now))
-  const heading = `Session: ${session.name} [${session.id}] | Status: ${session.status} | Duration: ${took}`
+  const heading = `Session: ${session.name} [${session.id}] | Status: ${sessionState(session)} | Duration: ${took}`
   const { end, status } = session
   const output = formatBlocks([...blocks, ...unfinishedBlock(session)])
+  const asks = sessionState(session) === 'needs you' ? `⏳ waits for you: ${stateText(session)}` : ''
   const ended = end?.message ? `${endIcons[status]} ${end.message}` : ''
-  return [heading, '─'.repeat(60), [output, ended].filter(Boolean).join('\n') || '(no output yet)'].join('\n')
+  const lines = [output, asks, ended].filter(Boolean).join('\n')
+  return [heading, '─'.repeat(60), lines || '(no output yet)'].join('\n')
 }
 
 export function durationOf(session: CodingSession, now: number): number {

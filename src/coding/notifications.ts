@@ -76,6 +76,11 @@ export class NotificationRouter {
     await this.#notifyReachable(session, 'launched', { text: `🚀 [${session.name}] Launched: ${about}` })
   }
 
+  async onResumed(session: CodingSession, message: string): Promise<void> {
+    const text = `▶️ [${session.name}] Resumed: ${oneLine(message, 80)}`
+    await this.#notifyReachable(session, `resumed:${session.lastSeq}`, { text })
+  }
+
   async onResponded(session: CodingSession, message: string): Promise<void> {
     const text = `↩️ [${session.name}] Responded: ${oneLine(message, 200)}`
     // Several messages may wait for the same turn.

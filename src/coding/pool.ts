@@ -1,38 +1,27 @@
 // All coding sessions: launch, find, answer, kill, resume, recover. The library calls it SessionManager, as the seeds do.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
-import { repeat } from '../domain/async.ts'
+import { KeyedQueue, repeat } from '../domain/async.ts'
 import { isOn, isRunning, isWorking } from '../domain/coding-session.ts'
 import type { CodingRequest, CodingSession, OutputBlock } from '../domain/coding-session.ts'
+import { wasCutOff } from '../domain/coding-state.ts'
 import type { CodingFilter } from '../store/sqlite/coding-store.ts'
 import type { CodingParts, NativeSession } from './coding-parts.ts'
 import { codingMetrics } from './listing.ts'
 import type { CodingMetrics } from './listing.ts'
 import { closeSession, recoverOrphans } from './machines/recovery.ts'
 import { checkWorkdir, isDirectory } from './queue/repositories.ts'
-import { ambiguousSession, sessionAtWork, sessionStillRunning, noSuchSession } from './refusals.ts'
-import { notRunning, tooManyResponds } from './refusals.ts'
-import { undeliveredMessages } from './session/messages.ts'
+import { ambiguousSession, noSuchSession, notRunning, sessionAtWork, tooManyResponds } from './refusals.ts'
 import { checkResumable, nativeOrigin, ownOrigin } from './session/resume-origin.ts'
+import { resumeAnswered, resumeSession } from './session/resume-session.ts'
+import type { ResumeOptions } from './session/resume-session.ts'
 import { continuedElsewhere } from './session/running-session.ts'
 import { RunningSessions } from './session/running-sessions.ts'
-import { handedOver, launched, noMessages, seen } from './session/session-changes.ts'
+import { handedOver, launched, seen } from './session/session-changes.ts'
 import type { HandOver, LaunchOptions } from './session/session-changes.ts'
 import { bringToForeground, sendToBackground } from './watching.ts'
 
 export type LaunchRequest = Omit<CodingRequest, 'spawnDepth'> & { spawnDepth?: number }
-
-export interface ResumeOptions {
-  fork?: boolean
-  atMessage?: string
-  multiTurn?: boolean
-  /** The chat that resumes it, and the session if an agent does. As before when absent. */
-  origin?: Pick<CodingRequest, 'originChannel' | 'originThreadId' | 'originSessionKey'>
-  /** For a session that moves to this machine: its repository here, and the text for Claude about the move. */
-  moved?: { workdir: string; aside: string }
-  /** The id of the new session. */
-  id?: string
-}
 
 const keepOutputMs = 30 * 24 * 3_600_000
 const cleanupEveryMs = 3_600_000
@@ -43,6 +32,7 @@ export class CodingPool {
   #parts: CodingParts
   #running: RunningSessions
   #stopUpkeep: Array<() => void> = []
+  #answers = new KeyedQueue()
 
   constructor(parts: CodingParts) {
     this.#parts = parts
@@ -76,6 +66,11 @@ export class CodingPool {
     return this.#parts.store.list(filter)
   }
 
+  /** Sessions that were interrupted in their turn when Rockpool stopped, the latest first. */
+  cutOff(visibleTo?: string): CodingSession[] {
+    return this.list({ open: true, visibleTo }).filter(wasCutOff)
+  }
+
   /** By id, name, Claude's id or a prefix. Throws when no session matches, or more than one. */
   resolve(ref: string): CodingSession {
     const found = this.#parts.store.resolve(ref)
@@ -102,14 +97,20 @@ export class CodingPool {
     options: { interrupt?: boolean; userInitiated?: boolean } = {},
   ): Promise<CodingSession> {
     const session = await this.#present(ref)
-    if (!isRunning(session)) throw notRunning(session)
+    if (!isRunning(session) && session.lifecycle !== 'suspended') throw notRunning(session)
     const autoResponds = options.userInitiated ? 0 : session.autoResponds + 1
     const max = this.#parts.config.maxAutoResponds
     if (autoResponds > max) throw tooManyResponds(session, max)
+    if (!isRunning(session)) return this.#resumeWith(session, text, autoResponds)
     if (options.interrupt) await this.interrupt(session.id)
     await this.#send(session, text, autoResponds)
     await this.#parts.notifications.onResponded(session, text)
     return this.resolve(session.id)
+  }
+
+  /** A suspended session takes a message like one that waits: the message resumes it. */
+  async #resumeWith(session: CodingSession, text: string, autoResponds: number): Promise<CodingSession> {
+    return resumeSession(this.#parts, this.#running, session, text, { autoResponds })
   }
 
   /** Stops the running turn; the session waits for its next message. */
@@ -148,20 +149,18 @@ export class CodingPool {
     if (session.lifecycle === 'ended') return { session, killed: false }
     if (!(await this.#running.ask(session, 'kill')))
       await closeSession(this.#parts, await this.#present(session.id), 'ended', 'user', '')
+    await this.#parts.approvals.expireOpen(({ codingId }) => codingId === session.id)
     return { session: this.resolve(session.id), killed: true }
   }
 
-  /** Continues an earlier session: launches a new one that resumes Claude's conversation, or forks it. */
+  /** Continues an earlier session under its own name. A fork, and a session that Claude Code made without us, get a new one. */
   async resume(ref: string, prompt: string, options: ResumeOptions = {}): Promise<CodingSession> {
     const fork = options.fork === true
     const earlier = this.#parts.store.resolve(ref).length > 0 ? await this.#present(ref) : undefined
-    if (!fork && earlier && isRunning(earlier))
-      throw this.#running.get(earlier.id)?.writes.failure ?? sessionStillRunning(earlier)
+    if (earlier && !fork) return resumeSession(this.#parts, this.#running, earlier, prompt, options)
     const from = earlier ? ownOrigin(earlier) : await nativeOrigin(this.#parts, ref, fork)
-    const { runtime } = this.#parts.claude
-    if (!fork) await checkResumable(runtime, from.sdkSessionId)
-    const pending = earlier && !fork ? await undeliveredMessages(runtime, earlier) : []
-    const session = await this.spawn(
+    if (!fork) await checkResumable(this.#parts.claude.runtime, from.sdkSessionId)
+    return this.spawn(
       {
         ...from.request,
         // Notifications go to the chat that resumed the session.
@@ -171,16 +170,8 @@ export class CodingPool {
         resume: { sdkSessionId: from.sdkSessionId, fork, atMessage: options.atMessage },
         multiTurn: options.multiTurn ?? from.request.multiTurn,
       },
-      { pending, aside: options.moved?.aside ?? earlier?.aside, id: options.id },
+      { aside: options.moved?.aside ?? earlier?.aside, id: options.id },
     )
-    if (!fork && earlier) await this.#closeContinued(earlier, session)
-    return session
-  }
-
-  async #closeContinued(earlier: CodingSession, { name }: CodingSession): Promise<void> {
-    await this.#parts.store.update(earlier.id, (stored) => Object.assign(stored, noMessages))
-    if (earlier.lifecycle === 'suspended')
-      await closeSession(this.#parts, earlier, 'ended', 'done', `Resumed as ${name}.`)
   }
 
   /** Gives a session to another machine that has its repository; that machine continues it. */
@@ -239,16 +230,26 @@ export class CodingPool {
   /** In the gateway: also starts queued sessions, now and whenever an owner is found dead. */
   async recover(): Promise<CodingSession[]> {
     const orphans = await this.recoverOrphans()
+    const { clock, approvals, owners, events } = this.#parts
+    // The turn of a chat starts again after a restart, and asks again. Other machines have chats of their own.
+    if (owners.machine === undefined) await approvals.expireOpen(({ codingId }) => codingId === undefined)
     await this.#startWaiting()
-    const { clock } = this.#parts
     const cleanUp = (): Promise<void> => this.#logged(() => this.cleanup())
     const recover = (): Promise<void> =>
       this.#logged(async () => {
         await this.recoverOrphans()
         await this.#startWaiting()
+        await this.#resumeAnswered()
       })
     void cleanUp()
-    this.#stopUpkeep = [repeat(clock, cleanupEveryMs, cleanUp), repeat(clock, recoverEveryMs, recover)]
+    this.#stopUpkeep = [
+      repeat(clock, cleanupEveryMs, cleanUp),
+      repeat(clock, recoverEveryMs, recover),
+      events.on((event) => {
+        if (event.type === 'approval-changed' && event.state !== 'pending')
+          void this.#logged(() => this.#resumeAnswered())
+      }),
+    ]
     return orphans
   }
 
@@ -261,6 +262,11 @@ export class CodingPool {
         'Periodic maintenance of coding sessions failed; it runs again at the next interval.',
       )
     }
+  }
+
+  /** One after the other: an answer arrives as an event, and is found again at the next interval. */
+  #resumeAnswered(): Promise<void> {
+    return this.#answers.run('', () => resumeAnswered(this.#parts, this.#running))
   }
 
   /** Starts sessions of this machine that have no owner: queued here, or handed over by another machine. */

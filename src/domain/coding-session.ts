@@ -158,6 +158,8 @@ export const codingSessionSchema = z.object({
   expired: z
     .object({ about: z.string(), at: z.number(), text: z.string().describe('"expired, no answer in 5 min"') })
     .optional(),
+  /** The request that a person answered while no process ran the session. The answer is used if the resumed turn asks the same. */
+  answered: z.string().optional(),
   /** The last sequence number of its output. */
   lastSeq: z.number(),
   machine: z.string().optional().describe('The machine that it runs on, where several share a database.'),
@@ -211,11 +213,12 @@ export const approvalSchema = z.object({
   scripts: z.array(script).optional(),
   /** SHA-256 of tool, input, directory and scripts: only what was approved runs. */
   inputHash: z.string(),
+  toolUseId: z.string().optional().describe('The tool call that waits for the answer.'),
   /** The whole command or question, for display; never cut. */
   shown: z.string(),
   state: z.enum(['pending', 'allowed', 'denied', 'expired']),
   askedAt: z.number(),
-  expiresAt: z.number(),
+  expiresAt: z.number().optional().describe('Absent: it waits without limit.'),
   answeredAt: z.number().optional(),
   answeredBy: z.string().optional(),
   answer: z.string().optional(),

@@ -139,7 +139,7 @@ const texts: Readonly<Record<string, (output: Output) => string>> = {
         ? row['output']
         : 'It runs in the background; you get a message when it waits or is done.',
     ].join('\n'),
-  'coding.resume': (row) => `Resumed as ${named(row)}\n${whereOf(row)}`,
+  'coding.resume': (row) => `Resumed ${named(row)}\n${whereOf(row)}`,
   'coding.move': (row) => [`Moved ${named(row)}`, whereOf(row), ...(row['warnings'] as string[])].join('\n'),
   'coding.respond': (row) => `Sent to ${named(row)}.`,
   'coding.kill': (row) => (row['killed'] ? `⛔ ${named(row)} was ended.` : `${named(row)} is over already.`),

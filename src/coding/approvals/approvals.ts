@@ -1,5 +1,6 @@
 // Questions of coding sessions to people: may this tool run, which option, is this plan right, may it cost more. A question is
-// on disk before people are notified. The first valid answer wins, from any client and process. No answer in time means no.
+// on disk before people are notified. The first valid answer wins, from any client and process. A request waits without limit,
+// also through a restart; where the configuration sets a limit, no answer in time means no.
 import { randomUUID } from 'node:crypto'
 import type { PermissionAnswer } from '../../domain/agent.ts'
 import { Condition, sleep } from '../../domain/async.ts'
@@ -18,8 +19,6 @@ export interface Question {
   sessionKey?: string
   agentId: string
   request: QuestionRequest
-  /** Time for an answer; the configured time when absent. */
-  timeoutMs?: number
 }
 
 export interface ApprovalAnswer {
@@ -36,8 +35,12 @@ export interface ApprovalParts {
   store: ApprovalStore
   clock: Clock
   events: Events
+  /** Time for an answer; 0: without limit. */
   timeoutMs: () => number
 }
+
+/** The reason of an abort that leaves the question open: Rockpool stops, and the answer resumes the session later. */
+export const suspended = 'session-suspended'
 
 /** How often to look for an answer that another process wrote. */
 const lookMs = 200
@@ -77,6 +80,10 @@ export class Approvals {
     this.#emit(approval, 'pending')
     onAsked(approval)
     return this.#settled(approval, signal)
+  }
+
+  get(id: string): Approval | undefined {
+    return this.#parts.store.get(id)
   }
 
   /** All open approvals, or those of one agent. */
@@ -136,7 +143,7 @@ export class Approvals {
     return settled
   }
 
-  /** For sessions whose process died. Resuming such a session asks again. */
+  /** For questions that nothing waits for any more. */
   async expireOpen(isMeant: (approval: Approval) => boolean): Promise<void> {
     for (const approval of this.pending().filter(isMeant)) {
       await this.#parts.store.settle(approval.id, 'expired', { at: this.#parts.clock.now(), by: 'restart' })
@@ -164,8 +171,9 @@ export class Approvals {
     return [this.#parts.store.get(id)].find((known) => known && isOf(agentId)(known))
   }
 
-  #make({ codingId, sessionKey, agentId, request, timeoutMs }: Question): Approval {
+  #make({ codingId, sessionKey, agentId, request }: Question): Approval {
     const now = this.#parts.clock.now()
+    const timeoutMs = this.#parts.timeoutMs()
     return {
       id: randomUUID().slice(0, 8),
       codingId,
@@ -177,15 +185,16 @@ export class Approvals {
       cwd: request.cwd,
       scripts: request.scripts,
       inputHash: requestHash(request),
+      toolUseId: request.toolUseId,
       shown: displayText(request),
       state: 'pending',
       askedAt: now,
-      expiresAt: now + (timeoutMs ?? this.#parts.timeoutMs()),
+      expiresAt: timeoutMs > 0 ? now + timeoutMs : undefined,
     }
   }
 
-  /** Resolves when the approval is answered, in any process, or has expired. */
-  async #settled({ id, expiresAt, codingId }: Approval, signal: AbortSignal): Promise<Approval> {
+  /** Resolves when the approval is answered, in any process, or has expired. Still pending if the session is suspended. */
+  async #settled({ id, expiresAt = Infinity, codingId }: Approval, signal: AbortSignal): Promise<Approval> {
     const { store, clock, events } = this.#parts
     const changed = new Condition(clock)
     const stopListening = events.on((event) => {
@@ -194,7 +203,7 @@ export class Approvals {
     try {
       for (;;) {
         const stored = store.get(id)!
-        if (stored.state !== 'pending') return stored
+        if (stored.state !== 'pending' || signal.reason === suspended) return stored
         if (!signal.aborted && clock.now() < expiresAt) await changed.wait(lookMs, signal)
         else if (!(await this.#expire({ id, codingId }, signal.aborted ? 'turn-ended' : 'timeout')))
           await sleep(clock, lookMs)

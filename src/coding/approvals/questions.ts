@@ -9,8 +9,8 @@ import type { SessionParts } from '../coding-parts.ts'
 import type { LiveRecord } from '../session/live-record.ts'
 import { oneLine } from '../session/names.ts'
 import { isSameOrigin } from '../session/origin.ts'
-import { requestText } from './question-text.ts'
-import { readAmount } from './read-answer.ts'
+import { requestHash, requestText, withScripts } from './question-text.ts'
+import { answerFor, expiryText, readAmount, refusalText } from './read-answer.ts'
 
 export interface QuestionHooks {
   /** Fires when the session is over: no answer is needed any more. */
@@ -19,6 +19,8 @@ export interface QuestionHooks {
   metered: () => Promise<void>
   onAsked: () => void
   onAnswered: () => void
+  /** A person denied the tool call, or the question expired. `text` says so. */
+  onRefused: (toolUseId: string, text: string) => void
 }
 
 export class Questions {
@@ -38,6 +40,8 @@ export class Questions {
 
   async askPermission(request: PermissionRequest, signal: AbortSignal): Promise<PermissionAnswer> {
     const { session } = this.#record
+    const before = await this.#answeredBefore(request)
+    if (before) return answerFor(before, request)
     const question = { codingId: session.id, agentId: session.request.agentId, request }
     const asked: Approval[] = []
     const answer = await this.#parts.approvals.ask(question, this.#untilOver(signal), (approval) => {
@@ -67,14 +71,29 @@ export class Questions {
 
   async #askForBudget(reached: BudgetReached, signal: AbortSignal): Promise<string | undefined> {
     const { session } = this.#record
-    const timeoutMs = this.#parts.config.idleTimeoutMinutes * 60_000
-    const question = { ...budgetQuestion(session, reached), timeoutMs }
-    const settled = await this.#parts.approvals.settle(question, signal, (approval) => this.#asked(approval))
-    await this.#answered(settled)
+    const settled = (await this.#answeredBefore()) ?? (await this.#settleBudget(reached, signal))
     if (settled.state !== 'allowed') return describeBudget(reached)
     const amount = readAmount(settled.answer) ?? session.request.budgetUsd
     await this.#record.change(raisedBudget(session, reached, amount, limitState(this.#parts).today))
     return undefined
+  }
+
+  async #settleBudget(reached: BudgetReached, signal: AbortSignal): Promise<Approval> {
+    const question = budgetQuestion(this.#record.session, reached)
+    const settled = await this.#parts.approvals.settle(question, signal, (approval) => this.#asked(approval))
+    await this.#answered(settled)
+    return settled
+  }
+
+  /** The answer that a person gave while no process ran the session, if it is about this request, or about the budget. It is
+   *  used once. */
+  async #answeredBefore(request?: PermissionRequest): Promise<Approval | undefined> {
+    const { answered } = this.#record.session
+    const approval = answered === undefined ? undefined : this.#parts.approvals.get(answered)
+    const hash = approval && request && requestHash(await withScripts(request))
+    if (!approval || (request ? hash !== approval.inputHash : approval.kind !== 'budget')) return undefined
+    await this.#record.change({ answered: undefined })
+    return approval
   }
 
   #untilOver(signal: AbortSignal): AbortSignal {
@@ -103,12 +122,16 @@ export class Questions {
   async #answered({ id }: Approval): Promise<void> {
     this.#open = this.#open.filter((other) => other.id !== id)
     if (this.#hooks.over.aborted) return
+    const settled = this.#parts.approvals.get(id)
+    const refusal = settled && refusalText(settled)
+    if (refusal !== undefined && settled?.toolUseId) this.#hooks.onRefused(settled.toolUseId, refusal)
+    const expired = settled?.answeredBy === 'timeout' ? { expired: expiredQuestion(settled) } : {}
     const [next] = this.#open
-    if (next) return this.#record.change((session) => this.#asking(session, next))
+    if (next) return this.#record.change((session) => ({ ...this.#asking(session, next), ...expired }))
     await this.#record.change(({ waiting }) => {
       // If the turn has ended meanwhile, or the next one has begun, the state is already right.
-      if (waiting?.approvalId === undefined) return {}
-      return this.#idle ?? { lifecycle: 'active', waiting: undefined }
+      if (waiting?.approvalId === undefined) return expired
+      return { ...(this.#idle ?? { lifecycle: 'active', waiting: undefined }), ...expired }
     })
     if (this.#record.session.lifecycle === 'active') this.#hooks.onAnswered()
   }
@@ -126,6 +149,11 @@ const waitingStates: Record<Approval['kind'], { lifecycle: CodingLifecycle; for:
   question: { lifecycle: 'awaiting-answer', for: 'answer' },
   plan: { lifecycle: 'awaiting-plan', for: 'plan' },
   budget: { lifecycle: 'awaiting-budget', for: 'budget' },
+}
+
+function expiredQuestion(approval: Approval): CodingSession['expired'] {
+  const { answeredAt: at = approval.askedAt } = approval
+  return { about: oneLine(requestText(approval), 200), at, text: expiryText(approval) }
 }
 
 function waitingFor(approval: Approval): Partial<CodingSession> {

@@ -3,7 +3,9 @@
 import type { PermissionAnswer } from '../../domain/agent.ts'
 import type { Approval } from '../../domain/coding-session.ts'
 import { RockpoolError } from '../../domain/errors.ts'
-import { questionsOf } from './question-text.ts'
+import { oneLine } from '../session/names.ts'
+import { continuePrompt } from '../session/session-changes.ts'
+import { questionsOf, requestText } from './question-text.ts'
 import type { QuestionRequest, AskedQuestion } from './question-text.ts'
 
 /** Throws `input-invalid` when a yes to this approval lacks the amount or choice that it needs. */
@@ -55,8 +57,44 @@ export function answerFor(approval: Approval, request: QuestionRequest): Permiss
   if (approval.state === 'denied') return { behavior: 'deny', message: `A person said no${why}` }
   return {
     behavior: 'deny',
-    message: 'No answer came in time, so the answer is no. Continue without it, or say what you need.',
+    message: `${sentence(expiryText(approval))}, so the answer is no. Continue without it, or say what you need.`,
   }
+}
+
+/** What people read of a request that was not allowed: `denied: not on main`, `expired, no answer in 5 min`. */
+export function refusalText(approval: Approval): string | undefined {
+  if (approval.state === 'denied') return approval.answer ? `denied: ${approval.answer}` : 'denied'
+  return approval.state === 'expired' ? expiryText(approval) : undefined
+}
+
+export function expiryText({ askedAt, expiresAt }: Pick<Approval, 'askedAt' | 'expiresAt'>): string {
+  if (expiresAt === undefined) return 'expired, no answer'
+  const seconds = Math.round((expiresAt - askedAt) / 1_000)
+  const time = seconds < 60 ? `${seconds} s` : `${Math.round(seconds / 60)} min`
+  return `expired, no answer in ${time}`
+}
+
+function sentence(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1)
+}
+
+/** The message that resumes a session whose request was answered while no process ran it. */
+export function promptAfterAnswer(approval: Approval): string {
+  const { kind, state, answer, input } = approval
+  const asked = oneLine(requestText(approval), 500)
+  if (kind === 'budget') return continuePrompt
+  if (kind === 'question' && state === 'allowed') {
+    const answers = Object.entries(answersFor(input, answer ?? ''))
+    const lines = answers.map(([question, chosen]) => `${question} ${chosen}`)
+    return `Rockpool was restarted while you waited for an answer. A person answered: ${lines.join('\n')}`
+  }
+  const verdict = state === 'allowed' ? 'allowed' : `denied${answer ? ` (${answer})` : ''}`
+  const next = state === 'allowed' ? 'Do it now, exactly as you asked, and continue.' : 'Continue without it.'
+  if (kind !== 'plan')
+    return `Rockpool was restarted while you waited for permission. A person ${verdict}: ${asked}\n${next}`
+  return state === 'allowed'
+    ? 'Rockpool was restarted while your plan waited. A person approved it. Show the same plan again, then carry it out.'
+    : `Rockpool was restarted while your plan waited. A person rejected it${answer ? `: ${answer}\nRevise it and show it again.` : '. Do not carry it out.'}`
 }
 
 /** With a text Claude changes the plan and shows it again; without, Claude stops and waits for the next message. */

@@ -16,10 +16,13 @@ export async function recoverOrphans(parts: CodingParts): Promise<CodingSession[
   const running = parts.store.list({ running: true })
   const orphans = running.filter((session) => session.owner && !parts.owners.ownerLives(session))
   for (const session of orphans) {
-    await parts.approvals.expireOpen((approval) => approval.codingId === session.id)
     await storeUnfinishedText(parts, session)
     if (session.sdkSessionId) await closeSession(parts, session, 'suspended', 'crash', crashMessage(session))
-    else await requeue(parts, session)
+    else {
+      // It starts again from its first message, and asks again.
+      await parts.approvals.expireOpen((approval) => approval.codingId === session.id)
+      await requeue(parts, session)
+    }
   }
   return orphans
 }
@@ -42,10 +45,12 @@ async function requeue({ store }: SessionParts, { id, owner }: CodingSession): P
   })
 }
 
-/** Open questions have expired; the message repeats them, because the resumed session will ask again. */
+/** An open question stays open: its answer resumes the session. */
 function crashMessage({ waiting, inbox, given }: CodingSession): string {
   const asked =
-    waiting && waiting.for !== 'input' ? ` It had asked, and will ask again: ${waiting.about}` : ''
+    waiting && waiting.for !== 'input'
+      ? ` It still waits for an answer, which resumes it: ${waiting.about}`
+      : ''
   const pending =
     inbox.length > 0
       ? ' Its last message was not delivered; resuming delivers it.'
@@ -68,7 +73,7 @@ export async function closeSession(
   const closed = await store.update(id, (stored) => {
     isOurs = isSameOwner(stored.owner, owner)
     if (!isOurs) return
-    const change = ended({ status: reason === 'done' ? stored.status : 'killed', lifecycle, end })
+    const change = ended(stored, { status: reason === 'done' ? stored.status : 'killed', lifecycle, end })
     // No answer was possible after the owner died, so the waiting time ends there.
     const waitedUntil = (owner && store.ownerSeenAt(nameOfOwner(owner))) ?? end.at
     Object.assign(stored, change, withWaitingTime(stored, change, waitedUntil))

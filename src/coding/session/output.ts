@@ -19,6 +19,8 @@ export class SessionOutput {
   #heldChars = 0
   #dropped = 0
   #writing: Promise<void> | undefined
+  /** Tool calls that a person denied, or that nobody answered, with the words for it. */
+  #refused = new Map<string, string>()
 
   constructor(parts: SessionParts, record: LiveRecord) {
     this.#parts = parts
@@ -44,9 +46,19 @@ export class SessionOutput {
       this.#parts.events.emit({ type: 'coding-writing', id: this.#record.session.id, text: event.text })
       return this.#unfinished.add(event.text)
     }
-    const block = outputOf(event)
+    const block = this.#refusalIn(event) ?? outputOf(event)
     if (block)
       this.addLater(block.kind, event.type === 'text' ? this.#unfinished.finish(block.text) : block.text)
+  }
+
+  refused(toolUseId: string, text: string): void {
+    this.#refused.set(toolUseId, text)
+  }
+
+  /** Claude gets a refusal as a failed result; people read who or what refused it. */
+  #refusalIn(event: TurnEvent): { kind: OutputKind; text: string } | undefined {
+    const text = event.type === 'tool-end' ? this.#refused.get(event.toolUseId) : undefined
+    return text === undefined ? undefined : { kind: 'tool', text }
   }
 
   /** Nothing more comes in this turn: unfinished text becomes output. Resolves when all output is stored and passed on. */
@@ -113,7 +125,6 @@ function outputOf(event: TurnEvent): { kind: OutputKind; text: string } | undefi
     case 'tool-start':
       return { kind: 'tool', text: describeTool(event.name, event.input) }
     case 'tool-end':
-      // Also for a tool that a person denied: Claude gets the refusal as a failed result.
       return event.isError ? { kind: 'tool', text: `failed: ${oneLine(event.output, 300)}` } : undefined
     case 'compaction':
       return event.phase === 'end' ? { kind: 'notice', text: 'Context compacted.' } : undefined

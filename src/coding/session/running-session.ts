@@ -5,6 +5,7 @@ import type { CodingLifecycle, CodingSession, CodingStatus, EndReason } from '..
 import type { Waiting } from '../../domain/coding-session.ts'
 import { asRockpoolError } from '../../domain/errors.ts'
 import type { TurnResult } from '../../domain/turn.ts'
+import { suspended } from '../approvals/approvals.ts'
 import { Questions } from '../approvals/questions.ts'
 import { Spending } from '../budget/spending.ts'
 import type { SessionParts } from '../coding-parts.ts'
@@ -61,6 +62,7 @@ export class RunningSession {
       metered: () => this.#spending.metered,
       onAsked: () => this.#timers.questionAsked(),
       onAnswered: () => this.#timers.activity(),
+      onRefused: (toolUseId, text) => this.#output.refused(toolUseId, text),
     })
     this.#spending = new Spending(parts, record, (signal) => this.#holdForBudget(signal))
     this.claude = new SessionConversation(parts, record, {
@@ -199,7 +201,8 @@ export class RunningSession {
   async kill(reason: EndReason, message = ''): Promise<void> {
     if (!this.#isOver) {
       this.#turn.leave()
-      void this.#record.logFailure(this.#ending.once(() => this.#endKilled(reason, message)))
+      const why = reason === 'shutdown' ? suspended : undefined
+      void this.#record.logFailure(this.#ending.once(() => this.#endKilled(reason, message), why))
     }
     await this.#ending.stored()
   }

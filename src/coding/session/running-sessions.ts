@@ -50,6 +50,8 @@ export class RunningSessions {
     this.#sessions.set(session.id, running)
     this.#requests.add(session.id)
     void running.over.then(() => {
+      // It was resumed at once.
+      if (this.#sessions.get(session.id) !== running) return
       this.#sessions.delete(session.id)
       this.#requests.remove(session.id)
     })

@@ -17,8 +17,6 @@ type Fields = Partial<CodingSession>
 
 /** How a session starts, besides what it is asked to do. */
 export interface LaunchOptions {
-  /** Messages that the earlier session did not deliver; they come first. */
-  pending?: string[]
   aside?: string
   /** Chosen by the machine that asks, so that a repeated request launches once. */
   id?: string
@@ -26,7 +24,7 @@ export interface LaunchOptions {
 
 export function launched(
   request: CodingRequest,
-  { pending = [], aside, id = newCodingId() }: LaunchOptions,
+  { aside, id = newCodingId() }: LaunchOptions,
   by: { owner: CodingOwner; machine?: string; now: number },
 ): CodingSession {
   return {
@@ -47,7 +45,7 @@ export function launched(
     turns: 0,
     autoResponds: 0,
     waitedMs: 0,
-    inbox: [...pending, request.prompt],
+    inbox: [request.prompt],
     given: [],
     lastSeq: 0,
     resumedFrom: request.resume?.sdkSessionId,
@@ -70,6 +68,7 @@ export function afterTurn(session: CodingSession, result: TurnResult, costUsd: n
     contextTokens: result.contextTokens ?? session.contextTokens,
     contextWindow: result.contextWindow ?? session.contextWindow,
     doing: undefined,
+    answered: undefined,
     lastWords: oneLine(result.text, 200) || session.lastWords,
   }
 }
@@ -88,16 +87,20 @@ export function withoutGiven(
 /** If a person ended the session, a later resume does not deliver the rest of its messages. */
 export const noMessages: Pick<CodingSession, 'inbox' | 'given'> = { inbox: [], given: [] }
 
-export function ended(how: {
+export interface Ending {
   status: CodingStatus
   lifecycle: CodingLifecycle
   end: { reason: EndReason; message: string; at: number }
-}): Fields {
+}
+
+export function ended({ waiting }: Pick<CodingSession, 'waiting'>, how: Ending): Fields {
   const messages = how.end.reason === 'user' ? { ...noMessages, ...seen } : {}
   // A person looks at the result or the failure of a session; that it was ended, its person knows.
   const unseen = how.status === 'killed' ? {} : { unseen: true }
-  const over = { waiting: undefined, doing: undefined, writing: undefined, owner: undefined }
-  return { ...how, ...over, ...unseen, ...messages }
+  // What a session waited for when its process was stopped, it still waits for.
+  const stillWaits = how.status === 'killed' && how.lifecycle === 'suspended' && how.end.reason !== 'released'
+  const over = { doing: undefined, writing: undefined, owner: undefined }
+  return { ...how, ...over, waiting: stillWaits ? waiting : undefined, ...unseen, ...messages }
 }
 
 /** A session whose start was cut off, as it was before its first turn. `given` stays: the next start checks whether Claude
@@ -110,6 +113,43 @@ export function requeued({ given, inbox, request }: CodingSession): Fields {
     startedAt: undefined,
     waiting: undefined,
     inbox: given.length + inbox.length > 0 ? inbox : [request.prompt],
+  }
+}
+
+export interface ResumeRequest {
+  /** In the order of their delivery. */
+  messages: string[]
+  owner: CodingOwner
+  machine?: string
+  workdir: string
+  origin?: Partial<Pick<CodingRequest, 'originChannel' | 'originThreadId' | 'originSessionKey'>>
+  multiTurn?: boolean
+  aside?: string
+  /** The request that a person has answered meanwhile. */
+  answered?: string
+  autoResponds?: number
+}
+
+/** A resumed session is the same one: it keeps its name, its id, its output and its rules. */
+export function resumed(session: CodingSession, how: ResumeRequest): Fields {
+  const { request, end, costUsd, aside } = session
+  const multiTurn = how.multiTurn ?? request.multiTurn
+  return {
+    ...seen,
+    status: 'starting',
+    lifecycle: 'queued',
+    request: { ...request, ...how.origin, workdir: how.workdir, multiTurn, chooseWhenFree: undefined },
+    owner: how.owner,
+    machine: how.machine ?? session.machine,
+    waiting: undefined,
+    end: undefined,
+    inbox: how.messages,
+    given: [],
+    aside: how.aside ?? aside,
+    answered: how.answered,
+    autoResponds: how.autoResponds ?? 0,
+    // Resuming a session that used up its budget means: continue with the same amount again.
+    budgetUsd: end?.reason === 'budget' ? costUsd + request.budgetUsd : session.budgetUsd,
   }
 }
 
@@ -147,9 +187,9 @@ export function waitedOf({ waitedMs, waitsSince }: Waited, now: number): number 
   return waitsSince === undefined ? waitedMs : waitedMs + Math.max(0, now - waitsSince)
 }
 
-/** Updates the total waiting time when `waiting` changes. */
+/** Updates the total waiting time when `waiting` changes. While no process runs the session, no time is counted. */
 export function withWaitingTime(session: CodingSession, change: Fields, now: number): Partial<Waited> {
   if (!('waiting' in change)) return {}
-  if (change.waiting) return { waitsSince: session.waitsSince ?? change.waiting.since }
+  if (change.waiting && !change.end) return { waitsSince: session.waitsSince ?? change.waiting.since }
   return { waitedMs: waitedOf(session, now), waitsSince: undefined }
 }

@@ -36,13 +36,13 @@ export class SessionEnding {
     return this.#stop.signal.aborted
   }
 
-  stop(): void {
-    this.#stop.abort()
+  stop(reason?: string): void {
+    this.#stop.abort(reason)
   }
 
   /** The first caller decides how the session ends. */
-  once(end: () => Promise<void>): Promise<void> {
-    this.stop()
+  once(end: () => Promise<void>, reason?: string): Promise<void> {
+    this.stop(reason)
     return (this.#ending ??= end())
   }
 
@@ -59,7 +59,7 @@ export class SessionEnding {
   ): Promise<void> {
     await this.#beforeStored()
     const end = { reason, message, at: this.#parts.clock.now() }
-    await this.#record.change(ended({ status, lifecycle, end }))
+    await this.#record.change((session) => ended(session, { status, lifecycle, end }))
     this.finish()
     if (!this.#record.isLost) await this.#parts.notifications.onSessionComplete(this.#record.session)
   }

@@ -25,7 +25,7 @@ export const codingConfig = z.strictObject({
   /** Working directories to channels, `channel|target`; the longest matching directory wins. */
   agentChannels: z.record(z.string(), z.string()).default({}),
   perRepo: z
-    .strictObject({ running: z.number().min(1).default(1), queued: z.number().min(0).default(1) })
+    .strictObject({ running: z.number().min(1).default(1), queued: z.number().min(0).default(20) })
     .prefault({}),
   /** Limits over several sessions; none when absent. */
   budgets: z
@@ -43,8 +43,8 @@ export const codingConfig = z.strictObject({
       includeToolUse: z.boolean().default(true),
     })
     .prefault({}),
-  /** How long a question waits for a person before the answer is no. */
-  approvalTimeoutMinutes: z.number().positive().default(5),
+  /** How long a request waits for a person before the answer is no; 0: without limit. */
+  approvalTimeoutMinutes: z.number().min(0).default(0),
   /** Directories in which sessions may be started; anywhere when empty. */
   workspaceRoots: z.array(z.string()).default([]),
 })

@@ -3,6 +3,7 @@
 import { z } from 'zod'
 import { lookForClaude } from '../../agent/choose.ts'
 import { formatOutput } from '../../coding/listing.ts'
+import { continuePrompt } from '../../coding/session/session-changes.ts'
 import { resumeChanges } from '../../coding/session/resume-origin.ts'
 import type { CodingSession } from '../../domain/coding-session.ts'
 import { asRockpoolError } from '../../domain/errors.ts'
@@ -93,6 +94,35 @@ const resume = operation({
   },
 })
 
+const resumeAll = operation({
+  name: 'coding.resumeAll',
+  description: 'Continue every session that was interrupted in its turn when Rockpool stopped.',
+  input: z.strictObject({
+    prompt: nonBlankText.default(continuePrompt).describe('The message to each of them.'),
+  }),
+  output: z.object({
+    sessions: z.array(codingRow),
+    refused: z.array(z.object({ name: z.string(), reason: z.string() })),
+  }),
+  scope: 'write',
+  changesState: true,
+  command: { startsBackgroundWork: () => true, examples: ['rockpool cc resume-all'] },
+  async run(app, { prompt }, caller) {
+    const sessions: Array<z.input<typeof codingRow>> = []
+    const refused: Array<{ name: string; reason: string }> = []
+    // The oldest first, in the order in which they were launched.
+    for (const { id, name } of app.coding().pool.cutOff(caller.agentId).reverse()) {
+      try {
+        const input = { session: id, prompt, fork: false }
+        sessions.push(rowOf(app, await resumeCoding(app, input, caller)))
+      } catch (error) {
+        refused.push({ name, reason: asRockpoolError(error).message })
+      }
+    }
+    return { sessions, refused }
+  },
+})
+
 /** For a session that Claude Code made without Rockpool. */
 async function changesOf(app: App, ref: string): Promise<string | undefined> {
   const { pool } = app.coding()
@@ -102,7 +132,7 @@ async function changesOf(app: App, ref: string): Promise<string | undefined> {
 
 const respond = operation({
   name: 'coding.respond',
-  description: 'Send a message to a running session.',
+  description: 'Send a message to a session; a suspended one is resumed.',
   input: z.strictObject({
     session: codingSession,
     message: nonBlankText.describe('The message.'),
@@ -119,6 +149,8 @@ const respond = operation({
   command: {
     positional: ['session', 'message'],
     joinsRest: true,
+    // A message resumes a suspended session.
+    startsBackgroundWork: () => true,
     examples: ['rockpool cc respond fix-login-bug "use the other parser"'],
   },
   async run(app, input, caller) {
@@ -243,4 +275,14 @@ async function startThere(app: App, machine: string): Promise<string[]> {
   }
 }
 
-export const operations = afterRecovery([launch, resume, respond, interrupt, seen, release, kill, move])
+export const operations = afterRecovery([
+  launch,
+  resume,
+  resumeAll,
+  respond,
+  interrupt,
+  seen,
+  release,
+  kill,
+  move,
+])

@@ -2,7 +2,8 @@
 import { z } from 'zod'
 import { formatOriginChannel } from '../../domain/address.ts'
 import { newCodingId } from '../../coding/session/names.ts'
-import type { ResumeOptions } from '../../coding/pool.ts'
+import type { ResumeOptions } from '../../coding/session/resume-session.ts'
+import { isRunning } from '../../domain/coding-session.ts'
 import type { CodingSession } from '../../domain/coding-session.ts'
 import { RockpoolError } from '../../domain/errors.ts'
 import type { App } from '../app.ts'
@@ -56,7 +57,7 @@ async function checkNative(app: App, ref: string, caller: Caller): Promise<void>
   if (native) refuseDirectory(app, native.repoPath, caller.agentId)
 }
 
-/** We choose the id, so that we find the session even if the answer of the other machine is lost. */
+/** If the answer of the other machine is lost, the row tells whether the session runs there. */
 async function resumeThere(
   app: App,
   machine: string,
@@ -65,11 +66,12 @@ async function resumeThere(
   options: ResumeOptions,
 ): Promise<CodingSession> {
   const { machines, pool } = app.coding()
-  const id = newCodingId()
+  const id = options.fork ? newCodingId() : ref
   try {
     await machines!.ask(machine, 'resume', { ref, prompt, options: { ...options, id } })
   } catch (error) {
-    if (!app.storage.coding.get(id)) throw error
+    const there = app.storage.coding.get(id)
+    if (!there || there.machine !== machine || !isRunning(there)) throw error
   }
   return pool.resolve(id)
 }

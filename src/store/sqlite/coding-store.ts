@@ -18,6 +18,8 @@ export interface CodingFilter {
   running?: boolean
   /** Only what this agent may see: its own sessions, and those that its sessions launched for others. */
   visibleTo?: string
+  /** Only suspended sessions whose question is not settled, or whose answer has not resumed them yet. */
+  asking?: boolean
   /** Only sessions without an id of Claude: Claude never started. */
   neverBegun?: boolean
   since?: number
@@ -74,6 +76,9 @@ export class CodingStore {
       ...used.map(([term]) => term),
       ...(filter.open ? ["lifecycle <> 'ended'"] : []),
       ...(filter.running ? ["lifecycle <> 'ended' AND lifecycle <> 'suspended'"] : []),
+      ...(filter.asking
+        ? ["lifecycle = 'suspended' AND json_extract(record, '$.waiting.approvalId') IS NOT NULL"]
+        : []),
       ...(filter.neverBegun ? ['sdk_session_id IS NULL'] : []),
     ]
     const values = [...used.map(([, value]) => value), filter.limit ?? -1]

@@ -1,5 +1,5 @@
-// Small tools for waiting: one queue for each key, a limit on parallel tasks, a condition, a pause, a limit on waiting, a task
-// that repeats, a time slice for long work.
+// Small tools for waiting: one queue for each key, a limit on parallel tasks, a run that callers share, a condition, a pause, a
+// limit on waiting, a task that repeats, a time slice for long work.
 import type { Clock } from './clock.ts'
 import { RockpoolError } from './errors.ts'
 
@@ -70,6 +70,30 @@ export class AtMost {
         hint: 'Try again in a moment.',
       })
     return new Promise((resolve) => this.#waiting.push(resolve))
+  }
+}
+
+/** Runs one task, never twice at once. Calls during a run share the next run, so each sees what was there before its call. */
+export class SharedRun {
+  readonly #task: () => Promise<void>
+  #running: Promise<void> = Promise.resolve()
+  #next: Promise<void> | undefined
+
+  constructor(task: () => Promise<void>) {
+    this.#task = task
+  }
+
+  start(): Promise<void> {
+    const run = (): Promise<void> => {
+      this.#next = undefined
+      return (this.#running = this.#task())
+    }
+    return (this.#next ??= this.#running.then(run, run))
+  }
+
+  /** Resolves when no run is left; a failed run is reported to its callers only. */
+  async idle(): Promise<void> {
+    await Promise.allSettled([this.#running, this.#next])
   }
 }
 

@@ -1,12 +1,11 @@
 // Backs up the whole state into a folder, and restores it. Databases are copied as of one moment while other processes write to
 // them; transcripts end with a complete line. Indexes and logs are left out.
-import { createHash } from 'node:crypto'
-import { createReadStream, existsSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { chmod, copyFile, lstat, open, readFile, readdir, rename, rm, writeFile } from 'node:fs/promises'
 import { dirname, isAbsolute, join, normalize, relative, sep } from 'node:path'
 import type { Clock } from '../domain/clock.ts'
-import { RockpoolError } from '../domain/errors.ts'
-import { asFileError, ensureDirectory, errorCode, syncDirectory } from './disk/atomic-file.ts'
+import { RockpoolError, errorText } from '../domain/errors.ts'
+import { asFileError, digestOf, ensureDirectory, errorCode, syncDirectory } from './disk/atomic-file.ts'
 import { Database } from './sqlite/database.ts'
 import { linesBackward } from './transcripts/transcript-lines.ts'
 
@@ -50,7 +49,7 @@ export async function backUpState(
     for (const name of (await shared?.(join(folder, sharedFolder))) ?? []) {
       const path = join(sharedFolder, name)
       await sync(join(folder, path))
-      files.push({ path, ...(await digest(join(folder, path))) })
+      files.push({ path, ...(await digestOf(join(folder, path))) })
     }
     // Databases first: a transcript may then have entries that no row knows yet, never the other way round.
     const paths = await filesIn(root, warnings)
@@ -59,7 +58,7 @@ export async function backUpState(
       await ensureDirectory(dirname(copy))
       if (!(await copyOne(join(root, path), copy, warnings))) continue
       await chmod(copy, 0o600)
-      files.push({ path, ...(await digest(copy)) })
+      files.push({ path, ...(await digestOf(copy)) })
     }
     await writeManifest(folder, { rockpool: 1, createdAt, files })
   } catch (error) {
@@ -133,7 +132,7 @@ async function copyDatabase(from: string, to: string, warnings: string[]): Promi
       await database.close()
     }
   } catch (error) {
-    warnings.push(`${from} was copied as it is: ${error instanceof Error ? error.message : String(error)}`)
+    warnings.push(`${from} was copied as it is: ${errorText(error)}`)
     await rm(to, { force: true })
     await copyFile(from, to)
   }
@@ -196,7 +195,7 @@ async function verify(backup: string, manifest: Manifest): Promise<void> {
   for (const { path, bytes, sha256 } of manifest.files) {
     const file = join(backup, path)
     const isOurs = isPathWithin(path) && (await isPlainFile(file))
-    const found = isOurs ? await digest(file) : undefined
+    const found = isOurs ? await digestOf(file) : undefined
     if (found?.bytes === bytes && found.sha256 === sha256) continue
     throw new RockpoolError('damaged', `${file} is not what was backed up. Nothing was restored.`, {
       hint: 'Use another backup.',
@@ -213,16 +212,6 @@ function isPathWithin(path: string): boolean {
 async function isPlainFile(path: string): Promise<boolean> {
   // A missing file is a changed one.
   return (await lstat(path).catch(() => undefined))?.isFile() ?? false
-}
-
-async function digest(path: string): Promise<{ bytes: number; sha256: string }> {
-  const hash = createHash('sha256')
-  let bytes = 0
-  for await (const chunk of createReadStream(path) as AsyncIterable<Buffer>) {
-    hash.update(chunk)
-    bytes += chunk.length
-  }
-  return { bytes, sha256: hash.digest('hex') }
 }
 
 async function sync(path: string): Promise<void> {

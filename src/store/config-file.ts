@@ -6,7 +6,8 @@ import { join, resolve, dirname } from 'node:path'
 import type JSON5 from 'json5'
 import { fileURLToPath } from 'node:url'
 import type { Config } from '../domain/config.ts'
-import { RockpoolError } from '../domain/errors.ts'
+import { RockpoolError, errorText } from '../domain/errors.ts'
+import { isRecord } from '../domain/json.ts'
 import { errorCode } from './disk/atomic-file.ts'
 import { makeFolders } from './state-directory.ts'
 
@@ -117,14 +118,13 @@ function parseConfig(text: string, file: string): Record<string, unknown> {
   try {
     value = parseWithComments(text)
   } catch (error) {
-    const reason = error instanceof Error ? error.message.replace(/^JSON5: /, '') : String(error)
+    const reason = errorText(error).replace(/^JSON5: /, '')
     throw new RockpoolError('config-invalid', `${file} is not JSON: ${reason}.`, {
       hint: 'Correct it there. Comments and a comma at the end are fine; a missing quote, comma or brace is not.',
       cause: error,
     })
   }
-  if (typeof value === 'object' && value !== null && !Array.isArray(value))
-    return value as Record<string, unknown>
+  if (isRecord(value)) return value
   throw new RockpoolError('config-invalid', `${file} must hold one object: { … }.`, {
     hint: 'docs/config.md has examples; `{}` is enough to begin with.',
   })

@@ -6,7 +6,9 @@ import { isDeepStrictEqual } from 'node:util'
 import { repeat } from '../domain/async.ts'
 import type { Clock } from '../domain/clock.ts'
 import type { Config } from '../domain/config.ts'
+import { errorText } from '../domain/errors.ts'
 import type { Events } from '../domain/events.ts'
+import { isRecord } from '../domain/json.ts'
 import type { Log } from '../domain/log.ts'
 import { loadConfig } from './config-file.ts'
 import type { Environment } from './config-file.ts'
@@ -61,9 +63,8 @@ async function reload(parts: ReloadParts): Promise<void> {
     const { config } = await loadConfig(parts.environment)
     applyConfig(parts, config)
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error)
     parts.log.error(
-      { event: 'config-invalid', reason },
+      { event: 'config-invalid', reason: errorText(error) },
       'The changed configuration is invalid; the old one stays in force.',
     )
   }
@@ -122,8 +123,4 @@ function changedKeys(old: Config, next: Config): string[] {
     const keys = Object.keys(after).filter((key) => !isDeepStrictEqual(before[key], after[key]))
     return keys.map((key) => `${section}.${key}`)
   })
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null
 }

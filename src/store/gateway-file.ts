@@ -1,6 +1,7 @@
 // <state>/gateway.json: the address of the running gateway, for commands on this machine. It contains the gateway's process
 // identity, so that a token is never sent to another program that took the port of a dead gateway.
 import { readFileSync, rmSync, statSync } from 'node:fs'
+import { isRecord, parseRecord } from '../domain/json.ts'
 import { gatewayFile } from './paths.ts'
 import { writePrivateFile } from './disk/private-file.ts'
 import { identifyProcess, isSameProcess } from './disk/process-identity.ts'
@@ -35,18 +36,11 @@ function readGatewayFile(stateDir: string): RunningGateway | undefined {
     const path = gatewayFile(stateDir)
     // A file of another user could name that user's server.
     if (process.getuid && statSync(path).uid !== process.getuid()) return undefined
-    const value: unknown = JSON.parse(readFileSync(path, 'utf8'))
-    return isRunningGateway(value) ? value : undefined
+    const found = parseRecord(readFileSync(path, 'utf8'))
+    const isWhole = [found?.['url'], found?.['wsUrl']].every((url) => typeof url === 'string')
+    return isWhole && isRecord(found?.['process']) ? (found as unknown as RunningGateway) : undefined
   } catch {
-    // Missing or incomplete: no gateway can be reached.
+    // Missing: no gateway can be reached.
     return undefined
   }
-}
-
-function isRunningGateway(value: unknown): value is RunningGateway {
-  if (typeof value !== 'object' || value === null) return false
-  const { url, wsUrl, process } = value as Record<string, unknown>
-  return (
-    typeof url === 'string' && typeof wsUrl === 'string' && typeof process === 'object' && process !== null
-  )
 }

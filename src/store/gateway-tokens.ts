@@ -6,6 +6,7 @@ import { mkdirSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { openclawPrefix } from '../domain/agent.ts'
 import { RockpoolError } from '../domain/errors.ts'
+import { isRecord, parseRecord } from '../domain/json.ts'
 import { FileLock } from './disk/file-lock.ts'
 import { makePrivateFile, readPrivateFile, writePrivateFile } from './disk/private-file.ts'
 
@@ -95,8 +96,7 @@ function damaged(stateDir: string, cause?: unknown): RockpoolError {
 }
 
 function isTokenRecord(value: unknown): value is TokenRecord {
-  if (typeof value !== 'object' || value === null) return false
-  const { name, scopes, hash, agentId, agents } = value as Record<string, unknown>
+  const { name, scopes, hash, agentId, agents } = isRecord(value) ? value : {}
   // A token with a damaged limit would have more rights than it was made with, so it is not a token.
   const isLimited = agents === undefined || (agents === openclawPrefix && agentId === undefined)
   return typeof name === 'string' && typeof hash === 'string' && Array.isArray(scopes) && isLimited
@@ -155,12 +155,8 @@ function pagesFile(stateDir: string): string {
   return join(stateDir, 'credentials', 'pages.json')
 }
 
+/** Undefined for a damaged file: people log in again. */
 function parse(text: string): Stored | undefined {
-  try {
-    const value = JSON.parse(text) as Partial<Stored>
-    if (typeof value.under === 'string' && Array.isArray(value.pages)) return value as Stored
-  } catch {
-    // A damaged file has no pages: people log in again.
-  }
-  return undefined
+  const value: Partial<Stored> = parseRecord(text) ?? {}
+  return typeof value.under === 'string' && Array.isArray(value.pages) ? (value as Stored) : undefined
 }

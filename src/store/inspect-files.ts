@@ -1,16 +1,15 @@
 // Checks the files of a state directory for problems: locks of dead processes, leftovers of killed ones, modes that let other
 // users read. Reports problems and possible fixes; changes nothing by itself.
-import { chmodSync, lstatSync, readFileSync, readdirSync, rmSync, statSync } from 'node:fs'
+import { chmodSync, lstatSync, readFileSync, readdirSync, rmSync } from 'node:fs'
 import type { Dirent, Stats } from 'node:fs'
 import { join } from 'node:path'
 import type { Clock } from '../domain/clock.ts'
 import { asRockpoolError } from '../domain/errors.ts'
 import type { ErrorCode } from '../domain/errors.ts'
-import { errorCode, removeAbandonedFiles } from './disk/atomic-file.ts'
+import { ifThere, isAbandoned, removeAbandonedFiles } from './disk/atomic-file.ts'
 import { Database } from './sqlite/database.ts'
-import { FileLock } from './disk/file-lock.ts'
+import { FileLock, ageOf } from './disk/file-lock.ts'
 import { isDead } from './disk/lock-payload.ts'
-import { identifyProcess } from './disk/process-identity.ts'
 
 export interface FileFault {
   path: string
@@ -26,7 +25,7 @@ const hourMs = 3_600_000
 export function findDeadLocks(folder: string, clock: Clock): FileFault[] {
   return namesIn(folder, (name) => name.endsWith('.lock')).flatMap((name) => {
     const path = join(folder, name)
-    const content = readIfThere(path)
+    const content = ifThere(() => readFileSync(path))
     if (!content || !isDead(content, ageOf(path, clock), legacyStaleMs, clock.now())) return []
     const says = 'is the lock of a dead process'
     return [{ path, says, remedy: 'remove it', fix: () => reclaim(path) }]
@@ -96,14 +95,9 @@ export async function findDatabaseFault(
     }
   } catch (error) {
     const { code, message, hint } = asRockpoolError(error)
-    return notDamage.includes(code)
-      ? {
-          path,
-          says: `cannot be looked at: ${message}`,
-          remedy: `nothing by itself: ${hint}`,
-          isDamaged: false,
-        }
-      : databaseFault(path, message)
+    if (!notDamage.includes(code)) return databaseFault(path, message)
+    const says = `cannot be looked at: ${message}`
+    return { path, says, remedy: `nothing by itself: ${hint}`, isDamaged: false }
   }
 }
 
@@ -118,32 +112,20 @@ function databaseFault(path: string, why: string): FileFault & { isDamaged: bool
 function modeFault(path: string, stats: Stats): FileFault | undefined {
   const uid = process.getuid?.()
   if (uid !== undefined && stats.uid !== uid) {
-    return {
-      path,
-      says: `belongs to user ${stats.uid}`,
-      remedy: `nothing by itself: give it to user ${uid}`,
-    }
+    const remedy = `nothing by itself: give it to user ${uid}`
+    return { path, says: `belongs to user ${stats.uid}`, remedy }
   }
   if ((stats.mode & 0o077) === 0 || !(stats.isFile() || stats.isDirectory())) return undefined
   const wanted = stats.isDirectory() ? 0o700 : 0o600
   const mode = (stats.mode & 0o777).toString(8)
   const says = `can be read or changed by others (mode ${mode})`
-  return {
-    path,
-    says: says,
-    remedy: `set mode ${wanted.toString(8)}`,
-    fix: async () => chmodSync(path, wanted),
-  }
+  const remedy = `set mode ${wanted.toString(8)}`
+  return { path, says, remedy, fix: async () => chmodSync(path, wanted) }
 }
 
 /** Takes and releases the lock, which removes the lock of a dead process and never that of a live one. */
 async function reclaim(path: string): Promise<void> {
   await new FileLock(path.slice(0, -'.lock'.length), { timeoutMs: 1_000 }).hold('doctor', async () => {})
-}
-
-function isAbandoned(name: string): boolean {
-  const pid = /\.(\d+)\.[0-9a-f-]{36}\.tmp$/.exec(name)?.[1]
-  return pid !== undefined && identifyProcess(Number(pid)) === undefined
 }
 
 function namesIn(folder: string, isWanted: (name: string) => boolean): string[] {
@@ -153,24 +135,5 @@ function namesIn(folder: string, isWanted: (name: string) => boolean): string[] 
 }
 
 function entriesIn(folder: string): Dirent[] {
-  try {
-    return readdirSync(folder, { withFileTypes: true })
-  } catch (error) {
-    if (errorCode(error) === 'ENOENT') return []
-    throw error
-  }
-}
-
-function readIfThere(path: string): Buffer | undefined {
-  try {
-    return readFileSync(path)
-  } catch (error) {
-    if (errorCode(error) === 'ENOENT') return undefined
-    throw error
-  }
-}
-
-function ageOf(path: string, clock: Clock): number {
-  const stats = statSync(path, { throwIfNoEntry: false })
-  return stats ? Math.max(0, clock.now() - stats.mtimeMs) : 0
+  return ifThere(() => readdirSync(folder, { withFileTypes: true })) ?? []
 }

@@ -17,7 +17,7 @@ import { dirname } from 'node:path'
 import type { Logger, pino as Pino } from 'pino'
 import type { Log } from '../domain/log.ts'
 import type { Redactor } from '../domain/redact.ts'
-import { errorCode } from './disk/atomic-file.ts'
+import { ifThere } from './disk/atomic-file.ts'
 
 export interface LogOptions {
   level: 'debug' | 'info' | 'warn' | 'error'
@@ -141,13 +141,8 @@ const maxBytes = 512 * 1024
 
 /** The last lines, or those after a cursor. A log that was rotated since then is read from its beginning. */
 export function readLog(path: string, limit: number, cursor?: string): LogPage {
-  let file: number
-  try {
-    file = openSync(path, 'r')
-  } catch (error) {
-    if (errorCode(error) === 'ENOENT') return { lines: [], cursor: '0:0' }
-    throw error
-  }
+  const file = ifThere(() => openSync(path, 'r'))
+  if (file === undefined) return { lines: [], cursor: '0:0' }
   try {
     const { ino, size } = fstatSync(file)
     const start = startOf(cursor, ino, size)

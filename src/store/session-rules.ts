@@ -1,6 +1,6 @@
 // Rules for keys and entries that every session store checks, independent of how it stores rows.
 import { RockpoolError } from '../domain/errors.ts'
-import { checkJsonDepth, hasProtoKey, isTooDeep } from '../domain/json.ts'
+import { checkJsonDepth, hasProtoKey, isRecord, isTooDeep } from '../domain/json.ts'
 import type { Session, SessionEntry } from '../domain/session.ts'
 import type { ListFilter } from './session-store.ts'
 
@@ -34,8 +34,8 @@ export function entryFault(value: unknown): string | undefined {
 }
 
 function shapeFaultOf(value: unknown): string | undefined {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return 'is not an object'
-  const { sessionId, updatedAt } = value as Partial<SessionEntry>
+  if (!isRecord(value)) return 'is not an object'
+  const { sessionId, updatedAt }: Partial<SessionEntry> = value
   if (typeof sessionId !== 'string' || sessionId === '') return 'has no sessionId'
   if (updatedAt !== undefined && !Number.isFinite(updatedAt)) return 'has an updatedAt that is not a time'
   return undefined

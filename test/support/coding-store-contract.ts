@@ -6,7 +6,7 @@ import { RockpoolError } from '../../src/domain/errors.ts'
 import type { Decision, Decisions } from '../../src/domain/selection.ts'
 import type { ApprovalStore } from '../../src/store/sqlite/approval-store.ts'
 import type { CodingStore } from '../../src/store/sqlite/coding-store.ts'
-import type { Spend } from '../../src/store/sqlite/record-rows.ts'
+import type { Spend } from '../../src/store/sqlite/record-tables.ts'
 import type { SpendStore } from '../../src/store/sqlite/spend-store.ts'
 
 export interface CodingStores {

@@ -2,7 +2,7 @@
 // together; a limited amount is held in memory. Text that Claude has not finished is stored while it is written.
 import type { CodingSession, OutputBlock, OutputKind } from '../../domain/coding-session.ts'
 import type { TurnEvent } from '../../domain/turn.ts'
-import type { NewOutput } from '../../store/sqlite/coding-rows.ts'
+import type { NewOutput } from '../../store/sqlite/record-tables.ts'
 import type { SessionParts } from '../coding-parts.ts'
 import type { LiveRecord } from './live-record.ts'
 import { describeTool, oneLine } from './names.ts'

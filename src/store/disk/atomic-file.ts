@@ -1,7 +1,16 @@
 // Replaces files as a whole: a reader sees the old or the new content, also after a crash or a power cut. Files have mode 0600
 // in directories with mode 0700, independent of the umask. Symbolic links are never followed.
-import { randomUUID } from 'node:crypto'
-import { closeSync, constants, fstatSync, lstatSync, openSync, readFileSync, readdirSync } from 'node:fs'
+import { createHash, randomUUID } from 'node:crypto'
+import {
+  closeSync,
+  constants,
+  createReadStream,
+  fstatSync,
+  lstatSync,
+  openSync,
+  readFileSync,
+  readdirSync,
+} from 'node:fs'
 import type { BigIntStats, Stats } from 'node:fs'
 import { chmod, link, lstat, mkdir, open, readdir, rename, unlink } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
@@ -87,26 +96,22 @@ export async function ensureDirectory(path: string): Promise<void> {
 }
 
 export async function syncDirectory(path: string): Promise<void> {
-  const directory = await open(path, constants.O_RDONLY | constants.O_DIRECTORY)
-  try {
-    await directory.sync()
-  } finally {
-    await directory.close()
-  }
+  await using directory = await open(path, constants.O_RDONLY | constants.O_DIRECTORY)
+  await directory.sync()
 }
 
 /** Removes temporary files of processes that were killed while they wrote. */
 export async function removeAbandonedFiles(directory: string): Promise<string[]> {
-  const names = await readdir(directory).catch((error: unknown) => {
-    unlessMissing(error)
-    return []
-  })
-  const abandoned = names.filter((name) => {
-    const pid = /\.(\d+)\.[0-9a-f-]{36}\.tmp$/.exec(name)?.[1]
-    return pid !== undefined && !identifyProcess(Number(pid))
-  })
+  const names = (await readdir(directory).catch(unlessMissing)) ?? []
+  const abandoned = names.filter(isAbandoned)
   for (const name of abandoned) await unlink(join(directory, name)).catch(unlessMissing)
   return abandoned
+}
+
+/** The temporary file of a process that has ended. */
+export function isAbandoned(name: string): boolean {
+  const pid = /\.(\d+)\.[0-9a-f-]{36}\.tmp$/.exec(name)?.[1]
+  return pid !== undefined && !identifyProcess(Number(pid))
 }
 
 export function temporaryName(path: string): string {
@@ -156,8 +161,27 @@ export function errorCode(error: unknown): string | undefined {
   return error instanceof Error && 'code' in error ? String(error.code) : undefined
 }
 
-export function unlessMissing(error: unknown): void {
+export function unlessMissing(error: unknown): undefined {
   if (errorCode(error) !== 'ENOENT') throw error
+}
+
+/** What `read` returns; undefined if the file or folder that it reads does not exist. */
+export function ifThere<T>(read: () => T): T | undefined {
+  try {
+    return read()
+  } catch (error) {
+    return unlessMissing(error)
+  }
+}
+
+export async function digestOf(path: string): Promise<{ bytes: number; sha256: string }> {
+  const hash = createHash('sha256')
+  let bytes = 0
+  for await (const chunk of createReadStream(path) as AsyncIterable<Buffer>) {
+    hash.update(chunk)
+    bytes += chunk.length
+  }
+  return { bytes, sha256: hash.digest('hex') }
 }
 
 function notAFile(path: string): RockpoolError {

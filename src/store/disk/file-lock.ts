@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Clock } from '../../domain/clock.ts'
 import { systemClock } from '../../domain/clock.ts'
 import { RockpoolError } from '../../domain/errors.ts'
-import { asFileError, errorCode, fileIdentity } from './atomic-file.ts'
+import { asFileError, errorCode, fileIdentity, ifThere } from './atomic-file.ts'
 import { describeHolder, holderOf, isDead, newPayload } from './lock-payload.ts'
 import type { LockPayload } from './lock-payload.ts'
 import { readForeign } from './foreign-file.ts'
@@ -203,15 +203,14 @@ function lockLost(file: string): RockpoolError {
 
 function readLock(file: string): Buffer | undefined {
   try {
-    return readForeign(file, 65_536)
+    return ifThere(() => readForeign(file, 65_536))
   } catch (error) {
-    if (errorCode(error) === 'ENOENT') return undefined
     throw asFileError(error, file)
   }
 }
 
 /** By the wall clock, which may jump: a time in the future is treated as now. */
-function ageOf(file: string, clock: Clock): number {
+export function ageOf(file: string, clock: Clock): number {
   const stats = statSync(file, { throwIfNoEntry: false })
   return stats ? Math.max(0, clock.now() - stats.mtimeMs) : 0
 }

@@ -1,6 +1,7 @@
 // The content of a lock file: our own form, and the three forms that versions of OpenClaw wrote.
 import { randomUUID } from 'node:crypto'
 import { hostname, uptime } from 'node:os'
+import { parseRecord } from '../../domain/json.ts'
 import { identifyProcess } from './process-identity.ts'
 
 export interface LockPayload {
@@ -99,12 +100,7 @@ function isLegacyHolderGone(payload: LegacyPayload): boolean {
   return typeof payload.starttime === 'number' && String(payload.starttime) !== found.startTime
 }
 
+/** Undefined if it is empty, incomplete or foreign: the holder is unknown. */
 function parse(content: Buffer | undefined): LegacyPayload | undefined {
-  try {
-    const value: unknown = JSON.parse(content?.toString('utf8') ?? '')
-    return typeof value === 'object' && value !== null ? value : undefined
-  } catch {
-    // Empty, incomplete or foreign: the holder is unknown.
-    return undefined
-  }
+  return parseRecord(content?.toString('utf8') ?? '')
 }

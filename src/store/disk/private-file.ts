@@ -14,7 +14,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { dirname } from 'node:path'
-import { errorCode, temporaryName } from './atomic-file.ts'
+import { errorCode, ifThere, temporaryName } from './atomic-file.ts'
 
 /** Writes or replaces the file; a reader sees the old or the new text, never a part. */
 export function writePrivateFile(path: string, text: string | Uint8Array): void {
@@ -41,14 +41,11 @@ export function makePrivateFile(path: string, text: string): string {
 
 /** The text; undefined if there is no such file. Corrects a mode that lets others read the file. */
 export function readPrivateFile(path: string): string | undefined {
-  try {
+  return ifThere(() => {
     const text = readFileSync(path, 'utf8')
     chmodSync(path, 0o600)
     return text
-  } catch (error) {
-    if (errorCode(error) === 'ENOENT') return undefined
-    throw error
-  }
+  })
 }
 
 function writeTemporary(path: string, text: string | Uint8Array): string {

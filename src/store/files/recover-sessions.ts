@@ -4,6 +4,7 @@ import { closeSync, readSync, readdirSync, statSync, readFileSync, rmSync } from
 import { rename } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import type { Clock } from '../../domain/clock.ts'
+import { parseRecord } from '../../domain/json.ts'
 import type { SessionEntry } from '../../domain/session.ts'
 import { readFileSafely, syncDirectory } from '../disk/atomic-file.ts'
 import { FileLock } from '../disk/file-lock.ts'
@@ -103,13 +104,8 @@ function headerIdOf(file: string): string | undefined {
   try {
     const buffer = Buffer.alloc(8_192)
     const text = buffer.toString('utf8', 0, readSync(fd, buffer))
-    const header: unknown = JSON.parse(text.split('\n', 1)[0]!)
-    const isHeader =
-      typeof header === 'object' && header !== null && 'type' in header && header.type === 'session'
-    return isHeader && 'id' in header && typeof header.id === 'string' ? header.id : undefined
-  } catch {
-    // Torn or foreign: only the file name is left.
-    return undefined
+    const { type, id } = parseRecord(text.split('\n', 1)[0]!) ?? {}
+    return type === 'session' && typeof id === 'string' ? id : undefined
   } finally {
     closeSync(fd)
   }

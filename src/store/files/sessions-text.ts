@@ -2,8 +2,8 @@
 // written back.
 import { createRequire } from 'node:module'
 import type JSON5 from 'json5'
-import { RockpoolError } from '../../domain/errors.ts'
-import { withoutProtoKeys } from '../../domain/json.ts'
+import { RockpoolError, errorText } from '../../domain/errors.ts'
+import { isRecord, withoutProtoKeys } from '../../domain/json.ts'
 import type { SessionEntry } from '../../domain/session.ts'
 import { entryFault } from '../session-rules.ts'
 
@@ -68,7 +68,7 @@ export function formatEntry(entry: SessionEntry): string {
 
 function parseObject(text: string, path: string): { value: object; plain: boolean } {
   const { value, plain } = parseAny(text.replace(/^\uFEFF/, ''), path)
-  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return { value, plain }
+  if (isRecord(value)) return { value, plain }
   throw damaged(path, `it holds ${Array.isArray(value) ? 'a list' : String(value)} instead of an object`)
 }
 
@@ -81,8 +81,7 @@ function parseAny(text: string, path: string): { value: unknown; plain: boolean 
       return { value: loadJson5().parse(text), plain: false }
     } catch {
       // The error about JSON is the helpful one.
-      const reason = jsonError instanceof Error ? jsonError.message : String(jsonError)
-      throw damaged(path, text.trim() === '' ? 'it is empty' : reason)
+      throw damaged(path, text.trim() === '' ? 'it is empty' : errorText(jsonError))
     }
   }
 }

@@ -9,7 +9,7 @@ import type { MediaFiles, OutgoingFile } from '../../domain/channel.ts'
 import { RockpoolError } from '../../domain/errors.ts'
 import type { Media } from '../../domain/message.ts'
 import { plainLine } from '../../domain/text.ts'
-import { errorCode } from '../disk/atomic-file.ts'
+import { unlessMissing } from '../disk/atomic-file.ts'
 import { localMediaPath } from './media-names.ts'
 import { kindOf, sniffType, typeOfName, typesByExtension } from './media-types.ts'
 import type { WaitingInput } from '../work-store.ts'
@@ -68,9 +68,9 @@ export async function removeSessionMedia(
   sent: readonly string[],
 ): Promise<void> {
   const received = receivedFolder(root, session)
-  const copies = (await namesIn(received)).flatMap((name) =>
-    attachmentCopies(session.workspace, join(received, name)),
-  )
+  // Another error is thrown: a purge must report files that it cannot remove.
+  const names = (await readdir(received).catch(unlessMissing)) ?? []
+  const copies = names.flatMap((name) => attachmentCopies(session.workspace, join(received, name)))
   const outgoing = sent
     .map((path) => localMediaPath(root, path))
     .filter((path) => dirname(dirname(path)) === join(root, 'outgoing'))
@@ -79,16 +79,6 @@ export async function removeSessionMedia(
   const attachments = attachmentFolder(session.workspace, session)
   for (const path of [...copies, attachments, ...outgoing, own])
     await rm(path, { recursive: true, force: true })
-}
-
-/** Throws if the folder cannot be listed: a purge must report files that it cannot remove. */
-async function namesIn(folder: string): Promise<string[]> {
-  try {
-    return await readdir(folder)
-  } catch (error) {
-    if (errorCode(error) === 'ENOENT') return []
-    throw error
-  }
 }
 
 /** The folder with the agent's copies of files from a session's messages; for turns of guests and groups it is the working

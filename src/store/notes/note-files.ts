@@ -15,7 +15,7 @@ import {
   writeSync,
 } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
-import { errorCode, temporaryName } from '../disk/atomic-file.ts'
+import { errorCode, ifThere, temporaryName } from '../disk/atomic-file.ts'
 import { beginsWith, isSameNote } from './merge-notes.ts'
 import type { NoteBody } from './merge-notes.ts'
 import { listFolder, listNotes } from './notes.ts'
@@ -161,12 +161,7 @@ function removeNote(path: string, from: NoteBody): boolean {
 }
 
 function openNote(path: string): number | undefined {
-  try {
-    return openForeign(path, { noLink: true })
-  } catch (error) {
-    if (errorCode(error) === 'ENOENT') return undefined
-    throw error
-  }
+  return ifThere(() => openForeign(path, { noLink: true }))
 }
 
 function seenOf({ ino, size, mtimeNs }: { ino: bigint; size: bigint; mtimeNs: bigint }): string {

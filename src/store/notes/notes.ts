@@ -7,13 +7,12 @@ import {
   lstatSync,
   mkdirSync,
   openSync,
-  readdirSync,
   readFileSync,
   writeSync,
 } from 'node:fs'
 import { basename, join } from 'node:path'
 import { RockpoolError } from '../../domain/errors.ts'
-import { openForeign } from '../disk/foreign-file.ts'
+import { namesIn, openForeign } from '../disk/foreign-file.ts'
 
 export interface NoteFile {
   /** `MEMORY.md`, `memory/2026-11-15.md`. */
@@ -92,13 +91,4 @@ export function addNote(workspace: string, day: string, text: string): { name: s
     })
   }
   return { name, path }
-}
-
-function namesIn(folder: string): string[] {
-  try {
-    return readdirSync(folder)
-  } catch {
-    // An agent without notes has no such folder.
-    return []
-  }
 }

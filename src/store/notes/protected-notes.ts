@@ -1,14 +1,14 @@
 // Protects notes while an agent writes them: text that the agent overwrote is restored, because notes are append-only. The copy
 // is on disk, so it survives a crash.
 import { randomUUID } from 'node:crypto'
-import { mkdirSync, readFileSync, readdirSync, rmSync } from 'node:fs'
+import { mkdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Log } from '../../domain/log.ts'
 import { writeFileAtomically } from '../disk/atomic-file.ts'
 import { listFolder } from './notes.ts'
 import { identifyProcess, isSameProcess } from '../disk/process-identity.ts'
 import type { ProcessIdentity } from '../disk/process-identity.ts'
-import { readForeign } from '../disk/foreign-file.ts'
+import { namesIn, readForeign } from '../disk/foreign-file.ts'
 
 /** The content of notes before a write began, and the process that writes. */
 interface NotesCopy {
@@ -33,7 +33,7 @@ export async function protectNotes(folder: string, copies: string): Promise<() =
 
 /** Restores lost text of notes from the copies of dead processes. */
 export async function restoreAbandonedNotes(copies: string, log: Log): Promise<void> {
-  for (const name of copiesIn(copies)) {
+  for (const name of namesIn(copies).filter((each) => each.endsWith('.json'))) {
     const path = join(copies, name)
     try {
       const { owner, notes } = JSON.parse(readFileSync(path, 'utf8')) as NotesCopy
@@ -52,15 +52,6 @@ export async function restoreAbandonedNotes(copies: string, log: Log): Promise<v
         'Could not restore a copy of notes.',
       )
     }
-  }
-}
-
-function copiesIn(folder: string): string[] {
-  try {
-    return readdirSync(folder).filter((name) => name.endsWith('.json'))
-  } catch {
-    // No copies exist yet.
-    return []
   }
 }
 

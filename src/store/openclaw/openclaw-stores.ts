@@ -1,10 +1,11 @@
 // Reads the session stores of an OpenClaw on this machine, files and databases, and never writes to them.
-import { existsSync, readdirSync, statSync } from 'node:fs'
+import { existsSync, lstatSync, statSync } from 'node:fs'
 import { join } from 'node:path'
+import { isRecord, parseRecord } from '../../domain/json.ts'
 import type { Log } from '../../domain/log.ts'
 import { errorCode } from '../disk/atomic-file.ts'
 import { Database } from '../sqlite/database.ts'
-import { readForeign } from '../disk/foreign-file.ts'
+import { namesIn, readForeign } from '../disk/foreign-file.ts'
 
 /** One agent of an OpenClaw state directory, with those of the three stores that it has. */
 export interface OpenClawStores {
@@ -65,7 +66,7 @@ function readNodes(path: string, log: Log): Record<string, unknown> {
         'SELECT session_key AS key, entry_json AS entry FROM session_nodes',
       ),
     )
-    return Object.fromEntries(rows.map(({ key, entry }) => [key, parse(entry)]))
+    return Object.fromEntries(rows.map(({ key, entry }) => [key, parseRecord(entry)]))
   } catch (error) {
     log.warn(
       { event: 'openclaw-unreadable', path, reason: String(error) },
@@ -91,25 +92,8 @@ function readJson(path: string, log: Log): Record<string, unknown> {
   }
 }
 
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    // One row that is not JSON must not hide the others.
-    return undefined
-  }
-}
-
 function foldersIn(folder: string): string[] {
-  try {
-    const entries = readdirSync(folder, { withFileTypes: true })
-    return entries.filter((entry) => entry.isDirectory()).map((entry) => entry.name)
-  } catch {
-    // No OpenClaw on this machine.
-    return []
-  }
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
+  return namesIn(folder).filter((name) =>
+    lstatSync(join(folder, name), { throwIfNoEntry: false })?.isDirectory(),
+  )
 }

@@ -1,11 +1,12 @@
-// Claude's transcripts in PostgreSQL, by the contract of the Agent SDK: a session continues on another machine. Entries are text,
-// because jsonb would change numbers and refuse what JSON allows.
+// Claude's transcripts in PostgreSQL: a session continues on another machine.
 import type { ClientConfig, Pool } from 'pg'
-import { RockpoolError } from '../../domain/errors.ts'
-import type { SessionKey, SessionStoreEntry } from '../../domain/sdk-contract.ts'
-import type { ClosableSessionStore } from '../sqlite/claude-transcripts.ts'
+import { RockpoolError, errorText } from '../../domain/errors.ts'
+import { claudeEntriesIn, placeOf } from '../tables/claude-entries.ts'
+import type { ClosableSessionStore } from '../tables/claude-entries.ts'
 import { isConnectionLoss } from './failure.ts'
+import { quoted } from './migrate.ts'
 import { Servers } from './servers.ts'
+import { numbered } from './sql.ts'
 
 export interface PostgresSessionStoreOptions {
   url: string
@@ -50,16 +51,16 @@ export function claudeEntries(
   table: string,
   fence?: () => string | null,
 ): Omit<ClosableSessionStore, 'close'> {
+  const ask = <Row>(sql: string, values: unknown[] = []): Promise<Row[]> => rows<Row>(numbered(sql), values)
+  const sql = { all: ask, run: async (text: string, values?: unknown[]) => (await ask(text, values)).length }
+  const mtime = 'floor(extract(epoch FROM max(at)) * 1000)::float8'
   const writer = fence ? 'AND (SELECT fence($6))' : ''
   return {
+    ...claudeEntriesIn(sql, { table, mtime }),
     async append(key, entries) {
       if (entries.length === 0) return
-      const values = [
-        ...placeOf(key),
-        entries.map((entry) => entry.uuid ?? null),
-        entries.map((entry) => JSON.stringify(entry)),
-        ...(fence ? [fence()] : []),
-      ]
+      const uuids = entries.map((entry) => entry.uuid ?? null)
+      const texts = entries.map((entry) => JSON.stringify(entry))
       // One statement: a batch is stored completely or not at all, in the order of the array.
       await rows(
         `INSERT INTO ${table} (project, session, subpath, uuid, entry)
@@ -67,35 +68,8 @@ export function claudeEntries(
            FROM unnest($4::text[], $5::text[]) WITH ORDINALITY AS given (uuid, entry, place)
            WHERE true ${writer} ORDER BY given.place
          ON CONFLICT DO NOTHING`,
-        values,
+        [...placeOf(key), uuids, texts, ...(fence ? [fence()] : [])],
       )
-    },
-    async load(key) {
-      const found = await rows<{ entry: string }>(
-        `SELECT entry FROM ${table} WHERE project = $1 AND session = $2 AND subpath = $3 ORDER BY seq`,
-        placeOf(key),
-      )
-      return found.length === 0 ? null : found.map((row) => JSON.parse(row.entry) as SessionStoreEntry)
-    },
-    async listSessions(projectKey) {
-      const found = await rows<{ session: string; at: number }>(
-        `SELECT session, floor(extract(epoch FROM max(at)) * 1000)::float8 AS at FROM ${table} WHERE project = $1 AND subpath = '' GROUP BY session`,
-        [projectKey],
-      )
-      return found.map(({ session, at }) => ({ sessionId: session, mtime: at }))
-    },
-    async delete({ projectKey, sessionId, subpath }) {
-      await rows(
-        `DELETE FROM ${table} WHERE project = $1 AND session = $2 AND ($3::text IS NULL OR subpath = $3)`,
-        [projectKey, sessionId, subpath ?? null],
-      )
-    },
-    async listSubkeys({ projectKey, sessionId }) {
-      const found = await rows<{ subpath: string }>(
-        `SELECT DISTINCT subpath FROM ${table} WHERE project = $1 AND session = $2 AND subpath <> '' ORDER BY subpath`,
-        [projectKey, sessionId],
-      )
-      return found.map((row) => row.subpath)
     },
   }
 }
@@ -127,8 +101,7 @@ async function open(servers: Servers, schema: string, table: string): Promise<Po
     return pool
   } catch (cause) {
     await pool.end()
-    const reason = cause instanceof Error ? cause.message : String(cause)
-    throw new RockpoolError('unavailable', `PostgreSQL cannot be used: ${reason}.`, { cause })
+    throw new RockpoolError('unavailable', `PostgreSQL cannot be used: ${errorText(cause)}.`, { cause })
   }
 }
 
@@ -138,17 +111,16 @@ async function makeTable(pool: Pool, schema: string, table: string): Promise<voi
   try {
     await client.query('BEGIN')
     await client.query('SELECT pg_advisory_xact_lock(hashtext($1))', [`rockpool ${schema}`])
-    await client.query(`CREATE SCHEMA IF NOT EXISTS ${quoted(schema)}`)
-    await client.query(`CREATE TABLE IF NOT EXISTS ${table} (
-      seq bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-      project text NOT NULL, session text NOT NULL, subpath text NOT NULL,
-      uuid text, entry text NOT NULL, at timestamptz NOT NULL DEFAULT clock_timestamp()
-    )`)
     await client.query(
-      `CREATE INDEX IF NOT EXISTS claude_entry_place ON ${table} (project, session, subpath, seq)`,
-    )
-    await client.query(
-      `CREATE UNIQUE INDEX IF NOT EXISTS claude_entry_uuid ON ${table} (project, session, subpath, uuid) WHERE uuid IS NOT NULL`,
+      `CREATE SCHEMA IF NOT EXISTS ${quoted(schema)};
+       CREATE TABLE IF NOT EXISTS ${table} (
+         seq bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+         project text NOT NULL, session text NOT NULL, subpath text NOT NULL,
+         uuid text, entry text NOT NULL, at timestamptz NOT NULL DEFAULT clock_timestamp()
+       );
+       CREATE INDEX IF NOT EXISTS claude_entry_place ON ${table} (project, session, subpath, seq);
+       CREATE UNIQUE INDEX IF NOT EXISTS claude_entry_uuid ON ${table} (project, session, subpath, uuid)
+         WHERE uuid IS NOT NULL`,
     )
     await client.query('COMMIT')
   } catch (error) {
@@ -157,12 +129,4 @@ async function makeTable(pool: Pool, schema: string, table: string): Promise<voi
   } finally {
     client.release()
   }
-}
-
-function placeOf(key: SessionKey): unknown[] {
-  return [key.projectKey, key.sessionId, key.subpath ?? '']
-}
-
-function quoted(name: string): string {
-  return `"${name.replaceAll('"', '""')}"`
 }

@@ -1,17 +1,11 @@
 // Copies the state database of a machine to PostgreSQL and back: messages, turns, replies, people, the reply map, coding sessions,
 // approvals, spend and decisions. In batches; it can be stopped and repeated, and existing rows stay.
-import type { Database, Queries } from '../sqlite/database.ts'
-import { asRequest, asWatch, watchId } from '../sqlite/coding-rows.ts'
-import type { NewOutput, RequestRow, WatchRow } from '../sqlite/coding-rows.ts'
-import { asDecision, asGrant, asSpend } from '../sqlite/record-rows.ts'
-import type { DecisionRow, GrantRow, SpendRow } from '../sqlite/record-rows.ts'
-import { applyRecord } from '../sqlite/record-tables.ts'
-import type { StoredRecord } from '../sqlite/record-tables.ts'
+import type { Database, Queries, Row } from '../sqlite/database.ts'
+import { applyRecord, eachRecord, watchId } from '../sqlite/record-tables.ts'
+import type { RecordBodies, StoredRecord, TableKind } from '../sqlite/record-tables.ts'
 import type { Postgres, Statements } from './connection.ts'
 import { viaOf } from './outbox.ts'
-import { storable } from './sql.ts'
-
-type Row = Record<string, unknown>
+import { inBatches, storable } from './sql.ts'
 
 interface Table {
   name: string
@@ -33,52 +27,55 @@ const tables: Table[] = [
   {
     name: 'inbox',
     order: ['id'],
-    columns: ['key', 'lane', 'agent', 'state', 'accepted_at', 'lost_turns', 'asked', 'turn_id', 'record'],
+    columns: words('key lane agent state accepted_at lost_turns asked turn_id record'),
     renamed: { agent: 'agent_id' },
   },
   {
     name: 'turn',
     order: ['id'],
-    columns:
-      'id lane agent kind state owner started_at ended_at end_kind session_id model input output cache_read cache_write cost_usd context_tokens compactions'.split(
-        ' ',
-      ),
+    columns: words(
+      `id lane agent kind state owner started_at ended_at end_kind session_id model input output cache_read cache_write
+       cost_usd context_tokens compactions`,
+    ),
     renamed: { agent: 'agent_id' },
   },
   {
     name: 'outbox',
     order: ['seq'],
-    columns:
-      'id idempotency_key lane state attempts resent not_before reason message_ids updated_at record'.split(
-        ' ',
-      ),
+    columns: words(
+      'id idempotency_key lane state attempts resent not_before reason message_ids updated_at record',
+    ),
     flags: ['resent'],
     also: ({ record }) => ({ via: viaOfRecord(String(record)) }),
   },
-  { name: 'overheard', order: ['id'], columns: ['group_key', 'key', 'record'] },
-  { name: 'system_event', order: ['id'], columns: ['session_key', 'text', 'at'], hasNoKey: true },
+  { name: 'overheard', order: ['id'], columns: words('group_key key record') },
+  { name: 'system_event', order: ['id'], columns: words('session_key text at'), hasNoKey: true },
   {
     name: 'paired_person',
-    order: ['channel', 'account', 'sender'],
-    columns: ['channel', 'account', 'sender', 'name', 'owner', 'approved_at'],
+    order: words('channel account sender'),
+    columns: words('channel account sender name owner approved_at'),
     flags: ['owner'],
   },
   {
     name: 'pairing_request',
-    order: ['channel', 'account', 'sender'],
-    columns: ['channel', 'account', 'sender', 'code', 'name', 'asked_at'],
+    order: words('channel account sender'),
+    columns: words('channel account sender code name asked_at'),
   },
   {
     name: 'sent_message',
-    order: ['channel', 'account', 'chat', 'message'],
-    columns: 'channel account chat message agent session_key session_id entry_id sent_at'.split(' '),
+    order: words('channel account chat message'),
+    columns: words('channel account chat message agent session_key session_id entry_id sent_at'),
   },
   {
     name: 'answer',
-    order: ['who', 'operation', 'key'],
-    columns: ['who', 'operation', 'key', 'input_hash', 'at', 'output'],
+    order: words('who operation key'),
+    columns: words('who operation key input_hash at output'),
   },
 ]
+
+function words(text: string): string[] {
+  return text.split(/\s+/)
+}
 
 /** The number of new rows, by table. */
 export type Copied = Record<string, number>
@@ -90,13 +87,13 @@ export async function tablesToPostgres(
 ): Promise<Copied> {
   const copied: Copied = {}
   for (const table of tables) {
-    for (const batch of batchesHere(from.queries, table)) {
+    for await (const batch of batchesHere(from.queries, table)) {
       const added = await postgres.transaction((statements) => insertThere(statements, table, batch))
       copied[table.name] = (copied[table.name] ?? 0) + added
       onProgress(copied)
     }
   }
-  for (const batch of inBatches(recordsHere(from.queries))) {
+  for await (const batch of inBatches(recordsHere(from.queries), batchRows)) {
     copied['record'] = (copied['record'] ?? 0) + (await insertRecords(postgres, batch))
     onProgress(copied)
   }
@@ -129,10 +126,10 @@ export async function tablesFromPostgres(
   }
 }
 
-function* batchesHere(q: Queries, table: Table): Generator<Row[]> {
+function batchesHere(q: Queries, table: Table): AsyncGenerator<Row[]> {
   const names = table.columns.map((name) => `${table.renamed?.[name] ?? name} AS "${name}"`)
-  const rows = q.each<Row>(`SELECT ${names.join(', ')} FROM ${table.name} ORDER BY ${table.order.join(', ')}`)
-  yield* inBatches(rows)
+  const rows = q.each(`SELECT ${names.join(', ')} FROM ${table.name} ORDER BY ${table.order.join(', ')}`)
+  return inBatches(rows, batchRows)
 }
 
 async function* batchesThere(postgres: Postgres, { name, order, columns }: Table): AsyncGenerator<Row[]> {
@@ -217,55 +214,31 @@ async function insertRecords(postgres: Postgres, batch: NewRecord[]): Promise<nu
   return added.length
 }
 
-/** The rows of coding sessions, approvals, spend and decisions as the records that they are in PostgreSQL. */
+/** Coding sessions, approvals, spend and decisions as the records that they are in PostgreSQL. */
 function* recordsHere(q: Queries): Generator<NewRecord> {
-  const each = function* <Row>(kind: string, sql: string, read: (row: Row) => Omit<NewRecord, 'kind'>) {
-    for (const row of q.each<Row>(sql)) yield { kind, ...read(row) }
+  const each = function* <K extends TableKind>(
+    kind: K,
+    about: (body: RecordBodies[K], row: Row) => [id: string, at: number],
+    which?: string,
+  ): Generator<NewRecord> {
+    for (const { row, body } of eachRecord(q, kind, which)) {
+      const [id, at] = about(body, row)
+      // A row with the whole record keeps its text.
+      yield { kind, id, at, body: (row['record'] as string | undefined) ?? JSON.stringify(body) }
+    }
   }
-  const stored = (kind: string, sql: string): Iterable<NewRecord> =>
-    each<Omit<NewRecord, 'kind'>>(kind, sql, (row) => row)
-  yield* stored('coding', 'SELECT id, created_at AS at, record AS body FROM coding_session')
-  yield* each<OutputRow>(
-    'output',
-    'SELECT * FROM coding_output',
-    ({ session_id: codingId, seq, ...block }) => ({
-      id: `${codingId}|${String(seq).padStart(12, '0')}`,
-      at: block.at,
-      body: JSON.stringify(block),
-    }),
-  )
-  yield* stored(
-    'output-end',
-    'SELECT session_id AS id, max(at) AS at, cast(max(seq) AS TEXT) AS body FROM coding_output GROUP BY session_id',
-  )
-  yield* each<WatchRow>('watch', 'SELECT * FROM coding_watch', (row) => {
-    const watch = asWatch(row)
-    return { id: watchId(watch), at: 0, body: JSON.stringify(watch) }
-  })
-  const answered = 'SELECT * FROM coding_request WHERE answer IS NOT NULL'
-  yield* each<RequestRow>('request', answered, (row) => asNew(asRequest(row), row.asked_at))
-  yield* stored('approval', 'SELECT id, asked_at AS at, record AS body FROM approval')
-  yield* each<GrantRow>('grant', 'SELECT * FROM grant_always', (row) => asNew(asGrant(row), row.granted_at))
-  yield* each<SpendRow>('spend', 'SELECT * FROM spend', (row) => asNew(asSpend(row), row.at))
-  yield* each<DecisionRow>('decision', 'SELECT * FROM decision', (row) => asNew(asDecision(row), row.at))
-}
-
-function asNew(body: { id: string }, at: number): Omit<NewRecord, 'kind'> {
-  return { id: body.id, at, body: JSON.stringify(body) }
-}
-
-interface OutputRow extends NewOutput {
-  session_id: string
-  seq: number
-}
-
-function* inBatches<T>(items: Iterable<T>): Generator<T[]> {
-  let batch: T[] = []
-  for (const item of items) {
-    batch.push(item)
-    if (batch.length < batchRows) continue
-    yield batch
-    batch = []
-  }
-  if (batch.length > 0) yield batch
+  yield* each('coding', ({ id, createdAt }) => [id, createdAt])
+  yield* each('output', ({ at }, row) => [
+    `${String(row['session_id'])}|${String(row['seq']).padStart(12, '0')}`,
+    at,
+  ])
+  const ends = `SELECT 'output-end' AS kind, session_id AS id, max(at) AS at, cast(max(seq) AS TEXT) AS body
+    FROM coding_output GROUP BY session_id`
+  yield* q.each<NewRecord>(ends)
+  yield* each('watch', (watch) => [watchId(watch), 0])
+  yield* each('request', ({ id, askedAt }) => [id, askedAt], 'WHERE answer IS NOT NULL')
+  yield* each('approval', ({ id, askedAt }) => [id, askedAt])
+  yield* each('grant', ({ id, grantedAt }) => [id, grantedAt])
+  yield* each('spend', ({ id, at }) => [id, at])
+  yield* each('decision', ({ id, at }) => [id, at])
 }

@@ -7,6 +7,7 @@ import { RockpoolError } from '../../domain/errors.ts'
 import { linesOfFile } from '../disk/file-lines.ts'
 import type { Postgres, Statements } from './connection.ts'
 import { quoted, schemaState } from './migrate.ts'
+import { inBatches } from './sql.ts'
 
 interface Meta {
   version: number
@@ -139,7 +140,7 @@ async function restoreTable({ rows }: Statements, table: string, path: string): 
   if (!existsSync(path)) return 0
   await rows(`ALTER TABLE ${table} DISABLE TRIGGER USER`)
   let copied = 0
-  for (const lines of batchesIn(path)) {
+  for await (const lines of inBatches(linesIn(path), rowsAtOnce)) {
     await rows(
       `INSERT INTO ${table} OVERRIDING SYSTEM VALUE SELECT * FROM json_populate_recordset(NULL::${table}, $1::json)`,
       [`[${lines.join(',')}]`],
@@ -150,17 +151,10 @@ async function restoreTable({ rows }: Statements, table: string, path: string): 
   return copied
 }
 
-function* batchesIn(path: string): Generator<string[]> {
+function* linesIn(path: string): Generator<string> {
   const fd = openSync(path, 'r')
   try {
-    let lines: string[] = []
-    for (const { bytes } of linesOfFile(fd, 0, longestRow)) {
-      lines.push(bytes.toString())
-      if (lines.length < rowsAtOnce) continue
-      yield lines
-      lines = []
-    }
-    if (lines.length > 0) yield lines
+    for (const { bytes } of linesOfFile(fd, 0, longestRow)) yield bytes.toString()
   } finally {
     closeSync(fd)
   }

@@ -48,27 +48,24 @@ async function acceptInput(
   now: number,
   hasRoom: boolean,
 ): Promise<WaitingInput | undefined> {
+  const { member } = postgres
   const { key, lane, agentId, isWatched = false, ...record } = input
   const [row] = await postgres.write<{ new_id: number; holder: string | null; moved: boolean }>(
     'SELECT * FROM accept_input($1, $2, $3, $4, $5, $6, $7, $8)',
     [
-      postgres.member,
+      member,
       hasRoom || isWatched,
       key,
       lane,
       agentId,
       now,
-      isWatched ? postgres.member : null,
+      isWatched ? member : null,
       JSON.stringify(record),
     ],
   )
   if (!row) return undefined
-  const place = row.holder === null ? 'nowhere' : row.holder === postgres.member ? 'here' : 'elsewhere'
-  return {
-    ...input,
-    id: row.new_id,
-    acceptedAt: now,
-    lostTurns: 0,
-    ...(postgres.member === null ? {} : { laneServer: place, hasMoved: row.moved }),
-  }
+  const accepted = { ...input, id: row.new_id, acceptedAt: now, lostTurns: 0 }
+  if (member === null) return accepted
+  const laneServer = row.holder === null ? 'nowhere' : row.holder === member ? 'here' : 'elsewhere'
+  return { ...accepted, laneServer, hasMoved: row.moved }
 }

@@ -20,11 +20,11 @@ export function postgresLanes(postgres: Postgres, clock: Clock): TurnLanes {
       return row!.begun
     },
     async join(turnId, inputs) {
-      const [row] = await postgres.repeat<{ joined: boolean }>('SELECT join_turn($1, $2, $3) AS joined', [
-        postgres.member,
-        turnId,
-        inputs,
-      ])
+      const values = [postgres.member, turnId, inputs]
+      const [row] = await postgres.repeat<{ joined: boolean }>(
+        'SELECT join_turn($1, $2, $3) AS joined',
+        values,
+      )
       return row!.joined
     },
     async asked(turnId) {
@@ -41,54 +41,40 @@ export function postgresLanes(postgres: Postgres, clock: Clock): TurnLanes {
 }
 
 /** Repeated while the server is unavailable: until it succeeds, the answer exists in memory only. */
-async function finishTurn(
+function finishTurn(
   postgres: Postgres,
   turnId: string,
   outcome: TurnOutcome,
   now: number,
 ): Promise<OutboxRow[]> {
-  return postgres.untilBack(() =>
-    postgres.transaction((statements) => finishOnce(statements, postgres.member, turnId, outcome, now)),
-  )
-}
-
-async function finishOnce(
-  statements: Statements,
-  member: string | null,
-  turnId: string,
-  outcome: TurnOutcome,
-  now: number,
-): Promise<OutboxRow[]> {
-  const { received: heard, deliveries, sendsFirst } = outcome
-  const [row] = await statements.rows<{ done: 'done' | 'again' | 'lost' }>(
-    'SELECT finish_turn($1, $2, $3, $4, $5, $6, $7, $8) AS done',
-    [
-      member,
-      turnId,
-      now,
-      JSON.stringify(recordOf(outcome)),
-      outcome.unanswered ?? [],
-      heard?.systemEvents ?? [],
-      heard?.overheard?.group ?? null,
-      heard?.overheard?.upTo ?? null,
-    ],
-  )
-  if (row!.done === 'lost') throw turnIsLost(turnId)
-  // On 'again' an earlier call added the deliveries and its reply was lost; they are found.
-  return addDeliveries(statements, member, deliveries, now, sendsFirst)
+  const { received, deliveries, sendsFirst, unanswered = [] } = outcome
+  const { systemEvents = [], overheard } = received ?? {}
+  const finish = async (statements: Statements): Promise<OutboxRow[]> => {
+    const { member } = postgres
+    const [row] = await statements.rows<{ done: 'done' | 'again' | 'lost' }>(
+      'SELECT finish_turn($1, $2, $3, $4, $5, $6, $7, $8) AS done',
+      [
+        member,
+        turnId,
+        now,
+        JSON.stringify(recordOf(outcome)),
+        unanswered,
+        systemEvents,
+        overheard?.group ?? null,
+        overheard?.upTo ?? null,
+      ],
+    )
+    if (row!.done === 'lost') throw turnIsLost(turnId)
+    // On 'again' an earlier call added the deliveries and its reply was lost; they are found.
+    return addDeliveries(statements, member, deliveries, now, sendsFirst)
+  }
+  return postgres.untilBack(() => postgres.transaction(finish))
 }
 
 function recordOf(outcome: TurnOutcome): Record<string, unknown> {
   const { end, usage, sessionId, model, costUsd, contextTokens, compactions } = outcome
-  return {
-    end: end.kind === 'failed' ? end.why : end.kind,
-    ...usage,
-    sessionId,
-    model,
-    costUsd,
-    contextTokens,
-    compactions,
-  }
+  const how = end.kind === 'failed' ? end.why : end.kind
+  return { end: how, ...usage, sessionId, model, costUsd, contextTokens, compactions }
 }
 
 function turnIsLost(turnId: string): RockpoolError {

@@ -1,18 +1,19 @@
 // Files of messages and replies in the shared database, so that the machine that runs the turn or sends the reply has them. On
 // each machine they are files of its media folder; a file that another machine removed is removed here, too.
 import { createHash } from 'node:crypto'
-import { createReadStream } from 'node:fs'
-import { mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
+import { mkdir, open, readdir, rename, rm } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
-import { repeat } from '../../domain/async.ts'
 import type { Clock } from '../../domain/clock.ts'
 import { RockpoolError } from '../../domain/errors.ts'
 import type { Log } from '../../domain/log.ts'
-import { temporaryName } from '../disk/atomic-file.ts'
+import { digestOf, temporaryName } from '../disk/atomic-file.ts'
 import { attachmentCopies } from '../media/media-files.ts'
 import { mediaName } from '../media/media-names.ts'
 import type { Postgres } from './connection.ts'
 import type { Members } from './members.ts'
+import { onSignalAndPoll } from './signals.ts'
+import { fromHex } from './sql.ts'
 
 export interface SharedMediaParts {
   postgres: Postgres
@@ -26,13 +27,11 @@ export interface SharedMediaParts {
 }
 
 const pieceBytes = 262_144
-/** Other machines send a signal; polling finds what a lost signal would have told. */
 const pollMs = 60_000
 
 export class SharedMedia {
   #parts: SharedMediaParts
-  #stopListening: (() => void) | undefined
-  #stopPolling = (): void => {}
+  #stopFollowing: (() => void) | undefined
   #isClosed = false
 
   constructor(parts: SharedMediaParts) {
@@ -44,7 +43,7 @@ export class SharedMedia {
     const { postgres, clock } = this.#parts
     const name = mediaName(path)
     if (name === undefined) return false
-    const { hash, bytes } = await digestOf(path)
+    const { sha256: hash, bytes } = await digestOf(path)
     const values = [name, hash, clock.now()]
     const [named] = await postgres.repeat<{ done: boolean }>('SELECT name_media($1, $2, $3) AS done', values)
     if (named!.done) return true
@@ -70,11 +69,7 @@ export class SharedMedia {
     const name = mediaName(path)
     if (name === undefined) return path
     const here = join(this.#parts.root, name)
-    const isHere = await stat(here).then(
-      () => true,
-      () => false,
-    )
-    if (!isHere) await this.#fetch(name, here)
+    if (!existsSync(here)) await this.#fetch(name, here)
     return here
   }
 
@@ -120,19 +115,16 @@ export class SharedMedia {
 
   /** Removes files that were removed on other machines, until `close`. */
   async follow(): Promise<void> {
-    if (this.#stopListening || this.#isClosed) return
-    this.#stopListening =
-      this.#parts.members?.on(({ kind }) => {
-        if (kind === 'gone') void this.#removeGone('10 minutes')
-      }) ?? (() => {})
+    if (this.#stopFollowing || this.#isClosed) return
+    const { members, clock } = this.#parts
+    const task = (): Promise<void> => this.#removeGone('10 minutes')
+    this.#stopFollowing = onSignalAndPoll(members, 'gone', { clock, ms: pollMs }, task)
     await this.#removeGone('90 days')
-    this.#stopPolling = repeat(this.#parts.clock, pollMs, () => this.#removeGone('10 minutes'))
   }
 
   close(): void {
     this.#isClosed = true
-    this.#stopListening?.()
-    this.#stopPolling()
+    this.#stopFollowing?.()
   }
 
   async #removeGone(since: string): Promise<void> {
@@ -177,48 +169,30 @@ export class SharedMedia {
 
   async #write(draft: string, { hash, bytes }: { hash: string; bytes: number }): Promise<void> {
     const digest = createHash('sha256')
-    const handle = await open(draft, 'wx', 0o600)
-    try {
-      for (let n = 0, written = 0; written < bytes; n++) {
-        const [piece] = await this.#parts.postgres.read<{ data: string }>(
-          'SELECT data FROM media_piece WHERE hash = $1 AND n = $2',
-          [hash, n],
-        )
-        if (!piece) break
-        const data = Buffer.from(piece.data.slice('\\x'.length), 'hex')
-        digest.update(data)
-        await handle.writeFile(data)
-        written += data.length
-      }
-      await handle.sync()
-    } finally {
-      await handle.close()
+    await using handle = await open(draft, 'wx', 0o600)
+    for (let n = 0, written = 0; written < bytes; n++) {
+      const [piece] = await this.#parts.postgres.read<{ data: string }>(
+        'SELECT data FROM media_piece WHERE hash = $1 AND n = $2',
+        [hash, n],
+      )
+      if (!piece) break
+      const data = fromHex(piece.data)
+      digest.update(data)
+      await handle.writeFile(data)
+      written += data.length
     }
+    await handle.sync()
     if (digest.digest('hex') !== hash)
       throw new RockpoolError('damaged', 'A file in the shared database is damaged.')
   }
 }
 
-async function digestOf(path: string): Promise<{ hash: string; bytes: number }> {
-  const digest = createHash('sha256')
-  let bytes = 0
-  for await (const chunk of createReadStream(path) as AsyncIterable<Buffer>) {
-    digest.update(chunk)
-    bytes += chunk.length
-  }
-  return { hash: digest.digest('hex'), bytes }
-}
-
 /** All pieces but the last have the full size. */
 async function* piecesOf(path: string): AsyncGenerator<Buffer> {
-  const handle = await open(path, 'r')
-  try {
-    for (;;) {
-      const { buffer, bytesRead } = await handle.read(Buffer.alloc(pieceBytes), 0, pieceBytes)
-      if (bytesRead === 0) return
-      yield buffer.subarray(0, bytesRead)
-    }
-  } finally {
-    await handle.close()
+  await using handle = await open(path, 'r')
+  for (;;) {
+    const { buffer, bytesRead } = await handle.read(Buffer.alloc(pieceBytes), 0, pieceBytes)
+    if (bytesRead === 0) return
+    yield buffer.subarray(0, bytesRead)
   }
 }

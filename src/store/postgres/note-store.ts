@@ -1,6 +1,7 @@
 // The notes of agents in the shared database. Notes stay files in the workspace, where agents and people edit them. Changes of
 // other machines are fetched before a turn, and changes of this machine are sent after it.
 import { randomUUID } from 'node:crypto'
+import { SharedRun } from '../../domain/async.ts'
 import type { Clock } from '../../domain/clock.ts'
 import { RockpoolError, asRockpoolError } from '../../domain/errors.ts'
 import type { Log } from '../../domain/log.ts'
@@ -20,6 +21,7 @@ import type { NotePlaces } from '../notes/note-files.ts'
 import { StoreUnavailable } from '../store-unavailable.ts'
 import type { Postgres } from './connection.ts'
 import type { Members } from './members.ts'
+import { fromHex } from './sql.ts'
 
 export interface SharedNotesParts {
   postgres: Postgres
@@ -58,8 +60,8 @@ const pollMs = 30_000
 export class SharedNotes {
   #parts: SharedNotesParts
   #bases: NoteBases
-  #running = new Map<string, Promise<void>>()
-  #next = new Map<string, Promise<void>>()
+  /** One for each agent. */
+  #syncs = new Map<string, SharedRun>()
   #stopListening: (() => void) | undefined
   #cancelCheck = (): void => {}
   #lastPoll = 0
@@ -74,18 +76,9 @@ export class SharedNotes {
 
   /** Merges the notes of this machine and of the database. Resolves when both have everything that was written before. */
   sync(agentId: string): Promise<void> {
-    const waiting = this.#next.get(agentId)
-    if (waiting) return waiting
-    const before = this.#running.get(agentId) ?? Promise.resolve()
-    const run = (): Promise<void> => {
-      this.#next.delete(agentId)
-      const running = this.#sync(agentId)
-      this.#running.set(agentId, running)
-      return running
-    }
-    const next = before.then(run, run)
-    this.#next.set(agentId, next)
-    return next
+    const syncs = this.#syncs.get(agentId) ?? new SharedRun(() => this.#sync(agentId))
+    this.#syncs.set(agentId, syncs)
+    return syncs.start()
   }
 
   /** Sends what was changed on this machine; no query when nothing was. */
@@ -121,7 +114,7 @@ export class SharedNotes {
     this.#isClosed = true
     this.#stopListening?.()
     this.#cancelCheck()
-    await Promise.allSettled([...this.#running.values(), ...this.#next.values()])
+    for (const syncs of this.#syncs.values()) await syncs.idle()
     await this.#bases.close()
   }
 
@@ -238,7 +231,7 @@ export class SharedNotes {
     )
     if (!row) return { revision: 0, body: undefined, at: 0, stamp: null }
     const { body, ...rest } = row
-    return { ...rest, body: body === null ? undefined : Buffer.from(body.slice('\\x'.length), 'hex') }
+    return { ...rest, body: body === null ? undefined : fromHex(body) }
   }
 
   /** Resolves to the note's revision; undefined on a conflict. */

@@ -4,7 +4,14 @@ import type { Address } from '../../domain/address.ts'
 import type { Clock } from '../../domain/clock.ts'
 import { RockpoolError } from '../../domain/errors.ts'
 import type { Delivery } from '../../domain/reply.ts'
-import { asOutboxRow, deliveryColumns, isOpen, newOutboxRow, outboxReads } from '../tables/work-rows.ts'
+import {
+  asOutboxRow,
+  deliveryColumns,
+  isOpen,
+  newOutboxRow,
+  outboxReads,
+  takeAlone,
+} from '../tables/work-rows.ts'
 import type { DeliveryRow } from '../tables/work-rows.ts'
 import type { DeliveryChange, Outbox, OutboxRow } from '../work-store.ts'
 import type { Postgres, Statements } from './connection.ts'
@@ -32,7 +39,10 @@ export function postgresOutbox(postgres: Postgres, clock: Clock): Outbox {
         }),
       ),
     change: (id, change) => changeDelivery(postgres, id, change, clock.now()),
-    take: (afterSeq) => redelivery.receive(() => takeRows(postgres, reads, afterSeq)),
+    take: (afterSeq) =>
+      redelivery.receive(() =>
+        postgres.member === null ? takeAlone(reads, afterSeq) : takeRows(postgres, postgres.member),
+      ),
   }
 }
 
@@ -53,22 +63,14 @@ export async function addDeliveries(
   const added: OutboxRow[] = []
   for (const [index, delivery] of deliveries.entries()) {
     const { id, idempotencyKey, lane, address } = delivery
+    const record = JSON.stringify(delivery)
+    const isFirst = sendsFirst && index === 0
     const [row] = await rows<{ new_seq: number; mine: boolean; marked: boolean }>(
       'SELECT * FROM add_delivery($1, $2, $3, $4, $5, $6, $7, $8)',
-      [
-        member,
-        id,
-        idempotencyKey,
-        lane,
-        viaOf(address),
-        JSON.stringify(delivery),
-        now,
-        sendsFirst && index === 0,
-      ],
+      [member, id, idempotencyKey, lane, viaOf(address), record, now, isFirst],
     )
     if (!row) added.push(...(await ownRow(rows, member, id)))
-    if (!row?.mine) continue
-    added.push(newOutboxRow(row.new_seq, delivery, now, row.marked))
+    if (row?.mine) added.push(newOutboxRow(row.new_seq, delivery, now, row.marked))
   }
   return added
 }
@@ -80,10 +82,7 @@ async function ownRow(rows: Statements['rows'], member: string | null, id: strin
     [id, member],
   )
   // No process received this row, so it was not sent, even if it is marked as taken.
-  return found.map((row) => ({
-    ...asOutboxRow(row),
-    ...(row.state === 'attempting' ? { isMarked: true } : {}),
-  }))
+  return found.map((row) => ({ ...asOutboxRow(row), isMarked: row.state === 'attempting' || undefined }))
 }
 
 /** The account that an address is reached through. */
@@ -92,16 +91,7 @@ export function viaOf({ channel, accountId }: Pick<Address, 'channel' | 'account
 }
 
 /** Rows that others assigned to this member, and lanes without an owner. Each row is returned once. */
-async function takeRows(
-  postgres: Postgres,
-  reads: Pick<Outbox, 'open'>,
-  afterSeq: number | undefined,
-): Promise<OutboxRow[]> {
-  const { member } = postgres
-  if (member === null) {
-    const open = await reads.open(afterSeq)
-    return afterSeq === undefined ? open : open.filter(({ state }) => state !== 'attempting')
-  }
+function takeRows(postgres: Postgres, member: string): Promise<OutboxRow[]> {
   return postgres.transaction(async ({ rows }) => {
     const [any] = await rows(
       `SELECT 1 FROM outbox, member AS me WHERE me.id = $1 AND ${isOpen}
@@ -116,10 +106,7 @@ async function takeRows(
        WHERE me.id = $1 AND o.${isOpen} AND ((o.owner = $1 AND NOT o.handed) OR (o.owner IS NULL AND o.via = ANY (me.reach)
          AND NOT EXISTS (SELECT 1 FROM outbox AS other
            WHERE other.lane = o.lane AND other.via = o.via AND other.owner <> $1 AND other.${isOpen})))
-       RETURNING ${deliveryColumns
-         .split(', ')
-         .map((name) => `o.${name}`)
-         .join(', ')}`,
+       RETURNING ${deliveryColumns.replaceAll(/\w+/g, 'o.$&')}`,
       [member],
     )
     return taken.map(asOutboxRow).sort((a, b) => a.seq - b.seq)

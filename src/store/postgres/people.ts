@@ -1,11 +1,11 @@
 // Who may talk, in PostgreSQL. `find` and `known` must answer without waiting, so everybody who may talk is in memory too.
 // Another machine's change arrives with its signal, or at the next poll.
-import { repeat } from '../../domain/async.ts'
 import type { Clock } from '../../domain/clock.ts'
 import { PairingTables } from '../tables/pairing.ts'
 import type { PairedPerson, PersonRef } from '../tables/pairing.ts'
 import type { Postgres } from './connection.ts'
 import type { Members } from './members.ts'
+import { onSignalAndPoll } from './signals.ts'
 import { postgresSql } from './sql.ts'
 
 const pollMs = 5_000
@@ -49,11 +49,8 @@ export class PostgresPeople extends PairingTables {
   }
 
   async #follow(): Promise<void> {
-    this.#members.on((signal) => {
-      if (signal.kind === 'people') void this.#readOrKeep()
-    })
+    onSignalAndPoll(this.#members, 'people', { clock: this.#clock, ms: pollMs }, () => this.#readOrKeep())
     await this.#read()
-    repeat(this.#clock, pollMs, () => this.#readOrKeep())
   }
 
   /** During an outage the last known list stays; no message is accepted without the database anyway. */

@@ -1,17 +1,16 @@
 // Records of the shared database, and this machine's copy of them. Writes go to PostgreSQL; reads come from the copy, without
 // waiting. The copy follows by the numbers of the records, and a writer waits until the copy has what it wrote.
-import { KeyedQueue, repeat } from '../../domain/async.ts'
+import { KeyedQueue, SharedRun } from '../../domain/async.ts'
 import type { Clock } from '../../domain/clock.ts'
 import { RockpoolError } from '../../domain/errors.ts'
 import type { Log } from '../../domain/log.ts'
-import { dropOutput } from '../sqlite/coding-rows.ts'
-import type { NewOutput } from '../sqlite/coding-rows.ts'
 import type { Database, Queries } from '../sqlite/database.ts'
-import { applyRecord, clearRecords } from '../sqlite/record-tables.ts'
-import type { RecordBodies, RecordKind, StoredRecord } from '../sqlite/record-tables.ts'
-import type { PutOptions, Records } from '../sqlite/records.ts'
+import { applyRecord, clearRecords, dropOutput } from '../sqlite/record-tables.ts'
+import type { NewOutput, RecordBodies, RecordKind, StoredRecord } from '../sqlite/record-tables.ts'
+import type { OldRecords, PutOptions, Records } from '../sqlite/records.ts'
 import type { Postgres } from './connection.ts'
 import type { Members } from './members.ts'
+import { onSignalAndPoll } from './signals.ts'
 
 export interface RecordsParts {
   postgres: Postgres
@@ -24,15 +23,13 @@ export interface RecordsParts {
 
 const batchRows = 500
 const maxAttempts = 100
-/** Other machines send a signal for each change; polling finds what a lost signal would have told. */
 const pollMs = 500
 const compareClocksMs = 60_000
 
 export class SharedRecords implements Records {
   #parts: RecordsParts
   #puts = new KeyedQueue()
-  #pulling: Promise<void> = Promise.resolve()
-  #nextPull: Promise<void> | undefined
+  #pulls = new SharedRun(() => this.#pull())
   #aheadMs = 0
   #comparedAt = -Infinity
   /** The start of the connection in which we checked that the copy is one of this database. */
@@ -58,22 +55,14 @@ export class SharedRecords implements Records {
   follow(): void {
     if (this.#stopFollowing || this.#isClosed) return
     const { members, clock } = this.#parts
-    const stopListening = members?.on(({ kind }) => {
-      if (kind === 'records') void this.#catchUpOrLog()
-    })
-    const stopPolling = repeat(clock, pollMs, () => this.#catchUpOrLog())
-    this.#stopFollowing = () => {
-      stopListening?.()
-      stopPolling()
-    }
+    const task = (): Promise<void> => this.#catchUpOrLog()
+    this.#stopFollowing = onSignalAndPoll(members, 'records', { clock, ms: pollMs }, task)
   }
 
   async close(): Promise<void> {
     this.#isClosed = true
     this.#stopFollowing?.()
-    await this.#pulling.catch(() => {
-      // The caller got the error.
-    })
+    await this.#pulls.idle()
   }
 
   /** Puts of one record run one after another, whatever their connections: the last call decides. */
@@ -154,10 +143,7 @@ export class SharedRecords implements Records {
     )
   }
 
-  async forget(
-    kind: RecordKind,
-    which: { before: number } | { groups: string[] } | { beyond: number },
-  ): Promise<void> {
+  async forget(kind: RecordKind, which: OldRecords): Promise<void> {
     const [where, value] =
       'before' in which
         ? ['at < $2', which.before]
@@ -174,14 +160,7 @@ export class SharedRecords implements Records {
 
   /** Resolves when the copy has everything that was committed before the call. */
   catchUp(): Promise<void> {
-    this.#nextPull ??= this.#pulling
-      .catch(() => {})
-      .then(() => {
-        this.#nextPull = undefined
-        this.#pulling = this.#pull()
-        return this.#pulling
-      })
-    return this.#nextPull
+    return this.#pulls.start()
   }
 
   async #put(kind: RecordKind, id: string, body: string | null, at = this.#parts.clock.now()): Promise<void> {

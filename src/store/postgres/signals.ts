@@ -1,5 +1,6 @@
 // NOTIFY between the members of one database. Correctness does not depend on it: a member that misses a notification
 // finds the change at its next poll.
+import { repeat } from '../../domain/async.ts'
 import type { Clock } from '../../domain/clock.ts'
 import type { Log } from '../../domain/log.ts'
 import type { Postgres } from './connection.ts'
@@ -117,4 +118,21 @@ function groupsOf(signals: Signal[]): Signal[][] {
     bytes += size
   }
   return groups
+}
+
+/** Runs `task` when another machine sends such a signal, and at intervals: a poll finds what a lost signal would have told. */
+export function onSignalAndPoll(
+  from: Pick<Signals, 'on'> | undefined,
+  kind: Signal['kind'],
+  poll: { clock: Clock; ms: number },
+  task: () => Promise<void>,
+): () => void {
+  const stopListening = from?.on((signal) => {
+    if (signal.kind === kind) void task()
+  })
+  const stopPolling = repeat(poll.clock, poll.ms, task)
+  return () => {
+    stopListening?.()
+    stopPolling()
+  }
 }

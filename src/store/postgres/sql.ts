@@ -33,9 +33,29 @@ async function runAll<T>(statements: Statements, transaction: Transaction<T>): P
 }
 
 /** `?` and `?2` as PostgreSQL writes them: `$1`, `$2`. */
-function numbered(sql: string): string {
+export function numbered(sql: string): string {
   let n = 0
   return sql.replaceAll(/\?(\d*)/g, (_, given: string) => `$${given || ++n}`)
+}
+
+/** What one statement can read or write at once. */
+export async function* inBatches<T>(
+  items: AsyncIterable<T> | Iterable<T>,
+  size: number,
+): AsyncGenerator<T[]> {
+  let batch: T[] = []
+  for await (const item of items) {
+    batch.push(item)
+    if (batch.length < size) continue
+    yield batch
+    batch = []
+  }
+  if (batch.length > 0) yield batch
+}
+
+/** Bytes as the server writes them: `\\x6869`. */
+export function fromHex(text: string): Buffer {
+  return Buffer.from(text.slice('\\x'.length), 'hex')
 }
 
 /** PostgreSQL's text holds neither NUL nor half a surrogate pair. */

@@ -1,6 +1,7 @@
 // The transcripts of the shared database as files of this machine, because the search index reads files. A copy follows by the
 // transactions that changed its transcript. All copies can be deleted.
 import { rmSync } from 'node:fs'
+import { SharedRun } from '../../domain/async.ts'
 import type { Clock } from '../../domain/clock.ts'
 import { Database, openOrRecreate } from '../sqlite/database.ts'
 import type { Postgres } from './connection.ts'
@@ -53,8 +54,7 @@ export class TranscriptCopies {
   #clock: Clock
   #folder: string
   #db: Database
-  #running: Promise<void> = Promise.resolve()
-  #next: Promise<void> | undefined
+  #runs = new SharedRun(() => this.#run())
   #found = noChanges()
 
   constructor(postgres: Postgres, folder: string, clock: Clock) {
@@ -66,14 +66,7 @@ export class TranscriptCopies {
 
   /** Resolves when everything that was committed before is copied. */
   catchUp(): Promise<void> {
-    // Calls during a run share the next run.
-    const run = (): Promise<void> => {
-      this.#next = undefined
-      this.#running = this.#run()
-      return this.#running
-    }
-    this.#next ??= this.#running.then(run, run)
-    return this.#next
+    return this.#runs.start()
   }
 
   /** Changes since the last call. */
@@ -97,7 +90,7 @@ export class TranscriptCopies {
   }
 
   async close(): Promise<void> {
-    await Promise.allSettled([this.#running, this.#next])
+    await this.#runs.idle()
     await this.#db.close()
   }
 

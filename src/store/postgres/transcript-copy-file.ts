@@ -12,6 +12,7 @@ import {
   writeSync,
 } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { insertRow } from '../sqlite/database.ts'
 import type { Migration, Queries } from '../sqlite/database.ts'
 import { checkAgentId } from '../paths.ts'
 
@@ -37,17 +38,10 @@ export interface SharedRow {
 }
 
 /** A row of the copies. */
-export interface CopyRow {
-  id: number
-  agent: string
-  name: string
-  session_id: string
-  topic_id: string | null
+export interface CopyRow extends Omit<SharedRow, 'header' | 'reason'> {
   /** 0 current, 1 archived by a reset, 2 removed from search: only the row is left. */
   archived: number
-  entries: number
   bytes: number
-  changed_at: number
 }
 
 export const copyMigrations: Migration[] = [
@@ -66,7 +60,7 @@ export function fromCopyRow(folder: string, row: CopyRow): TranscriptCopy {
   return {
     agentId: row.agent,
     sessionId: row.session_id,
-    ...(row.topic_id === null ? {} : { topicId: row.topic_id }),
+    topicId: row.topic_id ?? undefined,
     isArchived: row.archived === 1,
     path: fileOf(folder, row),
   }
@@ -83,21 +77,11 @@ export function putLines(q: Queries, folder: string, row: SharedRow, after: numb
   const had = q.get<CopyRow>('SELECT * FROM copy WHERE id = ?', row.id)
   const isNew = after === 0
   if (!isNew && had?.entries !== after) return
+  const { header, reason, ...columns } = row
   const bytes = isNew ? 0 : had!.bytes
-  const added = writeAt(fileOf(folder, row), bytes, [...(isNew ? [row.header] : []), ...lines])
-  q.run(
-    `INSERT OR REPLACE INTO copy (id, agent, name, session_id, topic_id, archived, entries, bytes, changed_at)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-    row.id,
-    row.agent,
-    row.name,
-    row.session_id,
-    row.topic_id,
-    row.reason === null ? 0 : 1,
-    after + lines.length,
-    bytes + added,
-    row.changed_at,
-  )
+  const added = writeAt(fileOf(folder, row), bytes, [...(isNew ? [header] : []), ...lines])
+  const length = { entries: after + lines.length, bytes: bytes + added }
+  insertRow(q, 'copy', { ...columns, archived: reason === null ? 0 : 1, ...length })
 }
 
 export const isKept = 'archived <> 2'

@@ -5,6 +5,7 @@ import type { TranscriptArchive, TranscriptRef } from '../session-store.ts'
 import { headerLine } from '../transcripts/transcript-append.ts'
 import { archiveName, parseArchiveName } from '../transcripts/transcript-paths.ts'
 import type { ArchiveReason } from '../transcripts/transcript-paths.ts'
+import { fromRow } from '../tables/sql-database.ts'
 import { StoreUnavailable } from '../store-unavailable.ts'
 import type { Postgres, Statements } from './connection.ts'
 
@@ -76,21 +77,7 @@ export async function pathIds(
     [transcript, leafId],
   )
   const missing = rows[0]?.parent_id
-  return { seqs: rows.map((row) => row.seq), ...(missing ? { missing } : {}) }
-}
-
-/** Entries in batches that one statement can write. */
-export async function* inPieces(
-  entries: AsyncIterable<TranscriptEntry> | Iterable<TranscriptEntry>,
-): AsyncGenerator<TranscriptEntry[]> {
-  let piece: TranscriptEntry[] = []
-  for await (const entry of entries) {
-    piece.push(entry)
-    if (piece.length < pieceRows) continue
-    yield piece
-    piece = []
-  }
-  if (piece.length > 0) yield piece
+  return { seqs: rows.map((row) => row.seq), missing: missing ?? undefined }
 }
 
 /** Adds a transcript with its first entries in one statement. */
@@ -145,12 +132,9 @@ export async function insertMore(
      WHERE t.id = $1`,
     [transcript, piece.map((entry) => entry.id), piece.map((entry) => entry.parentId), lines],
   )
-  await rows('UPDATE transcript SET entries = entries + $2, leaf_id = $3, bytes = bytes + $4 WHERE id = $1', [
-    transcript,
-    piece.length,
-    piece.at(-1)!.id,
-    bytesOf(lines),
-  ])
+  const update =
+    'UPDATE transcript SET entries = entries + $2, leaf_id = $3, bytes = bytes + $4 WHERE id = $1'
+  await rows(update, [transcript, piece.length, piece.at(-1)!.id, bytesOf(lines)])
 }
 
 /** Appends entries below the leaf; resolves to the id of their parent, or null when there is no such transcript. When the
@@ -194,42 +178,25 @@ export function headerText(
   return headerLine({ id, timestamp, cwd, parentSession }).trimEnd()
 }
 
-interface NamedRow {
-  name: string
-  session_id: string
-  topic_id: string | null
-  bytes: number
-}
-
 /** Newest first. */
 export async function listArchives(postgres: Postgres, agentId: string): Promise<TranscriptArchive[]> {
-  const rows = await postgres.read<NamedRow & { reason: ArchiveReason; archived_at: number }>(
-    `SELECT name, session_id, topic_id, bytes, reason, archived_at FROM transcript
+  const rows = await postgres.read<object>(
+    `SELECT name, session_id, topic_id, bytes, reason, archived_at AS at FROM transcript
      WHERE agent = $1 AND archived_at IS NOT NULL ORDER BY archived_at DESC`,
     [agentId],
   )
-  return rows.map((row) => ({ ...named(row), reason: row.reason, at: row.archived_at }))
+  return rows.map(fromRow<TranscriptArchive>)
 }
 
-export async function listCurrent(
-  postgres: Postgres,
-  agentId: string,
-): Promise<Array<ReturnType<typeof named> & { changedAt: number }>> {
-  const rows = await postgres.read<NamedRow & { changed_at: number }>(
+type NamedTranscript = Omit<TranscriptRef, 'file'> & { name: string; bytes: number; changedAt: number }
+
+export async function listCurrent(postgres: Postgres, agentId: string): Promise<NamedTranscript[]> {
+  const rows = await postgres.read<object>(
     `SELECT name, session_id, topic_id, bytes, changed_at FROM transcript
      WHERE agent = $1 AND archived_at IS NULL ORDER BY name`,
     [agentId],
   )
-  return rows.map((row) => ({ ...named(row), changedAt: row.changed_at }))
-}
-
-function named({ name, session_id: sessionId, topic_id: topicId, bytes }: NamedRow): {
-  name: string
-  sessionId: string
-  topicId?: string
-  bytes: number
-} {
-  return { name, sessionId, ...(topicId === null ? {} : { topicId }), bytes }
+  return rows.map(fromRow<NamedTranscript>)
 }
 
 /** Archives a transcript; resolves to its new, unused name. */
@@ -245,11 +212,7 @@ export async function archiveTranscript(
     [agentId, wanted, `${wanted.replaceAll(/[\\%_]/g, '\\$&')}-%`],
   )
   const free = taken!.n === 0 ? wanted : `${wanted}-${taken!.n + 1}`
-  await rows('UPDATE transcript SET name = $2, reason = $3, archived_at = $4 WHERE id = $1', [
-    id,
-    free,
-    reason,
-    at,
-  ])
+  const update = 'UPDATE transcript SET name = $2, reason = $3, archived_at = $4 WHERE id = $1'
+  await rows(update, [id, free, reason, at])
   return free
 }

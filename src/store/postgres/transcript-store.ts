@@ -26,6 +26,7 @@ import {
 import type { ArchiveReason } from '../transcripts/transcript-paths.ts'
 import { shortenPath } from '../transcripts/transcript-truncate.ts'
 import type { Postgres, Statements } from './connection.ts'
+import { inBatches } from './sql.ts'
 import {
   appendBelowLeaf,
   archiveTranscript,
@@ -33,7 +34,6 @@ import {
   entriesFrom,
   headerOf,
   headerText,
-  inPieces,
   insertMore,
   insertTranscript,
   listArchives,
@@ -124,7 +124,7 @@ export class PostgresTranscripts implements TranscriptStore {
     const name = this.#nameOf(ref)
     const timestamp = header.timestamp ?? new Date(now).toISOString()
     const place = { agentId: this.agentId, name, ref, now }
-    const pieces = inPieces(entries)
+    const pieces = inBatches(entries, pieceRows)
     const first = (await pieces.next()).value ?? []
     const insert = async (statements: Pick<Statements, 'rows'>): Promise<void> => {
       const id = await insertTranscript(statements, place, { ...header, timestamp }, first)
@@ -165,7 +165,7 @@ export class PostgresTranscripts implements TranscriptStore {
       )
       const place = { agentId: this.agentId, name: row.name, ref, now }
       const id = await insertTranscript(statements, place, headerOf(row), [])
-      for await (const piece of inPieces(entries)) await insertMore(statements, id, piece)
+      for await (const piece of inBatches(entries, pieceRows)) await insertMore(statements, id, piece)
       return { kept: entries.length, dropped: counted!.entries - entries.length, archived }
     })
   }

@@ -1,8 +1,11 @@
 // Inbox, lanes and outbox in PostgreSQL; with members, several machines share the work.
 import type { Clock } from '../../domain/clock.ts'
 import { overheardIn, systemEventsIn } from '../tables/overheard.ts'
+import { purgeRows } from '../tables/purge-rows.ts'
+import type { PurgedSession } from '../tables/purge-rows.ts'
+import { run } from '../tables/sql-database.ts'
 import { asInput, withInputs } from '../tables/work-rows.ts'
-import type { InputRow, RunningRow } from '../tables/work-rows.ts'
+import type { InputRow } from '../tables/work-rows.ts'
 import type { LaneShare, WorkStore } from '../work-store.ts'
 import type { Postgres } from './connection.ts'
 import { Redelivery } from './redelivery.ts'
@@ -33,22 +36,19 @@ function laneShare(postgres: Postgres, clock: Clock, members: Members, redeliver
     serves: members.serves,
     async take(room, { idle, failed }) {
       const rows = await redelivery.receive(() =>
-        postgres.write<InputRow & { moved: boolean }>('SELECT * FROM take_lanes($1, $2, $3, $4, $5)', [
-          postgres.member,
-          members.serves ? room : 1,
-          members.serves,
-          idle,
-          failed,
-        ]),
+        postgres.write<InputRow & { moved: boolean }>(
+          `SELECT id, key, lane, agent AS agent_id, accepted_at, lost_turns, record, moved
+           FROM take_lanes($1, $2, $3, $4, $5)`,
+          [postgres.member, members.serves ? room : 1, members.serves, idle, failed],
+        ),
       )
-      return rows.map((row) => ({ input: asInput(row), hasMoved: row.moved }))
+      return rows.map(({ moved, ...row }) => ({ input: asInput(row), hasMoved: moved }))
     },
     async lost(busy) {
-      const rows = await postgres.write<RunningRow>('SELECT * FROM lost_turns($1, $2, $3)', [
-        postgres.member,
-        busy,
-        clock.now() - lostAfterMs,
-      ])
+      const rows = await postgres.write<{ id: string }>(
+        'SELECT id, lane, agent AS agent_id, kind, owner, started_at FROM lost_turns($1, $2, $3)',
+        [postgres.member, busy, clock.now() - lostAfterMs],
+      )
       return withInputs(postgresSql(postgres), 'agent', rows)
     },
     wakeOthers: () => members.signal({ kind: 'work' }),
@@ -61,4 +61,36 @@ function laneShare(postgres: Postgres, clock: Clock, members: Members, redeliver
     },
     setReach: (reach) => members.setReach(reach),
   }
+}
+
+/** Removes what the shared database holds of a session; the server's files keep deleted rows until it vacuums them. Resolves to
+ *  the files of its replies. */
+export function purgeSharedWork(postgres: Postgres, session: PurgedSession): Promise<string[]> {
+  const key = JSON.stringify(session.key)
+  return postgresSql(postgres).transaction(function* () {
+    const files = yield* purgeRows(session)
+    // A record without a body tells the other machines to remove it from their copies.
+    yield* run(
+      `UPDATE record SET body = NULL WHERE kind IN ('approval', 'grant') AND position(? in body) > 0`,
+      [`"sessionKey":${key}`],
+    )
+    yield* run('DELETE FROM event_body WHERE position(? in body) > 0', [key])
+    return files
+  })
+}
+
+/** Removes Claude's entries of a session, with those of its sub-agents; machines that have them as files are notified. */
+export async function purgeSharedClaude(postgres: Postgres, sdkSessionId: string): Promise<void> {
+  await postgres.transaction(async ({ rows }) => {
+    await rows('DELETE FROM claude_entry WHERE session = $1', [sdkSessionId])
+    await rows("INSERT INTO gone (kind, name) VALUES ('claude', $1)", [sdkSessionId])
+  })
+}
+
+export async function purgedClaudeIds(postgres: Postgres, since: string): Promise<string[]> {
+  const rows = await postgres.read<{ name: string }>(
+    "SELECT name FROM gone WHERE kind = 'claude' AND at > now() - $1::interval",
+    [since],
+  )
+  return rows.map(({ name }) => name)
 }

@@ -1,6 +1,6 @@
 // Which Claude processes this Rockpool started, and which process holds the lease of a Claude session. In its own database, so
 // that all Rockpools of this state directory agree: a lease is checked and taken in one step.
-import { Database } from './database.ts'
+import { Database, insertRow } from './database.ts'
 import type { ProcessIdentity } from '../disk/process-identity.ts'
 import { isSameProcess } from '../disk/process-identity.ts'
 import type { ProcessScope } from '../disk/process-scope.ts'
@@ -45,20 +45,9 @@ export class ClaudeProcesses {
   }
 
   async add({ root, cgroup }: ProcessScope, key: string): Promise<void> {
-    const { pid, startTime, domain } = this.#self
-    await this.#database.write((q) =>
-      q.run(
-        'INSERT OR REPLACE INTO process VALUES (?, ?, ?, ?, ?, ?, ?, ?)',
-        root.pid,
-        root.startTime,
-        root.domain,
-        key,
-        pid,
-        startTime,
-        domain,
-        cgroup ?? null,
-      ),
-    )
+    const { pid, startTime, domain } = root
+    const row = { pid, start_time: startTime, domain, key, cgroup, ...this.#ownerColumns() }
+    await this.#database.write((q) => insertRow(q, 'process', row))
   }
 
   /** Called when the process and everything that it started have ended. */
@@ -77,7 +66,7 @@ export class ClaudeProcesses {
       .map((row) => ({
         root: { pid: row.pid, startTime: row.start_time, domain: row.domain },
         marker: ownerMarker(ownerOf(row)),
-        ...(row.cgroup === null ? {} : { cgroup: row.cgroup }),
+        cgroup: row.cgroup ?? undefined,
       }))
   }
 
@@ -97,27 +86,26 @@ export class ClaudeProcesses {
 
   /** One writer per Claude session: the lease is taken if it is free, already ours, or its holder is dead. */
   lease(sdkSessionId: string, key: string): Promise<Lease> {
-    const { pid, startTime, domain } = this.#self
+    const { pid, startTime } = this.#self
     return this.#database.write<Lease>((q) => {
       const row = q.get<OwnerRow>('SELECT * FROM lease WHERE sdk_session_id = ?', sdkSessionId)
       const isOurs = row?.owner_pid === pid && row.owner_start_time === startTime && row.key === key
       if (row && !isOurs && isSameProcess(ownerOf(row))) {
         return { taken: false, holder: { pid: row.owner_pid, key: row.key } }
       }
-      q.run('INSERT OR REPLACE INTO lease VALUES (?, ?, ?, ?, ?)', sdkSessionId, key, pid, startTime, domain)
+      insertRow(q, 'lease', { sdk_session_id: sdkSessionId, key, ...this.#ownerColumns() })
       return { taken: true }
     })
   }
 
   async release(sdkSessionId: string, key: string): Promise<void> {
-    await this.#database.write((q) =>
-      q.run(
-        'DELETE FROM lease WHERE sdk_session_id = ? AND key = ? AND owner_pid = ?',
-        sdkSessionId,
-        key,
-        this.#self.pid,
-      ),
-    )
+    const sql = 'DELETE FROM lease WHERE sdk_session_id = ? AND key = ? AND owner_pid = ?'
+    await this.#database.write((q) => q.run(sql, sdkSessionId, key, this.#self.pid))
+  }
+
+  #ownerColumns(): Omit<OwnerRow, 'key'> {
+    const { pid, startTime, domain } = this.#self
+    return { owner_pid: pid, owner_start_time: startTime, owner_domain: domain }
   }
 
   close(): Promise<void> {

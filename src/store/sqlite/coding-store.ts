@@ -2,10 +2,10 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { CodingOwner, CodingSession, CodingStatus, OutputBlock } from '../../domain/coding-session.ts'
 import { RockpoolError } from '../../domain/errors.ts'
-import { asRequest, asSession, asWatch, keptBlocks, watchId } from './coding-rows.ts'
-import type { NewOutput, OwnerRequest, RecordRow, RequestRow, Watch, WatchRow } from './coding-rows.ts'
 import type { Database, Queries } from './database.ts'
-import { LocalRecords } from './records.ts'
+import { getRecord, keptBlocks, readRecords, watchId } from './record-tables.ts'
+import type { NewOutput, OwnerRequest, Watch } from './record-tables.ts'
+import { localRecords } from './records.ts'
 import type { Records } from './records.ts'
 
 export interface CodingFilter {
@@ -34,7 +34,7 @@ export class CodingStore {
 
   constructor(db: Database, options: { records?: Records; keepBlocks?: number } = {}) {
     this.#db = db
-    this.#records = options.records ?? new LocalRecords(db)
+    this.#records = options.records ?? localRecords(db)
     this.#keepBlocks = options.keepBlocks ?? keptBlocks
   }
 
@@ -48,7 +48,7 @@ export class CodingStore {
   }
 
   get(id: string): CodingSession | undefined {
-    return this.#sessions('id = ?', id)[0]
+    return getRecord(this.#db.queries, 'coding', id)
   }
 
   /** Reads, changes and writes one session as one step. The session must exist. */
@@ -138,8 +138,7 @@ export class CodingStore {
   }
 
   watches(codingId: string): Watch[] {
-    const sql = 'SELECT * FROM coding_watch WHERE session_id = ?'
-    return this.#db.queries.all<WatchRow>(sql, codingId).map(asWatch)
+    return readRecords(this.#db.queries, 'watch', 'WHERE session_id = ?', codingId)
   }
 
   async setWatch(watch: Watch): Promise<void> {
@@ -167,12 +166,9 @@ export class CodingStore {
   }
 
   asked(codingIds: string[]): OwnerRequest[] {
-    const rows = this.#db.queries.all<RequestRow>(
-      `SELECT * FROM coding_request
-        WHERE answer IS NULL AND session_id IN (SELECT value FROM json_each(?)) ORDER BY asked_at, id`,
-      JSON.stringify(codingIds),
-    )
-    return rows.map(asRequest)
+    const which =
+      'WHERE answer IS NULL AND session_id IN (SELECT value FROM json_each(?)) ORDER BY asked_at, id'
+    return readRecords(this.#db.queries, 'request', which, JSON.stringify(codingIds))
   }
 
   async answer(id: string, answer: unknown): Promise<void> {
@@ -187,9 +183,7 @@ export class CodingStore {
   }
 
   answerTo(id: string): unknown {
-    const sql = 'SELECT answer FROM coding_request WHERE id = ?'
-    const row = this.#db.queries.get<{ answer: string | null }>(sql, id)
-    return row?.answer ? JSON.parse(row.answer) : undefined
+    return getRecord(this.#db.queries, 'request', id)?.answer
   }
 
   /** A heartbeat of this process, for those that cannot see it: other containers and other machines. */
@@ -199,9 +193,8 @@ export class CodingStore {
 
   /** By our clock. Undefined: the owner never sent a heartbeat, or was declared dead. */
   ownerSeenAt(owner: string): number | undefined {
-    const sql = 'SELECT seen_at AS at FROM coding_owner WHERE owner = ?'
-    const row = this.#db.queries.get<{ at: number }>(sql, owner)
-    return row && Math.max(row.at - this.#records.aheadMs, this.#records.backSince)
+    const found = getRecord(this.#db.queries, 'owner', owner)
+    return found && Math.max(found.at - this.#records.aheadMs, this.#records.backSince)
   }
 
   /** Deletes output and requests of sessions that ended long ago; the sessions themselves stay. */
@@ -219,11 +212,7 @@ export class CodingStore {
   }
 
   #sessions(where: string, ...values: Array<string | number>): CodingSession[] {
-    const rows = this.#db.queries.all<RecordRow>(
-      `SELECT record FROM coding_session WHERE ${where}`,
-      ...values,
-    )
-    return rows.map(asSession)
+    return readRecords(this.#db.queries, 'coding', `WHERE ${where}`, ...values)
   }
 }
 

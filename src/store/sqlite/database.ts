@@ -298,10 +298,17 @@ function makeQueries(db: DatabaseSync): Queries {
   }
 }
 
-export function replaceRow(q: Queries, table: string, row: Record<string, SQLInputValue | undefined>): void {
+/** Inserts a row, given as its columns. Without `onConflict`, the end of the statement, it replaces a row with the same key. */
+export function insertRow(
+  q: Queries,
+  table: string,
+  row: Record<string, SQLInputValue | undefined>,
+  onConflict?: string,
+): { changes: number; lastInsertRowid: number } {
   const columns = Object.keys(row)
-  q.run(
-    `INSERT OR REPLACE INTO ${table} (${columns.join(', ')}) VALUES (${placeholders(columns)})`,
+  const verb = onConflict === undefined ? 'INSERT OR REPLACE' : 'INSERT'
+  return q.run(
+    `${verb} INTO ${table} (${columns.join(', ')}) VALUES (${placeholders(columns)}) ${onConflict ?? ''}`,
     ...Object.values(row).map((value) => value ?? null),
   )
 }

@@ -2,13 +2,12 @@
 import { randomUUID } from 'node:crypto'
 import type { Decisions } from '../../domain/selection.ts'
 import type { Database } from './database.ts'
-import { asDecision, keptDecisions } from './record-rows.ts'
-import type { DecisionRow } from './record-rows.ts'
-import { LocalRecords } from './records.ts'
+import { keptDecisions, readRecords } from './record-tables.ts'
+import { localRecords } from './records.ts'
 import type { Records } from './records.ts'
 
 /** `db` is the state database (state-database.ts). */
-export function decisionsIn(db: Database, records: Records = new LocalRecords(db)): Decisions {
+export function decisionsIn(db: Database, records: Records = localRecords(db)): Decisions {
   return {
     async record(decision) {
       const id = `d-${randomUUID().slice(0, 8)}`
@@ -17,18 +16,14 @@ export function decisionsIn(db: Database, records: Records = new LocalRecords(db
       return id
     },
     async became(id, sessionId) {
-      await records.update(
-        'decision',
-        id,
-        (decision) => decision && { ...decision, becameSessionId: sessionId },
-      )
+      await records.update('decision', id, (found) => found && { ...found, becameSessionId: sessionId })
     },
     find: (ref, limit = 20) =>
-      db.read((q) => q.all<DecisionRow>(found, ref, `${ref}\u{10ffff}`, limit)).map(asDecision),
+      db.read((q) => readRecords(q, 'decision', which, ref, `${ref}\u{10ffff}`, limit)),
   }
 }
 
 /** A range instead of LIKE: `%` and `_` in an id are letters like any other. */
-const found = `SELECT * FROM decision WHERE id = ?1 OR id IN
+const which = `WHERE id = ?1 OR id IN
     (SELECT decision_id FROM decision_session WHERE session_id >= ?1 AND session_id < ?2)
   ORDER BY at DESC, rowid DESC LIMIT ?3`

@@ -2,7 +2,7 @@
 // time, and is when it is damaged or was made by another version.
 import { RockpoolError } from '../../domain/errors.ts'
 import type { Log } from '../../domain/log.ts'
-import { Database, openOrRecreate, removeDatabase } from './database.ts'
+import { Database, insertRow, openOrRecreate, removeDatabase } from './database.ts'
 
 /** One transcript file as it was last read. */
 export interface IndexedFile {
@@ -80,19 +80,7 @@ export class DiscoveryIndex {
 
   save(files: Array<IndexedFile & { usage: Uint8Array }>): Promise<void> {
     return this.#database.write((q) => {
-      for (const { path, inode, size, mtimeMs, torn, mark, facts, usage } of files) {
-        q.run(
-          'INSERT OR REPLACE INTO file (path, inode, size, mtime, torn, mark, facts, usage) VALUES (?, ?, ?, ?, ?, ?, ?, ?)',
-          path,
-          inode,
-          size,
-          mtimeMs,
-          torn,
-          mark,
-          facts,
-          usage,
-        )
-      }
+      for (const { mtimeMs, ...file } of files) insertRow(q, 'file', { ...file, mtime: mtimeMs })
     })
   }
 

@@ -1,6 +1,6 @@
 // Who may talk, in SQLite: answered from the table, so that an approval by another process counts at once.
 import type { Clock } from '../../domain/clock.ts'
-import { PairingTables, asPerson } from '../tables/pairing.ts'
+import { PairingTables, asPerson, personColumns } from '../tables/pairing.ts'
 import type { PairedPerson, PersonRef, PersonRow } from '../tables/pairing.ts'
 import type { Database } from './database.ts'
 import { sqliteSql } from './sql.ts'
@@ -18,13 +18,13 @@ export class SqlitePeople extends PairingTables {
   }
 
   find({ channel, accountId, senderId }: PersonRef): PairedPerson | undefined {
-    const sql = 'SELECT * FROM paired_person WHERE channel = ? AND account = ? AND sender = ?'
+    const sql = `SELECT ${personColumns} FROM paired_person WHERE channel = ? AND account = ? AND sender = ?`
     const row = this.#database.read((q) => q.get<PersonRow>(sql, channel, accountId, senderId))
     return row && asPerson(row)
   }
 
   known(): PairedPerson[] {
-    const sql = 'SELECT * FROM paired_person ORDER BY approved_at'
+    const sql = `SELECT ${personColumns} FROM paired_person ORDER BY approved_at`
     return this.#database.read((q) => q.all<PersonRow>(sql)).map(asPerson)
   }
 }

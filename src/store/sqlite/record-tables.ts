@@ -1,17 +1,58 @@
-// How each kind of record (records.ts) is stored in the tables of the state database.
-import type { Approval, CodingSession, Grant } from '../../domain/coding-session.ts'
+// The records of the state database (records.ts): coding sessions, approvals, spend, decisions. This file says how each kind
+// is written to its table and read back.
+import type { SQLInputValue } from 'node:sqlite'
+import { deflateRawSync, inflateRawSync } from 'node:zlib'
+import type { Approval, CodingSession, Grant, OutputKind } from '../../domain/coding-session.ts'
 import type { Repository } from '../../domain/machine.ts'
-import type { Decision } from '../../domain/selection.ts'
-import { asRequest, asSession, getWatch, putBlock, putRequest, putSession, putWatch } from './coding-rows.ts'
-import type { NewOutput, OwnerRequest, RecordRow, RequestRow, Watch } from './coding-rows.ts'
-import { replaceRow } from './database.ts'
-import type { Queries } from './database.ts'
-import { asDecision, asSpend, putApproval, putDecision, putGrant, putSpend } from './record-rows.ts'
-import type { DecisionRow, Spend, SpendRow } from './record-rows.ts'
+import type { Decision, SessionSelection } from '../../domain/selection.ts'
+import { columnsOf, fromRow } from '../tables/sql-database.ts'
+import { insertRow } from './database.ts'
+import type { Queries, Row } from './database.ts'
+
+/** One block of output of a coding session. */
+export type NewOutput = { at: number; kind: OutputKind; text: string }
+
+/** How far a chat has seen the output of a session, and whether it still follows it. */
+export interface Watch {
+  codingId: string
+  channel: string
+  seenSeq: number
+  foreground: boolean
+}
+
+/** What another process asks the owner of a coding session, or a machine (`machine:<name>`), to do. */
+export interface OwnerRequest {
+  id: string
+  codingId: string
+  action: string
+  input: Record<string, unknown>
+  askedAt: number
+}
+
+export interface Spend {
+  /** The message's id, so that a call is counted once. */
+  id: string
+  at: number
+  /** The day in the configured time zone, YYYY-MM-DD. */
+  day: string
+  codingId?: string
+  sessionKey?: string
+  repo?: string
+  agentId: string
+  model: string
+  usd: number
+  subagent: boolean
+}
+
+/** What a machine publishes about itself. */
+export interface MachineBody {
+  labels: string[]
+  repositories: Repository[]
+}
 
 export interface RecordBodies {
   coding: CodingSession
-  /** One block of output. Its id is `<coding id>|<number>`. */
+  /** Its id is `<coding id>|<number>`. */
   output: NewOutput
   /** Its id is `<coding id>|<channel>`. */
   watch: Watch
@@ -21,23 +62,135 @@ export interface RecordBodies {
   grant: Grant
   spend: Spend
   decision: Decision
+  /** Without a table: read from the shared database itself, together with which machines are alive. */
   machine: MachineBody
 }
 
 export type RecordKind = keyof RecordBodies
 
-/** What a machine publishes about itself. */
-export interface MachineBody {
-  labels: string[]
-  repositories: Repository[]
+/** A record as the shared database has it; its body is null when it was removed. */
+export interface StoredRecord {
+  kind: RecordKind
+  id: string
+  seq: number
+  body: string | null
 }
 
+/** How many blocks of output are kept of each session by default. */
+export const keptBlocks = 5_000
+
+/** Older decisions are deleted: they explain a choice and are no record of work. */
+export const keptDecisions = 2_000
+
 interface RecordTable<T> {
-  put: (q: Queries, body: T, id: string) => void
-  /** Only for kinds that are updated. */
-  get?: (q: Queries, id: string) => T | undefined
-  /** Only for kinds that are removed. Returns whether there was one. */
-  remove?: (q: Queries, id: string) => boolean
+  table: string
+  /** The columns of the record with this id; `id` when absent. */
+  key?: (id: string) => Record<string, SQLInputValue>
+  columns: (body: T, id: string) => Record<string, SQLInputValue | undefined>
+  read: (row: Row) => T
+  /** What to update when the record exists; all columns when absent. */
+  onConflict?: string
+  afterPut?: (q: Queries, body: T, id: string) => void
+}
+
+export type TableKind = Exclude<RecordKind, 'machine'>
+
+const tables: { [Kind in TableKind]: RecordTable<RecordBodies[Kind]> } = {
+  coding: {
+    table: 'coding_session',
+    columns: (session) => ({
+      ...columnsOf(session, 'id', 'name', 'sdkSessionId', 'status', 'lifecycle', 'createdAt', 'costUsd'),
+      ...columnsOf(session.request, 'agentId', 'label'),
+      repo: session.request.workdir,
+      ended_at: session.end?.at,
+      record: JSON.stringify(session),
+    }),
+    // Rows of earlier versions lack these three fields.
+    read: ({ record }) =>
+      Object.assign({ inbox: [], given: [], allowances: {} }, parse<CodingSession>(record)),
+  },
+  output: {
+    table: 'coding_output',
+    key: outputKey,
+    columns: (block, id) => ({ ...outputKey(id), ...columnsOf(block, 'at', 'kind', 'text') }),
+    read: ({ at, kind, text }) => ({ at, kind, text }) as NewOutput,
+    // Deletes the oldest blocks now and then, as the writer of the block does.
+    afterPut: (q, _block, id) => {
+      const { session_id: codingId, seq } = outputKey(id)
+      if (seq % 100 === 0) dropOutput(q, codingId, seq - keptBlocks)
+    },
+  },
+  watch: {
+    table: 'coding_watch',
+    key: watchKey,
+    columns: ({ seenSeq, foreground }, id) => ({
+      ...watchKey(id),
+      seen_seq: seenSeq,
+      foreground: Number(foreground),
+    }),
+    read: ({ session_id: codingId, channel, seen_seq: seenSeq, foreground }) =>
+      ({ codingId, channel, seenSeq, foreground: foreground === 1 }) as Watch,
+    onConflict: 'seen_seq = max(seen_seq, excluded.seen_seq), foreground = excluded.foreground',
+  },
+  request: {
+    table: 'coding_request',
+    columns: ({ codingId, input, answer, ...request }) => ({
+      ...columnsOf(request, 'id', 'action', 'askedAt'),
+      session_id: codingId,
+      input: JSON.stringify(input),
+      answer: answer === undefined ? null : JSON.stringify(answer),
+    }),
+    read: ({ session_id: codingId, input, answer, ...row }) => ({
+      ...fromRow<OwnerRequest>({ coding_id: codingId, ...row }),
+      input: parse(input),
+      ...(answer === null ? {} : { answer: parse(answer) }),
+    }),
+  },
+  owner: {
+    table: 'coding_owner',
+    key: (owner) => ({ owner }),
+    columns: ({ owner, at }) => ({ owner, seen_at: at }),
+    read: ({ owner, seen_at: at }) => ({ owner, at }) as RecordBodies['owner'],
+  },
+  approval: {
+    table: 'approval',
+    columns: (approval) => ({
+      ...columnsOf(approval, 'id', 'codingId', 'sessionKey', 'agentId', 'state', 'askedAt', 'inputHash'),
+      record: JSON.stringify(approval),
+    }),
+    read: ({ record }) => parse(record),
+  },
+  grant: {
+    table: 'grant_always',
+    columns: (grant) =>
+      columnsOf(grant, 'id', 'codingId', 'sessionKey', 'tool', 'pattern', 'grantedAt', 'grantedBy'),
+    read: fromRow<Grant>,
+  },
+  spend: {
+    table: 'spend',
+    columns: (spend) => ({
+      ...columnsOf(spend, 'id', 'at', 'day', 'codingId', 'sessionKey', 'repo', 'agentId', 'model', 'usd'),
+      subagent: Number(spend.subagent),
+    }),
+    read: (row) => ({ ...fromRow<Spend>(row), subagent: row['subagent'] === 1 }),
+    // A later report of the same call may arrive first.
+    onConflict: 'usd = max(usd, excluded.usd)',
+  },
+  decision: {
+    table: 'decision',
+    columns: ({ selection, becameSessionId, ...decision }) => ({
+      ...columnsOf(decision, 'id', 'at', 'repoPath', 'agentId', 'label', 'task'),
+      became: becameSessionId,
+      // A decision over thousands of sessions repeats itself a lot.
+      selection: deflateRawSync(JSON.stringify(selection)),
+    }),
+    read: ({ became, selection, ...row }) => ({
+      ...fromRow<Decision>({ ...row, became_session_id: became }),
+      selection: parse<SessionSelection>(inflateRawSync(selection as Uint8Array).toString('utf8')),
+    }),
+    onConflict: 'became = excluded.became',
+    afterPut: linkDecision,
+  },
 }
 
 export function putRecord<K extends RecordKind>(
@@ -46,102 +199,98 @@ export function putRecord<K extends RecordKind>(
   id: string,
   body: RecordBodies[K],
 ): void {
-  tableOf(kind)!.put(q, body, id)
+  const found = tableOf(kind)
+  if (!found) return
+  const { table, columns, onConflict, afterPut } = found
+  insertRow(q, table, columns(body, id), onConflict && `ON CONFLICT DO UPDATE SET ${onConflict}`)
+  afterPut?.(q, body, id)
 }
 
-export function getRecord<K extends RecordKind>(
+export function getRecord<K extends TableKind>(q: Queries, kind: K, id: string): RecordBodies[K] | undefined {
+  const { where, values } = placeOf(kind, id)
+  return readRecords(q, kind, where, ...values)[0]
+}
+
+/** The records of a kind that this end of a query selects: `WHERE …`, `ORDER BY …`. */
+export function readRecords<K extends TableKind>(
   q: Queries,
   kind: K,
-  id: string,
-): RecordBodies[K] | undefined {
-  return tableOf(kind)!.get?.(q, id)
+  which = '',
+  ...values: SQLInputValue[]
+): Array<RecordBodies[K]> {
+  const { table, read }: RecordTable<RecordBodies[K]> = tables[kind]
+  return q.all(`SELECT * FROM ${table} ${which}`, ...values).map(read)
 }
 
-export function removeRecord(q: Queries, kind: RecordKind, id: string): boolean {
-  return tableOf(kind)!.remove?.(q, id) ?? false
+/** One after another, with the rows. */
+export function* eachRecord<K extends TableKind>(
+  q: Queries,
+  kind: K,
+  which = '',
+): Generator<{ row: Row; body: RecordBodies[K] }> {
+  const { table, read }: RecordTable<RecordBodies[K]> = tables[kind]
+  for (const row of q.each(`SELECT * FROM ${table} ${which}`)) yield { row, body: read(row) }
 }
 
-export interface StoredRecord {
-  kind: RecordKind
-  id: string
-  seq: number
-  body: string | null
+/** Returns whether there was one. */
+export function removeRecord(q: Queries, kind: TableKind, id: string): boolean {
+  const { where, values } = placeOf(kind, id)
+  return q.run(`DELETE FROM ${tables[kind].table} ${where}`, ...values).changes > 0
 }
 
 /** Writes a record of the shared database into its table. Kinds that only a later version knows are skipped. */
 export function applyRecord(q: Queries, { kind, id, body }: StoredRecord): void {
-  const table = tableOf(kind)
-  if (body === null) table?.remove?.(q, id)
-  else table?.put(q, JSON.parse(body), id)
+  if (!Object.hasOwn(tables, kind)) return
+  if (body === null) removeRecord(q, kind as TableKind, id)
+  else putRecord(q, kind, id, parse(body))
 }
 
 export function clearRecords(q: Queries): void {
-  for (const table of [
-    'coding_session',
-    'coding_output',
-    'coding_watch',
-    'coding_request',
-    'coding_owner',
-    'approval',
-    'grant_always',
-    'spend',
-    'decision_session',
-    'decision',
-  ])
-    q.run(`DELETE FROM ${table}`)
+  for (const { table } of Object.values(tables)) q.run(`DELETE FROM ${table}`)
 }
 
-const tables: { [Kind in RecordKind]: RecordTable<RecordBodies[Kind]> } = {
-  coding: {
-    put: putSession,
-    get: (q, id) => {
-      const row = q.get<RecordRow>('SELECT record FROM coding_session WHERE id = ?', id)
-      return row && asSession(row)
-    },
-  },
-  output: { put: putBlock },
-  watch: { put: putWatch, get: getWatch },
-  request: {
-    put: putRequest,
-    get: (q, id) => {
-      const row = q.get<RequestRow>('SELECT * FROM coding_request WHERE id = ?', id)
-      return row && asRequest(row)
-    },
-  },
-  owner: {
-    put: (q, { owner, at }) => replaceRow(q, 'coding_owner', { owner, seen_at: at }),
-    remove: (q, id) => q.run('DELETE FROM coding_owner WHERE owner = ?', id).changes > 0,
-  },
-  approval: {
-    put: putApproval,
-    get: (q, id) => {
-      const row = q.get<RecordRow>('SELECT record FROM approval WHERE id = ?', id)
-      return row && (JSON.parse(row.record) as Approval)
-    },
-    remove: (q, id) => q.run('DELETE FROM approval WHERE id = ?', id).changes > 0,
-  },
-  grant: {
-    put: putGrant,
-    remove: (q, id) => q.run('DELETE FROM grant_always WHERE id = ?', id).changes > 0,
-  },
-  spend: {
-    put: putSpend,
-    get: (q, id) => {
-      const row = q.get<SpendRow>('SELECT * FROM spend WHERE id = ?', id)
-      return row && asSpend(row)
-    },
-  },
-  decision: {
-    put: putDecision,
-    get: (q, id) => {
-      const row = q.get<DecisionRow>('SELECT * FROM decision WHERE id = ?', id)
-      return row && asDecision(row)
-    },
-  },
-  // Read from the shared database itself, together with which machines are alive.
-  machine: { put: () => {} },
+/** Deletes all blocks up to this number. */
+export function dropOutput(q: Queries, codingId: string, upTo: number): void {
+  q.run('DELETE FROM coding_output WHERE session_id = ? AND seq <= ?', codingId, upTo)
+}
+
+export function watchId({ codingId, channel }: Pick<Watch, 'codingId' | 'channel'>): string {
+  return `${codingId}|${channel}`
+}
+
+function watchKey(id: string): { session_id: string; channel: string } {
+  const at = id.indexOf('|')
+  return { session_id: id.slice(0, at), channel: id.slice(at + 1) }
+}
+
+function outputKey(id: string): { session_id: string; seq: number } {
+  const end = id.lastIndexOf('|')
+  return { session_id: id.slice(0, end), seq: Number(id.slice(end + 1)) }
+}
+
+/** Records which sessions a decision weighed, chose or led to; deletes the oldest decisions. */
+function linkDecision(q: Queries, { id, becameSessionId, selection }: Decision): void {
+  const weighed = selection.scores.map(({ sessionId }) => sessionId)
+  const link = 'INSERT OR IGNORE INTO decision_session (session_id, decision_id) VALUES (?, ?)'
+  for (const sessionId of [becameSessionId, selection.sessionId, ...weighed])
+    if (sessionId !== undefined) q.run(link, sessionId, id)
+  q.run(
+    'DELETE FROM decision WHERE id IN (SELECT id FROM decision ORDER BY at DESC LIMIT -1 OFFSET ?)',
+    keptDecisions,
+  )
+}
+
+function placeOf(kind: TableKind, id: string): { where: string; values: SQLInputValue[] } {
+  const key = tables[kind].key?.(id) ?? { id }
+  const terms = Object.keys(key).map((column) => `${column} = ?`)
+  return { where: `WHERE ${terms.join(' AND ')}`, values: Object.values(key) }
 }
 
 function tableOf<K extends RecordKind>(kind: K): RecordTable<RecordBodies[K]> | undefined {
-  return Object.hasOwn(tables, kind) ? tables[kind] : undefined
+  const known: { [Kind in RecordKind]?: RecordTable<RecordBodies[Kind]> } = tables
+  return Object.hasOwn(known, kind) ? known[kind] : undefined
+}
+
+function parse<T>(text: unknown): T {
+  return JSON.parse(text as string) as T
 }

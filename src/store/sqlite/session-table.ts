@@ -2,10 +2,12 @@
 import type { SessionEntry } from '../../domain/session.ts'
 import type { FileIdentity } from '../disk/atomic-file.ts'
 import { DamagedContent } from './database-errors.ts'
+import { insertRow } from './database.ts'
 import type { Migration, Queries } from './database.ts'
 import { bulkChecksumOf, checksumOf, splitEntry } from './entry-columns.ts'
 import type { StoredEntry } from './entry-columns.ts'
 import { searchTextOf } from '../session-rules.ts'
+import { placeholders } from '../tables/sql-database.ts'
 
 export const sessionMigrations: Migration[] = [
   `CREATE TABLE session (
@@ -82,35 +84,28 @@ export function writeRow(
   now: number,
 ): void {
   const { lean, bulk } = splitEntry(entry)
-  const { id } = queries.get<{ id: number }>(
-    `INSERT INTO session (key, session_id, updated_at, archived_at, label, spawned_by, search_text, revision, entry,
-       checksum)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-     ON CONFLICT (key) DO UPDATE SET session_id = excluded.session_id, updated_at = excluded.updated_at,
-       archived_at = excluded.archived_at, label = excluded.label, spawned_by = excluded.spawned_by,
-       search_text = excluded.search_text, revision = excluded.revision, entry = excluded.entry,
-       checksum = excluded.checksum
-     RETURNING id`,
+  const row = {
     key,
-    entry.sessionId,
-    entry.updatedAt,
-    numberOrNull(entry.archivedAt),
-    textOrNull(entry.label),
-    textOrNull(entry.spawnedBy),
-    searchTextOf(key, entry),
-    nextRevision(queries),
-    lean,
-    checksumOf(key, lean),
-  )!
+    session_id: entry.sessionId,
+    updated_at: entry.updatedAt,
+    archived_at: numberOrNull(entry.archivedAt),
+    label: textOrNull(entry.label),
+    spawned_by: textOrNull(entry.spawnedBy),
+    search_text: searchTextOf(key, entry),
+    revision: nextRevision(queries),
+    entry: lean,
+    checksum: checksumOf(key, lean),
+  }
+  const { id } = queries.get<{ id: number }>(upsert(Object.keys(row)), ...Object.values(row))!
   if (bulk === null && before?.bulk) queries.run('DELETE FROM session_bulk WHERE id = ?', id)
   else if (bulk !== null && bulk !== before?.bulk)
-    queries.run(
-      'INSERT OR REPLACE INTO session_bulk (id, fields, checksum) VALUES (?, ?, ?)',
-      id,
-      bulk,
-      bulkChecksumOf(bulk),
-    )
+    insertRow(queries, 'session_bulk', { id, fields: bulk, checksum: bulkChecksumOf(bulk) })
   if (!before) replaceFormer(queries, key, now)
+}
+
+function upsert(columns: string[]): string {
+  return `INSERT INTO session (${columns.join(', ')}) VALUES (${placeholders(columns)}) ON CONFLICT (key) DO UPDATE
+    SET ${columns.map((name) => `${name} = excluded.${name}`).join(', ')} RETURNING id`
 }
 
 export function removeRow(queries: Queries, key: string, now: number): void {

@@ -1,7 +1,7 @@
 // What each call to a model cost, one row per call. Budgets and charts are sums over these rows.
 import type { Database } from './database.ts'
-import type { Spend } from './record-rows.ts'
-import { LocalRecords } from './records.ts'
+import type { Spend } from './record-tables.ts'
+import { localRecords } from './records.ts'
 import type { Records } from './records.ts'
 
 export type SpendBy = { codingId: string } | { repo: string } | { agentId: string } | Record<string, never>
@@ -10,7 +10,7 @@ export class SpendStore {
   #db: Database
   #records: Records
 
-  constructor(db: Database, records: Records = new LocalRecords(db)) {
+  constructor(db: Database, records: Records = localRecords(db)) {
     this.#db = db
     this.#records = records
   }

@@ -1,12 +1,28 @@
-// Inbox, turns and outbox on one database: a step that touches several of them is one transaction.
+// Inbox, turns and outbox in SQLite, on one database: a step that touches several of them is one transaction. A message is
+// durable here before its platform gets the acknowledgement, and a reply before it is sent. A unique index keeps two processes
+// from running turns of one session at the same time.
 import type { Clock } from '../../domain/clock.ts'
-import type { Database } from './database.ts'
-import { sqliteInbox } from './inbox.ts'
-import { sqliteOutbox } from './outbox.ts'
-import { sqliteTurnLanes } from './lanes.ts'
-import { sqliteSql } from './sql.ts'
+import type { Delivery } from '../../domain/reply.ts'
 import { overheardIn, systemEventsIn } from '../tables/overheard.ts'
-import type { WorkStore } from '../work-store.ts'
+import { purgeRows } from '../tables/purge-rows.ts'
+import type { PurgedSession } from '../tables/purge-rows.ts'
+import { run } from '../tables/sql-database.ts'
+import { inboxReads, newOutboxRow, outboxReads, takeAlone, turnReads } from '../tables/work-rows.ts'
+import type {
+  DeliveryChange,
+  Inbox,
+  Input,
+  InputEnd,
+  Outbox,
+  OutboxRow,
+  TurnLanes,
+  TurnOutcome,
+  WaitingInput,
+  WorkStore,
+} from '../work-store.ts'
+import { insertRow } from './database.ts'
+import type { Database, Queries } from './database.ts'
+import { sqliteSql } from './sql.ts'
 
 /** `db` is the state database (state-database.ts). */
 export function sqliteWork(db: Database, clock: Clock): WorkStore {
@@ -18,4 +34,172 @@ export function sqliteWork(db: Database, clock: Clock): WorkStore {
     overheard: overheardIn(sql),
     systemEvents: systemEventsIn(sql, clock),
   }
+}
+
+function sqliteInbox(db: Database, clock: Clock): Inbox {
+  const sql = sqliteSql(db)
+  return {
+    ...inboxReads(sql, 'agent_id'),
+    accept: (input) => db.write((q) => insertInput(q, input, clock.now())),
+    end: (ids, how, deliveries = []) =>
+      db.write((q) => {
+        endInputs(q, ids, how)
+        return insertDeliveries(q, deliveries, clock.now())
+      }),
+    forget: (before) =>
+      sql.run(`DELETE FROM inbox WHERE accepted_at < ? AND state NOT IN ('waiting', 'running')`, [before]),
+  }
+}
+
+function insertInput(q: Queries, input: Input, now: number): WaitingInput | undefined {
+  const { key, lane, agentId, isWatched: _isWatched, ...record } = input
+  const columns = { key, lane, agent_id: agentId, state: 'waiting', accepted_at: now }
+  const { changes, lastInsertRowid } = insertRow(
+    q,
+    'inbox',
+    { ...columns, record: JSON.stringify(record) },
+    'ON CONFLICT (key) DO NOTHING',
+  )
+  return changes === 0 ? undefined : { ...input, id: lastInsertRowid, acceptedAt: now, lostTurns: 0 }
+}
+
+/** Their text is no longer needed. */
+function endInputs(q: Queries, ids: number[], how: InputEnd): void {
+  for (const id of ids) q.run(`UPDATE inbox SET state = ?, record = '{}' WHERE id = ?`, how, id)
+}
+
+function sqliteTurnLanes(db: Database, clock: Clock): TurnLanes {
+  return {
+    ...turnReads(sqliteSql(db), 'agent_id'),
+    begin: (turn) => db.write((q) => beginTurn(q, turn, clock.now())),
+    join: (turnId, inputs) => db.write((q) => isRunning(q, turnId) && claimInputs(q, turnId, inputs)),
+    asked: (turnId) =>
+      db.write((q) => {
+        q.run(`UPDATE inbox SET asked = asked + 1 WHERE turn_id = ? AND state = 'running'`, turnId)
+      }),
+    finish: (turnId, outcome) => db.write((q) => finishTurn(q, turnId, outcome, clock.now())),
+    release: (turnId) => db.write((q) => releaseTurn(q, turnId, clock.now())),
+  }
+}
+
+function beginTurn(q: Queries, turn: Parameters<TurnLanes['begin']>[0], now: number): boolean {
+  const { id, lane, agentId, kind, owner, inputs } = turn
+  const row = { id, lane, agent_id: agentId, kind, state: 'running', owner, started_at: now }
+  if (insertRow(q, 'turn', row, 'ON CONFLICT DO NOTHING').changes === 0) return false
+  if (claimInputs(q, id, inputs)) return true
+  q.run('DELETE FROM turn WHERE id = ?', id)
+  return false
+}
+
+/** All of them or none. */
+function claimInputs(q: Queries, turnId: string, inputs: number[]): boolean {
+  const claim = `UPDATE inbox SET state = 'running', turn_id = ? WHERE id = ? AND state = 'waiting'`
+  const claimed = inputs.filter((id) => q.run(claim, turnId, id).changes === 1)
+  if (claimed.length === inputs.length) return true
+  for (const id of claimed) q.run(`UPDATE inbox SET state = 'waiting', turn_id = NULL WHERE id = ?`, id)
+  return false
+}
+
+const inputEnds = { completed: 'answered', interrupted: 'stopped', failed: 'failed' } as const
+
+function finishTurn(q: Queries, turnId: string, outcome: TurnOutcome, now: number): OutboxRow[] {
+  const { end, usage, received } = outcome
+  q.run(
+    `UPDATE turn SET state = 'done', ended_at = ?, end_kind = ?, session_id = ?, model = ?, input = ?, output = ?,
+       cache_read = ?, cache_write = ?, cost_usd = ?, context_tokens = ?, compactions = ? WHERE id = ?`,
+    now,
+    end.kind === 'failed' ? end.why : end.kind,
+    outcome.sessionId ?? null,
+    outcome.model ?? null,
+    usage?.input ?? 0,
+    usage?.output ?? 0,
+    usage?.cacheRead ?? 0,
+    usage?.cacheWrite ?? 0,
+    outcome.costUsd ?? 0,
+    outcome.contextTokens ?? null,
+    outcome.compactions ?? 0,
+    turnId,
+  )
+  for (const id of outcome.unanswered ?? [])
+    q.run(`UPDATE inbox SET state = 'waiting', turn_id = NULL WHERE id = ? AND state = 'running'`, id)
+  endInputs(q, inputsOf(q, turnId), inputEnds[end.kind])
+  for (const id of received?.systemEvents ?? []) q.run('DELETE FROM system_event WHERE id = ?', id)
+  if (received?.overheard) {
+    const { group, upTo } = received.overheard
+    q.run('DELETE FROM overheard WHERE group_key = ? AND id <= ?', group, upTo)
+  }
+  return insertDeliveries(q, outcome.deliveries, now, outcome.sendsFirst)
+}
+
+function releaseTurn(q: Queries, turnId: string, now: number): void {
+  const end = `UPDATE turn SET state = 'done', ended_at = ?, end_kind = 'lost' WHERE id = ? AND state = 'running'`
+  q.run(end, now, turnId)
+  q.run(
+    `UPDATE inbox SET state = 'waiting', turn_id = NULL, lost_turns = lost_turns + 1
+     WHERE turn_id = ? AND state = 'running'`,
+    turnId,
+  )
+}
+
+function isRunning(q: Queries, turnId: string): boolean {
+  return q.get(`SELECT 1 FROM turn WHERE id = ? AND state = 'running'`, turnId) !== undefined
+}
+
+function inputsOf(q: Queries, turnId: string): number[] {
+  const sql = `SELECT id FROM inbox WHERE turn_id = ? AND state = 'running' ORDER BY id`
+  return q.all<{ id: number }>(sql, turnId).map((row) => row.id)
+}
+
+function sqliteOutbox(db: Database, clock: Clock): Outbox {
+  const reads = outboxReads(sqliteSql(db))
+  return {
+    ...reads,
+    add: (deliveries) => db.write((q) => insertDeliveries(q, deliveries, clock.now())),
+    leave: (deliveries) => db.write((q) => void insertDeliveries(q, deliveries, clock.now())),
+    change: (id, change) => db.write((q) => changeDelivery(q, id, change, clock.now())),
+    take: (afterSeq) => takeAlone(reads, afterSeq),
+  }
+}
+
+/** Queues replies, as part of the transaction that ends the inputs that they answer. */
+function insertDeliveries(q: Queries, deliveries: Delivery[], now: number, sendsFirst = false): OutboxRow[] {
+  return deliveries.flatMap((delivery, index) => {
+    const isMarked = sendsFirst && index === 0
+    const { id, idempotencyKey, lane } = delivery
+    const state = isMarked ? 'attempting' : 'queued'
+    const columns = {
+      id,
+      idempotency_key: idempotencyKey,
+      lane,
+      state,
+      attempts: Number(isMarked),
+      updated_at: now,
+    }
+    const row = { ...columns, record: JSON.stringify(delivery) }
+    const added = insertRow(q, 'outbox', row, 'ON CONFLICT (idempotency_key) DO NOTHING')
+    return added.changes === 0 ? [] : [newOutboxRow(added.lastInsertRowid, delivery, now, isMarked)]
+  })
+}
+
+function changeDelivery(q: Queries, id: string, change: DeliveryChange, now: number): void {
+  const set = (sql: string, ...values: Array<string | number>): void => {
+    const update = `UPDATE outbox SET updated_at = ?, state = ?, ${sql} WHERE id = ?`
+    q.run(update, now, change.state, ...values, id)
+  }
+  if ('messageIds' in change) set('message_ids = ?', JSON.stringify(change.messageIds))
+  else if (change.state === 'attempting')
+    set('attempts = attempts + 1, resent = max(resent, ?)', Number(change.resent))
+  else if (change.state === 'retry') set('not_before = ?, reason = ?', change.notBefore, change.reason)
+  else set('reason = ?', change.reason)
+}
+
+/** Removes what the state database holds of a session, so that no byte is left in the file. Resolves to the files of its replies. */
+export async function purgeWork(db: Database, session: PurgedSession): Promise<string[]> {
+  const files = await sqliteSql(db).transaction(function* () {
+    yield* run('DELETE FROM approval WHERE session_key = ?', [session.key])
+    yield* run('DELETE FROM grant_always WHERE session_key = ?', [session.key])
+    return yield* purgeRows(session)
+  })
+  await db.rewrite()
+  return files
 }

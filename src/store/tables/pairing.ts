@@ -4,7 +4,7 @@ import { randomInt } from 'node:crypto'
 import type { Clock } from '../../domain/clock.ts'
 import { RockpoolError } from '../../domain/errors.ts'
 import { plainLine } from '../../domain/text.ts'
-import { all, get, run } from './sql-database.ts'
+import { all, fromRow, get, run } from './sql-database.ts'
 import type { SqlDatabase, Transaction } from './sql-database.ts'
 
 /** A sender on a platform, through one of our accounts. A person paired with one account is not paired with another. */
@@ -60,6 +60,9 @@ const codeLength = 8
 const codeLifeMs = 3_600_000
 const maxPending = 3
 const samePerson = 'channel = ? AND account = ? AND sender = ?'
+const columns = 'channel, account AS account_id, sender AS sender_id, name'
+export const personColumns = `${columns}, owner, approved_at`
+const requestColumns = `${columns}, code, asked_at`
 
 /** The tables of both databases. Each database adds how `find` and `known` answer without waiting. */
 export abstract class PairingTables implements People {
@@ -76,7 +79,9 @@ export abstract class PairingTables implements People {
   abstract known(): PairedPerson[]
 
   async people(): Promise<PairedPerson[]> {
-    const rows = await this.#sql.all<PersonRow>('SELECT * FROM paired_person ORDER BY approved_at')
+    const rows = await this.#sql.all<PersonRow>(
+      `SELECT ${personColumns} FROM paired_person ORDER BY approved_at`,
+    )
     return rows.map(asPerson)
   }
 
@@ -86,9 +91,8 @@ export abstract class PairingTables implements People {
   }
 
   async pending(): Promise<PairingRequest[]> {
-    const sql = 'SELECT * FROM pairing_request WHERE asked_at > ? ORDER BY asked_at'
-    const rows = await this.#sql.all<RequestRow>(sql, [this.#clock.now() - codeLifeMs])
-    return rows.map(asRequest)
+    const sql = `SELECT ${requestColumns} FROM pairing_request WHERE asked_at > ? ORDER BY asked_at`
+    return (await this.#sql.all<object>(sql, [this.#clock.now() - codeLifeMs])).map(asRequest)
   }
 
   approve(code: string, { mayMakeOwner }: { mayMakeOwner: boolean }): Promise<PairedPerson> {
@@ -107,8 +111,8 @@ export abstract class PairingTables implements People {
     yield* this.#forgetExpired()
     if (yield* get(`SELECT 1 FROM paired_person WHERE ${samePerson}`, keyOf(person)))
       return { kind: 'paired' }
-    const waiting = yield* all<RequestRow>(
-      'SELECT * FROM pairing_request WHERE channel = ? AND account = ?',
+    const waiting = yield* all<{ sender: string }>(
+      'SELECT sender FROM pairing_request WHERE channel = ? AND account = ?',
       [person.channel, person.accountId],
     )
     if (waiting.some(({ sender }) => sender === person.senderId)) return { kind: 'known' }
@@ -127,7 +131,7 @@ export abstract class PairingTables implements People {
       `INSERT INTO paired_person (channel, account, sender, name, owner, approved_at)
        VALUES (?, ?, ?, ?, ? AND NOT EXISTS (SELECT 1 FROM paired_person WHERE owner), ?)
        ON CONFLICT (channel, account, sender) DO UPDATE SET name = excluded.name, approved_at = excluded.approved_at
-       RETURNING *`,
+       RETURNING ${personColumns}`,
       [...keyOf(request), request.name ?? null, mayMakeOwner, this.#clock.now()],
     )
     return asPerson(row!)
@@ -135,9 +139,8 @@ export abstract class PairingTables implements People {
 
   *#take(code: string): Transaction<PairingRequest> {
     yield* this.#forgetExpired()
-    const row = yield* get<RequestRow>('DELETE FROM pairing_request WHERE code = ? RETURNING *', [
-      code.trim().toUpperCase(),
-    ])
+    const sql = `DELETE FROM pairing_request WHERE code = ? RETURNING ${requestColumns}`
+    const row = yield* get<object>(sql, [code.trim().toUpperCase()])
     if (!row) throw noSuchCode(code)
     return asRequest(row)
   }
@@ -159,36 +162,18 @@ function noSuchCode(code: string): RockpoolError {
   )
 }
 
-interface RequestRow {
-  channel: string
-  account: string
-  sender: string
-  code: string
-  name: string | null
-  asked_at: number
-}
-
-export interface PersonRow {
-  channel: string
-  account: string
-  sender: string
-  name: string | null
-  /** 0 or 1 in SQLite. */
-  owner: boolean | number
-  approved_at: number
-}
+/** SQLite has 0 or 1. */
+export type PersonRow = { owner: boolean | number }
 
 function keyOf({ channel, accountId, senderId }: PersonRef): [string, string, string] {
   return [channel, accountId, senderId]
 }
 
-function asRequest({ channel, account, sender, name, code, asked_at: askedAt }: RequestRow): PairingRequest {
-  const who = { channel, accountId: account, senderId: sender }
-  return { ...who, code, askedAt, expiresAt: askedAt + codeLifeMs, ...(name === null ? {} : { name }) }
+function asRequest(row: object): PairingRequest {
+  const request = fromRow<Omit<PairingRequest, 'expiresAt'>>(row)
+  return { ...request, expiresAt: request.askedAt + codeLifeMs }
 }
 
 export function asPerson(row: PersonRow): PairedPerson {
-  const { channel, account, sender, name, approved_at: approvedAt } = row
-  const who = { channel, accountId: account, senderId: sender }
-  return { ...who, owner: Boolean(row.owner), approvedAt, ...(name === null ? {} : { name }) }
+  return { ...fromRow<PairedPerson>(row), owner: Boolean(row.owner) }
 }

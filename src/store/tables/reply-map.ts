@@ -1,6 +1,7 @@
 // Which session each message that we sent belongs to, so that a reply to it reaches that session: days later, from another
 // chat's thread, after a restart.
 import type { Address } from '../../domain/address.ts'
+import { fromRow } from './sql-database.ts'
 import type { SqlDatabase } from './sql-database.ts'
 
 export interface SentMessage {
@@ -29,14 +30,6 @@ export interface ReplyMap {
   forget(now: number): Promise<void>
 }
 
-interface SentRow {
-  agent: string
-  session_key: string
-  session_id: string | null
-  entry_id: string | null
-  sent_at: number
-}
-
 export function replyMapIn(sql: SqlDatabase): ReplyMap {
   return {
     async record({ channel, accountId, to }, messageIds, sent) {
@@ -53,25 +46,16 @@ export function replyMapIn(sql: SqlDatabase): ReplyMap {
       )
     },
     async find({ channel, accountId, to }, messageId) {
-      const row = await sql.get<SentRow>(
-        'SELECT * FROM sent_message WHERE channel = ? AND account = ? AND chat = ? AND message = ?',
+      const row = await sql.get<object>(
+        `SELECT agent AS agent_id, session_key, session_id, entry_id, sent_at FROM sent_message
+         WHERE channel = ? AND account = ? AND chat = ? AND message = ?`,
         [channel, accountId, to, messageId],
       )
-      return row && asSent(row)
+      return row && fromRow<SentMessage>(row)
     },
     async forget(now) {
       await sql.repeat('DELETE FROM sent_message WHERE sent_at < ?', [now - sentKeptMs])
     },
-  }
-}
-
-function asSent(row: SentRow): SentMessage {
-  return {
-    agentId: row.agent,
-    sessionKey: row.session_key,
-    sentAt: row.sent_at,
-    ...(row.session_id === null ? {} : { sessionId: row.session_id }),
-    ...(row.entry_id === null ? {} : { entryId: row.entry_id }),
   }
 }
 
@@ -80,5 +64,5 @@ export function routeReply(sent: SentMessage, current: { sessionId: string } | u
   const { agentId, sessionKey, sessionId, entryId } = sent
   const isCurrent = sessionId === undefined || current?.sessionId === sessionId
   if (isCurrent) return { kind: 'continue', agentId, sessionKey }
-  return { kind: 'fork', agentId, sessionKey, sessionId, ...(entryId === undefined ? {} : { entryId }) }
+  return { kind: 'fork', agentId, sessionKey, sessionId, entryId }
 }

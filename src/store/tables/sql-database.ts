@@ -46,3 +46,20 @@ export function* run(sql: string, values?: SqlValue[]): Transaction<number> {
 export function placeholders(values: readonly unknown[]): string {
   return values.map(() => '?').join(', ')
 }
+
+/** A row as an object: `session_key` becomes `sessionKey`, and a column that is null is absent. */
+export function fromRow<T>(row: object): T {
+  const fields = Object.entries(row).filter(([, value]) => value !== null)
+  const named = (column: string): string =>
+    column.replaceAll(/_(.)/g, (_, first: string) => first.toUpperCase())
+  return Object.fromEntries(fields.map(([column, value]) => [named(column), value as unknown])) as T
+}
+
+/** The opposite, for these fields: `sessionKey` becomes `session_key`. */
+export function columnsOf<T extends object, Field extends keyof T & string>(
+  body: T,
+  ...fields: Field[]
+): Record<string, T[Field]> {
+  const column = (field: string): string => field.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
+  return Object.fromEntries(fields.map((field) => [column(field), body[field]]))
+}

@@ -1,5 +1,5 @@
 // Rows of the inbox, the turns and the outbox, and the reads that are the same in both databases. How work is claimed and
-// finished differs; each database has it in its own inbox.ts, lanes.ts and outbox.ts.
+// finished differs; each database has it in its own files.
 import type { Delivery } from '../../domain/reply.ts'
 import type {
   DeliveryState,
@@ -8,32 +8,23 @@ import type {
   InputState,
   Outbox,
   OutboxRow,
+  RunningInput,
   RunningTurn,
   TurnLanes,
   TurnRow,
   WaitingInput,
 } from '../work-store.ts'
-import { get, placeholders, run } from './sql-database.ts'
+import { fromRow, get, placeholders, run } from './sql-database.ts'
 import type { SqlDatabase } from './sql-database.ts'
-
-export interface InputRow {
-  id: number
-  key: string
-  lane: string
-  agent: string
-  accepted_at: number
-  lost_turns: number
-  record: string
-}
 
 /** The fields of an input that its `record` column holds. */
 type InputRecord = Pick<Input, 'message' | 'mayCommand' | 'owner' | 'byOwner' | 'byMember' | 'wish'>
 
-/** `agentColumn`: the name of the agent's column differs between the databases. */
+/** The name of the agent's column differs between the databases. */
 export type AgentColumn = 'agent' | 'agent_id'
 
 const inputColumns = (agent: AgentColumn): string =>
-  `id, key, lane, ${agent} AS agent, accepted_at, lost_turns, record`
+  `id, key, lane, ${agent} AS agent_id, accepted_at, lost_turns, record`
 
 export function inboxReads(
   sql: SqlDatabase,
@@ -46,7 +37,7 @@ export function inboxReads(
       (await sql.get<{ state: InputState }>('SELECT state FROM inbox WHERE key = ?', [key]))?.state,
     replace: (key, message) =>
       sql.transaction(function* () {
-        const row = yield* get<InputRow>(`${waiting} AND key = ?`, [key])
+        const row = yield* get<{ record: string }>(`${waiting} AND key = ?`, [key])
         if (!row) return false
         const record = { ...(JSON.parse(row.record) as InputRecord), message }
         const update = `UPDATE inbox SET record = ? WHERE key = ? AND state = 'waiting'`
@@ -62,39 +53,11 @@ export function inboxReads(
   }
 }
 
-export function asInput(row: InputRow): WaitingInput {
-  return {
-    ...(JSON.parse(row.record) as InputRecord),
-    id: row.id,
-    key: row.key,
-    lane: row.lane,
-    agentId: row.agent,
-    acceptedAt: row.accepted_at,
-    lostTurns: row.lost_turns,
-  }
-}
+/** The columns of an input; `record` holds its other fields. */
+export type InputRow = { record: string }
 
-export interface RunningRow {
-  id: string
-  lane: string
-  agent: string
-  kind: RunningTurn['kind']
-  owner: string
-  started_at: number
-}
-
-interface EndedRow extends RunningRow {
-  ended_at: number
-  end_kind: string | null
-  session_id: string | null
-  model: string | null
-  input: number
-  output: number
-  cache_read: number
-  cache_write: number
-  cost_usd: number
-  context_tokens: number | null
-  compactions: number
+export function asInput<T extends WaitingInput>({ record, ...columns }: InputRow): T {
+  return { ...(JSON.parse(record) as InputRecord), ...fromRow<T>(columns) }
 }
 
 export function turnReads(
@@ -103,72 +66,61 @@ export function turnReads(
 ): Pick<TurnLanes, 'running' | 'history'> {
   return {
     async running() {
-      const columns = `id, lane, ${agentColumn} AS agent, kind, owner, started_at`
+      const columns = `id, lane, ${agentColumn} AS agent_id, kind, owner, started_at`
       const query = `SELECT ${columns} FROM turn WHERE state = 'running' ORDER BY started_at`
-      return withInputs(sql, agentColumn, await sql.all<RunningRow>(query))
+      return withInputs(sql, agentColumn, await sql.all(query))
     },
     async history({ lane = null, agentId = null, since = 0, limit = 1_000 } = {}) {
       const rows = await sql.all<EndedRow>(
-        `SELECT turn.*, ${agentColumn} AS agent FROM turn WHERE state = 'done' AND (CAST(?1 AS TEXT) IS NULL OR lane = ?1)
+        `SELECT id, lane, ${agentColumn} AS agent_id, kind, session_id, model, started_at, ended_at,
+           coalesce(end_kind, 'unknown') AS "end", input, output, cache_read, cache_write, cost_usd, context_tokens, compactions
+         FROM turn WHERE state = 'done' AND (CAST(?1 AS TEXT) IS NULL OR lane = ?1)
            AND (CAST(?2 AS TEXT) IS NULL OR ${agentColumn} = ?2) AND started_at >= ?3 ORDER BY started_at DESC LIMIT ?4`,
         [lane, agentId, since, limit],
       )
-      return rows.map(asTurnRow)
+      return rows.map(asTurn)
     },
   }
 }
 
+type EndedRow = Record<'input' | 'output' | 'cache_read' | 'cache_write', number>
+
+function asTurn({
+  input,
+  output,
+  cache_read: cacheRead,
+  cache_write: cacheWrite,
+  ...row
+}: EndedRow): TurnRow {
+  return { ...fromRow<TurnRow>(row), usage: { input, output, cacheRead, cacheWrite } }
+}
+
+/** `turns`: rows with the columns of a running turn. */
 export async function withInputs(
   sql: SqlDatabase,
   agentColumn: AgentColumn,
-  turns: RunningRow[],
+  turns: Array<{ id: string }>,
 ): Promise<RunningTurn[]> {
   if (turns.length === 0) return []
   const ids = turns.map(({ id }) => id)
-  const rows = await sql.all<InputRow & { turn_id: string; asked: number }>(
+  const rows = await sql.all<InputRow & { turn_id: string }>(
     `SELECT ${inputColumns(agentColumn)}, turn_id, asked FROM inbox
      WHERE turn_id IN (${placeholders(ids)}) AND state = 'running' ORDER BY id`,
     ids,
   )
-  return turns.map(({ agent, started_at: startedAt, ...turn }) => ({
-    ...turn,
-    agentId: agent,
-    startedAt,
-    inputs: rows
-      .filter((row) => row.turn_id === turn.id)
-      .map((row) => ({ ...asInput(row), asked: row.asked })),
+  const inputsOf = Map.groupBy(rows, (row) => row.turn_id)
+  return turns.map((turn) => ({
+    ...fromRow<RunningTurn>(turn),
+    inputs: (inputsOf.get(turn.id) ?? []).map(({ turn_id: _turnId, ...row }) => asInput<RunningInput>(row)),
   }))
 }
 
-function asTurnRow(row: EndedRow): TurnRow {
-  return {
-    id: row.id,
-    lane: row.lane,
-    agentId: row.agent,
-    kind: row.kind,
-    ...(row.session_id === null ? {} : { sessionId: row.session_id }),
-    ...(row.model === null ? {} : { model: row.model }),
-    startedAt: row.started_at,
-    endedAt: row.ended_at,
-    end: row.end_kind ?? 'unknown',
-    usage: { input: row.input, output: row.output, cacheRead: row.cache_read, cacheWrite: row.cache_write },
-    costUsd: row.cost_usd,
-    ...(row.context_tokens === null ? {} : { contextTokens: row.context_tokens }),
-    compactions: row.compactions,
-  }
-}
-
 export interface DeliveryRow {
-  seq: number
-  record: string
   state: DeliveryState
-  attempts: number
+  record: string
   /** 0 or 1 in SQLite. */
   resent: boolean | number
-  not_before: number
-  reason: string | null
   message_ids: string
-  updated_at: number
 }
 
 export const deliveryColumns =
@@ -199,19 +151,20 @@ export function outboxReads(sql: SqlDatabase): Pick<Outbox, 'open' | 'list' | 'g
   }
 }
 
+/** `take` of a single process: all open rows at the start, later those that are new and not being sent. */
+export async function takeAlone(reads: Pick<Outbox, 'open'>, afterSeq?: number): Promise<OutboxRow[]> {
+  const rows = await reads.open(afterSeq)
+  return afterSeq === undefined ? rows : rows.filter(({ state }) => state !== 'attempting')
+}
+
 const allStates: DeliveryState[] = ['queued', 'attempting', 'retry', 'unknown', 'sent', 'dead']
 
-export function asOutboxRow(row: DeliveryRow): OutboxRow {
+export function asOutboxRow({ record, resent, message_ids: ids, ...row }: DeliveryRow): OutboxRow {
   return {
-    seq: row.seq,
-    delivery: JSON.parse(row.record) as Delivery,
-    state: row.state,
-    attempts: row.attempts,
-    resent: Boolean(row.resent),
-    notBefore: row.not_before,
-    ...(row.reason === null ? {} : { reason: row.reason }),
-    messageIds: JSON.parse(row.message_ids) as string[],
-    updatedAt: row.updated_at,
+    ...fromRow<OutboxRow>(row),
+    delivery: JSON.parse(record) as Delivery,
+    resent: Boolean(resent),
+    messageIds: JSON.parse(ids) as string[],
   }
 }
 

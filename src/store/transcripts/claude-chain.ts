@@ -3,6 +3,7 @@
 // chain.
 import { closeSync, fstatSync } from 'node:fs'
 import { TimeSlice } from '../../domain/async.ts'
+import { isRecord, parseRecord } from '../../domain/json.ts'
 import { linesOfFile } from '../disk/file-lines.ts'
 import { openForeign } from '../disk/foreign-file.ts'
 
@@ -193,20 +194,6 @@ function idsOf(blocks: unknown[], type: string, field: string): string[] {
     const id = block[field]
     return typeof id === 'string' ? [id] : []
   })
-}
-
-function parseRecord(line: string): Record<string, unknown> | undefined {
-  try {
-    const record: unknown = JSON.parse(line)
-    return isRecord(record) ? record : undefined
-  } catch {
-    // Damaged; the caller counts it.
-    return undefined
-  }
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 function text(value: unknown): string | undefined {

@@ -1,6 +1,6 @@
 // Parses one line of a transcript, or reports why it cannot be read. Reads pi's versions 1 to 3, and shapes of older programs and
 // documents; unknown fields are kept.
-import { isTooDeep } from '../../domain/json.ts'
+import { isRecord, isTooDeep } from '../../domain/json.ts'
 import type { TranscriptEntry, TranscriptHeader } from '../../domain/transcript.ts'
 import type { Line } from './transcript-lines.ts'
 
@@ -19,7 +19,7 @@ export function readLine(line: Line): ReadLine {
   const text = textOf(line)
   if (text.trim() === '') return { kind: 'blank' }
   const value = parse(text)
-  if (isFields(value)) return readFields(value, line, place)
+  if (isRecord(value)) return readFields(value, line, place)
   const rest = value === undefined ? findWholeEntry(text) : undefined
   if (!rest) return damage(`${place} ${describe(text, line, value)}`)
   // A program appended its entry to a torn line without a newline; the entry itself is complete.
@@ -74,7 +74,7 @@ const messageRoles = new Set(['user', 'assistant', 'toolResult', 'bashExecution'
 function readBody(fields: Fields): Fields | undefined {
   const { type, role, usage, key, value, model, ...rest } = fields
   if (type === 'message')
-    return isFields(fields['message']) ? { ...fields, message: readMessage(fields) } : undefined
+    return isRecord(fields['message']) ? { ...fields, message: readMessage(fields) } : undefined
   const spoken = typeof role === 'string' ? role : type
   if (typeof spoken === 'string' && messageRoles.has(spoken) && 'content' in fields && type !== 'custom') {
     return { type: 'message', message: readMessage({ message: { ...fields, role: spoken }, usage }) }
@@ -96,7 +96,7 @@ const rolesWithContent = new Set<unknown>(['user', 'assistant', 'toolResult'])
 function readMessage(fields: Fields): Fields {
   const { type: _type, id: _id, parentId: _parentId, ...message } = fields['message'] as Fields
   if (message['role'] === 'hookMessage') message['role'] = 'custom'
-  if (message['usage'] === undefined && isFields(fields['usage'])) message['usage'] = fields['usage']
+  if (message['usage'] === undefined && isRecord(fields['usage'])) message['usage'] = fields['usage']
   if (typeof message['role'] !== 'string') message['role'] = 'custom'
   if ('content' in message || rolesWithContent.has(message['role']))
     message['content'] = readContent(message['content'])
@@ -113,10 +113,10 @@ function readContent(content: unknown): string | Fields[] {
 
 function readBlock(block: unknown): Fields | undefined {
   if (block === undefined || block === null) return undefined
-  if (!isFields(block)) return { type: 'text', text: textIn(block) }
+  if (!isRecord(block)) return { type: 'text', text: textIn(block) }
   if (block['type'] === 'text' && typeof block['text'] !== 'string')
     return { ...block, text: textIn(block['text']) }
-  if (block['type'] !== 'image' || !isFields(block['source'])) return block
+  if (block['type'] !== 'image' || !isRecord(block['source'])) return block
   const { data, media_type: mimeType } = block['source']
   return { type: 'image', data, mimeType }
 }
@@ -157,7 +157,7 @@ function findWholeEntry(text: string): Fields | undefined {
     at = text.lastIndexOf('{"type":"', at - 1)
     if (at < 0) return undefined
     const value = parse(text.slice(at))
-    if (isFields(value) && typeof value['id'] === 'string' && 'parentId' in value) return value
+    if (isRecord(value) && typeof value['id'] === 'string' && 'parentId' in value) return value
   }
   return undefined
 }
@@ -171,8 +171,4 @@ function describe(text: string, line: Line, value: unknown): string {
 
 function damage(what: string): ReadLine {
   return { kind: 'damage', what }
-}
-
-function isFields(value: unknown): value is Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

@@ -5,7 +5,7 @@ import { basename, dirname, join, resolve, sep } from 'node:path'
 import { RockpoolError } from '../../domain/errors.ts'
 import { classifySessionKey } from '../../domain/session-key-forms.ts'
 import type { SessionEntry } from '../../domain/session.ts'
-import { errorCode } from '../disk/atomic-file.ts'
+import { errorCode, ifThere } from '../disk/atomic-file.ts'
 import { checkSessionId } from '../paths.ts'
 import type { TranscriptRef } from '../session-store.ts'
 
@@ -131,12 +131,7 @@ function forkedFile(dir: string, sessionId: string, named: string): string | und
 }
 
 export function listNames(dir: string): string[] {
-  try {
-    return readdirSync(dir)
-  } catch (error) {
-    if (errorCode(error) === 'ENOENT') return []
-    throw error
-  }
+  return ifThere(() => readdirSync(dir)) ?? []
 }
 
 function notAName(text: string, why: string): RockpoolError {

@@ -1,7 +1,6 @@
 // Applies a changed configuration while the gateway runs. `app.config` is the one reference to it: each part reads it at each
 // use, and a reload replaces its sections. What is fixed at the start (ports, stores, channels) keeps its value, and the log
 // names it as needing a restart. An invalid file changes nothing.
-import { statSync } from 'node:fs'
 import { isDeepStrictEqual } from 'node:util'
 import { repeat } from '../domain/async.ts'
 import type { Clock } from '../domain/clock.ts'
@@ -12,6 +11,7 @@ import { isRecord } from '../domain/json.ts'
 import type { Log } from '../domain/log.ts'
 import { loadConfig } from './config-file.ts'
 import type { Environment } from './config-file.ts'
+import { fileVersion } from './disk/atomic-file.ts'
 
 interface ReloadParts {
   environment: Environment
@@ -44,18 +44,13 @@ const pollMs = 1_000
 
 export function reloadConfigOnChange(parts: ReloadParts): () => void {
   const file = parts.environment.configFile
-  let known = versionOf(file)
+  let known = fileVersion(file)
   return repeat(parts.clock, pollMs, async () => {
-    const version = versionOf(file)
+    const version = fileVersion(file)
     if (version === known) return
     known = version
     await reload(parts)
   })
-}
-
-function versionOf(file: string): string {
-  const stat = statSync(file, { throwIfNoEntry: false, bigint: true })
-  return stat ? `${stat.ino}:${stat.size}:${stat.mtimeNs}` : ''
 }
 
 async function reload(parts: ReloadParts): Promise<void> {

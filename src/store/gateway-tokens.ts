@@ -2,11 +2,12 @@
 // all rights; further tokens with fewer rights, of which only hashes are stored; and open dashboard pages. A token is printed
 // only when it is created.
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
-import { mkdirSync, statSync } from 'node:fs'
+import { mkdirSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { openclawPrefix } from '../domain/agent.ts'
 import { RockpoolError } from '../domain/errors.ts'
 import { isRecord, parseRecord } from '../domain/json.ts'
+import { fileVersion } from './disk/atomic-file.ts'
 import { FileLock } from './disk/file-lock.ts'
 import { makePrivateFile, readPrivateFile, writePrivateFile } from './disk/private-file.ts'
 
@@ -105,13 +106,8 @@ function isTokenRecord(value: unknown): value is TokenRecord {
 /** Changes whenever one of the credential files changes. */
 export function credentialsVersion(stateDir: string): string {
   const files = [gatewayTokenFile(stateDir), hookTokenFile(stateDir), tokensFile(stateDir)]
-  return files.map(versionOf).join(' ')
-}
-
-function versionOf(path: string): string {
-  const stat = statSync(path, { throwIfNoEntry: false, bigint: true })
-  // Every write creates a new file, so the inode changes even within one tick of the clock. Not the ctime: each read sets the mode.
-  return stat ? `${stat.ino}:${stat.size}:${stat.mtimeNs}` : '-'
+  // Every write creates a new file, so the inode changes even within one tick of the clock. Each read sets the mode.
+  return files.map(fileVersion).join(' ')
 }
 
 /** 32 random bytes as base64url. */

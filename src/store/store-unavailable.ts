@@ -1,5 +1,6 @@
 // The error for a store that cannot be reached at the moment. The request itself is fine: callers may wait and retry, and must
 // not treat this as a failure of the turn or the message.
+import { sleep } from '../domain/async.ts'
 import type { Clock } from '../domain/clock.ts'
 import { RockpoolError } from '../domain/errors.ts'
 
@@ -25,7 +26,7 @@ export async function retryWhileUnavailable<T>(
     } catch (error) {
       const mayWait = error instanceof StoreUnavailable && !isOver() && clock.monotonic() < deadline
       if (!mayWait) throw error
-      await new Promise<void>((resolve) => void clock.after(pauseMs, resolve))
+      await sleep(clock, pauseMs)
     }
   }
 }

@@ -10,6 +10,7 @@ import {
   openSync,
   readFileSync,
   readdirSync,
+  statSync,
 } from 'node:fs'
 import type { BigIntStats, Stats } from 'node:fs'
 import { chmod, link, lstat, mkdir, open, readdir, rename, unlink } from 'node:fs/promises'
@@ -81,6 +82,12 @@ export function readFileSafely(path: string): { text: string; identity: FileIden
 export function fileIdentity(path: string): FileIdentity | undefined {
   const stats = lstatSync(path, { bigint: true, throwIfNoEntry: false })
   return stats && identityOf(stats)
+}
+
+/** Changes when the file is replaced or written to; unlike `fileIdentity` not when only its mode changes. */
+export function fileVersion(path: string): string {
+  const stat = statSync(path, { throwIfNoEntry: false, bigint: true })
+  return stat ? `${stat.ino}:${stat.size}:${stat.mtimeNs}` : ''
 }
 
 /** Creates a directory that only this user can enter, and syncs its parent. */

@@ -43,33 +43,23 @@ export interface Lock {
 /** The lock `<path>.lock`. */
 export class FileLock implements Lock {
   readonly #file: string
-  readonly #timeoutMs: number
-  readonly #pollMs: number
-  readonly #staleMs: number
-  readonly #touchEveryMs: number
-  readonly #clock: Clock
+  readonly #options: Required<LockOptions>
   #politeUntil = 0
 
   constructor(path: string, options: LockOptions = {}) {
+    const { timeoutMs = 10_000, pollIntervalMs = 25, staleMs = 30_000 } = options
+    const { touchEveryMs = 5_000, clock = systemClock } = options
     this.#file = `${path}.lock`
-    this.#timeoutMs = options.timeoutMs ?? 10_000
-    this.#pollMs = options.pollIntervalMs ?? 25
-    this.#staleMs = options.staleMs ?? 30_000
-    this.#touchEveryMs = options.touchEveryMs ?? 5_000
-    this.#clock = options.clock ?? systemClock
+    this.#options = { timeoutMs, pollIntervalMs, staleMs, touchEveryMs, clock }
   }
 
   async hold<T>(op: string, fn: (held: HeldLock) => Promise<T>): Promise<T> {
-    const payload = newPayload(op, this.#clock.now())
+    const payload = newPayload(op, this.#options.clock.now())
     const wasAbandoned = await this.#take(payload)
-    const confirm = confirmation(this.#file, payload, this.#clock)
-    const touching = setInterval(() => touch(this.#file), this.#touchEveryMs).unref()
+    const confirm = confirmation(this.#file, payload, this.#options.clock)
+    const touching = setInterval(() => touch(this.#file), this.#options.touchEveryMs).unref()
     try {
-      return await fn({
-        confirm,
-        wasAbandoned,
-        isWanted: () => existsSync(`${this.#file}.waiting`),
-      })
+      return await fn({ confirm, wasAbandoned, isWanted: () => existsSync(`${this.#file}.waiting`) })
     } finally {
       clearInterval(touching)
       this.#release(payload)
@@ -78,7 +68,7 @@ export class FileLock implements Lock {
 
   /** Runs `fn` under the lock if the lock is free now; returns undefined otherwise. */
   tryNow<T>(op: string, fn: () => T): T | undefined {
-    const payload = newPayload(op, this.#clock.now())
+    const payload = newPayload(op, this.#options.clock.now())
     if (readLock(this.#file) !== undefined || !tryLink(this.#file, payload)) return undefined
     try {
       return fn()
@@ -90,40 +80,44 @@ export class FileLock implements Lock {
   /** What the live holder of the lock does (`op`); undefined if the lock is free. */
   heldFor(): string | undefined {
     const content = readLock(this.#file)
-    const isHeld =
-      content && !isDead(content, ageOf(this.#file, this.#clock), this.#staleMs, this.#clock.now())
-    return isHeld ? holderOf(content)?.op : undefined
+    return content && !this.#isDead(content) ? holderOf(content)?.op : undefined
   }
 
   /** Resolves to whether the lock of a dead process was removed. */
   async #take(payload: LockPayload): Promise<boolean> {
-    const deadline = this.#clock.monotonic() + this.#timeoutMs
+    const deadline = this.#options.clock.monotonic() + this.#options.timeoutMs
     let wasAbandoned = false
-    await sleep(Math.max(0, this.#politeUntil - this.#clock.monotonic()))
+    await sleep(Math.max(0, this.#politeUntil - this.#options.clock.monotonic()))
     for (;;) {
       const content = readLock(this.#file)
       if (content === undefined) {
         if (tryLink(this.#file, payload)) return wasAbandoned
-      } else if (isDead(content, ageOf(this.#file, this.#clock), this.#staleMs, this.#clock.now())) {
+      } else if (this.#isDead(content)) {
         wasAbandoned = true
         if (reclaim(this.#file, content, payload)) continue
       }
-      if (this.#clock.monotonic() > deadline) throw this.#timedOut(content)
+      if (this.#options.clock.monotonic() > deadline) throw this.#timedOut(content)
       askForTurn(this.#file)
-      await sleep(this.#pollMs * (0.5 + Math.random()))
+      await sleep(this.#options.pollIntervalMs * (0.5 + Math.random()))
     }
+  }
+
+  #isDead(content: Buffer): boolean {
+    const { staleMs, clock } = this.#options
+    return isDead(content, ageOf(this.#file, clock), staleMs, clock.now())
   }
 
   #release(payload: LockPayload): void {
     if (holderOf(readLock(this.#file))?.nonce === payload.nonce) rmSync(this.#file, { force: true })
     // Waiting processes poll every few milliseconds. Taking the lock again at once would starve them.
-    if (turnAskedFor(this.#file)) this.#politeUntil = this.#clock.monotonic() + 2 * this.#pollMs
+    if (turnAskedFor(this.#file))
+      this.#politeUntil = this.#options.clock.monotonic() + 2 * this.#options.pollIntervalMs
   }
 
   #timedOut(content: Buffer | undefined): RockpoolError {
-    const holder = describeHolder(content, ageOf(this.#file, this.#clock), this.#clock.now())
+    const holder = describeHolder(content, ageOf(this.#file, this.#options.clock), this.#options.clock.now())
     return new RockpoolError('locked', `${this.#file} has been held for too long: ${holder}.`, {
-      hint: `We waited ${this.#timeoutMs / 1000} s. Try again, or end that process if it hangs. If it is not a program that uses these sessions, remove the lock file.`,
+      hint: `We waited ${this.#options.timeoutMs / 1000} s. Try again, or end that process if it hangs. If it is not a program that uses these sessions, remove the lock file.`,
     })
   }
 }

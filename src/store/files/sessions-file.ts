@@ -250,16 +250,8 @@ export class SessionsFile {
 
 function readContent(path: string): FileContent {
   const file = readFileSafely(path)
-  if (!file) {
-    return {
-      entries: new Map(),
-      unusable: new Map(),
-      plain: true,
-      identity: undefined,
-      recovered: false,
-      damage: [],
-    }
-  }
+  const nothing = { entries: new Map(), unusable: new Map(), plain: true }
+  if (!file) return { ...nothing, identity: undefined, recovered: false, damage: [] }
   const { identity } = file
   try {
     const content = parseSessions(file.text, path)

@@ -6,7 +6,7 @@ import { rename } from 'node:fs/promises'
 import { basename, dirname } from 'node:path'
 import { setImmediate as turn } from 'node:timers/promises'
 import type { Clock } from '../../domain/clock.ts'
-import { asRockpoolError } from '../../domain/errors.ts'
+import { RockpoolError, asRockpoolError } from '../../domain/errors.ts'
 import type { Log } from '../../domain/log.ts'
 import {
   fileIdentity,
@@ -23,8 +23,8 @@ import type { HeldLock } from '../disk/file-lock.ts'
 import { importSessions } from './import-sessions.ts'
 import type { ImportReport } from './import-sessions.ts'
 import { timestamp } from './recover-sessions.ts'
-import { readStoreState, wholeRow } from '../sqlite/session-table.ts'
-import type { SessionRow, StoreState } from '../sqlite/session-table.ts'
+import { pagesOf, readStoreState } from '../sqlite/session-table.ts'
+import type { StoreState } from '../sqlite/session-table.ts'
 import { formatEntry, formatSessions, parseSessions } from './sessions-text.ts'
 import type { Member, SessionsContent } from './sessions-text.ts'
 
@@ -122,8 +122,7 @@ export class SessionsJsonMirror {
 
   /** Resolves to true when the file has all changes; to false if it could not be written. */
   writeNow(): Promise<boolean> {
-    this.#cancelTimer?.()
-    this.#cancelTimer = undefined
+    this.#unschedule()
     const written = this.#writing.then(() => this.#write())
     this.#writing = written
     return written
@@ -131,9 +130,7 @@ export class SessionsJsonMirror {
 
   /** Called before the process ends. A large file is written by a background process, so that the command does not wait. */
   async finish(): Promise<void> {
-    const wasWaiting = this.#cancelTimer !== undefined
-    this.#cancelTimer?.()
-    this.#cancelTimer = undefined
+    const wasWaiting = this.#unschedule()
     await this.#writing
     if (!wasWaiting || !this.isStale()) return
     const { db, path, agentId } = this.#options
@@ -150,9 +147,16 @@ export class SessionsJsonMirror {
   /** Called when the database was removed: the file is not written any more. Resolves when the database is unused. */
   async drop(): Promise<void> {
     this.#closed = true
-    this.#cancelTimer?.()
-    this.#cancelTimer = undefined
+    this.#unschedule()
     await this.#writing
+  }
+
+  /** Returns whether a write was scheduled. */
+  #unschedule(): boolean {
+    const cancel = this.#cancelTimer
+    this.#cancelTimer = undefined
+    cancel?.()
+    return cancel !== undefined
   }
 
   /** How long to wait before the next write. All processes use the time of the last write. */
@@ -222,7 +226,9 @@ export class SessionsJsonMirror {
     const file = readFileSafely(path)
     if (!file || this.#isOurs(file.identity)) return
     const content = parseIfReadable(file.text, path)
-    const report = content && db.tryNow((q) => this.#merge(q, content, file.identity))
+    const isDamaged = content instanceof RockpoolError
+    // A damaged file is set aside and logged by the next update; readers see the rows of the database.
+    const report = isDamaged ? undefined : db.tryNow((q) => this.#merge(q, content, file.identity))
     if (report) this.#known = file.identity
     if (this.isStale()) this.schedule()
   }
@@ -240,8 +246,9 @@ export class SessionsJsonMirror {
     if (this.#isOurs(fileIdentity(path))) return
     const file = readFileSafely(path)
     if (!file || this.#isOurs(file.identity)) return
-    const content = await this.#parseOrSetAside(file.text)
-    if (content) {
+    const content = parseIfReadable(file.text, path)
+    if (content instanceof RockpoolError) await this.#setAside(content)
+    else {
       const report = await db.write((q) => this.#merge(q, content, file.identity))
       log.info(
         { event: 'sessions-json-imported', path, ...report },
@@ -252,23 +259,12 @@ export class SessionsJsonMirror {
     if (this.isStale()) this.schedule()
   }
 
-  /** Only an unreadable text is set aside; an error of the database does not concern the file. */
-  async #parseOrSetAside(text: string): Promise<SessionsContent | undefined> {
-    try {
-      return parseSessions(text, this.#options.path)
-    } catch (error) {
-      if (asRockpoolError(error).code !== 'damaged') throw error
-      await this.#setAside(error)
-      return undefined
-    }
-  }
-
-  async #setAside(error: unknown): Promise<void> {
+  async #setAside({ message }: RockpoolError): Promise<void> {
     const { path, clock, log } = this.#options
     const aside = `${path}.corrupt-${timestamp(clock.now())}`
     await rename(path, aside)
     log.error(
-      { event: 'sessions-json-set-aside', path, aside, error: asRockpoolError(error).message },
+      { event: 'sessions-json-set-aside', path, aside, error: message },
       `${path} could not be read and was set aside as ${basename(aside)}; no session was changed.`,
     )
     this.schedule()
@@ -289,13 +285,13 @@ export class SessionsJsonMirror {
   }
 }
 
-/** Undefined for a damaged file: the next update sets it aside and logs that; readers see the rows of the database. */
-function parseIfReadable(text: string, path: string): SessionsContent | undefined {
+/** The content, or the error that says how the text is damaged. */
+function parseIfReadable(text: string, path: string): SessionsContent | RockpoolError {
   try {
     return parseSessions(text, path)
   } catch (error) {
-    if (asRockpoolError(error).code !== 'damaged') throw error
-    return undefined
+    if (error instanceof RockpoolError && error.code === 'damaged') return error
+    throw error
   }
 }
 
@@ -305,13 +301,8 @@ function sizeOf(path: string): number {
 
 /** A few rows at a time, so that a large store does not block updates. */
 async function* membersOf(db: Database): AsyncGenerator<Member[]> {
-  for (let last = 0; ;) {
-    const rows = db.read((q) =>
-      q.all<SessionRow>(`${wholeRow} WHERE session.id > ? ORDER BY session.id LIMIT 10`, last),
-    )
-    if (rows.length === 0) break
+  for (const rows of pagesOf(db, 10)) {
     yield rows.map((row) => [row.key, formatEntry(wholeEntry(row))])
-    last = rows.at(-1)!.id
     await turn()
   }
   const unusable = db.read((q) => q.all<{ key: string; raw: string }>('SELECT key, raw FROM unusable'))

@@ -3,7 +3,6 @@
 import { randomUUID } from 'node:crypto'
 import { chmod, copyFile, mkdir, realpath, stat } from 'node:fs/promises'
 import { dirname, join, resolve, basename, isAbsolute } from 'node:path'
-import { constants } from 'node:fs'
 import type { OutgoingFile } from '../../domain/channel.ts'
 import { asRockpoolError, RockpoolError } from '../../domain/errors.ts'
 import { outgoingFile, sessionMediaFolder } from './media-files.ts'
@@ -23,12 +22,7 @@ export async function attachWorkspaceFile(
 ): Promise<{ path: string } | { refused: string }> {
   try {
     const file = await fileInOneOf(from.places, resolve(from.cwd, path))
-    const folder = join(sessionMediaFolder(mediaRoot, session.agentId, session.key), randomUUID())
-    await mkdir(folder, { recursive: true, mode: 0o700 })
-    const copy = join(folder, file.name)
-    await copyFile(file.path, copy)
-    await chmod(copy, 0o600)
-    return { path: copy }
+    return { path: await copyInto(sessionMediaFolder(mediaRoot, session.agentId, session.key), file) }
   } catch (error) {
     return { refused: asRockpoolError(error).message }
   }
@@ -61,10 +55,15 @@ export async function copyForSending(mediaRoot: string, path: string): Promise<s
   )
   if (!isFile) throw new RockpoolError('not-found', `There is no file ${JSON.stringify(path.slice(0, 200))}.`)
   const file = await outgoingFile(dirname(path), path)
-  const folder = join(mediaRoot, 'outgoing', randomUUID())
+  return copyInto(join(mediaRoot, 'outgoing'), { path: file.path, name: basename(path) })
+}
+
+/** Into a folder of its own, because two files may have the same name. */
+async function copyInto(parent: string, { path, name }: { path: string; name: string }): Promise<string> {
+  const folder = join(parent, randomUUID())
   await mkdir(folder, { recursive: true, mode: 0o700 })
-  const copy = join(folder, basename(path))
-  await copyFile(file.path, copy, constants.COPYFILE_EXCL)
+  const copy = join(folder, name)
+  await copyFile(path, copy)
   // The copy has the mode of the original, which may be writable by others.
   await chmod(copy, 0o600)
   return copy

@@ -57,7 +57,7 @@ export class NoteBases {
     const row = this.#db.queries.get<Row>('SELECT * FROM base WHERE agent = ? AND name = ?', agentId, name)
     if (!row) return undefined
     const { revision, body, seen } = row
-    return { revision, body: Buffer.from(body), ...(seen === null ? {} : { seen }) }
+    return { revision, body: Buffer.from(body), seen: seen ?? undefined }
   }
 
   async set(agentId: string, name: string, { revision, body, seen }: NoteBase): Promise<void> {

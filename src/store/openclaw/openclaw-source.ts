@@ -3,7 +3,7 @@ import { existsSync, lstatSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import zlib from 'node:zlib'
 import { deliveryFields, readDeliveryContext } from '../../domain/session.ts'
-import { RockpoolError, asRockpoolError } from '../../domain/errors.ts'
+import { RockpoolError, asRockpoolError, errorText } from '../../domain/errors.ts'
 import type { SessionEntry } from '../../domain/session.ts'
 import { errorCode, readFileSafely } from '../disk/atomic-file.ts'
 import { Database } from '../sqlite/database.ts'
@@ -75,7 +75,7 @@ function readFiles(agentId: string, folder: string): OpenClawAgent {
     for (const [key, entry] of content?.entries ?? []) entries.set(key, entry)
     for (const [key, { fault }] of content?.unusable ?? []) problems.push(`the entry of ${key} ${fault}`)
   } catch (error) {
-    problems.push(error instanceof Error ? error.message : String(error))
+    problems.push(errorText(error))
   }
   const transcripts = [...filesIn(folder, isTranscript, problems), ...packedArchivesIn(folder, problems)]
   return { agentId, kind: 'files', path, entries, transcripts, problems, close: async () => {} }
@@ -132,15 +132,8 @@ function openDatabase(agentId: string, path: string): OpenClawAgent {
 }
 
 function readDatabase(agentId: string, path: string, db: Database): OpenClawAgent {
-  const agent: OpenClawAgent = {
-    agentId,
-    kind: 'sqlite',
-    path,
-    entries: new Map(),
-    transcripts: [],
-    problems: [],
-    close: () => db.close(),
-  }
+  const nothing = { entries: new Map<string, SessionEntry>(), transcripts: [], problems: [] }
+  const agent: OpenClawAgent = { agentId, kind: 'sqlite', path, ...nothing, close: () => db.close() }
   const tables = db.queries.all<{ name: string }>("SELECT name FROM sqlite_master WHERE type = 'table'")
   if (!tables.some(({ name }) => name === 'session_nodes')) {
     agent.problems.push(`${path} has no table session_nodes: its version is not known here`)
@@ -225,11 +218,6 @@ function unpack(packed: Uint8Array): string {
       throw new RockpoolError('refused', `A record unpacks to more than ${maxRecordBytes >> 20} MiB.`)
     }
   }
-  throw new RockpoolError(
-    'unavailable',
-    'This OpenClaw packs its transcripts, and this Node cannot unpack them.',
-    {
-      hint: 'Use Node 22.15 or newer.',
-    },
-  )
+  const message = 'This OpenClaw packs its transcripts, and this Node cannot unpack them.'
+  throw new RockpoolError('unavailable', message, { hint: 'Use Node 22.15 or newer.' })
 }

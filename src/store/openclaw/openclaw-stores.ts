@@ -1,9 +1,9 @@
 // Reads the session stores of an OpenClaw on this machine, files and databases, and never writes to them.
-import { existsSync, lstatSync, statSync } from 'node:fs'
+import { existsSync, lstatSync } from 'node:fs'
 import { join } from 'node:path'
 import { isRecord, parseRecord } from '../../domain/json.ts'
 import type { Log } from '../../domain/log.ts'
-import { errorCode } from '../disk/atomic-file.ts'
+import { errorCode, fileVersion } from '../disk/atomic-file.ts'
 import { Database } from '../sqlite/database.ts'
 import { namesIn, readForeign } from '../disk/foreign-file.ts'
 
@@ -42,18 +42,13 @@ type Read = (path: string) => Record<string, unknown>
 function unlessUnchanged(read: Read): Read {
   const known = new Map<string, { stamp: string; value: Record<string, unknown> }>()
   return (path) => {
-    const stamp = [path, `${path}-wal`].map(stampOf).join(' ')
+    const stamp = [path, `${path}-wal`].map(fileVersion).join(' ')
     const last = known.get(path)
     if (last?.stamp === stamp) return last.value
     const value = read(path)
     known.set(path, { stamp, value })
     return value
   }
-}
-
-function stampOf(path: string): string {
-  const stat = statSync(path, { throwIfNoEntry: false })
-  return stat ? `${stat.ino} ${stat.size} ${stat.mtimeMs}` : ''
 }
 
 function readNodes(path: string, log: Log): Record<string, unknown> {

@@ -1,6 +1,7 @@
 // The connection to PostgreSQL: a pool, bounded waits, and the health of the server. Statements that can be repeated safely are
 // repeated while the server is unavailable; all others fail.
 import type { Client, ClientConfig, Pool, PoolClient, QueryResult } from 'pg'
+import { within } from '../../domain/async.ts'
 import type { Clock } from '../../domain/clock.ts'
 import type { Log } from '../../domain/log.ts'
 import { StoreUnavailable, retryWhileUnavailable } from '../store-unavailable.ts'
@@ -147,8 +148,7 @@ export class Postgres {
   async close(): Promise<void> {
     this.#isClosed = true
     const pool = await this.#opening?.catch(() => undefined)
-    const late = new Promise<void>((resolve) => void this.#options.clock.after(closeMs, resolve))
-    await Promise.race([pool?.end(), late])
+    if (pool) await within(this.#options.clock, closeMs, pool.end(), () => {})
   }
 
   async #rows<T>(patience: number, sql: string, values?: unknown[]): Promise<T[]> {

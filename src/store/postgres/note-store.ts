@@ -221,7 +221,7 @@ export class SharedNotes {
     if (body === undefined) return this.#bases.remove(agentId, name)
     const now = readNoteFile(path)
     const seen = isSameNote(now?.body, body) ? now!.seen : undefined
-    await this.#bases.set(agentId, name, { revision, body, ...(seen === undefined ? {} : { seen }) })
+    await this.#bases.set(agentId, name, { revision, body, seen })
   }
 
   async #read(agentId: string, name: string): Promise<StoredNote> {

@@ -19,6 +19,8 @@ import type {
 import { checkBodies } from '../transcripts/transcript-append.ts'
 import {
   forkName,
+  noArchive,
+  noEntry,
   parseArchiveName,
   parseTranscriptName,
   transcriptName,
@@ -198,7 +200,7 @@ export class PostgresTranscripts implements TranscriptStore {
       throw new RockpoolError('conflict', `There is another transcript ${original} already.`, {
         hint: 'Archive that one first.',
       })
-    return { sessionId, ...(topicId === undefined ? {} : { topicId }), file: this.#fileOf(original) }
+    return { sessionId, topicId, file: this.#fileOf(original) }
   }
 
   async discard(name: string): Promise<void> {
@@ -264,19 +266,14 @@ export class PostgresTranscripts implements TranscriptStore {
       [this.agentId, name],
     )
     if (parts && row) return parts
-    throw new RockpoolError(
-      'not-found',
-      `There is no archive ${JSON.stringify(name)} of agent ${this.agentId}.`,
-    )
+    throw noArchive(name, this.agentId)
   }
 
   async #get(ref: TranscriptRef): Promise<TranscriptRow> {
     const row = await this.#find(ref)
     if (row) return row
-    throw new RockpoolError(
-      'not-found',
-      `The session ${ref.sessionId} has no transcript (${this.#nameOf(ref)}).`,
-    )
+    const message = `The session ${ref.sessionId} has no transcript (${this.#nameOf(ref)}).`
+    throw new RockpoolError('not-found', message)
   }
 
   async #find(ref: TranscriptRef): Promise<TranscriptRow | undefined> {
@@ -305,20 +302,7 @@ export class PostgresTranscripts implements TranscriptStore {
   }
 
   #emitAppended(sessionId: string, name: string, key?: string): void {
-    const { agentId } = this
-    this.#options.events?.emit({
-      type: 'transcript-appended',
-      agentId,
-      sessionId,
-      file: this.#fileOf(name),
-      key,
-    })
+    const where = { agentId: this.agentId, sessionId, file: this.#fileOf(name) }
+    this.#options.events?.emit({ type: 'transcript-appended', ...where, key })
   }
-}
-
-function noEntry(id: string, ref: TranscriptRef): RockpoolError {
-  return new RockpoolError(
-    'not-found',
-    `The transcript of ${ref.sessionId} has no entry ${JSON.stringify(id)}.`,
-  )
 }

@@ -12,7 +12,7 @@ import { Database } from './database.ts'
 import { leanEntry, wholeEntry } from './entry-columns.ts'
 import { recoverSessions, timestamp, transcriptIdsOf } from '../files/recover-sessions.ts'
 import { entryFault, keyFault } from '../session-rules.ts'
-import { leanRow, readStoreState, wholeRow } from './session-table.ts'
+import { leanRow, pagesOf, readStoreState, wholeRow } from './session-table.ts'
 import type { LeanRow, SessionRow } from './session-table.ts'
 import { parseSessions } from '../files/sessions-text.ts'
 import { SqliteSessions } from './sessions.ts'
@@ -34,13 +34,9 @@ export interface Rebuilt {
 /** Describes damaged entries, at most five. SQLite's own check does not look inside texts. */
 export function damagedRows(db: Database): string[] {
   const faults: string[] = []
-  for (let last = 0; faults.length < 5;) {
-    const rows = db.read((q) =>
-      q.all<SessionRow>(`${wholeRow} WHERE session.id > ? ORDER BY session.id LIMIT 100`, last),
-    )
-    if (rows.length === 0) break
+  for (const rows of pagesOf(db, 100)) {
     faults.push(...rows.flatMap(faultOfRow))
-    last = rows.at(-1)!.id
+    if (faults.length >= 5) break
   }
   db.read(readStoreState)
   return faults.slice(0, 5)

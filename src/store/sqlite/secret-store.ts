@@ -1,10 +1,9 @@
 // Small secrets that a platform's library needs after a restart (WhatsApp's keys). A database of its own in credentials/, because
 // such a library changes many small values at once and must never read a partial change.
-import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import type { SecretStore } from '../../domain/channel.ts'
 import { RockpoolError } from '../../domain/errors.ts'
-import { Database } from './database.ts'
+import { Database, removeDatabase } from './database.ts'
 
 const schema = ['CREATE TABLE secret (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID']
 const nameRule = /^[a-z0-9][a-z0-9_-]{0,99}$/
@@ -14,12 +13,11 @@ export function openSecretStore(folder: string, name: string): SecretStore {
   return {
     get: (key) =>
       database.read((q) => q.get<{ value: string }>('SELECT value FROM secret WHERE key = ?', key))?.value,
-    keys: (prefix) =>
-      database
-        .read((q) =>
-          q.all<{ key: string }>('SELECT key FROM secret WHERE substr(key, 1, ?) = ?', prefix.length, prefix),
-        )
-        .map(({ key }) => key),
+    keys: (prefix) => {
+      const sql = 'SELECT key FROM secret WHERE substr(key, 1, ?) = ?'
+      const rows = database.read((q) => q.all<{ key: string }>(sql, prefix.length, prefix))
+      return rows.map(({ key }) => key)
+    },
     set: (changes) =>
       database.write((q) => {
         for (const [key, value] of Object.entries(changes)) {
@@ -34,8 +32,7 @@ export function openSecretStore(folder: string, name: string): SecretStore {
 
 /** Deletes the secrets with this name. No connection may have them open. */
 export function removeSecretStore(folder: string, name: string): void {
-  const file = secretFile(folder, name)
-  for (const ending of ['', '-wal', '-shm']) rmSync(file + ending, { force: true })
+  removeDatabase(secretFile(folder, name))
 }
 
 function secretFile(folder: string, name: string): string {

@@ -3,7 +3,7 @@ import type { SessionEntry } from '../../domain/session.ts'
 import type { FileIdentity } from '../disk/atomic-file.ts'
 import { DamagedContent } from './database-errors.ts'
 import { insertRow } from './database.ts'
-import type { Migration, Queries } from './database.ts'
+import type { Database, Migration, Queries } from './database.ts'
 import { bulkChecksumOf, checksumOf, splitEntry } from './entry-columns.ts'
 import type { StoredEntry } from './entry-columns.ts'
 import { searchTextOf } from '../session-rules.ts'
@@ -73,6 +73,17 @@ export const wholeRow = `SELECT session.id, key, revision, entry, session.checks
 
 export function readRow(queries: Queries, key: string): SessionRow | undefined {
   return queries.get<SessionRow>(`${wholeRow} WHERE key = ?`, key)
+}
+
+/** All rows, a few at a time: updates happen between two pages. */
+export function* pagesOf(db: Database, size: number): Generator<SessionRow[]> {
+  const sql = `${wholeRow} WHERE session.id > ? ORDER BY session.id LIMIT ?`
+  for (let last = 0; ;) {
+    const rows = db.read((q) => q.all<SessionRow>(sql, last, size))
+    if (rows.length === 0) return
+    yield rows
+    last = rows.at(-1)!.id
+  }
 }
 
 /** Writes the row; the bulky fields only if they differ from `before`. */

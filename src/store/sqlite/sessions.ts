@@ -9,8 +9,8 @@ import type { Queries } from './database.ts'
 import { leanEntry, wholeEntry } from './entry-columns.ts'
 import { checkEntry, checkKey, checkLabelIsFree, sessionsNamed } from '../session-rules.ts'
 import type { Change, ListFilter, SessionPage, SessionStore, Update } from '../session-store.ts'
-import { leanRow, readRow, removeRow, sessionMigrations, wholeRow, writeRow } from './session-table.ts'
-import type { LeanRow, SessionRow } from './session-table.ts'
+import { leanRow, pagesOf, readRow, removeRow, sessionMigrations, writeRow } from './session-table.ts'
+import type { LeanRow } from './session-table.ts'
 import { SessionsJsonMirror } from '../files/sessions-json-mirror.ts'
 import { removeCopiesOf } from '../files/recover-sessions.ts'
 
@@ -29,6 +29,11 @@ const cacheMb = 16
 
 /** A damaged index hides rows without an error. A check of this size takes a few milliseconds. */
 const checkedAtOpenBytes = 4 * 1024 * 1024
+
+interface Changed {
+  entry: SessionEntry | undefined
+  changed: boolean
+}
 
 interface Opened {
   db: Database
@@ -67,21 +72,13 @@ export class SqliteSessions implements SessionStore {
 
   async find(ref: string): Promise<Session[]> {
     const db = await this.#toRead()
-    return db
-      ? sessionsNamed(
-          ref,
-          db.read((q) => candidates(q, this.agentId, ref)),
-        )
-      : []
+    const found = db?.read((q) => candidates(q, this.agentId, ref)) ?? []
+    return sessionsNamed(ref, found)
   }
 
   async update(key: string, change: Change): Promise<SessionEntry | undefined> {
     checkKey(this.agentId, key)
-    const { db, mirror } = await this.#open()
-    await mirror.catchUp()
-    const result = await db.write((q) => updateRow(q, key, change, this.#options.clock.now()))
-    if (result.changed) mirror.schedule()
-    return result.entry
+    return this.#write((q, now) => updateRow(q, key, change, now))
   }
 
   /** Updates of one moment share a transaction. */
@@ -115,24 +112,14 @@ export class SqliteSessions implements SessionStore {
 
   async move(from: string, to: string): Promise<SessionEntry | undefined> {
     checkKey(this.agentId, to)
-    const { db, mirror } = await this.#open()
-    await mirror.catchUp()
-    const result = await db.write((q) => moveRow(q, from, to, this.#options.clock.now()))
-    if (result.changed) mirror.schedule()
-    return result.entry
+    return this.#write((q, now) => moveRow(q, from, to, now))
   }
 
   async *entries(): AsyncIterable<Session> {
     const db = await this.#toRead()
     if (!db) return
-    for (let last = 0; ;) {
-      const rows = db.read((q) =>
-        q.all<SessionRow>(`${wholeRow} WHERE session.id > ? ORDER BY session.id LIMIT 100`, last),
-      )
+    for (const rows of pagesOf(db, 100))
       for (const row of rows) yield { key: row.key, agentId: this.agentId, entry: wholeEntry(row) }
-      if (rows.length === 0) return
-      last = rows.at(-1)!.id
-    }
   }
 
   async damage(): Promise<string[]> {
@@ -152,6 +139,14 @@ export class SqliteSessions implements SessionStore {
     await db.close()
     this.#opened = undefined
     this.#checkedUntil = -Infinity
+  }
+
+  async #write(change: (q: Queries, now: number) => Changed): Promise<SessionEntry | undefined> {
+    const { db, mirror } = await this.#open()
+    await mirror.catchUp()
+    const { entry, changed } = await db.write((q) => change(q, this.#options.clock.now()))
+    if (changed) mirror.schedule()
+    return entry
   }
 
   /** The database, with edits of sessions.json by other programs imported. Undefined when neither exists. */
@@ -188,12 +183,7 @@ async function openWithMirror(options: SqliteSessionsOptions): Promise<Opened> {
   return { db, mirror }
 }
 
-function updateRow(
-  queries: Queries,
-  key: string,
-  change: Change,
-  now: number,
-): { entry: SessionEntry | undefined; changed: boolean } {
+function updateRow(queries: Queries, key: string, change: Change, now: number): Changed {
   const row = readRow(queries, key)
   const found = row && wholeEntry(row)
   const before = { label: found?.label }
@@ -206,12 +196,7 @@ function updateRow(
   return { entry: after, changed: true }
 }
 
-function moveRow(
-  queries: Queries,
-  from: string,
-  to: string,
-  now: number,
-): { entry: SessionEntry | undefined; changed: boolean } {
+function moveRow(queries: Queries, from: string, to: string, now: number): Changed {
   const [row, there] = [readRow(queries, from), readRow(queries, to)]
   if (there || !row) return { entry: there && wholeEntry(there), changed: false }
   const entry = wholeEntry(row)
@@ -228,16 +213,10 @@ function labelOwner(queries: Queries, label: string, except: string): string | u
 function listPage(queries: Queries, agentId: string, filter: ListFilter): SessionPage {
   const { limit = -1, offset = 0 } = filter
   const { where, values } = whereOf(filter)
-  const rows = queries.all<LeanRow>(
-    `${leanRow} WHERE ${where} ORDER BY updated_at DESC, key LIMIT ? OFFSET ?`,
-    ...values,
-    limit,
-    offset,
-  )
-  const { total } = queries.get<{ total: number }>(
-    `SELECT count(*) AS total FROM session WHERE ${where}`,
-    ...values,
-  )!
+  const page = `${leanRow} WHERE ${where} ORDER BY updated_at DESC, key LIMIT ? OFFSET ?`
+  const rows = queries.all<LeanRow>(page, ...values, limit, offset)
+  const count = `SELECT count(*) AS total FROM session WHERE ${where}`
+  const { total } = queries.get<{ total: number }>(count, ...values)!
   return { total, sessions: rows.map((row) => ({ key: row.key, agentId, entry: leanEntry(row) })) }
 }
 

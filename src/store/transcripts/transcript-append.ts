@@ -82,8 +82,7 @@ export interface OpenTranscript {
 
 export function headerLine(header: Omit<TranscriptHeader, 'type' | 'version'>): string {
   const { id, timestamp, cwd, parentSession } = header
-  const parent = parentSession === undefined ? {} : { parentSession }
-  return `${JSON.stringify({ type: 'session', version: 3, id, timestamp, cwd, ...parent })}\n`
+  return `${JSON.stringify({ type: 'session', version: 3, id, timestamp, cwd, parentSession })}\n`
 }
 
 /** The line of an entry, with the fields in pi's order. */

@@ -26,6 +26,8 @@ import {
   archiveName,
   forkName,
   listNames,
+  noArchive,
+  noEntry,
   parseArchiveName,
   parseTranscriptName,
   transcriptFile,
@@ -51,23 +53,22 @@ const mostQueues = 1_000
 /** OpenClaw holds the lock of a transcript for a whole turn, so a lock without a holder's name becomes stale late. */
 const staleLockMs = 30 * 60_000
 
+function lockOfTranscript(file: string): Lock {
+  return new FileLock(file, { staleMs: staleLockMs, pollIntervalMs: 5 })
+}
+
 export class FileTranscripts implements TranscriptStore {
   readonly agentId: string
   readonly #dir: string
-  readonly #clock: Clock
-  readonly #events: Pick<Events, 'emit'> | undefined
-  readonly #durability: 'full' | 'relaxed'
-  readonly #lockOf: (file: string) => Lock
+  readonly #options: Required<Pick<TranscriptOptions, 'clock' | 'durability' | 'lockOf'>>
+  readonly #events: TranscriptOptions['events']
   readonly #queues = new Map<string, TranscriptQueue>()
 
-  constructor(options: TranscriptOptions) {
-    this.agentId = options.agentId
-    this.#dir = options.dir
-    this.#clock = options.clock ?? systemClock
-    this.#events = options.events
-    this.#durability = options.durability ?? 'full'
-    this.#lockOf =
-      options.lockOf ?? ((file) => new FileLock(file, { staleMs: staleLockMs, pollIntervalMs: 5 }))
+  constructor({ agentId, dir, events, clock = systemClock, durability = 'full', lockOf }: TranscriptOptions) {
+    this.agentId = agentId
+    this.#dir = dir
+    this.#events = events
+    this.#options = { clock, durability, lockOf: lockOf ?? lockOfTranscript }
   }
 
   async append(ref: TranscriptRef, bodies: EntryBody[], options: AppendOptions): Promise<TranscriptEntry[]> {
@@ -123,7 +124,7 @@ export class FileTranscripts implements TranscriptStore {
     entries: AsyncIterable<TranscriptEntry> | Iterable<TranscriptEntry>,
   ): Promise<void> {
     const file = this.#fileOf(ref)
-    const timestamp = header.timestamp ?? new Date(this.#clock.now()).toISOString()
+    const timestamp = header.timestamp ?? new Date(this.#options.clock.now()).toISOString()
     await writeNewTranscript(file, { ...header, id: ref.sessionId, timestamp }, entries)
     this.#tell(ref.sessionId, file)
   }
@@ -131,7 +132,7 @@ export class FileTranscripts implements TranscriptStore {
   async fork(ref: TranscriptRef, to: { sessionId: string; leafId?: string }): Promise<TranscriptRef> {
     const parentSession = this.#fileOf(ref)
     const header = await this.header(ref)
-    const timestamp = new Date(this.#clock.now()).toISOString()
+    const timestamp = new Date(this.#options.clock.now()).toISOString()
     const file = join(this.#dir, forkName(to.sessionId, timestamp))
     const forked = { sessionId: to.sessionId, file }
     await this.create(forked, { cwd: header?.cwd ?? '', timestamp, parentSession }, this.path(ref, to.leafId))
@@ -147,13 +148,8 @@ export class FileTranscripts implements TranscriptStore {
       const { header, entries, dropped } = await this.#reading(ref, (handle) => lastEntries(handle, keep))
       if (dropped === 0) return { kept: entries.length, dropped }
       const shorter = temporaryName(file)
-      const {
-        id = ref.sessionId,
-        timestamp = entries[0]?.timestamp ?? '',
-        cwd = '',
-        parentSession,
-      } = header ?? {}
-      await writeNewTranscript(shorter, { id, timestamp, cwd, parentSession }, entries)
+      const fallback = { id: ref.sessionId, timestamp: entries[0]?.timestamp ?? '', cwd: '' }
+      await writeNewTranscript(shorter, { ...fallback, ...header }, entries)
       confirm()
       // The whole transcript gets the archive's name before the shorter one takes its place.
       const archived = await this.#setAside(file, 'bak', link)
@@ -237,11 +233,7 @@ export class FileTranscripts implements TranscriptStore {
     let queue = this.#queues.get(file)
     if (queue) return queue
     if (this.#queues.size >= mostQueues) this.#forgetIdle()
-    queue = new TranscriptQueue(file, {
-      clock: this.#clock,
-      durability: this.#durability,
-      lockOf: this.#lockOf,
-    })
+    queue = new TranscriptQueue(file, this.#options)
     this.#queues.set(file, queue)
     return queue
   }
@@ -272,7 +264,7 @@ export class FileTranscripts implements TranscriptStore {
     reason: ArchiveReason,
     move: (from: string, to: string) => Promise<void>,
   ): Promise<string> {
-    const name = archiveName(file, reason, this.#clock.now())
+    const name = archiveName(file, reason, this.#options.clock.now())
     const taken = new Set(listNames(this.#dir))
     let free = name
     for (let n = 2; taken.has(free); n++) free = `${name}-${n}`
@@ -283,10 +275,7 @@ export class FileTranscripts implements TranscriptStore {
   #archiveParts(name: string): NonNullable<ReturnType<typeof parseArchiveName>> {
     const parts = basename(name) === name ? parseArchiveName(name) : undefined
     if (parts && listNames(this.#dir).includes(name)) return parts
-    throw new RockpoolError(
-      'not-found',
-      `There is no archive ${JSON.stringify(name)} of agent ${this.agentId}.`,
-    )
+    throw noArchive(name, this.agentId)
   }
 
   #tell(sessionId: string, file: string, key?: string): void {
@@ -295,19 +284,7 @@ export class FileTranscripts implements TranscriptStore {
   }
 }
 
-function noEntry(id: string, ref: TranscriptRef): RockpoolError {
-  return new RockpoolError(
-    'not-found',
-    `The transcript of ${ref.sessionId} has no entry ${JSON.stringify(id)}.`,
-  )
-}
-
 function isThere(file: string): RockpoolError {
-  return new RockpoolError(
-    'conflict',
-    `${file} exists: there is a transcript in the place of the archived one.`,
-    {
-      hint: 'Archive that one first.',
-    },
-  )
+  const message = `${file} exists: there is a transcript in the place of the archived one.`
+  return new RockpoolError('conflict', message, { hint: 'Archive that one first.' })
 }

@@ -141,6 +141,14 @@ function notAName(text: string, why: string): RockpoolError {
   )
 }
 
+export function noEntry(id: string, { sessionId }: TranscriptRef): RockpoolError {
+  return new RockpoolError('not-found', `The transcript of ${sessionId} has no entry ${JSON.stringify(id)}.`)
+}
+
+export function noArchive(name: string, agentId: string): RockpoolError {
+  return new RockpoolError('not-found', `There is no archive ${JSON.stringify(name)} of agent ${agentId}.`)
+}
+
 function outside(file: string, dir: string): RockpoolError {
   return new RockpoolError('refused', `The transcript ${JSON.stringify(file)} is not in ${dir}.`, {
     hint: 'A session may only have a transcript of its own agent. `rockpool doctor` lists such sessions.',

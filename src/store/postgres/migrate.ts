@@ -4,9 +4,10 @@
 // adds a numbered file, because an older Rockpool refuses the schema then.
 // Versions 3 and 8 to 11 only replaced functions; no files have these numbers.
 import { createHash } from 'node:crypto'
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import type { Pool, PoolClient } from 'pg'
 import { RockpoolError } from '../../domain/errors.ts'
+import { sqlFolder } from '../sql-files.ts'
 
 interface Migration {
   version: number
@@ -18,11 +19,11 @@ export async function schemaState(postgres: {
   read<T>(sql: string): Promise<T[]>
 }): Promise<{ version: number; known: number }> {
   const [row] = await postgres.read<{ version: number }>('SELECT version FROM schema_version')
-  return { version: row?.version ?? 0, known: latestOf(migrationsIn(sqlFolder())) }
+  return { version: row?.version ?? 0, known: latestOf(migrationsIn(sqlFolder('postgres'))) }
 }
 
 export async function migrate(pool: Pool, schema: string): Promise<void> {
-  const folder = sqlFolder()
+  const folder = sqlFolder('postgres')
   const migrations = migrationsIn(folder)
   const functions = functionsIn(folder)
   const wanted = { version: latestOf(migrations), functions: hashOf(functions) }
@@ -49,12 +50,6 @@ export async function migrate(pool: Pool, schema: string): Promise<void> {
   } finally {
     client.release()
   }
-}
-
-/** Beside this file, or beside the bundle: the build copies the folder into dist/. */
-function sqlFolder(): URL {
-  const candidates = ['./sql/', '../sql/'].map((path) => new URL(path, import.meta.url))
-  return candidates.find((folder) => existsSync(folder))!
 }
 
 function migrationsIn(folder: URL): Migration[] {

@@ -8,6 +8,7 @@ import {
   fchmodSync,
   mkdirSync,
   openSync,
+  readFileSync,
   readdirSync,
   rmSync,
   statSync,
@@ -19,6 +20,7 @@ import { RockpoolError } from '../../domain/errors.ts'
 import { DamagedContent, asDatabaseError, isBusy, newerSchema } from './database-errors.ts'
 import { placeholders } from '../tables/sql-database.ts'
 import { syncDirectoryNow } from '../disk/private-file.ts'
+import { sqlFolder } from '../sql-files.ts'
 
 export type Row = Record<string, unknown>
 
@@ -32,7 +34,12 @@ export interface Queries {
 }
 
 /** Number n brings a database from version n - 1 to version n. A released migration never changes. */
-export type Migration = string
+export type Migration = string | (() => string)
+
+/** Files of sqlite/sql/ as migrations; they are read when a database needs them. */
+export function sqlFiles(...names: string[]): Migration[] {
+  return names.map((name) => () => readFileSync(new URL(name, sqlFolder('sqlite')), 'utf8'))
+}
 
 export interface DatabaseOptions {
   /** `full` survives a power cut; `relaxed` may lose the last writes but stays consistent. For what can be rebuilt. */
@@ -326,7 +333,10 @@ function migrate(
   if (version > 0 && durability === 'full') backUp(db, path, version)
   db.exec('BEGIN IMMEDIATE')
   // Another process may have migrated while we waited for the lock.
-  for (let next = versionOf(db); next < migrations.length; next++) db.exec(migrations[next]!)
+  for (let next = versionOf(db); next < migrations.length; next++) {
+    const migration = migrations[next]!
+    db.exec(typeof migration === 'string' ? migration : migration())
+  }
   db.exec(`PRAGMA user_version = ${migrations.length}; COMMIT`)
 }
 

@@ -9,8 +9,7 @@ import { errorText } from '../domain/errors.ts'
 import type { Events } from '../domain/events.ts'
 import { isRecord } from '../domain/json.ts'
 import type { Log } from '../domain/log.ts'
-import { loadConfig } from './config-file.ts'
-import type { Environment } from './config-file.ts'
+import { loadConfig, type Environment } from './config-file.ts'
 import { fileVersion } from './disk/atomic-file.ts'
 
 interface ReloadParts {

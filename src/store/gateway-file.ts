@@ -4,8 +4,7 @@ import { readFileSync, rmSync, statSync } from 'node:fs'
 import { isRecord, parseRecord } from '../domain/json.ts'
 import { gatewayFile } from './paths.ts'
 import { writePrivateFile } from './disk/private-file.ts'
-import { identifyProcess, isSameProcess } from './disk/process-identity.ts'
-import type { ProcessIdentity } from './disk/process-identity.ts'
+import { identifyProcess, isSameProcess, type ProcessIdentity } from './disk/process-identity.ts'
 
 export interface RunningGateway {
   url: string

@@ -1,11 +1,9 @@
 // Checks the files of a state directory for problems: locks of dead processes, leftovers of killed ones, modes that let other
 // users read. Reports problems and possible fixes; changes nothing by itself.
-import { chmodSync, lstatSync, readFileSync, readdirSync, rmSync } from 'node:fs'
-import type { Dirent, Stats } from 'node:fs'
+import { chmodSync, lstatSync, readFileSync, readdirSync, rmSync, type Dirent, type Stats } from 'node:fs'
 import { join } from 'node:path'
 import type { Clock } from '../domain/clock.ts'
-import { asRockpoolError } from '../domain/errors.ts'
-import type { ErrorCode } from '../domain/errors.ts'
+import { asRockpoolError, type ErrorCode } from '../domain/errors.ts'
 import { ifThere, isAbandoned, removeAbandonedFiles } from './disk/atomic-file.ts'
 import { Database } from './sqlite/database.ts'
 import { FileLock, ageOf } from './disk/file-lock.ts'

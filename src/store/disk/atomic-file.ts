@@ -13,8 +13,7 @@ import {
   statSync,
 } from 'node:fs'
 import type { BigIntStats, Stats } from 'node:fs'
-import { chmod, link, lstat, mkdir, open, readdir, rename, unlink } from 'node:fs/promises'
-import type { FileHandle } from 'node:fs/promises'
+import { chmod, link, lstat, mkdir, open, readdir, rename, unlink, type FileHandle } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { RockpoolError } from '../../domain/errors.ts'
 import { identifyProcess } from './process-identity.ts'

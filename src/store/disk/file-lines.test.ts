@@ -3,8 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { afterAll, expect, test } from 'vitest'
-import { linesOfFile } from './file-lines.ts'
-import type { ReadProgress } from './file-lines.ts'
+import { linesOfFile, type ReadProgress } from './file-lines.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'rockpool-lines-'))
 afterAll(() => rmSync(folder, { recursive: true }))

@@ -3,12 +3,10 @@
 import { randomUUID } from 'node:crypto'
 import { existsSync, linkSync, renameSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Clock } from '../../domain/clock.ts'
-import { systemClock } from '../../domain/clock.ts'
+import { systemClock, type Clock } from '../../domain/clock.ts'
 import { RockpoolError } from '../../domain/errors.ts'
 import { asFileError, errorCode, fileIdentity, ifThere } from './atomic-file.ts'
-import { describeHolder, holderOf, isDead, newPayload } from './lock-payload.ts'
-import type { LockPayload } from './lock-payload.ts'
+import { describeHolder, holderOf, isDead, newPayload, type LockPayload } from './lock-payload.ts'
 import { readForeign } from './foreign-file.ts'
 
 export interface LockOptions {

@@ -12,8 +12,7 @@ import {
   readSync,
   statSync,
 } from 'node:fs'
-import { open, realpath } from 'node:fs/promises'
-import type { FileHandle } from 'node:fs/promises'
+import { open, realpath, type FileHandle } from 'node:fs/promises'
 import { join, sep } from 'node:path'
 import { RockpoolError } from '../../domain/errors.ts'
 import { errorCode } from './atomic-file.ts'

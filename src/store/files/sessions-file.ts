@@ -16,8 +16,7 @@ import {
   writeFileAtomically,
 } from '../disk/atomic-file.ts'
 import type { FileIdentity } from '../disk/atomic-file.ts'
-import { FileLock } from '../disk/file-lock.ts'
-import type { HeldLock, Lock, LockOptions } from '../disk/file-lock.ts'
+import { FileLock, type HeldLock, type Lock, type LockOptions } from '../disk/file-lock.ts'
 import { recoverSessions, timestamp } from './recover-sessions.ts'
 import { formatEntry, formatSessions, parseSessions } from './sessions-text.ts'
 import type { Member, SessionsContent, InvalidEntry } from './sessions-text.ts'

@@ -1,12 +1,10 @@
 // Session rows in file mode: sessions.json is the truth, for a directory that is shared with an OpenClaw up to 2026.7.1. Every
 // change rewrites the file, so this is for compatibility, not for large stores.
-import type { Session, SessionEntry } from '../../domain/session.ts'
-import { bulkyFields } from '../../domain/session.ts'
+import { bulkyFields, type Session, type SessionEntry } from '../../domain/session.ts'
 import { checkEntry, checkKey, checkLabelIsFree, sessionsNamed, keyFault, matches } from '../session-rules.ts'
 import type { Change, ListFilter, SessionPage, SessionStore, Update } from '../session-store.ts'
 import { removeCopiesOf } from './recover-sessions.ts'
-import { SessionsFile } from './sessions-file.ts'
-import type { Draft, SessionsFileOptions } from './sessions-file.ts'
+import { SessionsFile, type Draft, type SessionsFileOptions } from './sessions-file.ts'
 
 export interface FileSessionsOptions extends SessionsFileOptions {
   agentId: string

@@ -3,8 +3,7 @@
 import type { SessionEntry } from '../../domain/session.ts'
 import type { LockOptions } from '../disk/file-lock.ts'
 import { checkEntry } from '../session-rules.ts'
-import { SessionsFile } from './sessions-file.ts'
-import type { SessionsFileOptions } from './sessions-file.ts'
+import { SessionsFile, type SessionsFileOptions } from './sessions-file.ts'
 
 export class WholeFile implements WholeStore {
   readonly #file: SessionsFile

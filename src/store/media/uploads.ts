@@ -1,6 +1,5 @@
 // Uploads from the dashboard: pieces are collected here until the message is sent.
-import { createReadStream, mkdirSync } from 'node:fs'
-import type { ReadStream } from 'node:fs'
+import { createReadStream, mkdirSync, type ReadStream } from 'node:fs'
 import { open, readdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { RockpoolError } from '../../domain/errors.ts'

@@ -16,8 +16,7 @@ import {
 } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { errorCode, ifThere, temporaryName } from '../disk/atomic-file.ts'
-import { beginsWith, isSameNote } from './merge-notes.ts'
-import type { NoteBody } from './merge-notes.ts'
+import { beginsWith, isSameNote, type NoteBody } from './merge-notes.ts'
 import { listFolder, listNotes } from './notes.ts'
 import { openForeign } from '../disk/foreign-file.ts'
 

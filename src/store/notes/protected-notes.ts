@@ -6,8 +6,7 @@ import { join } from 'node:path'
 import type { Log } from '../../domain/log.ts'
 import { writeFileAtomically } from '../disk/atomic-file.ts'
 import { listFolder } from './notes.ts'
-import { identifyProcess, isSameProcess } from '../disk/process-identity.ts'
-import type { ProcessIdentity } from '../disk/process-identity.ts'
+import { identifyProcess, isSameProcess, type ProcessIdentity } from '../disk/process-identity.ts'
 import { namesIn, readForeign } from '../disk/foreign-file.ts'
 
 /** The content of notes before a write began, and the process that writes. */

@@ -1,7 +1,6 @@
 // Copies the transcripts of an OpenClaw into our folder, for openclaw-import.ts: completely or not at all, unpacked with bounded
 // memory, and never over a transcript that was continued here.
-import { createReadStream, existsSync } from 'node:fs'
-import type { ReadStream } from 'node:fs'
+import { createReadStream, existsSync, type ReadStream } from 'node:fs'
 import { link, open, unlink } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { pipeline } from 'node:stream'

@@ -1,8 +1,7 @@
 // Claude's transcripts in PostgreSQL: a session continues on another machine.
 import type { ClientConfig, Pool } from 'pg'
 import { RockpoolError, errorText } from '../../domain/errors.ts'
-import { claudeEntriesIn, placeOf } from '../tables/claude-entries.ts'
-import type { ClosableSessionStore } from '../tables/claude-entries.ts'
+import { claudeEntriesIn, placeOf, type ClosableSessionStore } from '../tables/claude-entries.ts'
 import { isConnectionLoss } from './failure.ts'
 import { quoted } from './migrate.ts'
 import { Servers } from './servers.ts'

@@ -5,8 +5,7 @@ import { sleep } from '../../domain/async.ts'
 import type { Clock } from '../../domain/clock.ts'
 import { RockpoolError } from '../../domain/errors.ts'
 import type { Log } from '../../domain/log.ts'
-import { identifyProcess, isSameProcess } from '../disk/process-identity.ts'
-import type { ProcessIdentity } from '../disk/process-identity.ts'
+import { identifyProcess, isSameProcess, type ProcessIdentity } from '../disk/process-identity.ts'
 import type { Postgres } from './connection.ts'
 
 /** What a member stores about its process. */

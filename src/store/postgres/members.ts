@@ -9,8 +9,7 @@ import type { Log } from '../../domain/log.ts'
 import type { Postgres } from './connection.ts'
 import { aboutThisProcess, holdName, nameHolder, nameIsTaken } from './machine-name.ts'
 import { quoted } from './migrate.ts'
-import { Signals } from './signals.ts'
-import type { Signal } from './signals.ts'
+import { Signals, type Signal } from './signals.ts'
 
 export interface MemberOptions {
   /** The machine's name, for people. */

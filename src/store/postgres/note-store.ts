@@ -5,8 +5,7 @@ import { SharedRun } from '../../domain/async.ts'
 import type { Clock } from '../../domain/clock.ts'
 import { RockpoolError, asRockpoolError } from '../../domain/errors.ts'
 import type { Log } from '../../domain/log.ts'
-import { isSameNote, mergeNotes } from '../notes/merge-notes.ts'
-import type { Merged, NoteBody } from '../notes/merge-notes.ts'
+import { isSameNote, mergeNotes, type Merged, type NoteBody } from '../notes/merge-notes.ts'
 import { NoteBases } from '../notes/note-bases.ts'
 import {
   keptVersionName,

@@ -7,8 +7,7 @@ import { leanEntry, wholeEntry } from '../sqlite/entry-columns.ts'
 import { checkEntry, checkKey, checkLabelIsFree, sessionsNamed } from '../session-rules.ts'
 import type { Change, ListFilter, SessionPage, SessionStore, Update } from '../session-store.ts'
 import type { Postgres } from './connection.ts'
-import { columnsOf, isWritten, putAll } from './session-table.ts'
-import type { SessionRow } from './session-table.ts'
+import { columnsOf, isWritten, putAll, type SessionRow } from './session-table.ts'
 import { storable } from './sql.ts'
 
 /** The entry that the last attempt wrote. */

@@ -12,8 +12,7 @@ import {
   writeSync,
 } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { insertRow } from '../sqlite/database.ts'
-import type { Migration, Queries } from '../sqlite/database.ts'
+import { insertRow, type Migration, type Queries } from '../sqlite/database.ts'
 import { checkAgentId } from '../paths.ts'
 
 export interface TranscriptCopy {

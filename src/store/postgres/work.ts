@@ -1,11 +1,9 @@
 // Inbox, lanes and outbox in PostgreSQL; with members, several machines share the work.
 import type { Clock } from '../../domain/clock.ts'
 import { overheardIn, systemEventsIn } from '../tables/overheard.ts'
-import { purgeRows } from '../tables/purge-rows.ts'
-import type { PurgedSession } from '../tables/purge-rows.ts'
+import { purgeRows, type PurgedSession } from '../tables/purge-rows.ts'
 import { run } from '../tables/sql-database.ts'
-import { asInput, withInputs } from '../tables/work-rows.ts'
-import type { InputRow } from '../tables/work-rows.ts'
+import { asInput, withInputs, type InputRow } from '../tables/work-rows.ts'
 import type { LaneShare, WorkStore } from '../work-store.ts'
 import type { Postgres } from './connection.ts'
 import { Redelivery } from './redelivery.ts'

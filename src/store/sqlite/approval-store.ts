@@ -3,8 +3,7 @@
 import type { Approval, ApprovalState, Grant } from '../../domain/coding-session.ts'
 import type { Database } from './database.ts'
 import { getRecord, readRecords } from './record-tables.ts'
-import { localRecords } from './records.ts'
-import type { Records } from './records.ts'
+import { localRecords, type Records } from './records.ts'
 
 export class ApprovalStore {
   #db: Database

@@ -1,10 +1,8 @@
 // Which Claude processes this Rockpool started, and which process holds the lease of a Claude session. In its own database, so
 // that all Rockpools of this state directory agree: a lease is checked and taken in one step.
 import { Database, insertRow } from './database.ts'
-import type { ProcessIdentity } from '../disk/process-identity.ts'
-import { isSameProcess } from '../disk/process-identity.ts'
-import type { ProcessScope } from '../disk/process-scope.ts'
-import { ownerMarker, ownIdentity } from '../disk/process-scope.ts'
+import { isSameProcess, type ProcessIdentity } from '../disk/process-identity.ts'
+import { ownerMarker, ownIdentity, type ProcessScope } from '../disk/process-scope.ts'
 
 const migrations = [
   `CREATE TABLE process (

@@ -1,7 +1,6 @@
 // Claude's transcripts in a SQLite database of their own.
 import { resolve } from 'node:path'
-import { claudeEntriesIn, placeOf } from '../tables/claude-entries.ts'
-import type { ClosableSessionStore } from '../tables/claude-entries.ts'
+import { claudeEntriesIn, placeOf, type ClosableSessionStore } from '../tables/claude-entries.ts'
 import { Database } from './database.ts'
 import { sqliteSql } from './sql.ts'
 

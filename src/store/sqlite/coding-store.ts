@@ -5,8 +5,7 @@ import { RockpoolError } from '../../domain/errors.ts'
 import type { Database, Queries } from './database.ts'
 import { getRecord, keptBlocks, readRecords, watchId } from './record-tables.ts'
 import type { NewOutput, OwnerRequest, Watch } from './record-tables.ts'
-import { localRecords } from './records.ts'
-import type { Records } from './records.ts'
+import { localRecords, type Records } from './records.ts'
 
 export interface CodingFilter {
   status?: CodingStatus

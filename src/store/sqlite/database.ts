@@ -14,8 +14,7 @@ import {
   statSync,
 } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
-import type { SQLInputValue, StatementSync } from 'node:sqlite'
+import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
 import { RockpoolError } from '../../domain/errors.ts'
 import { DamagedContent, asDatabaseError, isBusy, newerSchema } from './database-errors.ts'
 import { placeholders } from '../tables/sql-database.ts'

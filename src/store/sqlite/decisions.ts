@@ -3,8 +3,7 @@ import { randomUUID } from 'node:crypto'
 import type { Decisions } from '../../domain/selection.ts'
 import type { Database } from './database.ts'
 import { keptDecisions, readRecords } from './record-tables.ts'
-import { localRecords } from './records.ts'
-import type { Records } from './records.ts'
+import { localRecords, type Records } from './records.ts'
 
 /** `db` is the state database (state-database.ts). */
 export function decisionsIn(db: Database, records: Records = localRecords(db)): Decisions {

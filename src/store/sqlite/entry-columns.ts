@@ -1,8 +1,7 @@
 // A session entry in two columns, in SQLite and in PostgreSQL: the lean part, which every list reads, and the bulky fields.
 import { crc32 } from 'node:zlib'
 import { RockpoolError } from '../../domain/errors.ts'
-import type { SessionEntry } from '../../domain/session.ts'
-import { bulkyFields } from '../../domain/session.ts'
+import { bulkyFields, type SessionEntry } from '../../domain/session.ts'
 import { damagedHint } from './database-errors.ts'
 
 /** An entry as a row holds it. Rows of PostgreSQL, and of SQLite before checksums, have no checksums. */

@@ -6,8 +6,7 @@ import type { Approval, CodingSession, Grant, OutputKind } from '../../domain/co
 import type { Repository } from '../../domain/machine.ts'
 import type { Decision, SessionSelection } from '../../domain/selection.ts'
 import { columnsOf, fromRow } from '../tables/sql-database.ts'
-import { insertRow } from './database.ts'
-import type { Queries, Row } from './database.ts'
+import { insertRow, type Queries, type Row } from './database.ts'
 
 /** One block of output of a coding session. */
 export type NewOutput = { at: number; kind: OutputKind; text: string }

@@ -2,10 +2,8 @@
 import type { SessionEntry } from '../../domain/session.ts'
 import type { FileIdentity } from '../disk/atomic-file.ts'
 import { DamagedContent } from './database-errors.ts'
-import { insertRow, sqlFiles } from './database.ts'
-import type { Database, Queries } from './database.ts'
-import { bulkChecksumOf, checksumOf, splitEntry } from './entry-columns.ts'
-import type { StoredEntry } from './entry-columns.ts'
+import { insertRow, sqlFiles, type Database, type Queries } from './database.ts'
+import { bulkChecksumOf, checksumOf, splitEntry, type StoredEntry } from './entry-columns.ts'
 import { searchTextOf } from '../session-rules.ts'
 import { placeholders } from '../tables/sql-database.ts'
 

@@ -1,8 +1,7 @@
 // What each call to a model cost, one row per call. Budgets and charts are sums over these rows.
 import type { Database } from './database.ts'
 import type { Spend } from './record-tables.ts'
-import { localRecords } from './records.ts'
-import type { Records } from './records.ts'
+import { localRecords, type Records } from './records.ts'
 
 export type SpendBy = { codingId: string } | { repo: string } | { agentId: string } | Record<string, never>
 

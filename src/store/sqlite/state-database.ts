@@ -1,7 +1,6 @@
 // The state database, <state>/rockpool.sqlite: what must survive a crash. A part that needs a durable table adds a numbered file
 // at the end of this list. The position in the list is the version of the schema; a released file never changes.
-import { Database, sqlFiles } from './database.ts'
-import type { DatabaseOptions } from './database.ts'
+import { Database, sqlFiles, type DatabaseOptions } from './database.ts'
 
 const migrations = sqlFiles(
   'state/001-answers.sql',

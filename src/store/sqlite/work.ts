@@ -4,8 +4,7 @@
 import type { Clock } from '../../domain/clock.ts'
 import type { Delivery } from '../../domain/reply.ts'
 import { overheardIn, systemEventsIn } from '../tables/overheard.ts'
-import { purgeRows } from '../tables/purge-rows.ts'
-import type { PurgedSession } from '../tables/purge-rows.ts'
+import { purgeRows, type PurgedSession } from '../tables/purge-rows.ts'
 import { run } from '../tables/sql-database.ts'
 import { inboxReads, newOutboxRow, outboxReads, takeAlone, turnReads } from '../tables/work-rows.ts'
 import type {
@@ -20,8 +19,7 @@ import type {
   WaitingInput,
   WorkStore,
 } from '../work-store.ts'
-import { insertRow } from './database.ts'
-import type { Database, Queries } from './database.ts'
+import { insertRow, type Database, type Queries } from './database.ts'
 import { sqliteSql } from './sql.ts'
 
 /** `db` is the state database (state-database.ts). */

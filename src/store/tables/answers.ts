@@ -3,8 +3,7 @@
 import { createHash } from 'node:crypto'
 import type { Clock } from '../../domain/clock.ts'
 import { RockpoolError } from '../../domain/errors.ts'
-import { get, run } from './sql-database.ts'
-import type { SqlDatabase, Transaction } from './sql-database.ts'
+import { get, run, type SqlDatabase, type Transaction } from './sql-database.ts'
 
 export interface Request {
   /** The caller. Equal keys of different callers are different requests. */

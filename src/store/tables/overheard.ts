@@ -2,8 +2,7 @@
 // events that the program reports to a session.
 import type { Clock } from '../../domain/clock.ts'
 import type { Overheard, OverheardEntry, SystemEventRow, SystemEvents } from '../work-store.ts'
-import { get, run } from './sql-database.ts'
-import type { SqlDatabase, Transaction } from './sql-database.ts'
+import { get, run, type SqlDatabase, type Transaction } from './sql-database.ts'
 
 export function overheardIn(sql: SqlDatabase): Overheard {
   return {

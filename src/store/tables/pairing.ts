@@ -4,8 +4,7 @@ import { randomInt } from 'node:crypto'
 import type { Clock } from '../../domain/clock.ts'
 import { RockpoolError } from '../../domain/errors.ts'
 import { plainLine } from '../../domain/text.ts'
-import { all, fromRow, get, run } from './sql-database.ts'
-import type { SqlDatabase, Transaction } from './sql-database.ts'
+import { all, fromRow, get, run, type SqlDatabase, type Transaction } from './sql-database.ts'
 
 /** A sender on a platform, through one of our accounts. A person paired with one account is not paired with another. */
 export interface PersonRef {

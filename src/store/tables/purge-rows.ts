@@ -1,8 +1,7 @@
 // Removes what the tables of both databases hold of a session: messages, replies, overheard messages, and answers that were
 // kept for a repeated request. What a turn cost stays: it holds no text.
 import { purgedAnswer } from './answers.ts'
-import { all, run } from './sql-database.ts'
-import type { Transaction } from './sql-database.ts'
+import { all, run, type Transaction } from './sql-database.ts'
 
 export interface PurgedSession {
   key: string

@@ -1,8 +1,7 @@
 // Which session each message that we sent belongs to, so that a reply to it reaches that session: days later, from another
 // chat's thread, after a restart.
 import type { Address } from '../../domain/address.ts'
-import { fromRow } from './sql-database.ts'
-import type { SqlDatabase } from './sql-database.ts'
+import { fromRow, type SqlDatabase } from './sql-database.ts'
 
 export interface SentMessage {
   agentId: string

@@ -14,8 +14,7 @@ import type {
   TurnRow,
   WaitingInput,
 } from '../work-store.ts'
-import { fromRow, get, placeholders, run } from './sql-database.ts'
-import type { SqlDatabase } from './sql-database.ts'
+import { fromRow, get, placeholders, run, type SqlDatabase } from './sql-database.ts'
 
 /** The fields of an input that its `record` column holds. */
 type InputRecord = Pick<Input, 'message' | 'mayCommand' | 'owner' | 'byOwner' | 'byMember' | 'wish'>

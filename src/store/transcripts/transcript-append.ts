@@ -3,8 +3,7 @@
 // newline is added, and a torn line is moved to `<file>.torn`.
 import { randomUUID } from 'node:crypto'
 import { constants, fstatSync, writeSync } from 'node:fs'
-import { appendFile, open } from 'node:fs/promises'
-import type { FileHandle } from 'node:fs/promises'
+import { appendFile, open, type FileHandle } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import type { Clock } from '../../domain/clock.ts'
 import { RockpoolError } from '../../domain/errors.ts'
@@ -12,8 +11,7 @@ import { checkJsonDepth, jsonText } from '../../domain/json.ts'
 import type { EntryBody, TranscriptEntry, TranscriptHeader } from '../../domain/transcript.ts'
 import { asFileError, syncDirectory } from '../disk/atomic-file.ts'
 import { readLine } from './transcript-entry.ts'
-import { linesBackward, linesForward, maxLineBytes } from './transcript-lines.ts'
-import type { Line } from './transcript-lines.ts'
+import { linesBackward, linesForward, maxLineBytes, type Line } from './transcript-lines.ts'
 import { readTree } from './transcript-tree.ts'
 
 /** Up to this size all ids are read and new ones have eight digits; beyond it new ids are long, so they need no check. */

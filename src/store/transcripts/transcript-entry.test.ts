@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest'
 import { historyBlock } from '../../flow/restore-context.ts'
-import { contextOf } from '../../domain/transcript.ts'
-import type { TranscriptEntry } from '../../domain/transcript.ts'
+import { contextOf, type TranscriptEntry } from '../../domain/transcript.ts'
 import { readLine } from './transcript-entry.ts'
 
 function read(fields: object): TranscriptEntry {

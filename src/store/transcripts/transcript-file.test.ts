@@ -1,8 +1,7 @@
 import { chmodSync, existsSync, mkdirSync, readdirSync, statSync, symlinkSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { makeEvents } from '../../domain/events.ts'
-import type { RockpoolEvent } from '../../domain/events.ts'
+import { makeEvents, type RockpoolEvent } from '../../domain/events.ts'
 import type { TranscriptMessage } from '../../domain/transcript.ts'
 import {
   all,

@@ -1,10 +1,8 @@
 // Transcripts as files in the agent's sessions folder, in pi's session format: one JSON object per line. Reading never changes a
 // file; all changes go through the queue and the lock of the file.
-import { link, lstat, rename, rm, stat } from 'node:fs/promises'
-import type { FileHandle } from 'node:fs/promises'
+import { link, lstat, rename, rm, stat, type FileHandle } from 'node:fs/promises'
 import { basename, join } from 'node:path'
-import type { Clock } from '../../domain/clock.ts'
-import { systemClock } from '../../domain/clock.ts'
+import { systemClock, type Clock } from '../../domain/clock.ts'
 import { RockpoolError } from '../../domain/errors.ts'
 import type { Events } from '../../domain/events.ts'
 import type { EntryBody, TranscriptEntry, TranscriptHeader } from '../../domain/transcript.ts'
@@ -17,8 +15,7 @@ import type {
   TranscriptStore,
 } from '../session-store.ts'
 import { asFileError, errorCode, syncDirectory, temporaryName, unlessMissing } from '../disk/atomic-file.ts'
-import { FileLock } from '../disk/file-lock.ts'
-import type { Lock } from '../disk/file-lock.ts'
+import { FileLock, type Lock } from '../disk/file-lock.ts'
 import { readHeader } from './transcript-append.ts'
 import { writeNewTranscript } from './transcript-create.ts'
 import { readPage } from './transcript-read.ts'

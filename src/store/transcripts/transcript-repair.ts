@@ -1,20 +1,17 @@
 // Repairs a damaged transcript for programs that cannot read past damage: every readable entry below a valid header, linked past
 // the damage. The original file is kept as an archive.
 import { isUtf8 } from 'node:buffer'
-import { link, lstat, rename } from 'node:fs/promises'
-import type { FileHandle } from 'node:fs/promises'
+import { link, lstat, rename, type FileHandle } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import type { Clock } from '../../domain/clock.ts'
 import type { TranscriptEntry } from '../../domain/transcript.ts'
 import { syncDirectory, temporaryName, unlessMissing } from '../disk/atomic-file.ts'
-import { FileLock } from '../disk/file-lock.ts'
-import type { HeldLock } from '../disk/file-lock.ts'
+import { FileLock, type HeldLock } from '../disk/file-lock.ts'
 import { readHeader } from './transcript-append.ts'
 import { writeNewTranscript } from './transcript-create.ts'
 import { linesForward } from './transcript-lines.ts'
 import { archiveName, parseTranscriptName } from './transcript-paths.ts'
-import { entryAt, parentOf, pathTo, readTree } from './transcript-tree.ts'
-import type { TranscriptTree } from './transcript-tree.ts'
+import { entryAt, parentOf, pathTo, readTree, type TranscriptTree } from './transcript-tree.ts'
 import { openForeignHandle } from '../disk/foreign-file.ts'
 
 /** Descriptions of the damage; empty if the file is intact. Reads the whole file. */

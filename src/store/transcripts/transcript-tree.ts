@@ -3,10 +3,8 @@
 import type { FileHandle } from 'node:fs/promises'
 import { RockpoolError } from '../../domain/errors.ts'
 import type { TranscriptEntry, TranscriptHeader } from '../../domain/transcript.ts'
-import { readLine } from './transcript-entry.ts'
-import type { ReadLine } from './transcript-entry.ts'
-import { lineAt, linesForward } from './transcript-lines.ts'
-import type { Line } from './transcript-lines.ts'
+import { readLine, type ReadLine } from './transcript-entry.ts'
+import { lineAt, linesForward, type Line } from './transcript-lines.ts'
 
 /** An entry by its offset in the file. */
 export interface TranscriptNode {

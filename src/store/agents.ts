@@ -9,7 +9,6 @@ import { defaultAgentId } from '../domain/session-key.ts'
 import { openclawAgentOf } from './openclaw/openclaw-report.ts'
 import type { StatePaths } from './paths.ts'
 
-/** The settings of an agent; its own settings win over the defaults. */
 export function configuredAgent(config: Config, paths: StatePaths, agentId: string): Agent {
   const { defaults, list } = config.agents
   const own = list.find((agent) => agent.id === agentId)
@@ -38,7 +37,6 @@ export function workspaceOf(
 /** Every request asks for the agents, and the answer reads a folder. Short enough that the next command knows a new agent. */
 const cacheMs = 20
 
-/** Configured agents and those that have a folder, sorted. */
 export function knownAgentIds(
   config: Pick<Config, 'agents'>,
   paths: StatePaths,

@@ -190,7 +190,6 @@ async function readManifest(backup: string): Promise<Manifest> {
   throw new RockpoolError('schema-newer', `${backup} was made by a newer version of Rockpool.`)
 }
 
-/** Checks every file of the backup before anything is changed. */
 async function verify(backup: string, manifest: Manifest): Promise<void> {
   for (const { path, bytes, sha256 } of manifest.files) {
     const file = join(backup, path)
@@ -210,7 +209,6 @@ function isPathWithin(path: string): boolean {
 }
 
 async function isPlainFile(path: string): Promise<boolean> {
-  // A missing file is a changed one.
   return (await lstat(path).catch(() => undefined))?.isFile() ?? false
 }
 

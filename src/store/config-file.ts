@@ -65,7 +65,6 @@ function machineDirectory(): string {
   return user === undefined ? join(userInfo().homedir, '.rockpool-machine') : `/tmp/rockpool-${user}`
 }
 
-/** A number of milliseconds, if it is one. */
 function milliseconds(text: string | undefined): number | undefined {
   const value = Number(text?.trim() || Number.NaN)
   return Number.isFinite(value) && value >= 0 ? value : undefined
@@ -154,17 +153,14 @@ function describeIssue(issue: {
   return `${path || 'the file'}: ${issue.message}`
 }
 
-/**
- * The checked configuration is cached beside the state: building the schema and checking a file against it takes longer than
- * everything else that a small command does. The cache is valid for one text and one build of the program.
- */
+/** The checked configuration is cached beside the state: building the schema and checking a file against it takes longer than
+ *  everything else that a small command does. The cache is valid for one text and one build of the program. */
 interface CachedConfig {
   text: string
   program: string
   config: Config
 }
 
-/** The cached configuration, if text and program are unchanged. */
 function readCachedConfig(stateDir: string, text: string): Config | undefined {
   try {
     const cached = JSON.parse(readFileSync(pathIn(stateDir), 'utf8')) as CachedConfig

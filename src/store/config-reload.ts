@@ -20,7 +20,6 @@ interface ReloadParts {
   events: Events
 }
 
-/** Fixed at the start: keys and whole sections. */
 export const fixedAtStart = [
   'store',
   'durability',

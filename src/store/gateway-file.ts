@@ -24,7 +24,6 @@ export function removeGatewayFile(stateDir: string): void {
   if (readGatewayFile(stateDir)?.process.pid === process.pid) rmSync(gatewayFile(stateDir), { force: true })
 }
 
-/** The gateway that runs on this state directory, if any. */
 export function findRunningGateway(stateDir: string): RunningGateway | undefined {
   const found = readGatewayFile(stateDir)
   return found && isSameProcess(found.process) ? found : undefined

@@ -11,7 +11,6 @@ import { fileVersion } from './disk/atomic-file.ts'
 import { FileLock } from './disk/file-lock.ts'
 import { makePrivateFile, readPrivateFile, writePrivateFile } from './disk/private-file.ts'
 
-/** A further token and its rights. */
 export interface TokenRecord {
   name: string
   scopes: string[]
@@ -103,7 +102,6 @@ function isTokenRecord(value: unknown): value is TokenRecord {
   return typeof name === 'string' && typeof hash === 'string' && Array.isArray(scopes) && isLimited
 }
 
-/** Changes whenever one of the credential files changes. */
 export function credentialsVersion(stateDir: string): string {
   const files = [gatewayTokenFile(stateDir), hookTokenFile(stateDir), tokensFile(stateDir)]
   // Every write creates a new file, so the inode changes even within one tick of the clock. Each read sets the mode.
@@ -119,15 +117,12 @@ export function hashOf(token: string): Buffer {
   return createHash('sha256').update(token).digest()
 }
 
-/** Compares in constant time. */
 export function sameHash(a: Buffer, b: Buffer): boolean {
   return a.length === b.length && timingSafeEqual(a, b)
 }
 
-/**
- * Open dashboard pages: the hash of a page's cookie and page key, with the time when they expire (ms since 1970). Stored so that
- * an open page survives a restart of the gateway. They become invalid when the operator's token is replaced.
- */
+/** Open dashboard pages: the hash of a page's cookie and page key, with the time when they expire (ms since 1970). Stored so that
+ *  an open page survives a restart of the gateway. They become invalid when the operator's token is replaced. */
 export type PageSessions = Map<string, number>
 
 interface Stored {

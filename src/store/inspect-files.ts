@@ -19,7 +19,6 @@ export interface FileFault {
 const legacyStaleMs = 30_000
 const hourMs = 3_600_000
 
-/** Locks whose holder is dead. */
 export function findDeadLocks(folder: string, clock: Clock): FileFault[] {
   return namesIn(folder, (name) => name.endsWith('.lock')).flatMap((name) => {
     const path = join(folder, name)

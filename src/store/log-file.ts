@@ -21,7 +21,6 @@ import { ifThere } from './disk/atomic-file.ts'
 
 export interface LogOptions {
   level: 'debug' | 'info' | 'warn' | 'error'
-  /** Where the lines go; stderr when absent. */
   file?: string
   redactor: Redactor
   /** A file of this size is rotated; the last five are kept. */

@@ -94,7 +94,6 @@ export function openSessionStore(agentId: string, parts: SessionStoreParts): Ses
   return new SqliteSessions({ agentId, database, mirror: paths.sessionsJson(agentId), clock, log })
 }
 
-/** The transcripts of one agent on this machine, beside its sessions. */
 export function openTranscriptStore(
   agentId: string,
   parts: { paths: StatePaths; clock: Clock; config: Pick<Config, 'durability'>; events: Events },

@@ -90,7 +90,6 @@ export function checkSessionId(sessionId: string): string {
   })
 }
 
-/** The file with the address of the running gateway. */
 export function gatewayFile(stateDir: string): string {
   return join(stateDir, 'gateway.json')
 }

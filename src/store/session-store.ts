@@ -45,7 +45,6 @@ export interface SessionStore {
   update(key: string, change: Change): Promise<SessionEntry | undefined>
   /** Like `update` for many entries; a refused one does not affect the others. Results are in order. */
   updateAll(updates: Update[]): Promise<Array<PromiseSettledResult<SessionEntry | undefined>>>
-  /** Removes the row; resolves to the removed entry. */
   delete(key: string): Promise<SessionEntry | undefined>
   /** Removes the row and all traces of it, including free pages and older copies. */
   purge(key: string): Promise<void>
@@ -118,7 +117,6 @@ export interface TranscriptStore {
   /** Refers to an archive as a transcript, for reading only. */
   archiveRef(name: string): Promise<TranscriptRef>
   unarchive(name: string): Promise<TranscriptRef>
-  /** Deletes an archive. */
   discard(name: string): Promise<void>
   /** All transcripts, also those without a session. */
   list(): Promise<Array<TranscriptRef & { bytes: number; changedAt: number }>>

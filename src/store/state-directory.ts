@@ -51,10 +51,8 @@ export function refuseNetworkFileSystem(path: string, type: number): void {
   })
 }
 
-/**
- * Creates a folder and its parents. Node's recursive mkdir loops for ever where the system reports "no such file" although the
- * parent exists, as /proc does.
- */
+/** Creates a folder and its parents. Node's recursive mkdir loops for ever where the system reports "no such file" although the
+ *  parent exists, as /proc does. */
 export function makeFolders(path: string): void {
   if (existsSync(path)) return
   if (dirname(path) !== path) makeFolders(dirname(path))

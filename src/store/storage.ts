@@ -23,25 +23,18 @@ import type { ReplyMap } from './tables/reply-map.ts'
 import type { WorkStore } from './work-store.ts'
 
 export interface Storage {
-  /** The session rows of one agent. */
   readonly sessions: (agentId: string) => SessionStore
   readonly transcripts: (agentId: string) => TranscriptStore
   /** What must happen with messages: inbox, turns, outbox. */
   readonly work: WorkStore
-  /** Paired people and pending pairing requests. */
   readonly people: People
-  /** Background Claude Code sessions. */
   readonly coding: CodingStore
   /** `coding`, or undefined while this machine has no database: a list must not create one. */
   existingCoding(): CodingStore | undefined
   readonly approvals: ApprovalStore
-  /** What each call to a model cost. */
   readonly spend: SpendStore
-  /** Why sessions were chosen. */
   readonly decisions: Decisions
-  /** Answers to requests with an idempotency key. */
   readonly answers: Answers
-  /** Which session each sent message belongs to. */
   readonly replyMap: ReplyMap
   readonly notes: NoteExchange
   readonly media: MediaExchange
@@ -105,7 +98,6 @@ export interface Cluster {
 
 /** The machines that share a database: labels and repositories of each, and which of them run a gateway. */
 export interface MachineDirectory {
-  /** The name of this machine. */
   readonly name: string
   announce(repositories: Repository[]): Promise<void>
   list(): Promise<KnownMachine[]>
@@ -146,6 +138,5 @@ export interface StorageParts {
 export interface Chores {
   /** Runs `work` about every `ms` milliseconds, once for all machines, until `stop`. */
   every(name: string, ms: number, work: () => Promise<void>): void
-  /** Waits for the running job. */
   stop(): Promise<void>
 }

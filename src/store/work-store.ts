@@ -214,10 +214,8 @@ export interface Outbox {
   /** Like `add`, for a process that does not send: the sending process finds the rows with `take`. */
   leave(deliveries: Delivery[]): Promise<void>
   change(id: string, change: DeliveryChange): Promise<void>
-  /**
-   * Open rows that this process must send and has not received before, in order. With a single process: all of them at the start,
-   * later those after `afterSeq`; never rows that are being sent.
-   */
+  /** Open rows that this process must send and has not received before, in order. With a single process: all of them at the start,
+   *  later those after `afterSeq`; never rows that are being sent. */
   take(afterSeq?: number): Promise<OutboxRow[]>
   /** Rows after `afterSeq` that are neither sent nor dead, in order. */
   open(afterSeq?: number): Promise<OutboxRow[]>

@@ -141,10 +141,8 @@ async function keepBackup(path: string, backup: string): Promise<void> {
   }
 }
 
-/**
- * Refuses a file with a second hard link outside of its folder: another program may change it, and a change of its mode would
- * affect that program. Inside the folder, the backup is a second link for a moment.
- */
+/** Refuses a file with a second hard link outside of its folder: another program may change it, and a change of its mode would
+ *  affect that program. Inside the folder, the backup is a second link for a moment. */
 function refuseOtherNames(path: string, { ino, nlink }: BigIntStats | Stats): void {
   if (nlink <= 1) return
   const folder = dirname(path)

@@ -37,7 +37,6 @@ export function makeCgroup(parent: string, name: string): string | undefined {
   return undefined
 }
 
-/** The ids of all processes in this cgroup and below it. */
 export function pidsInCgroup(path: string): number[] {
   return filesIn(path)
     .filter((name) => name.endsWith('cgroup.procs'))

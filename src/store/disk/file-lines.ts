@@ -2,7 +2,6 @@
 import { readSync } from 'node:fs'
 
 export interface FileLine {
-  /** Where the line begins in the file. */
   offset: number
   /** 1 for the first line that is read; skipped over-long lines are counted. */
   number: number
@@ -13,9 +12,7 @@ export interface FileLine {
 export interface ReadProgress {
   /** The end of the last complete line: the offset for the next read. */
   end: number
-  /** Lines read, including over-long ones. */
   lines: number
-  /** Lines that were skipped because they are too long. */
   skipped: number
 }
 

@@ -10,7 +10,6 @@ import { describeHolder, holderOf, isDead, newPayload, type LockPayload } from '
 import { readForeign } from './foreign-file.ts'
 
 export interface LockOptions {
-  /** How long to wait for other holders. */
   timeoutMs?: number
   pollIntervalMs?: number
   /** Age at which a lock that names no process is stale. */
@@ -32,7 +31,6 @@ export interface HeldLock {
 /** Far below the age at which a lock is stale. */
 const trustMs = 200
 
-/** Mutual exclusion between processes. */
 export interface Lock {
   /** Runs `fn` under the lock. `op` names the work, for the error message of processes that time out. */
   hold<T>(op: string, fn: (held: HeldLock) => Promise<T>): Promise<T>
@@ -135,10 +133,8 @@ function tryLink(file: string, payload: LockPayload): boolean {
   }
 }
 
-/**
- * Removes the lock of a dead process. Between the check and the removal another process may take the lock, so only one process
- * at a time may do both: a guard file, created like a lock, ensures that.
- */
+/** Removes the lock of a dead process. Between the check and the removal another process may take the lock, so only one process
+ *  at a time may do both: a guard file, created like a lock, ensures that. */
 function reclaim(file: string, dead: Buffer, payload: LockPayload): boolean {
   const guard = `${file}.reclaim`
   if (!tryLink(guard, payload)) {
@@ -169,10 +165,8 @@ function removeDeadGuard(guard: string): void {
   }
 }
 
-/**
- * Checks that this process still holds the lock. The file is read only if it changed since the last check. Checks within 200 ms
- * are skipped, because the lock cannot become stale in that time.
- */
+/** Checks that this process still holds the lock. The file is read only if it changed since the last check. Checks within 200 ms
+ *  are skipped, because the lock cannot become stale in that time. */
 function confirmation(file: string, payload: LockPayload, clock: Clock): () => void {
   let known: string | undefined
   let trustedUntil = -Infinity

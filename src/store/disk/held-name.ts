@@ -31,10 +31,8 @@ function inUse(name: string, error: unknown): unknown {
   })
 }
 
-/**
- * Creates the folder for held names, which all Rockpools of a user share. It is in a place where all users may write, so a
- * folder of another user is refused.
- */
+/** Creates the folder for held names, which all Rockpools of a user share. It is in a place where all users may write, so a
+ *  folder of another user is refused. */
 export function openMachineFolder(path: string): string {
   try {
     mkdirSync(path, { mode: 0o700 })

@@ -34,7 +34,6 @@ export function newPayload(op: string, now: number): LockPayload {
   return { v: 2, pid, startedAt: now, starttime, bootId, host: hostname(), nonce: randomUUID(), op }
 }
 
-/** The holder, if the lock names it. */
 export function holderOf(content: Buffer | undefined): LockPayload | undefined {
   const payload = parse(content) as Partial<LockPayload> | undefined
   return payload?.v === 2 && typeof payload.nonce === 'string' && typeof payload.pid === 'number'
@@ -87,7 +86,6 @@ function bootOf(domain: string): string {
   return domain.split(':').slice(0, 2).join(':')
 }
 
-/** When the holder took the lock, as recorded by the holder. */
 function timeIn({ startedAt, createdAt }: LegacyPayload): number | undefined {
   const at = typeof startedAt === 'number' ? startedAt : Date.parse(String(createdAt))
   return Number.isFinite(at) ? at : undefined

@@ -46,7 +46,6 @@ export function isClaudesProcess(noted: { pid: number; procStart: unknown; pidDo
   return found.startTime === String(noted.procStart)
 }
 
-/** All descendants of this process, children before grandchildren. */
 export function descendantsOf(pid: number): ProcessIdentity[] {
   const domain = processDomain()
   const children = Map.groupBy(allProcesses(), ({ parent }) => parent)

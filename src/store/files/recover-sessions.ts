@@ -18,7 +18,6 @@ export interface RecoveredSessions extends SessionsContent {
   damage: string[]
 }
 
-/** Undefined if there is nothing to recover from. */
 export function recoverSessions(path: string): RecoveredSessions | undefined {
   const copy = readLastCopy(`${path}.bak`)
   const entries = new Map(copy?.entries)
@@ -45,7 +44,6 @@ export function transcriptIdsOf({ sessionId, sessionFile }: SessionEntry): strin
   return named ? [sessionId, named.sessionId] : [sessionId]
 }
 
-/** Moves an unreadable sessions.json away; resolves to its new path. */
 export function setSessionsAside(path: string, clock: Clock): Promise<string> {
   return new FileLock(path, { clock }).hold('set aside', async () => {
     const aside = `${path}.corrupt-${timestamp(clock.now())}`
@@ -55,7 +53,6 @@ export function setSessionsAside(path: string, clock: Clock): Promise<string> {
   })
 }
 
-/** A time in a form for file names. */
 export function timestamp(now: number): string {
   return new Date(now).toISOString().replaceAll(':', '-')
 }
@@ -97,7 +94,6 @@ function namesOf(
   return { sessionId, topic }
 }
 
-/** The id in the first line; undefined if the line is damaged. */
 function headerIdOf(file: string): string | undefined {
   const fd = openForeign(file)
   try {

@@ -34,7 +34,6 @@ export interface SessionsFileOptions {
 
 /** The content of a sessions.json. Shared by all readers, so it is immutable. */
 export interface FileContent extends SessionsContent {
-  /** Undefined if there is no file. */
   identity: FileIdentity | undefined
   /** For people: what could not be read. */
   damage: string[]

@@ -57,7 +57,6 @@ export class FileSessions implements SessionStore {
     })
   }
 
-  /** Concurrent updates become one write. */
   updateAll(updates: Update[]): Promise<Array<PromiseSettledResult<SessionEntry | undefined>>> {
     return Promise.allSettled(updates.map(({ key, change }) => this.update(key, change)))
   }

@@ -105,7 +105,6 @@ export class SessionsJsonMirror {
     }
   }
 
-  /** Schedules a write of the file after a change of the database. */
   schedule(): void {
     if (this.#closed) return
     this.#cancelTimer ??= this.#options.clock.after(Math.max(soonMs, this.restMs()), () => {
@@ -271,7 +270,6 @@ export class SessionsJsonMirror {
     return identity === this.#known || identity === this.#state().mirror_identity
   }
 
-  /** Does the file lack changes of the database? */
   isStale(): boolean {
     const { revision, mirror_revision: written } = this.#state()
     return revision !== written || (revision > 0 && !existsSync(this.#options.path))

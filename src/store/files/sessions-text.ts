@@ -7,7 +7,6 @@ import { isRecord, withoutProtoKeys } from '../../domain/json.ts'
 import type { SessionEntry } from '../../domain/session.ts'
 import { entryFault } from '../session-rules.ts'
 
-/** A value that is not a valid entry, verbatim. */
 export interface InvalidEntry {
   raw: string
   fault: string
@@ -61,7 +60,6 @@ export async function* formatSessions(
   yield `${piece}${before === '{\n' ? '{}' : '\n}'}`
 }
 
-/** One entry, indented as in the file. */
 export function formatEntry(entry: SessionEntry): string {
   return JSON.stringify(entry, null, 2).replaceAll('\n', '\n  ')
 }
@@ -86,7 +84,6 @@ function parseAny(text: string, path: string): { value: unknown; plain: boolean 
   }
 }
 
-/** Loads the JSON5 parser only if it is needed. */
 function loadJson5(): typeof JSON5 {
   return createRequire(import.meta.url)('json5') as typeof JSON5
 }

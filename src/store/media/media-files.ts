@@ -33,7 +33,6 @@ export function sessionMediaFolder(root: string, agentId: string, sessionKey: st
   return join(root, sessionMediaName(agentId, sessionKey))
 }
 
-/** The name of that folder, the same on every machine. */
 export function sessionMediaName(agentId: string, sessionKey: string): string {
   const name = createHash('sha256').update(`${agentId}\0${sessionKey}`).digest('hex').slice(0, 32)
   return `sessions/${name}`
@@ -56,7 +55,6 @@ export async function moveToSession(
   )
 }
 
-/** Removes the files of a message that was not accepted. */
 export async function removeMedia(media: readonly Media[]): Promise<void> {
   for (const { path } of media) await rm(path, { force: true })
 }

@@ -7,10 +7,8 @@ import type { OutgoingFile } from '../../domain/channel.ts'
 import { asRockpoolError, RockpoolError } from '../../domain/errors.ts'
 import { outgoingFile, sessionMediaFolder } from './media-files.ts'
 
-/** Which files a turn may send. */
 export interface SendableFiles {
   cwd: string
-  /** Folders, and single files. */
   places: readonly string[]
 }
 

@@ -3,7 +3,6 @@
 import { isUtf8 } from 'node:buffer'
 import { hasAllLines, withLinesOf } from './protected-notes.ts'
 
-/** The content of a note; undefined if the note does not exist. */
 export type NoteBody = Buffer | undefined
 
 export interface Merged {
@@ -50,7 +49,6 @@ function below(text: Buffer, added: Buffer): Buffer {
   return Buffer.concat([text, Buffer.from(gap), added])
 }
 
-/** The common first lines. */
 function commonLines(a: Buffer, b: Buffer): Buffer {
   let end = 0
   for (let at = 0; at < Math.min(a.length, b.length) && a[at] === b[at]; at++)

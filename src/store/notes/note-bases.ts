@@ -44,7 +44,6 @@ export class NoteBases {
     )
   }
 
-  /** By name, without the bodies. */
   of(agentId: string): Map<string, { revision: number; seen: string | undefined }> {
     const rows = this.#db.queries.all<Omit<Row, 'body'>>(
       'SELECT name, revision, seen FROM base WHERE agent = ?',
@@ -80,7 +79,6 @@ export class NoteBases {
     await this.#db.write((q) => q.run(sql, agentId, name, stamp, body))
   }
 
-  /** The body that was sent with this stamp. */
   bodyOfStamp(agentId: string, name: string, stamp: string | null): Buffer | undefined {
     const row = this.#db.queries.get<{ body: Uint8Array }>(
       'SELECT body FROM told WHERE agent = ? AND name = ? AND stamp = ?',

@@ -20,7 +20,6 @@ import { beginsWith, isSameNote, type NoteBody } from './merge-notes.ts'
 import { listFolder, listNotes } from './notes.ts'
 import { openForeign } from '../disk/foreign-file.ts'
 
-/** Where an agent's notes are on this machine. */
 export interface NotePlaces {
   workspace: string
   /** The folder of the agent itself, which may also contain `memory`. */
@@ -99,7 +98,6 @@ export function replaceNote(path: string, from: NoteBody, to: NoteBody, changedA
   return done
 }
 
-/** Creates a note under an unused name. */
 export function createNote(path: string, body: Buffer): boolean {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
   try {

@@ -54,7 +54,6 @@ export async function restoreAbandonedNotes(copies: string, log: Log): Promise<v
   }
 }
 
-/** The texts of all notes in a folder, by path. */
 function textOfNotes(folder: string): Map<string, string> {
   return new Map(listFolder(folder).flatMap(({ path }) => entryOf(path)))
 }

@@ -15,11 +15,9 @@ import type { SessionStore } from '../session-store.ts'
 export interface OpenClawImportOptions {
   /** Reports what would be imported, and imports nothing. */
   dryRun: boolean
-  /** Only this agent. */
   agentId?: string
   clock: Clock
   sessions(agentId: string): SessionStore
-  /** The folder of an agent's transcripts. */
   folder(agentId: string): string
 }
 

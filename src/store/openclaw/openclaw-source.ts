@@ -23,11 +23,9 @@ export interface SourceTranscript {
   content: { file: string; isPacked?: boolean } | { lines(): Iterable<string> }
 }
 
-/** One agent's sessions in an OpenClaw. */
 export interface OpenClawAgent {
   agentId: string
   kind: 'files' | 'sqlite'
-  /** The sessions.json or the database. */
   path: string
   entries: Map<string, SessionEntry>
   transcripts: SourceTranscript[]
@@ -36,10 +34,8 @@ export interface OpenClawAgent {
   close(): Promise<void>
 }
 
-/**
- * Every agent with sessions below `stateDir`. An agent with a database is read from the database. An agent that cannot be read
- * has no sessions and a problem, so that the others are still read.
- */
+/** Every agent with sessions below `stateDir`. An agent with a database is read from the database. An agent that cannot be read
+ *  has no sessions and a problem, so that the others are still read. */
 export function* readOpenClaw(stateDir: string): Generator<OpenClawAgent> {
   for (const name of listNames(join(stateDir, 'agents')).sort()) {
     const folder = join(stateDir, 'agents', name)

@@ -21,7 +21,6 @@ export interface PostgresOptions {
   waits?: Partial<typeof usualWaits>
 }
 
-/** Statements inside one transaction. */
 export interface Statements {
   rows: <T>(sql: string, values?: unknown[]) => Promise<T[]>
   /** Resolves to the number of changed rows. */
@@ -79,7 +78,6 @@ export class Postgres {
     return { ...this.#health, ...server }
   }
 
-  /** Where the servers are, without the password. */
   get place(): string {
     return placeOf(this.#options.url)
   }

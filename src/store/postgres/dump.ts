@@ -16,7 +16,6 @@ interface Meta {
 
 interface Table {
   name: string
-  /** Tables that its rows point to. */
   needs: string[]
 }
 
@@ -24,7 +23,6 @@ interface Table {
 const transient = new Set(['member', 'lease', 'event_body', 'schema_version', 'record_origin'])
 const metaName = 'meta.json'
 const rowsAtOnce = 50
-/** PostgreSQL's own limit of a value. */
 const longestRow = 2 ** 30
 
 /** Resolves to the names of the files. All tables are from one snapshot. */

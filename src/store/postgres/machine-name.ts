@@ -8,7 +8,6 @@ import type { Log } from '../../domain/log.ts'
 import { identifyProcess, isSameProcess, type ProcessIdentity } from '../disk/process-identity.ts'
 import type { Postgres } from './connection.ts'
 
-/** What a member stores about its process. */
 interface About extends ProcessIdentity {
   host: string
 }

@@ -18,7 +18,6 @@ import { fromHex } from './sql.ts'
 export interface SharedMediaParts {
   postgres: Postgres
   members?: Pick<Members, 'on'>
-  /** The media folder of this machine. */
   root: string
   /** Folders with copies of received files. */
   workspaces: () => string[]
@@ -91,7 +90,6 @@ export class SharedMedia {
       await this.#parts.postgres.repeat('SELECT remove_media($1)', [rows.map(({ name }) => name)])
   }
 
-  /** All names, or those in one folder. */
   async names(folder = ''): Promise<string[]> {
     const rows = await this.#parts.postgres.read<{ name: string }>(
       'SELECT name FROM media_file WHERE starts_with(name, $1) ORDER BY name',
@@ -100,12 +98,10 @@ export class SharedMedia {
     return rows.map(({ name }) => name)
   }
 
-  /** The name of a file, which is the same on all machines. */
   nameOf(path: string): string {
     return mediaName(path) ?? path
   }
 
-  /** The paths of the files on this machine. */
   async here(): Promise<string[]> {
     const { root } = this.#parts
     const found = await readdir(root, { recursive: true, withFileTypes: true }).catch(() => [])

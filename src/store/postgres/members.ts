@@ -64,7 +64,6 @@ export class Members {
     this.#releaseWork = releaseWork
   }
 
-  /** There is no other member to send signals to. */
   get isAlone(): boolean {
     return this.#others === 0
   }
@@ -77,7 +76,6 @@ export class Members {
     return this.#options.serves
   }
 
-  /** Joins once; later calls do nothing. */
   async join(): Promise<void> {
     if (this.#postgres.member !== null) return
     this.#postgres.member = await this.#insertMember()
@@ -92,7 +90,6 @@ export class Members {
     })
   }
 
-  /** The accounts that this member can send through. */
   async setReach(reach: readonly string[]): Promise<void> {
     this.#reach = [...reach]
     await this.#postgres.repeat('UPDATE member SET reach = $2 WHERE id = $1', [this.#postgres.member, reach])

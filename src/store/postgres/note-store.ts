@@ -64,7 +64,6 @@ export class SharedNotes {
   #stopListening: (() => void) | undefined
   #cancelCheck = (): void => {}
   #lastPoll = 0
-  /** Problems that were logged, each once. */
   #problems = new Set<string>()
   #isClosed = false
 
@@ -94,7 +93,6 @@ export class SharedNotes {
     for (const agentId of agentIds) await this.#orLog(() => this.sync(agentId))
   }
 
-  /** Why notes could not be shared. */
   problems(): string[] {
     return [...this.#problems]
   }

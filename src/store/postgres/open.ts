@@ -40,7 +40,6 @@ interface Connected {
   members?: Members
 }
 
-/** Connects at the first use. */
 export function openSharedStorage(parts: StorageParts): Storage {
   const { config, environment, paths, clock, log, events, serves } = parts
   const postgres = new Postgres({ url: databaseUrl(environment), clock, log })
@@ -130,7 +129,6 @@ function clusterOf(
   })
 }
 
-/** The notes of agents in the shared database, with their places on this machine. */
 export function openSharedNotes({ postgres, members }: Connected, parts: FileParts): SharedNotes {
   const { config, paths, clock, log, agentIds } = parts
   return new SharedNotes({
@@ -154,7 +152,6 @@ export function openSharedMedia({ postgres, members }: Connected, parts: FilePar
   return new SharedMedia({ postgres, members, root: paths.media, workspaces, clock, log })
 }
 
-/** The address of the database from the environment. */
 export function databaseUrl({ databaseUrl: url }: Pick<Environment, 'databaseUrl'>): string {
   const hint = 'Set it to postgres://user:password@host/database; several servers as host1,host2.'
   if (url === undefined || url === '')

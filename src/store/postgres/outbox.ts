@@ -85,7 +85,6 @@ async function ownRow(rows: Statements['rows'], member: string | null, id: strin
   return found.map((row) => ({ ...asOutboxRow(row), isMarked: row.state === 'attempting' || undefined }))
 }
 
-/** The account that an address is reached through. */
 export function viaOf({ channel, accountId }: Pick<Address, 'channel' | 'accountId'>): string {
   return `${channel}|${accountId}`
 }

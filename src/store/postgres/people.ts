@@ -21,7 +21,6 @@ export class PostgresPeople extends PairingTables {
     this.#clock = clock
   }
 
-  /** Reads who may talk, and keeps reading. */
   ready(): Promise<void> {
     this.#following ??= this.#follow()
     return this.#following

@@ -51,7 +51,6 @@ export class SharedRecords implements Records {
     return lastError === undefined ? 0 : since
   }
 
-  /** Copies what other machines write, until `close`. */
   follow(): void {
     if (this.#stopFollowing || this.#isClosed) return
     const { members, clock } = this.#parts

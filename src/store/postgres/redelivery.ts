@@ -15,7 +15,6 @@ export class Redelivery {
     this.#resetMarks = resetMarks
   }
 
-  /** Runs a step that receives work. */
   async receive<T>(step: () => Promise<T>): Promise<T> {
     while (this.#lost > this.#resolved) await (this.#resolving ??= this.#resolve())
     try {

@@ -9,7 +9,6 @@ export function serversIn(url: string): string[] {
   return hosts.split(',').map((host) => `${scheme}${user}${host}${rest}`)
 }
 
-/** Where the servers are, without user and password. */
 export function placeOf(url: string): string {
   const [, hosts, path = ''] = /^\w+:\/\/(?:[^/?]*@)?([^/?@]*)(\/[^?]*)?/s.exec(url) ?? []
   // Not an address in that form; the driver reports what is wrong with it.
@@ -30,7 +29,6 @@ export class Servers {
     return this.all.length > 1
   }
 
-  /** The server that `find` found last. */
   get found(): string {
     return this.#found ?? this.all[0]!
   }

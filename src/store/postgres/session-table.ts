@@ -29,7 +29,6 @@ export function columnsOf(key: string, entry: SessionEntry): unknown[] {
   ]
 }
 
-/** Whether the row holds this entry. */
 export function isWritten(row: SessionRow, entry: SessionEntry): boolean {
   const { lean, bulk } = splitEntry(entry)
   return row.entry === lean && row.bulk === bulk

@@ -10,7 +10,6 @@ import type { Postgres } from './connection.ts'
 import { columnsOf, isWritten, putAll, type SessionRow } from './session-table.ts'
 import { storable } from './sql.ts'
 
-/** The entry that the last attempt wrote. */
 interface Attempt {
   entry?: SessionEntry
 }

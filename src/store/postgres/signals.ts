@@ -39,7 +39,6 @@ export class Signals {
     return () => this.#listeners.delete(listener)
   }
 
-  /** Calls the listeners of this process. */
   emit(signal: Signal): void {
     for (const listener of this.#listeners) listener(signal)
   }

@@ -19,7 +19,6 @@ import {
 import type { CopyRow, SharedRow, TranscriptCopy } from './transcript-copy-file.ts'
 import { pieceRows } from './transcript-rows.ts'
 
-/** What changed in the shared database. */
 export interface CopyChanges {
   /** New, grown, or with another name. */
   changed: TranscriptCopy[]
@@ -69,7 +68,6 @@ export class TranscriptCopies {
     return this.#runs.start()
   }
 
-  /** Changes since the last call. */
   takeChanges(): CopyChanges {
     const found = this.#found
     this.#found = noChanges()
@@ -115,7 +113,6 @@ export class TranscriptCopies {
       })
   }
 
-  /** Deletes the copies of another database. */
   async #clearForeign(): Promise<void> {
     await this.clear()
     await this.#db.write((q) => q.exec('DELETE FROM copy'))

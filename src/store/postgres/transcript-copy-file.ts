@@ -23,7 +23,6 @@ export interface TranscriptCopy {
   path: string
 }
 
-/** A row of the shared table. */
 export interface SharedRow {
   id: number
   agent: string
@@ -36,7 +35,6 @@ export interface SharedRow {
   changed_at: number
 }
 
-/** A row of the copies. */
 export interface CopyRow extends Omit<SharedRow, 'header' | 'reason'> {
   /** 0 current, 1 archived by a reset, 2 removed from search: only the row is left. */
   archived: number

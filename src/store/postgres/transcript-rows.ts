@@ -26,7 +26,6 @@ export function headerOf(row: TranscriptRow): TranscriptHeader {
   return JSON.parse(row.header) as TranscriptHeader
 }
 
-/** How many entries one statement reads or writes. */
 export const pieceRows = 500
 
 /** The entry with its id and parent, which are columns and not part of its text. */
@@ -160,7 +159,6 @@ export async function appendBelowLeaf(
   }
 }
 
-/** The text of an entry, without its id and parent. */
 function lineOf({ id: _id, parentId: _parentId, ...body }: TranscriptEntry): string {
   return JSON.stringify(body)
 }

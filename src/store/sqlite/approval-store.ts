@@ -26,7 +26,6 @@ export class ApprovalStore {
     return readRecords(this.#db.queries, 'approval', "WHERE state = 'pending' ORDER BY asked_at, id")
   }
 
-  /** The newest first; of one agent, or of all. */
   recent(limit: number, agentId?: string): Approval[] {
     const where = 'WHERE ?1 IS NULL OR agent_id = ?1 ORDER BY asked_at DESC LIMIT ?2'
     return readRecords(this.#db.queries, 'approval', where, agentId ?? null, limit)

@@ -28,7 +28,6 @@ export interface CodingFilter {
 export class CodingStore {
   #db: Database
   #records: Records
-  /** How many blocks of output are kept of each session. */
   #keepBlocks: number
 
   constructor(db: Database, options: { records?: Records; keepBlocks?: number } = {}) {
@@ -159,7 +158,6 @@ export class CodingStore {
     return this.#db.queries.all<{ id: string }>(sql, channel).map((row) => row.id)
   }
 
-  /** Leaves a request for the process that owns the session. */
   ask(request: OwnerRequest): Promise<void> {
     return this.#records.put('request', request.id, request, { at: request.askedAt })
   }

@@ -27,7 +27,6 @@ function codeOf(error: Error): string {
   return 'errstr' in error ? String(error.errstr) : ''
 }
 
-/** The file is not changed. */
 export function asDatabaseError(error: unknown, path: string): unknown {
   if (!(error instanceof Error) || error instanceof RockpoolError) return error
   if (isBusy(error)) {

@@ -107,10 +107,8 @@ export class Database {
     }
   }
 
-  /**
-   * A small read that shares one read transaction with the other small reads of this moment: taking and releasing the locks
-   * costs more than reading a row.
-   */
+  /** A small read that shares one read transaction with the other small reads of this moment: taking and releasing the locks
+   *  costs more than reading a row. */
   sharedRead<T>(fn: (queries: Queries) => T): T {
     return this.read((queries) => {
       if (!this.#isSharedReadOpen && !this.#db.isTransaction) {
@@ -128,10 +126,8 @@ export class Database {
     this.#db.exec('COMMIT')
   }
 
-  /**
-   * Runs `fn` in a transaction and resolves after the sync. If `fn` throws, only its own changes are undone. When another
-   * write of the group throws, `fn` runs a second time: it must do nothing that a rollback does not undo.
-   */
+  /** Runs `fn` in a transaction and resolves after the sync. If `fn` throws, only its own changes are undone. When another
+   *  write of the group throws, `fn` runs a second time: it must do nothing that a rollback does not undo. */
   write<T>(fn: (queries: Queries) => T): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       this.#pending.push({ fn, resolve: resolve as (value: unknown) => void, reject })
@@ -181,7 +177,6 @@ export class Database {
     for (const name of readdirSync(folder)) if (name.startsWith(copy)) rmSync(join(folder, name))
   }
 
-  /** Checkpoints the log and truncates it. */
   async emptyLog(): Promise<void> {
     await this.#whenFree(() => {
       const { busy } = this.#db.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get() as { busy: number }
@@ -189,10 +184,8 @@ export class Database {
     })
   }
 
-  /**
-   * Throws `damaged` unless pages, indexes and types are valid. Only the first call checks: 10,000 sessions take about
-   * 25 ms.
-   */
+  /** Throws `damaged` unless pages, indexes and types are valid. Only the first call checks: 10,000 sessions take about
+   *  25 ms. */
   checkOnce(): void {
     if (this.#isChecked) return
     const faults = this.faults(1)
@@ -200,7 +193,6 @@ export class Database {
     this.#isChecked = true
   }
 
-  /** The errors that SQLite finds in the file, at most `limit`. */
   faults(limit: number): string[] {
     const rows = this.read((q) => q.all<{ integrity_check: string }>(`PRAGMA integrity_check(${limit})`))
     return rows.map((row) => row.integrity_check).filter((fault) => fault !== 'ok')

@@ -5,7 +5,6 @@ import type { Database } from './database.ts'
 import { keptDecisions, readRecords } from './record-tables.ts'
 import { localRecords, type Records } from './records.ts'
 
-/** `db` is the state database (state-database.ts). */
 export function decisionsIn(db: Database, records: Records = localRecords(db)): Decisions {
   return {
     async record(decision) {

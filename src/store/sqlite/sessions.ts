@@ -16,7 +16,6 @@ import { removeCopiesOf } from '../files/recover-sessions.ts'
 export interface SqliteSessionsOptions {
   agentId: string
   database: string
-  /** Where sessions.json is kept for others. */
   mirror: string
   clock: Clock
   log: Log
@@ -80,7 +79,6 @@ export class SqliteSessions implements SessionStore {
     return this.#write((q, now) => updateRow(q, key, change, now))
   }
 
-  /** Updates of one moment share a transaction. */
   updateAll(updates: Update[]): Promise<Array<PromiseSettledResult<SessionEntry | undefined>>> {
     return Promise.allSettled(updates.map(({ key, change }) => this.update(key, change)))
   }

@@ -25,22 +25,18 @@ export class SpendStore {
     return this.#sum([...conditionOf(by), ...(day ? [['day = ?', day] as const] : [])])
   }
 
-  /** Everything from this moment on. */
   since(at: number, by: SpendBy): number {
     return this.#sum([['at >= ?', at], ...conditionOf(by)])
   }
 
-  /** The agents that spent something on a day. */
   agentsOf(day: string): string[] {
     return this.#namesOf('agent_id', day)
   }
 
-  /** The repositories in which something was spent on a day. */
   reposOf(day: string): string[] {
     return this.#namesOf('repo', day)
   }
 
-  /** Of all agents, or of one. */
   perDay(agentId?: string): Array<{ day: string; usd: number }> {
     return this.#db.queries.all(
       'SELECT day, sum(usd) AS usd FROM spend WHERE ?1 IS NULL OR agent_id = ?1 GROUP BY day ORDER BY day',

@@ -16,7 +16,6 @@ import { SessionsJsonMirror } from '../files/sessions-json-mirror.ts'
 import { recordOf, type EntryChange, type SessionRecord, type WholeStore } from '../files/whole-file.ts'
 
 export interface WholeDatabaseOptions {
-  /** Where sessions.json is kept for others. */
   path: string
   database: string
   /** Whose sessions these are; undefined when several agents share the store. */

@@ -22,7 +22,6 @@ import type {
 import { insertRow, type Database, type Queries } from './database.ts'
 import { sqliteSql } from './sql.ts'
 
-/** `db` is the state database (state-database.ts). */
 export function sqliteWork(db: Database, clock: Clock): WorkStore {
   const sql = sqliteSql(db)
   return {

@@ -26,7 +26,6 @@ const keptMs = 24 * 60 * 60 * 1000
 const sameRequest = 'who = ? AND operation = ? AND key = ?'
 
 export interface Answers {
-  /** Performs the work, or returns the answer to the same request before. */
   once(request: Request, work: () => Promise<unknown>): Promise<unknown>
 }
 

@@ -33,14 +33,12 @@ export type PairingAnswer =
   | { kind: 'known' }
   /** The person was approved while the message was on its way. */
   | { kind: 'paired' }
-  /** Too many others wait on this account. */
   | { kind: 'full' }
 
 export interface People {
   /** Resolves when `find` and `known` can answer. */
   ready(): Promise<void>
   find(person: PersonRef): PairedPerson | undefined
-  /** Everybody who may talk, as far as `find` knows. */
   known(): PairedPerson[]
   people(): Promise<PairedPerson[]>
   /** Called when a stranger wrote. Resolves when the code is durable, so that it can be approved after a crash. */
@@ -49,7 +47,6 @@ export interface People {
   /** The first person who is approved with `mayMakeOwner` becomes the owner. */
   approve(code: string, options: { mayMakeOwner: boolean }): Promise<PairedPerson>
   deny(code: string): Promise<PairingRequest>
-  /** The person may no longer talk. */
   remove(person: PersonRef): Promise<boolean>
 }
 

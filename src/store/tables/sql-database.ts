@@ -11,10 +11,8 @@ export interface Statement {
   result: 'rows' | 'changes'
 }
 
-/**
- * The statements of one transaction, each after `yield*`. SQLite runs all of them at once, in one commit with the other writes of
- * the moment; PostgreSQL awaits each. It may run a second time: it must do nothing that a rollback does not undo.
- */
+/** The statements of one transaction, each after `yield*`. SQLite runs all of them at once, in one commit with the other writes of
+ *  the moment; PostgreSQL awaits each. It may run a second time: it must do nothing that a rollback does not undo. */
 export type Transaction<T> = Generator<Statement, T, unknown>
 
 export interface SqlDatabase {

@@ -21,9 +21,7 @@ export interface ChainRecord {
   messageId: string | undefined
   calls: string[]
   results: string[]
-  /** Where its line begins. */
   offset: number
-  /** Its position among the records. */
   index: number
 }
 
@@ -31,7 +29,6 @@ export interface Chain {
   links: Map<string, ChainRecord>
   /** The record that a resume continues from. */
   leaf: ChainRecord | undefined
-  /** The uuids that a resume reaches, including compacted parts. */
   reached: Set<string>
   /** Places where a parent is missing or the parents form a cycle. */
   breaks: ChainBreak[]
@@ -62,7 +59,6 @@ export async function readChain(path: string): Promise<Chain> {
   return walked(chain)
 }
 
-/** The chain of records that are not in a file. */
 export function chainOf(records: Iterable<Record<string, unknown>>): Chain {
   const chain = newChain()
   for (const record of records) addLink(record, 0, chain)
@@ -90,7 +86,6 @@ function walked(chain: Chain): Chain {
   return chain
 }
 
-/** One record in full, and where it begins. */
 export function* recordsOf(path: string): Generator<{ offset: number; record: Record<string, unknown> }> {
   const fd = openForeign(path, { noLink: true })
   try {

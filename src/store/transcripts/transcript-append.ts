@@ -72,7 +72,6 @@ export async function appendEntries(
   }
 }
 
-/** A transcript that is open for appending while its lock is held. */
 export interface OpenTranscript {
   path: string
   handle: FileHandle

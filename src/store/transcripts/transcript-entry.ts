@@ -121,7 +121,6 @@ function readBlock(block: unknown): Fields | undefined {
   return { type: 'image', data, mimeType }
 }
 
-/** A value that is not a text, as JSON. */
 function textIn(value: unknown): string {
   if (typeof value === 'string') return value
   return value === undefined || value === null ? '' : JSON.stringify(value)

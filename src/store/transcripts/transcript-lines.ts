@@ -3,9 +3,7 @@
 import type { FileHandle } from 'node:fs/promises'
 
 export interface Line {
-  /** Where the line begins in the file. */
   offset: number
-  /** Its length without the newline. */
   bytes: number
   /** Its bytes; undefined if the line is too long. */
   content: Buffer | undefined
@@ -83,7 +81,6 @@ export async function* linesBackward(file: FileHandle, before: number): AsyncGen
   }
 }
 
-/** The line that begins at `offset` and is `bytes` long. */
 export async function lineAt(file: FileHandle, offset: number, bytes: number): Promise<Buffer> {
   const buffer = Buffer.allocUnsafe(bytes)
   let got = 0

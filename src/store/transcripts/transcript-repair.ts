@@ -27,7 +27,6 @@ export async function inspectTranscript(file: string): Promise<string[]> {
   ]
 }
 
-/** Resolves to the archive's name. */
 export function repairTranscript(file: string, clock: Clock): Promise<string> {
   return new FileLock(file).hold('repair', async (held) => {
     await using handle = await openForeignHandle(file, { noLink: true })
@@ -38,10 +37,8 @@ export function repairTranscript(file: string, clock: Clock): Promise<string> {
 /** In a larger file only the first line is checked: an append must not read the whole file. */
 const wholeLookBytes = 1 << 20
 
-/**
- * Repairs damage that breaks other programs: pi empties a file that does not begin with a header, and loops for ever on a cycle
- * of parents. Called with the lock held, before the first append to a file.
- */
+/** Repairs damage that breaks other programs: pi empties a file that does not begin with a header, and loops for ever on a cycle
+ *  of parents. Called with the lock held, before the first append to a file. */
 export async function repairForOtherPrograms(file: string, held: HeldLock, clock: Clock): Promise<void> {
   const stats = await lstat(file).catch(unlessMissing)
   if (!stats?.isFile() || stats.size === 0) return
@@ -76,7 +73,6 @@ async function replaceByWhole(
   return archive
 }
 
-/** In file order, each with an earlier entry as its parent. */
 async function* linkedEntries(handle: FileHandle, tree: TranscriptTree): AsyncGenerator<TranscriptEntry> {
   const written = new Set<string>()
   for (const node of tree.nodes.values()) {

@@ -6,7 +6,6 @@ import type { TranscriptEntry, TranscriptHeader } from '../../domain/transcript.
 import { readLine, type ReadLine } from './transcript-entry.ts'
 import { lineAt, linesForward, type Line } from './transcript-lines.ts'
 
-/** An entry by its offset in the file. */
 export interface TranscriptNode {
   id: string
   parentId: string | null
@@ -119,7 +118,6 @@ export function pathTo(
   return { path: path.reverse(), damage }
 }
 
-/** The entries of these nodes, in order. */
 export async function* entriesAt(file: FileHandle, path: TranscriptNode[]): AsyncGenerator<TranscriptEntry> {
   let parentId: string | null = null
   for (const node of path) {

@@ -21,7 +21,6 @@ export async function lastEntries(handle: FileHandle, keep: number): Promise<Sho
   return { header: tree.header, entries, dropped: cut === 0 ? 0 : tree.nodes.size - entries.length }
 }
 
-/** Shortens a path in memory. */
 export function shortenPath(
   path: TranscriptEntry[],
   keep: number,

@@ -86,6 +86,22 @@ export interface AppendOptions {
   isKeptElsewhere?: boolean
 }
 
+export interface NewHeader {
+  cwd: string
+  /** Now when absent. */
+  timestamp?: string
+  parentSession?: string
+}
+
+export type Entries = AsyncIterable<TranscriptEntry> | Iterable<TranscriptEntry>
+
+export interface Truncated {
+  kept: number
+  dropped: number
+  /** The name of the archive with the whole transcript; absent if nothing was dropped. */
+  archived?: string
+}
+
 export interface TranscriptStore {
   readonly agentId: string
   /** Appends entries below the current leaf in one durable write; creates the transcript if there is none. */
@@ -101,15 +117,11 @@ export interface TranscriptStore {
   header(ref: TranscriptRef): Promise<TranscriptHeader | undefined>
   exists(ref: TranscriptRef): Promise<boolean>
   /** Creates a whole transcript, for imports. Refused if it exists. */
-  create(
-    ref: TranscriptRef,
-    header: { cwd: string; timestamp?: string; parentSession?: string },
-    entries: AsyncIterable<TranscriptEntry> | Iterable<TranscriptEntry>,
-  ): Promise<void>
+  create(ref: TranscriptRef, header: NewHeader, entries: Entries): Promise<void>
   /** Creates a transcript with the path from the root to `leafId` (default: the current leaf). */
   fork(ref: TranscriptRef, to: { sessionId: string; leafId?: string }): Promise<TranscriptRef>
   /** Keeps only the last entries of the current path; the whole transcript becomes an archive. */
-  truncate(ref: TranscriptRef, keep: number): Promise<{ kept: number; dropped: number; archived?: string }>
+  truncate(ref: TranscriptRef, keep: number): Promise<Truncated>
   /** Archives the transcript under a name with reason and time; resolves to that name. */
   archive(ref: TranscriptRef, reason: 'reset' | 'deleted' | 'bak'): Promise<string | undefined>
   /** Newest first. */

@@ -28,6 +28,12 @@ export function openMediaFiles(root: string, options: MediaOptions = {}): MediaF
   }
 }
 
+/** A session by its agent and its key. */
+export interface SessionName {
+  agentId: string
+  key: string
+}
+
 /** The folder of a session's files; its replies may send only files from here. */
 export function sessionMediaFolder(root: string, agentId: string, sessionKey: string): string {
   return join(root, sessionMediaName(agentId, sessionKey))
@@ -41,7 +47,7 @@ export function sessionMediaName(agentId: string, sessionKey: string): string {
 /** Moves the files of a message into the folder of its session, so that a purge finds them. */
 export async function moveToSession(
   root: string,
-  session: { agentId: string; key: string },
+  session: SessionName,
   media: readonly Media[],
 ): Promise<Media[]> {
   const folder = receivedFolder(root, session)
@@ -62,7 +68,7 @@ export async function removeMedia(media: readonly Media[]): Promise<void> {
 /** Removes all files of a session, the copies in the agent's workspace, and the files that its replies sent. */
 export async function removeSessionMedia(
   root: string,
-  session: { agentId: string; key: string; workspace: string },
+  session: SessionName & { workspace: string },
   sent: readonly string[],
 ): Promise<void> {
   const received = receivedFolder(root, session)
@@ -81,7 +87,7 @@ export async function removeSessionMedia(
 
 /** The folder with the agent's copies of files from a session's messages; for turns of guests and groups it is the working
  *  directory. */
-export function attachmentFolder(workspace: string, session: { agentId: string; key: string }): string {
+export function attachmentFolder(workspace: string, session: SessionName): string {
   return join(workspace, 'attachments', basename(sessionMediaName(session.agentId, session.key)))
 }
 
@@ -91,7 +97,7 @@ export function attachmentCopies(workspace: string, mediaName: string): string[]
   return [[session], []].map((folder) => join(workspace, 'attachments', ...folder, basename(mediaName)))
 }
 
-function receivedFolder(root: string, { agentId, key }: { agentId: string; key: string }): string {
+function receivedFolder(root: string, { agentId, key }: SessionName): string {
   return join(sessionMediaFolder(root, agentId, key), 'received')
 }
 
@@ -211,10 +217,7 @@ export async function withCopiedFiles(
   return { ...input, message: { ...message, media } }
 }
 
-export async function makeAttachmentFolder(
-  workspace: string,
-  session: { agentId: string; key: string },
-): Promise<string> {
+export async function makeAttachmentFolder(workspace: string, session: SessionName): Promise<string> {
   const folder = attachmentFolder(workspace, session)
   await mkdir(folder, { recursive: true, mode: 0o700 })
   return folder

@@ -5,7 +5,7 @@ import { chmod, copyFile, mkdir, realpath, stat } from 'node:fs/promises'
 import { dirname, join, resolve, basename, isAbsolute } from 'node:path'
 import type { OutgoingFile } from '../../domain/channel.ts'
 import { asRockpoolError, RockpoolError } from '../../domain/errors.ts'
-import { outgoingFile, sessionMediaFolder } from './media-files.ts'
+import { outgoingFile, sessionMediaFolder, type SessionName } from './media-files.ts'
 
 export interface SendableFiles {
   cwd: string
@@ -16,7 +16,7 @@ export async function attachWorkspaceFile(
   mediaRoot: string,
   from: SendableFiles,
   path: string,
-  session: { agentId: string; key: string },
+  session: SessionName,
 ): Promise<{ path: string } | { refused: string }> {
   try {
     const file = await fileInOneOf(from.places, resolve(from.cwd, path))

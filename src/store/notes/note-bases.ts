@@ -1,6 +1,7 @@
 // Stores the content of each note when this machine and the others last agreed (the base of a merge): without it, an addition
 // here looks like a removal there. The file can be deleted; then differing notes are merged line by line.
 import { Database, openOrRecreate, removeDatabase } from '../sqlite/database.ts'
+import { sqlFiles } from '../sqlite/migrations.ts'
 
 export interface NoteBase {
   revision: number
@@ -16,19 +17,7 @@ interface Row {
   seen: string | null
 }
 
-const migrations = [
-  `CREATE TABLE base (
-     agent TEXT NOT NULL, name TEXT NOT NULL, revision INTEGER NOT NULL, body BLOB NOT NULL, seen TEXT,
-     PRIMARY KEY (agent, name)
-   ) STRICT;`,
-  // Changes that are being sent, each with a stamp that shows whether the database received it; and the owner of the stamps.
-  `CREATE TABLE told (
-     agent TEXT NOT NULL, name TEXT NOT NULL, stamp TEXT NOT NULL, body BLOB NOT NULL, PRIMARY KEY (agent, name, stamp)
-   ) STRICT;
-   CREATE TABLE home (id TEXT NOT NULL) STRICT;
-   INSERT INTO home VALUES (lower(hex(randomblob(16))));`,
-  'CREATE TABLE origin (id TEXT NOT NULL) STRICT',
-]
+const migrations = sqlFiles('notes/001-bases.sql', 'notes/002-sent-changes.sql', 'notes/003-origin.sql')
 
 export class NoteBases {
   #db: Database

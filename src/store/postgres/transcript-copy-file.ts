@@ -12,7 +12,8 @@ import {
   writeSync,
 } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { insertRow, type Migration, type Queries } from '../sqlite/database.ts'
+import { insertRow, type Queries } from '../sqlite/database.ts'
+import { sqlFiles } from '../sqlite/migrations.ts'
 import { checkAgentId } from '../paths.ts'
 
 export interface TranscriptCopy {
@@ -41,13 +42,7 @@ export interface CopyRow extends Omit<SharedRow, 'header' | 'reason'> {
   bytes: number
 }
 
-export const copyMigrations: Migration[] = [
-  `CREATE TABLE copy (
-     id INTEGER PRIMARY KEY, agent TEXT NOT NULL, name TEXT NOT NULL, session_id TEXT NOT NULL, topic_id TEXT,
-     archived INTEGER NOT NULL, entries INTEGER NOT NULL, bytes INTEGER NOT NULL, changed_at INTEGER NOT NULL
-   ) STRICT;
-   CREATE TABLE cursor (origin TEXT NOT NULL, tx TEXT NOT NULL, at INTEGER NOT NULL) STRICT;`,
-]
+export const copyMigrations = sqlFiles('transcript-copies/001-copies.sql')
 
 export function copyPath(folder: string): string {
   return join(folder, 'copies.sqlite')

@@ -1,7 +1,7 @@
 // Rows of transcripts and their entries: read and written in batches, the path from an entry up to the root, and archives.
 import { RockpoolError } from '../../domain/errors.ts'
 import type { TranscriptEntry, TranscriptHeader } from '../../domain/transcript.ts'
-import type { TranscriptArchive, TranscriptRef } from '../session-store.ts'
+import type { NewHeader, TranscriptArchive, TranscriptRef } from '../session-store.ts'
 import { headerLine } from '../transcripts/transcript-append.ts'
 import { archiveName, parseArchiveName, type ArchiveReason } from '../transcripts/transcript-paths.ts'
 import { fromRow } from '../tables/sql-database.ts'
@@ -82,7 +82,7 @@ export async function pathIds(
 export async function insertTranscript(
   statements: Pick<Statements, 'rows'>,
   { agentId, name, ref, now }: { agentId: string; name: string; ref: TranscriptRef; now: number },
-  header: { cwd: string; timestamp: string; parentSession?: string },
+  header: NewHeader & { timestamp: string },
   first: TranscriptEntry[],
 ): Promise<number> {
   const archive = parseArchiveName(name)
@@ -167,12 +167,8 @@ function bytesOf(lines: string[]): number {
   return lines.reduce((sum, line) => sum + Buffer.byteLength(line) + 1, 0)
 }
 
-export function headerText(
-  id: string,
-  timestamp: string,
-  { cwd, parentSession }: { cwd: string; parentSession?: string },
-): string {
-  return headerLine({ id, timestamp, cwd, parentSession }).trimEnd()
+export function headerText(id: string, timestamp: string, header: NewHeader): string {
+  return headerLine({ ...header, id, timestamp }).trimEnd()
 }
 
 /** Newest first. */

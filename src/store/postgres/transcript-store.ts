@@ -10,11 +10,14 @@ import type { EntryBody, TranscriptEntry, TranscriptHeader } from '../../domain/
 import { checkSessionId } from '../paths.ts'
 import type {
   AppendOptions,
+  Entries,
+  NewHeader,
   OnDamage,
   TranscriptArchive,
   TranscriptPage,
   TranscriptRef,
   TranscriptStore,
+  Truncated,
 } from '../session-store.ts'
 import { checkBodies } from '../transcripts/transcript-append.ts'
 import {
@@ -97,15 +100,11 @@ export class PostgresTranscripts implements TranscriptStore {
     yield* entriesFrom(this.#postgres, row.id)
   }
 
-  async *path(
-    ref: TranscriptRef,
-    leafId?: string,
-    onDamage: OnDamage = () => {},
-  ): AsyncGenerator<TranscriptEntry> {
+  async *path(ref: TranscriptRef, leafId?: string, onDamage?: OnDamage): AsyncGenerator<TranscriptEntry> {
     const row = await this.#get(ref)
     const { seqs, missing } = await pathIds(this.#postgres, row.id, leafId ?? row.leaf_id)
     if (leafId !== undefined && seqs.length === 0) throw noEntry(leafId, ref)
-    if (missing !== undefined) onDamage(`the entry ${missing} is missing`)
+    if (missing !== undefined) onDamage?.(`the entry ${missing} is missing`)
     yield* entriesFrom(this.#postgres, row.id, seqs)
   }
 
@@ -117,11 +116,7 @@ export class PostgresTranscripts implements TranscriptStore {
     return (await this.#find(ref)) !== undefined
   }
 
-  async create(
-    ref: TranscriptRef,
-    header: { cwd: string; timestamp?: string; parentSession?: string },
-    entries: AsyncIterable<TranscriptEntry> | Iterable<TranscriptEntry>,
-  ): Promise<void> {
+  async create(ref: TranscriptRef, header: NewHeader, entries: Entries): Promise<void> {
     const now = this.#options.clock.now()
     const name = this.#nameOf(ref)
     const timestamp = header.timestamp ?? new Date(now).toISOString()
@@ -149,10 +144,7 @@ export class PostgresTranscripts implements TranscriptStore {
     return forked
   }
 
-  async truncate(
-    ref: TranscriptRef,
-    keep: number,
-  ): Promise<{ kept: number; dropped: number; archived?: string }> {
+  async truncate(ref: TranscriptRef, keep: number): Promise<Truncated> {
     const row = await this.#get(ref)
     const path: TranscriptEntry[] = []
     for await (const entry of this.path(ref)) path.push(entry)
@@ -237,24 +229,13 @@ export class PostgresTranscripts implements TranscriptStore {
     })
   }
 
-  async #create(
-    ref: TranscriptRef,
-    header: { cwd: string; parentSession?: string },
-    now: number,
-  ): Promise<TranscriptRow> {
+  async #create(ref: TranscriptRef, header: NewHeader, now: number): Promise<TranscriptRow> {
     const name = this.#nameOf(ref)
-    const timestamp = new Date(now).toISOString()
+    const text = headerText(ref.sessionId, new Date(now).toISOString(), header)
     await this.#postgres.write(
       `INSERT INTO transcript (agent, name, session_id, topic_id, header, bytes, changed_at)
        VALUES ($1, $2, $3, $4, $5::text, octet_length($5::text) + 1, $6) ON CONFLICT (agent, name) DO NOTHING`,
-      [
-        this.agentId,
-        name,
-        ref.sessionId,
-        ref.topicId ?? null,
-        headerText(ref.sessionId, timestamp, header),
-        now,
-      ],
+      [this.agentId, name, ref.sessionId, ref.topicId ?? null, text, now],
     )
     return this.#get({ ...ref, file: name })
   }

@@ -1,21 +1,11 @@
 // Which Claude processes this Rockpool started, and which process holds the lease of a Claude session. In its own database, so
 // that all Rockpools of this state directory agree: a lease is checked and taken in one step.
 import { Database, insertRow } from './database.ts'
+import { sqlFiles } from './migrations.ts'
 import { isSameProcess, type ProcessIdentity } from '../disk/process-identity.ts'
 import { ownerMarker, ownIdentity, type ProcessScope } from '../disk/process-scope.ts'
 
-const migrations = [
-  `CREATE TABLE process (
-     pid INTEGER NOT NULL, start_time TEXT NOT NULL, domain TEXT NOT NULL, key TEXT NOT NULL,
-     owner_pid INTEGER NOT NULL, owner_start_time TEXT NOT NULL, owner_domain TEXT NOT NULL,
-     PRIMARY KEY (pid, start_time, domain)
-   ) STRICT, WITHOUT ROWID;
-   CREATE TABLE lease (
-     sdk_session_id TEXT PRIMARY KEY, key TEXT NOT NULL,
-     owner_pid INTEGER NOT NULL, owner_start_time TEXT NOT NULL, owner_domain TEXT NOT NULL
-   ) STRICT, WITHOUT ROWID;`,
-  'ALTER TABLE process ADD COLUMN cgroup TEXT',
-]
+const migrations = sqlFiles('processes/001-processes-and-leases.sql', 'processes/002-cgroups.sql')
 
 interface OwnerRow {
   key: string

@@ -2,21 +2,14 @@
 import { resolve } from 'node:path'
 import { claudeEntriesIn, placeOf, type ClosableSessionStore } from '../tables/claude-entries.ts'
 import { Database } from './database.ts'
+import { sqlFiles } from './migrations.ts'
 import { sqliteSql } from './sql.ts'
 
 export interface SqliteSessionStoreOptions {
   path: string
 }
 
-const migrations = [
-  `CREATE TABLE claude_entry (
-     seq INTEGER PRIMARY KEY,
-     project TEXT NOT NULL, session TEXT NOT NULL, subpath TEXT NOT NULL,
-     uuid TEXT, entry TEXT NOT NULL, at INTEGER NOT NULL
-   ) STRICT;
-   CREATE INDEX claude_entry_place ON claude_entry (project, session, subpath, seq);
-   CREATE UNIQUE INDEX claude_entry_uuid ON claude_entry (project, session, subpath, uuid) WHERE uuid IS NOT NULL;`,
-]
+const migrations = sqlFiles('claude-transcripts/001-entries.sql')
 
 export function sqliteSessionStore({ path }: SqliteSessionStoreOptions): ClosableSessionStore {
   const database = Database.open(resolve(path), migrations)

@@ -1,25 +1,13 @@
 // One SQLite database: opened, migrated, read, and written in groups. Writes of the same moment share one transaction and one
 // sync to disk; each write resolves after that sync. Other processes may write to the same file: we wait for them without
 // blocking the event loop.
-import {
-  closeSync,
-  constants,
-  existsSync,
-  fchmodSync,
-  mkdirSync,
-  openSync,
-  readFileSync,
-  readdirSync,
-  rmSync,
-  statSync,
-} from 'node:fs'
+import { readdirSync, rmSync, statSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
 import { RockpoolError } from '../../domain/errors.ts'
-import { DamagedContent, asDatabaseError, isBusy, newerSchema } from './database-errors.ts'
+import { DamagedContent, asDatabaseError, isBusy } from './database-errors.ts'
+import { makeDatabaseFile, migrate, type Migration } from './migrations.ts'
 import { placeholders } from '../tables/sql-database.ts'
-import { syncDirectoryNow } from '../disk/private-file.ts'
-import { sqlFolder } from '../sql-files.ts'
 
 export type Row = Record<string, unknown>
 
@@ -30,14 +18,6 @@ export interface Queries {
   each<T = Row>(sql: string, ...values: SQLInputValue[]): IterableIterator<T>
   run(sql: string, ...values: SQLInputValue[]): { changes: number; lastInsertRowid: number }
   exec(sql: string): void
-}
-
-/** Number n brings a database from version n - 1 to version n. A released migration never changes. */
-export type Migration = string | (() => string)
-
-/** Files of sqlite/sql/ as migrations; they are read when a database needs them. */
-export function sqlFiles(...names: string[]): Migration[] {
-  return names.map((name) => () => readFileSync(new URL(name, sqlFolder('sqlite')), 'utf8'))
 }
 
 export interface DatabaseOptions {
@@ -89,7 +69,8 @@ export class Database {
       if (!readOnly) {
         db.exec(`PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = ${checkpointPages}`)
         db.exec(`PRAGMA synchronous = ${durability === 'full' ? 'FULL' : 'NORMAL'}`)
-        migrate(db, path, migrations, durability)
+        // What can be rebuilt needs no copy, and purged content must not survive in one.
+        migrate(db, path, migrations, durability === 'full')
       }
       // A reader waits rarely and briefly: during a recovery, or while the last connection closes.
       db.exec(`PRAGMA busy_timeout = ${readerWaitMs}`)
@@ -311,52 +292,10 @@ export function insertRow(
   )
 }
 
-function migrate(
-  db: DatabaseSync,
-  path: string,
-  migrations: Migration[],
-  durability: DatabaseOptions['durability'],
-): void {
-  const version = versionOf(db)
-  if (version === migrations.length) return
-  if (version > migrations.length) throw newerSchema(path, version, migrations.length)
-  // What can be rebuilt needs no copy, and purged content must not survive in one.
-  if (version > 0 && durability === 'full') backUp(db, path, version)
-  db.exec('BEGIN IMMEDIATE')
-  // Another process may have migrated while we waited for the lock.
-  for (let next = versionOf(db); next < migrations.length; next++) {
-    const migration = migrations[next]!
-    db.exec(typeof migration === 'string' ? migration : migration())
-  }
-  db.exec(`PRAGMA user_version = ${migrations.length}; COMMIT`)
-}
-
-function versionOf(db: DatabaseSync): number {
-  return (db.prepare('PRAGMA user_version').get() as { user_version: number }).user_version
-}
-
-function backUp(db: DatabaseSync, path: string, version: number): void {
-  const copy = `${path}.before-migration-${version}`
-  if (path === ':memory:' || existsSync(copy)) return
-  // Into an empty private file; SQLite copies a consistent snapshot while others write.
-  makeDatabaseFile(copy)
-  db.prepare('VACUUM INTO ?').run(copy)
-}
-
 /** SQLite would block on a named pipe. */
 function refuseOtherThanFile(path: string): void {
   const about = path === ':memory:' ? undefined : statSync(path, { throwIfNoEntry: false })
   if (about && !about.isFile()) throw new RockpoolError('refused', `${path} is not a regular file.`)
-}
-
-/** Creates the file if it is missing, with mode 0600 whatever the umask. A symbolic link is not followed. */
-function makeDatabaseFile(path: string): void {
-  const isNew = !existsSync(path)
-  if (isNew) mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
-  const fd = openSync(path, constants.O_RDWR | constants.O_CREAT | constants.O_NOFOLLOW, 0o600)
-  fchmodSync(fd, 0o600)
-  closeSync(fd)
-  if (isNew) syncDirectoryNow(dirname(path))
 }
 
 /** Opens a database whose content can be rebuilt: an index, a copy. A damaged or newer one is deleted and created again. */

@@ -3,6 +3,7 @@
 import { RockpoolError } from '../../domain/errors.ts'
 import type { Log } from '../../domain/log.ts'
 import { Database, insertRow, openOrRecreate, removeDatabase } from './database.ts'
+import { sqlFiles } from './migrations.ts'
 
 /** One transcript file as it was last read. */
 export interface IndexedFile {
@@ -18,20 +19,7 @@ export interface IndexedFile {
   facts: string
 }
 
-const migrations = [
-  `CREATE TABLE format (name TEXT NOT NULL) STRICT;
-   CREATE TABLE file (
-     id INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE, inode INTEGER NOT NULL, size INTEGER NOT NULL,
-     mtime REAL NOT NULL, torn INTEGER NOT NULL, mark TEXT NOT NULL, facts TEXT NOT NULL
-   ) STRICT;
-   CREATE TABLE usage (file INTEGER PRIMARY KEY REFERENCES file (id) ON DELETE CASCADE, records BLOB NOT NULL) STRICT;`,
-  // One table: the long column is the last, so that reading the others does not touch it.
-  `DROP TABLE usage; DROP TABLE file; DELETE FROM format;
-   CREATE TABLE file (
-     path TEXT NOT NULL UNIQUE, inode INTEGER NOT NULL, size INTEGER NOT NULL, mtime REAL NOT NULL,
-     torn INTEGER NOT NULL, mark TEXT NOT NULL, facts TEXT NOT NULL, usage BLOB NOT NULL
-   ) STRICT;`,
-]
+const migrations = sqlFiles('discovery/001-files.sql', 'discovery/002-one-table.sql')
 
 const columns = 'path, inode, size, mtime AS mtimeMs, torn, mark, facts'
 

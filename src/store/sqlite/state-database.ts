@@ -1,6 +1,7 @@
 // The state database, <state>/rockpool.sqlite: what must survive a crash. A part that needs a durable table adds a numbered file
 // at the end of this list. The position in the list is the version of the schema; a released file never changes.
-import { Database, sqlFiles, type DatabaseOptions } from './database.ts'
+import { Database, type DatabaseOptions } from './database.ts'
+import { sqlFiles } from './migrations.ts'
 
 const migrations = sqlFiles(
   'state/001-answers.sql',

@@ -77,7 +77,9 @@ export interface OpenTranscript {
   handle: FileHandle
 }
 
-export function headerLine(header: Omit<TranscriptHeader, 'type' | 'version'>): string {
+export type HeaderFields = Omit<TranscriptHeader, 'type' | 'version'>
+
+export function headerLine(header: HeaderFields): string {
   const { id, timestamp, cwd, parentSession } = header
   return `${JSON.stringify({ type: 'session', version: 3, id, timestamp, cwd, parentSession })}\n`
 }

@@ -3,16 +3,16 @@
 import { link, open, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { RockpoolError } from '../../domain/errors.ts'
-import type { TranscriptEntry, TranscriptHeader } from '../../domain/transcript.ts'
 import { asFileError, ensureDirectory, errorCode, syncDirectory, temporaryName } from '../disk/atomic-file.ts'
-import { entryLine, headerLine } from './transcript-append.ts'
+import type { Entries } from '../session-store.ts'
+import { entryLine, headerLine, type HeaderFields } from './transcript-append.ts'
 
 const pieceBytes = 1 << 20
 
 export async function writeNewTranscript(
   file: string,
-  header: Omit<TranscriptHeader, 'type' | 'version'>,
-  entries: AsyncIterable<TranscriptEntry> | Iterable<TranscriptEntry>,
+  header: HeaderFields,
+  entries: Entries,
 ): Promise<void> {
   const folder = dirname(file)
   const draft = temporaryName(file)
@@ -29,11 +29,7 @@ export async function writeNewTranscript(
   }
 }
 
-async function writeDraft(
-  draft: string,
-  header: Omit<TranscriptHeader, 'type' | 'version'>,
-  entries: AsyncIterable<TranscriptEntry> | Iterable<TranscriptEntry>,
-): Promise<void> {
+async function writeDraft(draft: string, header: HeaderFields, entries: Entries): Promise<void> {
   await using handle = await open(draft, 'wx', 0o600)
   let text = headerLine(header)
   for await (const entry of entries) {

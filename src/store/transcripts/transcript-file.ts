@@ -8,11 +8,14 @@ import type { Events } from '../../domain/events.ts'
 import type { EntryBody, TranscriptEntry, TranscriptHeader } from '../../domain/transcript.ts'
 import type {
   AppendOptions,
+  Entries,
+  NewHeader,
   OnDamage,
   TranscriptArchive,
   TranscriptPage,
   TranscriptRef,
   TranscriptStore,
+  Truncated,
 } from '../session-store.ts'
 import { asFileError, errorCode, syncDirectory, temporaryName, unlessMissing } from '../disk/atomic-file.ts'
 import { FileLock, type Lock } from '../disk/file-lock.ts'
@@ -94,16 +97,12 @@ export class FileTranscripts implements TranscriptStore {
     for await (const { entry } of entriesOf(handle, onDamage)) yield entry
   }
 
-  async *path(
-    ref: TranscriptRef,
-    leafId?: string,
-    onDamage: OnDamage = () => {},
-  ): AsyncGenerator<TranscriptEntry> {
+  async *path(ref: TranscriptRef, leafId?: string, onDamage?: OnDamage): AsyncGenerator<TranscriptEntry> {
     await using handle = await this.#open(ref)
     const tree = await readTree(handle)
     if (leafId !== undefined && !tree.nodes.has(leafId)) throw noEntry(leafId, ref)
     const { path, damage } = pathTo(tree, leafId ?? tree.leafId)
-    for (const what of [...tree.damage, ...damage]) onDamage(what)
+    for (const what of [...tree.damage, ...damage]) onDamage?.(what)
     yield* entriesAt(handle, path)
   }
 
@@ -115,11 +114,7 @@ export class FileTranscripts implements TranscriptStore {
     return (await lstat(this.#fileOf(ref)).catch(unlessMissing))?.isFile() ?? false
   }
 
-  async create(
-    ref: TranscriptRef,
-    header: { cwd: string; timestamp?: string; parentSession?: string },
-    entries: AsyncIterable<TranscriptEntry> | Iterable<TranscriptEntry>,
-  ): Promise<void> {
+  async create(ref: TranscriptRef, header: NewHeader, entries: Entries): Promise<void> {
     const file = this.#fileOf(ref)
     const timestamp = header.timestamp ?? new Date(this.#options.clock.now()).toISOString()
     await writeNewTranscript(file, { ...header, id: ref.sessionId, timestamp }, entries)
@@ -136,10 +131,7 @@ export class FileTranscripts implements TranscriptStore {
     return forked
   }
 
-  async truncate(
-    ref: TranscriptRef,
-    keep: number,
-  ): Promise<{ kept: number; dropped: number; archived?: string }> {
+  async truncate(ref: TranscriptRef, keep: number): Promise<Truncated> {
     const file = this.#fileOf(ref)
     return this.#queueOf(file).exclusive('truncate', async (confirm) => {
       const { header, entries, dropped } = await this.#reading(ref, (handle) => lastEntries(handle, keep))
@@ -256,11 +248,7 @@ export class FileTranscripts implements TranscriptStore {
     return await fn(handle)
   }
 
-  async #setAside(
-    file: string,
-    reason: ArchiveReason,
-    move: (from: string, to: string) => Promise<void>,
-  ): Promise<string> {
+  async #setAside(file: string, reason: ArchiveReason, move: typeof link | typeof rename): Promise<string> {
     const name = archiveName(file, reason, this.#options.clock.now())
     const taken = new Set(listNames(this.#dir))
     let free = name

@@ -1,0 +1,1 @@
+CREATE TABLE origin (id TEXT NOT NULL) STRICT;

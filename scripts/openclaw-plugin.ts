@@ -3,7 +3,7 @@
 import { copyFileSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { rolldown } from 'rolldown'
 import type { PluginTable } from '../plugins/openclaw/src/table.ts'
-import { codingCommandInfos } from '../src/chat/coding-commands.ts'
+import { codingCommandInfos } from '../src/operations/coding/command-words.ts'
 import { operationTools } from '../src/operations/agent-tools.ts'
 import { findAlias } from '../src/operations/aliases.ts'
 import { allOperations, findOperation } from '../src/operations/all.ts'

@@ -1,12 +1,14 @@
 // A token that is bound to an agent, held by somebody who tries every operation on another agent's things: whatever
 // scopes it has, that agent's world is all there is.
-import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, realpathSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { makeOfflineAgent } from '../src/agent/offline.ts'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { allOperations } from '../src/operations/all.ts'
 import { isOperatorOnly } from '../src/operations/authorize.ts'
 import type { Operation } from '../src/operations/operation.ts'
+import { formatOpenClawOrigin } from '../src/domain/openclaw.ts'
 import { hashOf, newToken, readTokenRecords, writeTokenRecords } from '../src/store/gateway-tokens.ts'
 import { connect, http, openHouse, rpc } from './support/gateway-house.ts'
 import type { Client, House } from './support/gateway-house.ts'
@@ -18,6 +20,8 @@ const key = 'agent:main:main'
 const token = newToken()
 /** Of a program that runs agents of its own. */
 const hostToken = newToken()
+/** Folders of OpenClaw. */
+const outside = realpathSync(mkdtempSync(join(tmpdir(), 'rockpool-outside-')))
 let house: House
 let sessionId: string
 
@@ -301,5 +305,115 @@ describe("the token of an agent host, such as OpenClaw's plugin", () => {
       expect((await rpc(house, 'health', {}, damaged)).error?.data?.code).toBe('unauthorized')
     }
     writeTokenRecords(house.dir, records)
+  })
+
+  describe('with what the plugin reports', () => {
+    const asAgent = async (id: string, method: string, params: object) => {
+      const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params })
+      const headers = { 'rockpool-agent': `openclaw-${id}` }
+      return (await http(house, '/rpc', { method: 'POST', body, token: hostToken, headers })).json() as {
+        result?: Record<string, unknown>
+        error?: { data: { code: string } }
+      }
+    }
+    /** One at a time: few sessions may wait for a repository. */
+    const launchAs = async (id: string, more: object) => {
+      const asked = { prompt: '[[offline: say hello]]', fresh: true, ...more }
+      const answer = await asAgent(id, 'coding.launch', asked)
+      if (answer.result) await house.app.coding().pool.whenQuiet(answer.result['id'] as string)
+      return answer
+    }
+    const chatOf = (agentId: string): string =>
+      formatOpenClawOrigin({ channel: 'telegram', to: '9', sessionKey: `agent:${agentId}:main`, agentId })
+    const folder = (name: string): string => {
+      const path = join(outside, name)
+      mkdirSync(path, { recursive: true })
+      return path
+    }
+
+    beforeAll(async () => {
+      const claudeCode = {
+        repos: { tide: folder('tide'), state: house.dir, odd: 'relative' },
+        maxBudgetUsd: 2,
+        permissionMode: 'acceptEdits',
+        sessionSelection: { resumeThreshold: 0.9 },
+        fallbackChannel: 'telegram|9',
+        surprise: true,
+      }
+      const agents = [
+        { id: 'main', workspace: folder('main'), claudeCode },
+        { id: 'other', workspace: folder('other'), claudeCode: { maxBudgetUsd: 100 } },
+        { id: '../main', workspace: '/' },
+        { id: 'root', workspace: '/' },
+      ]
+      const report = { version: '2026.9.6', pluginVersion: '1', agents }
+      const { result } = await rpc(house, 'openclaw.hello', report, hostToken)
+      const { ignored } = result as { ignored: string[] }
+      const about = [
+        'main: claudeCode.surprise',
+        'main: claudeCode.repos.state',
+        'main: claudeCode.repos.odd',
+      ]
+      expect(ignored.map((line) => line.split(': ').slice(0, 2).join(': '))).toEqual([
+        ...about,
+        '../main: agent',
+        'root: workspace',
+      ])
+    })
+
+    test('an agent starts sessions in its own workspace and repositories only', async () => {
+      for (const workdir of [folder('other'), outside, house.dir, '/'])
+        expect((await launchAs('main', { workdir })).error?.data.code).toBe('refused')
+      for (const [workdir, real] of [
+        [undefined, folder('main')],
+        ['tide', folder('tide')],
+        ['shop', join(house.dir, 'shop')],
+      ])
+        expect((await launchAs('main', { workdir })).result).toMatchObject({ workdir: real })
+      expect((await launchAs('other', { workdir: 'tide' })).error?.data.code).toBe('refused')
+      // A Rockpool agent does not work in OpenClaw's folders.
+      const { error } = await bound('coding.launch', { prompt: 'x', workdir: folder('main') })
+      expect(error?.data?.code).toBe('refused')
+    })
+
+    test("OpenClaw's settings narrow the budget and the permissions, and never widen them", async () => {
+      expect((await launchAs('main', {})).result).toMatchObject({ budgetUsd: 2 })
+      expect((await launchAs('main', { maxBudgetUsd: 3 })).error?.data.code).toBe('refused')
+      expect((await launchAs('other', {})).result).toMatchObject({ budgetUsd: 3 })
+      const { id } = (await launchAs('main', {})).result as { id: string }
+      expect(house.app.storage.coding.get(id)?.request).toMatchObject({ permissionMode: 'default' })
+      expect(house.app.coding().choice.settings('openclaw-main').resumeThreshold).toBe(0.9)
+      expect(house.app.coding().choice.settings('main').resumeThreshold).toBe(0.6)
+    })
+
+    test('an agent names only its own chats, for notices and for streams', async () => {
+      const originOf = async (launched: ReturnType<typeof launchAs>): Promise<string | undefined> =>
+        house.app.storage.coding.get((await launched).result?.['id'] as string)?.request.originChannel
+      expect(await originOf(launchAs('main', { originChannel: chatOf('main') }))).toBe(chatOf('main'))
+      expect(await originOf(launchAs('main', {}))).toBe(chatOf('main'))
+      expect(await originOf(launchAs('other', {}))).toBe('gateway')
+      for (const originChannel of [chatOf('other'), 'telegram|9', 'openclaw|default|e30'])
+        expect((await launchAs('main', { originChannel })).error?.data.code).toBe('refused')
+      expect(
+        (await bound('coding.launch', { prompt: 'x', originChannel: chatOf('work') })).error?.data?.code,
+      ).toBe('refused')
+      const { id } = (await launchAs('main', {})).result as { id: string }
+      const stream = (channel: string) => asAgent('main', 'coding.foreground', { session: id, channel })
+      expect((await stream(chatOf('other'))).error?.data.code).toBe('refused')
+      expect((await stream(chatOf('main'))).error).toBeUndefined()
+      expect((await asAgent('other', 'coding.output', { session: id })).error?.data.code).toBe('not-found')
+    })
+
+    test('a person gives the same commands as in a chat of Rockpool', async () => {
+      const command = (name: string, args = '', originChannel = chatOf('main')) =>
+        asAgent('main', 'openclaw.command', { name, args, originChannel })
+      expect((await command('claude', '--name otter [[offline: say hello]]')).result).toMatchObject({
+        isError: false,
+      })
+      expect((await command('claude_sessions')).result?.['text']).toContain('otter')
+      expect((await command('claude_approve', 'nothing')).result).toMatchObject({ isError: true })
+      expect((await command('sessions_delete', 'all')).result).toMatchObject({ isError: true })
+      expect((await command('claude_stats', '', chatOf('other'))).error?.data.code).toBe('refused')
+    })
   })
 })

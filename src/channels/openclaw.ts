@@ -2,9 +2,10 @@
 // agents, and commands reach Rockpool as operations. The plugin in OpenClaw sends each delivery once for its key, and says so
 // afterwards.
 import { createHash } from 'node:crypto'
+import { openclawChannel } from '../domain/address.ts'
 import type { Address } from '../domain/address.ts'
 import type { Channel, ChannelAbilities, ChannelHost, SendOptions, SendOutcome } from '../domain/channel.ts'
-import { openclawChannel, readTarget } from '../domain/openclaw.ts'
+import { readTarget } from '../domain/openclaw.ts'
 import type { OpenClawDelivery } from '../domain/openclaw.ts'
 import type { Reply } from '../domain/reply.ts'
 import { BaseChannel } from './base-channel.ts'

@@ -74,7 +74,7 @@ function printTokens({ operatorTokenFile, hooks, tokens }: OutputOf<'tokens.list
   const shown = table(page, tokens, {
     TOKEN: (row) => row.name,
     SCOPES: (row) => row.scopes.join(', '),
-    AGENT: (row) => row.agentId ?? 'all',
+    AGENT: (row) => row.agentId ?? (row.agents === undefined ? 'all' : `${row.agents}*`),
     CREATED: { value: (row) => ago(row.createdAt, page.now), min: 10 },
   })
   return `${files}\n\n${shown}`

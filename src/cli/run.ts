@@ -43,7 +43,7 @@ async function runLocalCommand(
   host: Host,
   json: boolean,
 ): Promise<number> {
-  const { checkInput } = await import('../operations/perform.ts')
+  const { checkInput } = await import('../operations/perform-operation.ts')
   const output = await command.run(host, checkInput(command, input), json)
   if (output === undefined) return 0
   if (json || !command.print) await print(command.name, output, host, json)

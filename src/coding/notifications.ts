@@ -11,7 +11,7 @@ import type { Author } from '../rights/author.ts'
 import type { CodingStore } from '../store/sqlite/coding-store.ts'
 import { approvalReply } from './approvals/approval-reply.ts'
 import { formatDuration, oneLine } from './session/names.ts'
-import { addressOfOrigin } from './session/origin.ts'
+import { addressOfOrigin, isOpenClawOrigin } from './session/origin.ts'
 import { OutputStreams } from './watching.ts'
 
 export interface NotificationParts {
@@ -134,7 +134,8 @@ export class NotificationRouter {
   /** `alike`: the sessions of this chat that ask the same. */
   async onApproval(session: CodingSession, approval: Approval, alike: string[] = []): Promise<void> {
     await this.flush(session.id)
-    const reply = approvalReply(`[${session.name}]`, approval, alike)
+    const inOpenClaw = isOpenClawOrigin(session.request.originChannel)
+    const reply = approvalReply(`[${session.name}]`, approval, alike, inOpenClaw)
     await this.#notifyChat(session, `approval:${approval.id}`, reply)
   }
 
@@ -184,7 +185,7 @@ export class NotificationRouter {
     const lines = [heading, this.#preview(session)]
     if (session.request.originSessionKey !== undefined)
       return this.#wake(session, [...lines, hint].filter(Boolean).join('\n'), event)
-    await this.#notifyChat(session, event, { text: lines.filter(Boolean).join('\n') })
+    await this.#notifyChat(session, event, { text: lines.filter(Boolean).join('\n'), wakesAgent: true })
   }
 
   /** Notifies the chat that launched the session; if it cannot be reached, the agent takes a turn instead. */

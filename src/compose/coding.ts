@@ -26,6 +26,7 @@ import { bridgeWorld } from '../operations/cc/bridge-world.ts'
 import type { CodingWorld } from '../operations/coding/coding-world.ts'
 import { identifyProcess } from '../store/disk/process-identity.ts'
 import { configuredAgent } from '../store/agents.ts'
+import { openclawAgentOf } from '../store/openclaw/openclaw-report.ts'
 import type { CodingStore } from '../store/sqlite/coding-store.ts'
 
 export function openCodingWorld(app: App): CodingWorld {
@@ -116,6 +117,7 @@ function choiceIn(app: App, repos: RepoGate): SessionChoice {
     discovery: () => app.discovery(),
     decisions: () => app.storage.decisions,
     smallModel: () => app.smallModel(),
+    openclawSettings: (agentId) => openclawAgentOf(app.paths, agentId)?.claudeCode.sessionSelection,
     search: () => (app.gateway ? app.search() : undefined),
   })
 }

@@ -5,10 +5,15 @@ import { join } from 'node:path'
 import { defaultAgentId } from '../domain/session-key.ts'
 import { TerminalChannel, WebChannel } from '../channels/web.ts'
 import type { AccessPolicy } from '../domain/access.ts'
-import { isTerminal } from '../domain/address.ts'
+import { isTerminal, openclawChannel } from '../domain/address.ts'
 import type { Address } from '../domain/address.ts'
 import type { Agent } from '../domain/agent.ts'
-import { makeChannelHost, openConfiguredChannel, openConfiguredChannels } from '../flow/channel-host.ts'
+import {
+  isOpenClawSetUp,
+  makeChannelHost,
+  openConfiguredChannel,
+  openConfiguredChannels,
+} from '../flow/channel-host.ts'
 import { exchangeNotes, joinCluster } from '../flow/cluster-events.ts'
 import { Conversations } from '../flow/conversations.ts'
 import type { FlowParts } from '../flow/flow-parts.ts'
@@ -28,7 +33,8 @@ import { configuredAgent } from '../store/agents.ts'
 import { askInChat, pressedButton } from '../chat/chat-approvals.ts'
 import { commandForAnswer, LastMessages } from '../chat/chat-answers.ts'
 import { chatTools, isOwnersChat, ownerChats } from '../chat/chat-tools.ts'
-import { codingCommandInfos, codingCommands, commandToSay } from '../chat/coding-commands.ts'
+import { codingCommands, commandToSay } from '../chat/coding-commands.ts'
+import { codingCommandInfos } from '../operations/coding/command-words.ts'
 
 /** A machine that was away for this long is removed from the list of machines. */
 const keepMachinesMs = 30 * 24 * 3_600_000
@@ -80,7 +86,24 @@ export async function openConversations(
     },
     channels,
   )
+  if (options.withChannels) followOpenClaw(app, conversations)
   return conversations
+}
+
+/** Opens the channel into OpenClaw when the plugin connects for the first time, and closes it when its tokens are removed. */
+function followOpenClaw(app: App, conversations: Conversations): void {
+  app.openclaw.onChange(() => {
+    const isOpen = conversations.channels.some(({ name }) => name === openclawChannel)
+    if (isOpen === isOpenClawSetUp(app.paths.root)) return
+    conversations
+      .reopenChannel(openclawChannel, 'default')
+      .catch((error: unknown) =>
+        app.log.error(
+          { event: 'channel-start-failed', channel: openclawChannel, error: String(error) },
+          'Could not open the channel into OpenClaw; its chats get nothing until the gateway restarts.',
+        ),
+      )
+  })
 }
 
 async function flowParts(

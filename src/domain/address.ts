@@ -11,6 +11,9 @@ export interface Address {
   threadId?: string
 }
 
+/** The channel into the chats of OpenClaw; `to` is then a target as domain/openclaw.ts describes it. */
+export const openclawChannel = 'openclaw'
+
 /** The terminal in which somebody talks to a session (`rockpool chat`). */
 export function terminalAddress(sessionKey: string): Address {
   return { channel: 'console', accountId: 'default', to: sessionKey }

@@ -1,12 +1,9 @@
 // What Rockpool and its plugin in OpenClaw say to each other: where a coding session was asked for, what OpenClaw's
 // configuration says about its agents, deliveries into OpenClaw's chats, and questions to OpenClaw.
 import { z } from 'zod'
-import { parseOriginChannel } from './address.ts'
+import { openclawChannel, parseOriginChannel } from './address.ts'
 import { permissionModes } from './agent.ts'
 import { sessionSelectionOverrides } from './config/coding-settings.ts'
-
-/** The name of the channel, and the first part of an `originChannel`. */
-export const openclawChannel = 'openclaw'
 
 /** A chat of OpenClaw, and the session and agent behind it. Without `channel` and `to` only the session is known. */
 const openclawTarget = z.strictObject({
@@ -19,7 +16,12 @@ const openclawTarget = z.strictObject({
 })
 export type OpenClawTarget = z.infer<typeof openclawTarget>
 
-/** Reads `openclaw|default|<the target as JSON in base64url>`. Undefined for another channel, and for a damaged target. */
+/** `openclaw|default|<the target as JSON in base64url>`. */
+export function formatOpenClawOrigin(target: OpenClawTarget): string {
+  return `${openclawChannel}|default|${Buffer.from(JSON.stringify(target)).toString('base64url')}`
+}
+
+/** Undefined for another channel, and for a damaged target. */
 export function parseOpenClawOrigin(origin: string): OpenClawTarget | undefined {
   const address = parseOriginChannel(origin)
   return address?.channel === openclawChannel ? readTarget(address.to) : undefined

@@ -68,7 +68,7 @@ export interface ConfiguredParts extends ChannelHostParts {
 }
 
 /** Does the plugin in OpenClaw have a token? */
-function isOpenClawSetUp(stateDir: string): boolean {
+export function isOpenClawSetUp(stateDir: string): boolean {
   return readTokenRecords(stateDir).some(({ agents }) => agents !== undefined)
 }
 

@@ -42,7 +42,10 @@ const groups: Readonly<Record<string, Group>> = {
   tokens: access,
   dashboard: access,
   channels: () => import('./people/channel-operations.ts'),
-  openclaw: () => import('./openclaw/openclaw-operations.ts'),
+  openclaw: merged(
+    () => import('./openclaw/openclaw-operations.ts'),
+    () => import('./openclaw/openclaw-command.ts'),
+  ),
   message: () => import('./turns/send-message.ts'),
   memory: () => import('./search/note-operations.ts'),
   pairing: () => import('./people/pairing.ts'),

@@ -24,11 +24,13 @@ export function authorize(caller: Caller, needed: Scope, what: string, forHosts?
     throw new RockpoolError('forbidden', `${what} needs the scope ${needed}.`, {
       hint: 'Use a token with that scope; `rockpool tokens list` shows what each token may do.',
     })
-  if (forHosts === 'only' && caller.agentPrefix === undefined)
+  const isForHosts = forHosts === 'only' || forHosts === 'agent'
+  if (isForHosts && caller.agentPrefix === undefined)
     throw new RockpoolError('forbidden', `${what} is for programs with agents of their own.`, {
       hint: 'Only the plugin in OpenClaw calls it, with a token of its own.',
     })
-  if (forHosts === undefined && isUnnamedHost(caller))
+  const needsAgent = forHosts === undefined || forHosts === 'agent'
+  if (needsAgent && isUnnamedHost(caller))
     throw new RockpoolError('forbidden', `${what} needs the agent that calls.`, {
       hint: `Name an agent that begins with ${caller.agentPrefix}: in the header rockpool-agent, or as agentId of connect.`,
     })

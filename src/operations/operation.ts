@@ -9,7 +9,7 @@ import type { App, HeavyPart } from './app.ts'
 export const scopes = ['read', 'write', 'approve', 'admin'] as const
 export type Scope = (typeof scopes)[number]
 
-export type ForHosts = 'only' | 'too'
+export type ForHosts = 'only' | 'agent' | 'too'
 
 export interface Caller {
   via: 'rpc' | 'cli' | 'mcp' | 'chat' | 'hook'
@@ -77,7 +77,8 @@ export interface Operation<Input extends z.ZodObject = z.ZodObject, Output exten
   /** Refused for callers that are bound to an agent, because the data belongs to no agent or to all. Every operation with
    *  the scope `admin` is. */
   operatorOnly?: boolean
-  /** `only`: for agent hosts and no other caller. `too`: also for a host that has not named an agent. */
+  /** `only`: for agent hosts and no other caller. `agent`: the same, when the host has named an agent. `too`: for every
+   *  caller, and also for a host that has not named one. */
   forHosts?: ForHosts
   /** Accepts an `idempotencyKey`: a repeated request gets the answer of the first. */
   changesState?: boolean

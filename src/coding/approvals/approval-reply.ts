@@ -6,7 +6,12 @@ import { questionsOf } from './question-text.ts'
 
 /** The whole question, with buttons for platforms that have them and words for the others. `alike` are the sessions that ask
  *  the same, if there are several: then one answer can settle all. */
-export function approvalReply(who: string, approval: Approval, alike: string[] = []): Reply {
+export function approvalReply(
+  who: string,
+  approval: Approval,
+  alike: string[] = [],
+  inOpenClaw = false,
+): Reply {
   const heading = {
     tool: `🔐 ${who} would like to use ${approval.toolName}:`,
     question: `❓ ${who} would like to know:`,
@@ -14,29 +19,49 @@ export function approvalReply(who: string, approval: Approval, alike: string[] =
     budget: `💰 ${who}:`,
   }[approval.kind]
   const { id } = approval
-  const words = {
-    tool: `Answer yes or no, or /approve ${id}, /approve ${id} always, /deny ${id}`,
-    question: `Answer with a number${isSeveral(approval) ? ' or several (1,2)' : ''}, or /approve ${id} <number or your own words>`,
-    plan: `Answer yes or no, or revise: <what to change>, or /approve ${id}, /deny ${id} [what to change]`,
-    budget: `Answer yes or no, or /approve ${id} <dollars>, /deny ${id}`,
-  }[approval.kind]
   const what = `${id} · #${approval.inputHash.slice(0, 8)}`
   const shown = withVisibleControls(approval.shown)
-  const together = alike.length > 1 ? `\n${wordsForAll(approval, alike)}` : ''
+  const words = howToAnswer(approval, inOpenClaw)
+  const together = alike.length > 1 ? `\n${wordsForAll(approval, alike, inOpenClaw)}` : ''
   return {
     text: `${heading}\n${approval.kind === 'tool' ? asCode(shown) : shown}\n\n${words} (${what})${together}`,
     buttons: approvalButtons(approval, alike.length),
+    isQuestion: true,
   }
+}
+
+function howToAnswer(approval: Approval, inOpenClaw: boolean): string {
+  const { id, kind } = approval
+  const plain = {
+    tool: 'yes or no',
+    question: `with a number${isSeveral(approval) ? ' or several (1,2)' : ''}`,
+    plan: 'yes or no, or revise: <what to change>',
+    budget: 'yes or no',
+  }[kind]
+  const commands = {
+    tool: `/approve ${id}, /approve ${id} always, /deny ${id}`,
+    question: `/approve ${id} <number or your own words>`,
+    plan: `/approve ${id}, /deny ${id} [what to change]`,
+    budget: `/approve ${id} <dollars>, /deny ${id}`,
+  }[kind]
+  return inOpenClaw ? `Answer with ${openclawNames(commands)}` : `Answer ${plain}, or ${commands}`
+}
+
+/** OpenClaw has a command /approve of its own, and its agent reads the plain words of people. */
+function openclawNames(commands: string): string {
+  return commands.replaceAll(/\/(approve|deny)\b/g, '/claude_$1')
 }
 
 function isSeveral({ kind, input }: Approval): boolean {
   return kind === 'question' && questionsOf(input).some(({ several }) => several)
 }
 
-function wordsForAll({ id, kind }: Approval, alike: string[]): string {
+function wordsForAll({ id, kind }: Approval, alike: string[], inOpenClaw: boolean): string {
   const names = alike.map((name) => `[${name}]`).join(', ')
   const words = kind === 'question' ? '<number> all' : 'yes all or no all'
-  return `${alike.length} sessions ask exactly this: ${names}. For all of them: ${words}, or /approve all ${id}, /deny all ${id}`
+  const commands = `/approve all ${id}, /deny all ${id}`
+  const ways = inOpenClaw ? openclawNames(commands) : `${words}, or ${commands}`
+  return `${alike.length} sessions ask exactly this: ${names}. For all of them: ${ways}`
 }
 
 /** Control characters could hide or move text on a screen, so they are written out. */

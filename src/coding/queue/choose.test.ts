@@ -40,6 +40,7 @@ test('the choice and the queue ask one gate: the same path on another machine is
     discovery: () => ({}) as never,
     decisions: () => ({}) as never,
     smallModel: () => undefined,
+    openclawSettings: () => undefined,
     search: () => undefined,
   })
   expect(choice.sources().atWork('/repo')).toEqual([])

@@ -34,6 +34,8 @@ export interface ChoiceParts {
   discovery: () => Discovery
   decisions: () => Decisions
   smallModel: () => AskStructured | undefined
+  /** `sessionSelection` in OpenClaw's configuration, for one of its agents. */
+  openclawSettings: (agentId: string) => Partial<SessionSelectionConfig> | undefined
   /** The search index, if it is up to date. Without a gateway it is not, and a choice must not wait for it. */
   search: () => SearchPart | undefined
 }
@@ -83,8 +85,9 @@ export class SessionChoice {
 
   /** The choice for a queued task. `cc why` finds the decision by the session that it led to. */
   async chooseFor({ id, request, budgetUsd: maxBudgetUsd }: CodingSession): Promise<Choice> {
-    const { prompt: task, workdir: repo, label, agentId, originSessionKey } = request
-    const own = originSessionKey === undefined ? undefined : agentId
+    const { prompt: task, workdir: repo, label, agentId, originSessionKey, byProgram } = request
+    // A program that is bound to an agent chooses as the agent does.
+    const own = originSessionKey === undefined && !byProgram ? undefined : agentId
     const { selection, decisionId } = await this.choose({ task, repo, label, maxBudgetUsd, agentId: own })
     await this.#parts.decisions().became(decisionId, id)
     return { ...choiceOf(selection), sdkSessionId: selection.sessionId }
@@ -94,7 +97,8 @@ export class SessionChoice {
   settings(agentId: string | undefined): SessionSelectionConfig {
     const { agents, sessionSelection } = this.#parts.config
     const own = agents.list.find((agent) => agent.id === agentId)?.sessionSelection
-    return { ...sessionSelection, ...agents.defaults.sessionSelection, ...own }
+    const inOpenClaw = agentId === undefined ? undefined : this.#parts.openclawSettings(agentId)
+    return { ...sessionSelection, ...agents.defaults.sessionSelection, ...inOpenClaw, ...own }
   }
 
   sources(askModel = true): SelectionSources {

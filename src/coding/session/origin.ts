@@ -1,5 +1,5 @@
 // The origin of a coding session: the chat that gets its notifications, and the marker in its first message.
-import { formatOriginChannel, parseOriginChannel } from '../../domain/address.ts'
+import { formatOriginChannel, openclawChannel, parseOriginChannel } from '../../domain/address.ts'
 import type { Address } from '../../domain/address.ts'
 import type { CodingRequest } from '../../domain/coding-session.ts'
 import type { CodingConfig } from '../../domain/config/coding-settings.ts'
@@ -34,6 +34,11 @@ function channelOfDirectory(
 export function addressOfOrigin(originChannel: string, threadId?: string): Address | undefined {
   const address = parseOriginChannel(originChannel)
   return address && (threadId === undefined ? address : { ...address, threadId })
+}
+
+/** Was the session asked for in a chat of OpenClaw? Then OpenClaw's plugin delivers what it says. */
+export function isOpenClawOrigin(originChannel: string): boolean {
+  return parseOriginChannel(originChannel)?.channel === openclawChannel
 }
 
 /** Do two names mean the same chat? The default account may be named or left out. */

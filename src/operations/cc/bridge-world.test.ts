@@ -3,9 +3,14 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { openApp } from '../../app.ts'
+import { OpenClawLink } from '../../channels/openclaw-link.ts'
+import type { OpenClawAnswer } from '../../channels/openclaw-link.ts'
+import { makeMovableClock } from '../../../test/support/movable-clock.ts'
 import { discoveredSession } from '../../../test/support/discovered-session.ts'
 import type { CodingSession } from '../../domain/coding-session.ts'
 import type { DiscoveredSession, Discovery } from '../../domain/discovered-session.ts'
+import { formatOpenClawOrigin } from '../../domain/openclaw.ts'
+import type { OpenClawQuestion } from '../../domain/openclaw.ts'
 import { readEnvironment } from '../../store/config-file.ts'
 import type { App } from '../app.ts'
 import { bridgeWorld } from './bridge-world.ts'
@@ -212,4 +217,44 @@ test('memory is searched in the notes of this agent only', async () => {
     '/workspace/memory/more.md',
   ])
   expect(hits.every(({ text }) => text.length <= 3_000 && /login/i.test(text))).toBe(true)
+})
+
+test('a session of OpenClaw asks OpenClaw, and never reads the data of an agent here', async () => {
+  await chat()
+  const clock = makeMovableClock()
+  app.openclaw = new OpenClawLink(clock)
+  const target = { channel: 'telegram', to: '7', sessionKey: 'agent:main:main', agentId: 'main' }
+  const sessionOf = (agentId: string): CodingSession => {
+    const { request } = coding()
+    return coding({ request: { ...request, agentId, originChannel: formatOpenClawOrigin(target) } })
+  }
+  const seat = { agentId: 'openclaw-main', repoPath: folder, codingId: 'c0d1ng00' }
+  await app.storage.coding.save(sessionOf('openclaw-main'))
+  const world = bridgeWorld(app, seat)
+
+  const unanswered = expect(world.conversation(10)).rejects.toMatchObject({
+    code: 'unavailable',
+    message: 'OpenClaw cannot be reached at the moment.',
+  })
+  await clock.advance(10_000)
+  await unanswered
+
+  const asked: OpenClawQuestion[] = []
+  app.openclaw.connect((event) => event.type === 'openclaw-question' && void asked.push(event.question))
+  const answering = (answer: OpenClawAnswer): boolean => app.openclaw.answer(asked.at(-1)!.id, answer)
+  const conversation = world.conversation(1)
+  expect(asked).toMatchObject([{ kind: 'conversation', target, limit: 1 }])
+  const lines = ['one', 'two'].map((text) => ({ role: 'user' as const, text }))
+  answering({ lines })
+  expect(await conversation).toEqual([lines[1]])
+  const memory = world.searchMemory('heron')
+  answering({ error: 'no memory is configured' })
+  await expect(memory).rejects.toThrow('OpenClaw could not answer: no memory is configured')
+  expect(asked).toMatchObject([{ kind: 'conversation' }, { kind: 'memory', query: 'heron', target }])
+
+  // An operator gave an agent of Rockpool an origin in OpenClaw: neither side's data is shown.
+  await app.storage.coding.save(sessionOf('main'))
+  const mixed = bridgeWorld(app, { ...seat, agentId: 'main' })
+  await expect(mixed.conversation(10)).rejects.toMatchObject({ code: 'refused' })
+  expect(asked).toHaveLength(2)
 })

@@ -1,10 +1,15 @@
 // What the bridge shows to one session: data of exactly that session and its own agent, read at each call.
 import { deliveryContextOf, type SessionEntry } from '../../domain/session.ts'
 import { randomUUID } from 'node:crypto'
+import type { OpenClawAnswer } from '../../channels/openclaw-link.ts'
 import { parseOriginChannel, type Address } from '../../domain/address.ts'
+import { openclawPrefix } from '../../domain/agent.ts'
 import type { BridgeWorld, ConversationLine, MemoryHit } from '../../domain/bridge.ts'
 import type { CodingSession } from '../../domain/coding-session.ts'
 import type { DiscoveredSession } from '../../domain/discovered-session.ts'
+import { RockpoolError } from '../../domain/errors.ts'
+import { parseOpenClawOrigin } from '../../domain/openclaw.ts'
+import type { OpenClawQuestion, OpenClawTarget } from '../../domain/openclaw.ts'
 import { contentText, type TranscriptEntry } from '../../domain/transcript.ts'
 import { gatherProjectStatus } from '../../discovery/project-status.ts'
 import { conversationRecords } from '../../discovery/conversation-records.ts'
@@ -37,7 +42,7 @@ export function bridgeWorld(app: App, seat: BridgeSeat): BridgeWorld {
     repoPath,
     task: async () => coding()?.request.prompt ?? (await nativeSession(app, seat))?.firstMessage,
     conversation: (limit) => conversationOf(app, seat, limit),
-    searchMemory: (query, limit = 10) => searchMemory(app, agentId, query, limit),
+    searchMemory: (query, limit = 10) => searchMemory(app, seat, query, limit),
     announce: (message) => announce(app, seat, message),
     spending: () => spendingOf(app, seat),
     projectStatus,
@@ -73,6 +78,11 @@ async function chatEntry(app: App, seat: BridgeSeat): Promise<SessionEntry | und
 }
 
 async function conversationOf(app: App, seat: BridgeSeat, limit: number): Promise<ConversationLine[]> {
+  const target = openclawChat(app, seat)
+  if (target) {
+    const { lines = [] } = await askOpenClaw(app, { kind: 'conversation', target, limit })
+    return lines.slice(-limit)
+  }
   const entry = await chatEntry(app, seat)
   if (!entry) return claudeConversation(app, seat, limit)
   const ref = { sessionId: entry.sessionId, ...(entry.sessionFile ? { file: entry.sessionFile } : {}) }
@@ -110,9 +120,32 @@ async function transcriptOf(app: App, seat: BridgeSeat): Promise<DiscoveredSessi
 }
 
 /** Only notes of this agent. */
-async function searchMemory(app: App, agentId: string, query: string, limit: number): Promise<MemoryHit[]> {
+async function searchMemory(app: App, seat: BridgeSeat, query: string, limit: number): Promise<MemoryHit[]> {
+  const { agentId } = seat
+  const target = openclawChat(app, seat)
+  if (target) {
+    const { hits = [] } = await askOpenClaw(app, { kind: 'memory', target, query, limit })
+    return hits.slice(0, limit)
+  }
   const { hits } = await app.search().search({ text: query, agentId, source: 'memory', limit })
   return hits.map(({ path, snippet }) => ({ source: path, text: snippet }))
+}
+
+/** The chat of OpenClaw in which the session was asked for. Its conversation and its agent's memory are OpenClaw's; Rockpool's
+ *  own data belongs to other agents. */
+function openclawChat(app: App, seat: BridgeSeat): OpenClawTarget | undefined {
+  const target = parseOpenClawOrigin(codingSession(app, seat)?.request.originChannel ?? '')
+  if (!target || `${openclawPrefix}${target.agentId}` === seat.agentId) return target
+  throw new RockpoolError('refused', 'This session belongs to another agent than its chat in OpenClaw.')
+}
+
+async function askOpenClaw(app: App, question: Omit<OpenClawQuestion, 'id'>): Promise<OpenClawAnswer> {
+  const answer = await app.openclaw.ask({ id: randomUUID(), ...question })
+  if (answer && answer.error === undefined) return answer
+  const why = answer
+    ? `OpenClaw could not answer: ${answer.error}`
+    : 'OpenClaw cannot be reached at the moment.'
+  throw new RockpoolError('unavailable', why, { hint: 'Continue without it, or ask again later.' })
 }
 
 /** Stored in the outbox before it is acknowledged, so that it is delivered also after a crash. */

@@ -2,10 +2,12 @@
 import { existsSync } from 'node:fs'
 import { z } from 'zod'
 import { defaultAgentId } from '../../domain/session-key.ts'
-import { formatOriginChannel } from '../../domain/address.ts'
+import { formatOriginChannel, openclawChannel, parseOriginChannel } from '../../domain/address.ts'
 import type { CodingRequest, CodingSession } from '../../domain/coding-session.ts'
+import { openclawPrefix } from '../../domain/agent.ts'
 import type { PermissionMode } from '../../domain/agent.ts'
 import { RockpoolError } from '../../domain/errors.ts'
+import { formatOpenClawOrigin } from '../../domain/openclaw.ts'
 import { choiceOf } from '../../coding/queue/choose.ts'
 import { resolveOriginChannel } from '../../coding/session/origin.ts'
 import { newCodingId } from '../../coding/session/names.ts'
@@ -13,10 +15,11 @@ import { callerAuthor } from '../../rights/rights.ts'
 import type { App } from '../app.ts'
 import { nonBlankText, permissionMode } from '../input-fields.ts'
 import { findCoding, machineField } from './coding-row.ts'
-import { refuseDirectory } from './launch-rights.ts'
+import { launchDefaults, refuseDirectory } from './launch-rights.ts'
 import type { Caller } from '../operation.ts'
 import { placeOfLaunch } from './which-machine.ts'
 import { workspaceOf } from '../../store/agents.ts'
+import { openclawAgentOf } from '../../store/openclaw/openclaw-report.ts'
 
 export const launchInput = z.strictObject({
   prompt: nonBlankText.describe('The task.'),
@@ -89,13 +92,13 @@ async function launchThere(app: App, machine: string, input: Here, caller: Calle
 }
 
 export async function launchHere(app: App, input: Here, caller: Caller, id?: string): Promise<Launched> {
-  const { config } = app
   const { workdir } = input
   // Checked on the machine that runs the session, because only there links can be resolved.
   refuseDirectory(app, workdir, input.boundTo)
-  const permissionMode = input.permissionMode ?? config.coding.permissionMode
+  const agentId = caller.agentId ?? input.agent ?? defaultAgentId(app.config)
+  const defaults = launchDefaults(app, agentId)
+  const permissionMode = input.permissionMode ?? defaults.permissionMode
   refuseBypass(permissionMode, caller)
-  const agentId = caller.agentId ?? input.agent ?? defaultAgentId(config)
   const chosen = await chooseConversation(app, input, caller, { agentId, workdir })
   const taken = await sendToWaiting(app, input, chosen, { caller, needsRow: id !== undefined })
   if (taken) return taken
@@ -106,8 +109,8 @@ export async function launchHere(app: App, input: Here, caller: Caller, id?: str
     agentId,
     name: input.name ?? input.label,
     label: input.label,
-    model: input.model ?? config.coding.defaultModel,
-    budgetUsd: input.maxBudgetUsd ?? config.coding.defaultBudgetUsd,
+    model: input.model ?? defaults.model,
+    budgetUsd: input.maxBudgetUsd ?? defaults.budgetUsd,
     systemPrompt: input.systemPrompt,
     allowedTools: input.allowedTools ?? [],
     permissionMode,
@@ -165,8 +168,33 @@ function hasOwnSettings(input: LaunchInput): boolean {
 
 /** A launch from a terminal or a program without a chat notifies nobody: its operator looks at the result. */
 function originOf(app: App, caller: Caller, asked: Parameters<typeof resolveOriginChannel>[0]): string {
+  if (caller.agentId !== undefined && caller.agentPrefix !== undefined)
+    return originInOpenClaw(app, caller.agentId, asked)
   const origin = resolveOriginChannel(asked, app.config.coding)
   return origin === 'unknown' && caller.agentId === undefined ? 'gateway' : origin
+}
+
+/** OpenClaw names channels as we do, but only OpenClaw reaches them. */
+function originInOpenClaw(
+  app: App,
+  agentId: string,
+  asked: Parameters<typeof resolveOriginChannel>[0],
+): string {
+  const { agentChannels = {}, fallbackChannel } = openclawAgentOf(app.paths, agentId)?.claudeCode ?? {}
+  const origin = resolveOriginChannel(asked, { agentChannels, fallbackChannel })
+  const address = parseOriginChannel(origin)
+  if (!address) return 'gateway'
+  if (address.channel === openclawChannel) return origin
+  const { channel, to, accountId } = address
+  const id = agentId.slice(openclawPrefix.length)
+  const account = accountId === 'default' ? undefined : accountId
+  return formatOpenClawOrigin({
+    channel,
+    to,
+    accountId: account,
+    sessionKey: `agent:${id}:main`,
+    agentId: id,
+  })
 }
 
 /** Only an operator at a terminal, not as root, may let a session run without asking. */
@@ -182,11 +210,11 @@ export function refuseBypass(mode: PermissionMode | undefined, caller: Caller): 
 /** The named directory, by its path or its name in the configuration; else the existing workspace of the calling agent, the
  *  configured directory, or the current one. */
 function workdirOf(app: App, named: string | undefined, caller: Caller): string {
-  const { repos, defaultWorkdir } = app.config.coding
+  const { repos, workdir, ownWorkdir } = launchDefaults(app, caller.agentId ?? defaultAgentId(app.config))
   if (named !== undefined) return Object.hasOwn(repos, named) ? repos[named]! : named
   const workspace = caller.agentId === undefined ? undefined : workspaceOf(app, caller.agentId)
-  if (workspace !== undefined && existsSync(workspace)) return workspace
-  return defaultWorkdir ?? process.cwd()
+  const own = [ownWorkdir, workspace].find((folder) => folder !== undefined && existsSync(folder))
+  return own ?? workdir ?? process.cwd()
 }
 
 interface Chosen {

@@ -7,7 +7,7 @@ import { formatBlocks, formatDuration } from '../../coding/session/names.ts'
 import { unfinishedBlock } from '../../coding/session/output.ts'
 import { withoutOriginMarker } from '../../coding/session/origin.ts'
 import { refuseWider } from './launch-rights.ts'
-import { formatOriginChannel } from '../../domain/address.ts'
+import { formatOriginChannel, parseOriginChannel } from '../../domain/address.ts'
 import type { App } from '../app.ts'
 import { operation } from '../operation.ts'
 import type { Caller } from '../operation.ts'
@@ -153,7 +153,8 @@ const background = operation({
  *  address: nothing is sent to it, and it gets what it missed when it asks again. */
 function watcherOf(caller: Caller, named: string | undefined): string {
   if (caller.address) return formatOriginChannel(caller.address)
-  if (named !== undefined) return named
+  const address = named === undefined ? undefined : parseOriginChannel(named)
+  if (named !== undefined) return address ? formatOriginChannel(address) : named
   return caller.sessionKey ?? `${caller.via}:${caller.name ?? 'operator'}`
 }
 

@@ -1,10 +1,10 @@
 // What an agent may give to a session that it starts: no more than the agent has itself. The agent's call needs no approval, so
 // more rights would run without one.
 import { realPath } from '../../discovery/repo-paths.ts'
-import { formatOriginChannel, parseOriginChannel } from '../../domain/address.ts'
+import { formatOriginChannel, openclawChannel, parseOriginChannel } from '../../domain/address.ts'
 import type { Address } from '../../domain/address.ts'
 import type { PermissionMode } from '../../domain/agent.ts'
-import { openclawChannel, parseOpenClawOrigin } from '../../domain/openclaw.ts'
+import { parseOpenClawOrigin } from '../../domain/openclaw.ts'
 import { allowedToolsOf } from '../../domain/config/read-settings.ts'
 import { deliveryContextOf } from '../../domain/session.ts'
 import { RockpoolError } from '../../domain/errors.ts'
@@ -31,7 +31,7 @@ export async function refuseWider(app: App, asked: Rights, caller: Caller): Prom
   const { config } = app
   if (caller.agentId === undefined) return
   const { permissionMode = 'default', allowedTools = [], originChannel, maxBudgetUsd } = asked
-  if (![...askingModes, config.coding.permissionMode].includes(permissionMode))
+  if (!mayUseMode(permissionMode, config.coding))
     throw tooWide(`permission mode ${permissionMode}`, 'coding.permissionMode')
   const own = allowedToolsOf(config.agents, caller.agentId)
   const more = allowedTools.find((tool) => !own.includes(tool))
@@ -46,6 +46,26 @@ export async function refuseWider(app: App, asked: Rights, caller: Caller): Prom
     throw new RockpoolError('refused', 'An agent can announce its sessions only in its own chats.', {
       hint: 'Leave origin_channel out.',
     })
+}
+
+function mayUseMode(mode: PermissionMode, { permissionMode }: App['config']['coding']): boolean {
+  return [...askingModes, permissionMode].includes(mode)
+}
+
+/** What a session of this agent gets when its launch names nothing. OpenClaw's configuration can name repositories of its own
+ *  agents; apart from that it narrows what Rockpool's configuration allows. */
+export function launchDefaults(app: App, agentId: string) {
+  const { coding } = app.config
+  const own = openclawAgentOf(app.paths, agentId)?.claudeCode ?? {}
+  const { permissionMode = coding.permissionMode, maxBudgetUsd = Infinity } = own
+  return {
+    model: own.model ?? coding.defaultModel,
+    budgetUsd: Math.min(maxBudgetUsd, coding.defaultBudgetUsd),
+    permissionMode: mayUseMode(permissionMode, coding) ? permissionMode : coding.permissionMode,
+    repos: { ...coding.repos, ...own.repos },
+    ownWorkdir: own.defaultWorkdir,
+    workdir: coding.defaultWorkdir,
+  }
 }
 
 /** Refuses a directory that is closed to this agent; `undefined` stands for a person. */
@@ -63,21 +83,17 @@ export function isOpenTo(app: App, directory: string, agentId: string): boolean 
 }
 
 function launchLimitsOf(app: App, agentId: string): LaunchLimits {
-  const { repos, defaultWorkdir, defaultBudgetUsd } = app.config.coding
+  const { repos, workdir, ownWorkdir, budgetUsd } = launchDefaults(app, agentId)
   const workspace = realPath(workspaceOf(app, agentId))
   const others = [...app.agentIds(), ...openclawAgentIds(app.paths)].map((id) =>
     realPath(workspaceOf(app, id)),
   )
-  const own = openclawAgentOf(app.paths, agentId)?.claudeCode
-  const repositories = [repos, own?.repos ?? {}].flatMap((named) => Object.values(named))
-  const directories = [...repositories, defaultWorkdir, own?.defaultWorkdir].filter(
-    (path) => path !== undefined,
-  )
+  const repositories = [...Object.values(repos), workdir, ownWorkdir].filter((path) => path !== undefined)
   return {
     workspace,
-    repositories: directories.map(realPath),
+    repositories: repositories.map(realPath),
     closed: [realPath(app.paths.root), ...others].filter((folder) => folder !== workspace),
-    maxBudgetUsd: defaultBudgetUsd,
+    maxBudgetUsd: budgetUsd,
   }
 }
 

@@ -1,9 +1,11 @@
 // What the plugin in OpenClaw calls: it reports OpenClaw's agents, acknowledges deliveries and answers questions. Deliveries
 // and questions reach the plugin by the subscription `openclaw`.
 import { z } from 'zod'
+import { openclawPrefix } from '../../domain/agent.ts'
 import { operation } from '../operation.ts'
 import { readReport } from './read-report.ts'
-import { writeOpenClawReport } from '../../store/openclaw/openclaw-report.ts'
+import { readTokenRecords } from '../../store/gateway-tokens.ts'
+import { readOpenClawReport, writeOpenClawReport } from '../../store/openclaw/openclaw-report.ts'
 
 /** The plugin's own connection: it is no agent, and its token may approve. */
 const plugin = {
@@ -94,4 +96,33 @@ const answer = operation({
   },
 })
 
-export const operations = [hello, delivered, answer]
+const connection = operation({
+  name: 'openclaw.connection',
+  description: 'Show whether the plugin in OpenClaw is connected, and what it reported last.',
+  input: z.strictObject({}),
+  output: z.object({
+    connected: z.boolean(),
+    version: z.string().optional().describe('Of OpenClaw.'),
+    pluginVersion: z.string().optional(),
+    reportedAt: z.number().optional(),
+    agents: z.array(z.object({ id: z.string(), workspace: z.string().optional() })),
+    tokens: z.array(z.string()).describe('The names of the tokens that the plugin has.'),
+  }),
+  scope: 'admin',
+  heavyParts: [],
+  command: { hidden: true },
+  async run(app) {
+    const { version, pluginVersion, at, agents = [] } = readOpenClawReport(app.paths) ?? {}
+    const tokens = readTokenRecords(app.paths.root).filter((record) => record.agents !== undefined)
+    return {
+      connected: app.openclaw.isConnected,
+      version,
+      pluginVersion,
+      reportedAt: at,
+      agents: agents.map(({ id, workspace }) => ({ id: `${openclawPrefix}${id}`, workspace })),
+      tokens: tokens.map(({ name }) => name),
+    }
+  },
+})
+
+export const operations = [hello, delivered, answer, connection]

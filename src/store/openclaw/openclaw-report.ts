@@ -10,7 +10,7 @@ type Paths = Pick<StatePaths, 'root'>
 
 /** Undefined when there is none, or when the file is damaged: then the agents have the limits of any other agent until the
  *  plugin connects. */
-function readOpenClawReport(paths: Paths): OpenClawReport | undefined {
+export function readOpenClawReport(paths: Paths): OpenClawReport | undefined {
   try {
     // Rockpool itself wrote the file, after it had checked the report.
     const report = JSON.parse(readPrivateFile(reportFile(paths)) ?? 'null') as Partial<OpenClawReport> | null

@@ -4,6 +4,7 @@ import { writeFileSync } from 'node:fs'
 import { z } from 'zod'
 import { fixedAtStart } from '../src/store/config-reload.ts'
 import { configSchema } from '../src/domain/config.ts'
+import { examples, meaningOf } from './config-meanings.ts'
 
 interface Schema {
   type?: string | string[]
@@ -21,9 +22,15 @@ export function configPage(): string {
   const defaults = configSchema.parse({}) as Record<string, unknown>
   const sections = Object.entries(schema.properties ?? {}).map(([name, part]) => {
     const rows = rowsOf(name, part, defaults[name])
-    return [`## ${name}`, '', '| key | value | default |', '|---|---|---|', ...rows, ''].join('\n')
+    const table = ['| key | meaning | value | default |', '|---|---|---|---|', ...rows]
+    return [`## ${name}`, '', ...table, '', ...exampleOf(name), ''].join('\n')
   })
   return [intro, ...sections].join('\n')
+}
+
+function exampleOf(section: string): string[] {
+  const example = configSchema.parse(examples[section]) && examples[section]
+  return ['```json', JSON.stringify(example, null, 2), '```']
 }
 
 const intro = `# Configuration
@@ -57,7 +64,7 @@ function rowsOf(path: string, schema: Schema, value: unknown): string[] {
     ? Object.entries(items).flatMap(([name, part]) => rowsOf(`${path}[].${name}`, part, undefined))
     : []
   const shown = value === undefined ? '' : `\`${JSON.stringify(value).replaceAll('|', '\\|')}\``
-  return [`| \`${path}\` | ${typeOf(schema)} | ${shown} |`, ...inner]
+  return [`| \`${path}\` | ${meaningOf(path)} | ${typeOf(schema)} | ${shown} |`, ...inner]
 }
 
 function typeOf(schema: Schema): string {

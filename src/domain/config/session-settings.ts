@@ -76,7 +76,6 @@ export const messagesConfig = z.strictObject({
     })
     .prefault({}),
   queue: queueSettings.extend({ byChannel: z.record(z.string(), queueSettings).default({}) }).prefault({}),
-  maxTextChars: z.number().default(100_000),
 })
 
 export type MessagesConfig = z.infer<typeof messagesConfig>

@@ -1,4 +1,5 @@
 // `rockpool up`: the gateway process. Parts start in the order in which they need each other, and stop in the opposite order.
+import { notifyOwnersDevices } from './compose/coding.ts'
 import { userInfo } from 'node:os'
 import { join } from 'node:path'
 import { lookForClaude } from './agent/choose.ts'
@@ -115,6 +116,7 @@ async function startServing(app: App): Promise<() => Promise<void>> {
   await (await app.conversations()).start()
   await retryWhileUnavailable(app.clock, () => followSubagents(app))
   await followSpawnedCoding(app)
+  const endNotifying = notifyOwnersDevices(app)
   const endWatching = await app
     .discovery()
     .watch((sessionId, why) => app.events.emit({ type: 'native-changed', sessionId, why }))
@@ -122,6 +124,7 @@ async function startServing(app: App): Promise<() => Promise<void>> {
   const endCollecting = collectWhenIdle(app.clock)
   return async () => {
     endCollecting()
+    endNotifying()
     await endIndexing()
     await endWatching()
   }

@@ -126,16 +126,24 @@ describe('methods', () => {
 
 describe('subscriptions', () => {
   test('each needs a scope; one that has none is refused', async () => {
-    const client = await connect(house)
-    await client.call('connect', { token: tokens.read })
     for (const topic of topics) {
       expect(scopes).toContain(topic.scope)
+      const method = `${topic.name}.subscribe`
       const input = topic.name === 'sessions.messages' ? { key: 'agent:main:main' } : {}
-      expect((await client.call(`${topic.name}.subscribe`, input)).error).toBeUndefined()
-      const bogus = await client.call(`${topic.name}.subscribe`, { ...input, bogus: 1 })
-      expect(bogus.error?.data?.code).toBe('input-invalid')
+      const client = await connect(house)
+      await client.call('connect', { token: tokens[topic.scope] })
+      // Some topics are only for programs with agents of their own.
+      const refusal = topic.forHosts === 'only' ? 'forbidden' : undefined
+      expect((await client.call(method, input)).error?.data?.code).toBe(refusal)
+      const bogus = await client.call(method, { ...input, bogus: 1 })
+      expect(bogus.error?.data?.code).toBe(refusal ?? 'input-invalid')
+      client.socket.close()
+      if (topic.scope === 'read') continue
+      const reader = await connect(house)
+      await reader.call('connect', { token: tokens.read })
+      expect((await reader.call(method, input)).error?.data?.code).toBe('forbidden')
+      reader.socket.close()
     }
-    client.socket.close()
   })
 })
 

@@ -3,6 +3,7 @@ import type { Channel, ChannelAbilities, ChannelHost, SendOutcome } from '../dom
 import { accountsOf } from '../domain/config/read-settings.ts'
 import type { ChannelsConfig } from '../domain/config/channel-settings.ts'
 import { BaseChannel } from './base-channel.ts'
+import type { DeviceParts } from './devices.ts'
 import type { OpenClawLink } from './openclaw-link.ts'
 
 export interface ChannelParts {
@@ -10,6 +11,7 @@ export interface ChannelParts {
   host: ChannelHost
   /** The connection to the plugin in OpenClaw; absent when the plugin is not set up. */
   openclaw?: OpenClawLink
+  devices: DeviceParts
   /** The secret of an account, wherever it is stored. */
   tokenOf: (account: {
     channel: string
@@ -25,6 +27,7 @@ const openers = {
   whatsapp: openWhatsapp,
   web: openWeb,
   openclaw: openOpenClaw,
+  device: openDevices,
 }
 
 /** Every enabled account. One without a token is included, and its status says that the token is missing. */
@@ -86,6 +89,11 @@ async function openOpenClaw({ openclaw, host }: ChannelParts): Promise<Channel[]
   if (!openclaw) return []
   const { OpenClawChannel } = await import('./openclaw.ts')
   return [new OpenClawChannel(host, openclaw)]
+}
+
+async function openDevices({ devices, host }: ChannelParts): Promise<Channel[]> {
+  const { DeviceChannel } = await import('./devices.ts')
+  return [new DeviceChannel(host, devices)]
 }
 
 function isEnabled(account: { settings: { enabled?: boolean } }): boolean {

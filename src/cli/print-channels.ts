@@ -10,6 +10,7 @@ export const printers: Printers = {
   },
   'channels.list': printChannels,
   'channels.status': printChannels,
+  'devices.list': printDevices,
   'pairing.list': printPairings,
 }
 
@@ -44,6 +45,21 @@ function printChannels({ running, channels }: OutputOf<'channels.list'>, page: P
   })
   const idle = running ? [] : ['No gateway runs: `rockpool up` starts one.']
   return [rows, ...troubles, ...idle].join('\n')
+}
+
+function printDevices({ devices }: OutputOf<'devices.list'>, page: Page): string {
+  if (devices.length === 0)
+    return wrapped(
+      'No device is notified. Add a browser in the Settings of the dashboard, or a phone: rockpool devices add https://ntfy.sh/<topic>',
+      page,
+    )
+  return table(page, devices, {
+    ID: { value: (row) => row.id, min: 12 },
+    NAME: (row) => row.name,
+    KIND: { value: (row) => row.kind, min: 8 },
+    SERVER: { value: (row) => row.server, min: 10, optional: true },
+    ADDED: { value: (row) => ago(row.addedAt, page.now), min: 7, optional: true },
+  })
 }
 
 function printPairings({ pending, people }: OutputOf<'pairing.list'>, page: Page): string {

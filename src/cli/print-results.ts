@@ -39,6 +39,10 @@ const results: { [Name in MethodName]?: (output: OutputOf<Name>, page: Page) => 
   'coding.release': ({ id, name }) =>
     safe`${name} is released. Continue it with: rockpool cc attach ${id}, or rockpool cc resume ${id}`,
   'coding.respond': ({ name }) => safe`Sent to ${name}.`,
+  'devices.add': ({ device }) =>
+    safe`${device.name} is notified from now on. Try it: rockpool devices test ${device.id}`,
+  'devices.remove': ({ device }) => safe`${device.name} gets no more notifications.`,
+  'devices.test': ({ device }) => safe`Sent a test notification to ${device.name}.`,
   health: ({ gateway, version, pid, uptimeMs }) =>
     gateway
       ? `The gateway is running: Rockpool ${version}, up ${duration(uptimeMs)} (process ${pid}).`

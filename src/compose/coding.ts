@@ -4,6 +4,7 @@ import { mkdirSync } from 'node:fs'
 import { findCredential } from '../agent/credentials.ts'
 import { Approvals } from '../coding/approvals/approvals.ts'
 import { SessionChoice } from '../coding/queue/choose.ts'
+import { notifyDevices } from '../coding/device-notices.ts'
 import { NotificationRouter } from '../coding/notifications.ts'
 import type { NotificationParts } from '../coding/notifications.ts'
 import { CodingPool } from '../coding/pool.ts'
@@ -17,6 +18,7 @@ import { callCost } from '../discovery/price-table.ts'
 import { formatOriginChannel } from '../domain/address.ts'
 import type { ToolServer } from '../domain/agent.ts'
 import type { CodingSession } from '../domain/coding-session.ts'
+import type { Device } from '../domain/device.ts'
 import type { DiscoveredSession } from '../domain/discovered-session.ts'
 import { asRockpoolError } from '../domain/errors.ts'
 import { dayIn } from '../domain/local-time.ts'
@@ -24,6 +26,7 @@ import type { AskStructured } from '../domain/selection.ts'
 import type { App } from '../operations/app.ts'
 import { bridgeWorld } from '../operations/cc/bridge-world.ts'
 import type { CodingWorld } from '../operations/coding/coding-world.ts'
+import { readDevices } from '../store/device-file.ts'
 import { identifyProcess } from '../store/disk/process-identity.ts'
 import { configuredAgent } from '../store/agents.ts'
 import { openclawAgentOf } from '../store/openclaw/openclaw-report.ts'
@@ -82,6 +85,13 @@ export function openCodingWorld(app: App): CodingWorld {
   const isTaken = (session: CodingSession): boolean => !repos.isFree(session.request.workdir, session.id)
   const today = (): string => dayIn(app.config.timeZone)(app.clock.now())
   return { pool, machines, notifications, approvals, today, isTaken, choice }
+}
+
+/** For the gateway. The result stops it. */
+export function notifyOwnersDevices(app: App): () => void {
+  const { coding: store, approvals, work } = app.storage
+  const devices = (): Device[] => readDevices(app.paths.root)
+  return notifyDevices({ ...app, store, approvals, devices, leave: (all) => work.outbox.leave(all) })
 }
 
 /** Undefined without a cluster. */

@@ -11,6 +11,7 @@ import type { Log } from '../domain/log.ts'
 import { findChannelToken, storedAccounts } from '../store/channel-tokens.ts'
 import type { Environment } from '../store/config-file.ts'
 import { holdName, openMachineFolder } from '../store/disk/held-name.ts'
+import { deviceKeys } from '../store/device-file.ts'
 import { readTokenRecords } from '../store/gateway-tokens.ts'
 import { openMediaFiles } from '../store/media/media-files.ts'
 import type { StatePaths } from '../store/paths.ts'
@@ -94,6 +95,13 @@ function registryParts(parts: ConfiguredParts): ChannelParts {
     config: withAccounts(config.channels, storedAccounts(paths)),
     host: makeChannelHost(parts),
     openclaw: isOpenClawSetUp(paths.root) ? parts.openclaw : undefined,
+    devices: { keys: deviceKeys(paths.root), publicUrl: () => publicUrlOf(parts.config) },
     tokenOf: (account) => findChannelToken(account, environment, paths)?.token,
   }
+}
+
+/** A name that is not this machine's own belongs to a proxy with TLS. */
+function publicUrlOf({ gateway }: Config): string | undefined {
+  const name = gateway.hosts.find((host) => !/^(localhost|127\.|\[)/.test(host))
+  return name === undefined ? undefined : `https://${name}`
 }

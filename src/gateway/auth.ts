@@ -89,6 +89,11 @@ export class Auth {
     })
   }
 
+  /** A press in a notification; `check` compares its signature. */
+  admitAnswer<T>(signed: string | undefined, request: IncomingMessage, check: () => T | undefined): T {
+    return this.#limiter.guard('answer', request, signed, check)
+  }
+
   /** The headers are checked before the body is read, the signature afterwards. */
   async admitSignedHook(
     request: IncomingMessage,

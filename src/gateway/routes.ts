@@ -4,6 +4,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { asRockpoolError, RockpoolError } from '../domain/errors.ts'
 import { authorize } from '../operations/authorize.ts'
 import { failure, parseJson, rpcError } from '../rpc/frames.ts'
+import { receiveAnswer } from './answers.ts'
 import { bearerToken, cookieValue, namedAgent, narrow } from './auth.ts'
 import type { Admission, Auth, PageSecrets } from './auth.ts'
 import type { Calls } from './calls.ts'
@@ -41,7 +42,7 @@ type RouteArguments = [request: IncomingMessage, response: ServerResponse, parts
 export const routes: Record<
   string,
   {
-    access: 'public' | 'token' | 'hook token' | 'one-time code or token'
+    access: 'public' | 'token' | 'hook token' | 'one-time code or token' | 'signed answer'
     run: (...route: RouteArguments) => Promise<void>
   }
 > = {
@@ -53,6 +54,7 @@ export const routes: Record<
   'POST /rpc': { access: 'token', run: answerRpc },
   'POST /login': { access: 'one-time code or token', run: logIn },
   'POST /logout': { access: 'public', run: logOut },
+  'POST /answers': { access: 'signed answer', run: answerFromDevice },
   ...Object.fromEntries(
     hookRoutes.map((path) => [`POST ${path}`, { access: 'hook token' as const, run: answerHook }]),
   ),
@@ -141,6 +143,10 @@ async function answerHook(...[request, response, parts]: RouteArguments): Promis
   const body = await receiveHook(pathname, request, parts)
   parts.pendingSockets.remove(request.socket)
   sendJson(response, pathname === '/hooks/agent' ? 202 : 200, body)
+}
+
+async function answerFromDevice(...[request, response, parts]: RouteArguments): Promise<void> {
+  sendJson(response, 200, await receiveAnswer(request, parts))
 }
 
 async function logIn(...[request, response, parts]: RouteArguments): Promise<void> {

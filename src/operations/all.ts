@@ -42,6 +42,7 @@ const groups: Readonly<Record<string, Group>> = {
   tokens: access,
   dashboard: access,
   channels: () => import('./people/channel-operations.ts'),
+  devices: () => import('./people/device-operations.ts'),
   openclaw: merged(
     () => import('./openclaw/openclaw-operations.ts'),
     () => import('./openclaw/openclaw-command.ts'),

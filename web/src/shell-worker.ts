@@ -27,7 +27,7 @@ const scope = globalThis as unknown as ShellScope
 const kept = 'rockpool-shell'
 const address = '/'
 /** Paths that are not views of the page; their answers are never stored. */
-const apiPaths = new Set(['login', 'logout', 'rpc', 'ws', 'health', 'metrics', 'hooks'])
+const apiPaths = new Set(['login', 'logout', 'rpc', 'ws', 'health', 'metrics', 'hooks', 'answers'])
 
 scope.addEventListener('install', (event) => {
   event.waitUntil(fetch(address).then(keep).then(scope.skipWaiting.bind(scope)))

@@ -1,0 +1,105 @@
+// Notifies the owner's devices when a session needs the owner: it asks, has failed, or has finished its turn. Each goes through
+// the outbox under a key that names the event and the device, so that each device gets it once, also after a crash.
+import { randomUUID } from 'node:crypto'
+import type { Clock } from '../domain/clock.ts'
+import type { Approval, CodingSession } from '../domain/coding-session.ts'
+import { addressOfDevice } from '../domain/device.ts'
+import type { Device } from '../domain/device.ts'
+import type { Events, RockpoolEvent } from '../domain/events.ts'
+import type { Log } from '../domain/log.ts'
+import type { Delivery, Reply } from '../domain/reply.ts'
+import type { ApprovalStore } from '../store/sqlite/approval-store.ts'
+import type { CodingStore } from '../store/sqlite/coding-store.ts'
+import { approvalReply, withVisibleControls } from './approvals/approval-reply.ts'
+
+export interface DeviceNoticeParts {
+  events: Events
+  store: Pick<CodingStore, 'get' | 'lastOutput'>
+  approvals: Pick<ApprovalStore, 'get' | 'pending'>
+  devices: () => Device[]
+  /** Puts deliveries into the outbox, once for each key. */
+  leave: (deliveries: Delivery[]) => Promise<void>
+  clock: Clock
+  log: Log
+}
+
+/** Returns the function that stops it. Requests that were asked while no gateway ran are sent now. */
+export function notifyDevices(parts: DeviceNoticeParts): () => void {
+  for (const approval of parts.approvals.pending()) void notify(parts, noticeOfApproval(parts, approval))
+  return parts.events.on((event) => void notify(parts, noticeOf(parts, event)))
+}
+
+interface Notice {
+  codingId: string
+  /** Names what happened; a device is notified of it once. */
+  key: string
+  reply: Reply
+}
+
+function noticeOf(parts: DeviceNoticeParts, event: RockpoolEvent): Notice | undefined {
+  if (event.type === 'approval-changed' && event.state === 'pending') {
+    const approval = parts.approvals.get(event.id)
+    return approval && noticeOfApproval(parts, approval)
+  }
+  if (event.type !== 'coding-changed') return undefined
+  const session = parts.store.get(event.id)
+  return session && noticeOfSession(parts, session)
+}
+
+function noticeOfApproval({ store }: DeviceNoticeParts, approval: Approval): Notice | undefined {
+  const session = approval.codingId === undefined ? undefined : store.get(approval.codingId)
+  if (!session) return undefined
+  const heading = {
+    tool: `${session.name} wants to use ${approval.toolName}`,
+    question: `${session.name} asks`,
+    plan: `${session.name}: the plan awaits your approval`,
+    budget: `${session.name} has used up its budget`,
+  }[approval.kind]
+  const shown = withVisibleControls(approval.shown)
+  const [first = []] = approvalReply(session.name, approval).buttons ?? []
+  // A choice between options needs their descriptions, which only the dashboard shows.
+  const buttons = approval.kind === 'question' ? undefined : [first]
+  return {
+    codingId: session.id,
+    key: `approval:${approval.id}`,
+    reply: { text: `${heading}\n${shown}`, buttons },
+  }
+}
+
+function noticeOfSession({ store }: DeviceNoticeParts, session: CodingSession): Notice | undefined {
+  const { id, name, turns, lifecycle, status, end } = session
+  if (lifecycle === 'ended' && status === 'failed') {
+    const text = `${name} failed\n${end?.message ?? ''}`
+    return { codingId: id, key: `failed:${id}:${turns}`, reply: { text } }
+  }
+  const isDone = lifecycle === 'awaiting-input' || (lifecycle === 'ended' && status === 'completed')
+  if (!isDone || turns === 0) return undefined
+  const words = store.lastOutput(id, 20).findLast(({ kind }) => kind === 'text')
+  return {
+    codingId: id,
+    key: `ready:${id}:${turns}`,
+    reply: { text: `${name} is ready\n${words?.text ?? ''}` },
+  }
+}
+
+async function notify(parts: DeviceNoticeParts, notice: Notice | undefined): Promise<void> {
+  if (!notice) return
+  try {
+    const { codingId, key, reply } = notice
+    const deliveries = parts.devices().map(({ id }): Delivery => ({
+      id: randomUUID(),
+      lane: `device:${id}`,
+      address: addressOfDevice(id),
+      reply,
+      idempotencyKey: `device:${id}:${key}`,
+      sessionKey: `coding:${codingId}`,
+      createdAt: parts.clock.now(),
+    }))
+    if (deliveries.length > 0) await parts.leave(deliveries)
+  } catch (error) {
+    parts.log.error(
+      { event: 'device-notice-failed', notice: notice.key, error: String(error) },
+      'Could not queue a notification for the devices of the owner.',
+    )
+  }
+}

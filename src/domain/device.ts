@@ -1,0 +1,34 @@
+// Devices of the owner that get notifications without a chat: browsers (Web Push) and topics of an ntfy server.
+import { z } from 'zod'
+import type { Address } from './address.ts'
+
+export const deviceSchema = z.object({
+  id: z.string(),
+  name: z.string(),
+  kind: z.enum(['web-push', 'ntfy']),
+  /** The endpoint of the browser's push server, or the address of the topic. */
+  url: z.string(),
+  /** Of the browser: what is sent is encrypted for it. */
+  keys: z.object({ p256dh: z.string(), auth: z.string() }).optional(),
+  /** The access token of the ntfy server. */
+  token: z.string().optional(),
+  addedAt: z.number(),
+})
+export type Device = z.infer<typeof deviceSchema>
+
+export const deviceChannel = 'device'
+
+export function addressOfDevice(id: string): Address {
+  return { channel: deviceChannel, accountId: 'default', to: id }
+}
+
+/** What the channel of devices needs from the stored devices. */
+export interface DeviceKeys {
+  find(id: string): Device | undefined
+  /** The key pair by which push servers recognize this Rockpool. */
+  vapid(): { publicKey: string; privateKey: string }
+  /** Proves that an answer comes from a notification that this device got. */
+  sign(deviceId: string, answer: string): string
+  /** The push server no longer knows the device. */
+  remove(id: string): Promise<void>
+}

@@ -1,0 +1,168 @@
+// The owner's devices: a browser by Web Push, a phone by ntfy. What a session asks reaches them, and a press answers it.
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { DeviceChannel } from '../src/channels/devices.ts'
+import { notifyOwnersDevices } from '../src/compose/coding.ts'
+import { addressOfDevice } from '../src/domain/device.ts'
+import { deviceKeys, readDevices } from '../src/store/device-file.ts'
+import { testHost } from './support/channel-host.ts'
+import { newRepo, openGateway } from './support/coding-gateway.ts'
+import { http, rpc } from './support/gateway-house.ts'
+import type { House } from './support/gateway-house.ts'
+import { PushServer, Subscriber, vapidClaims } from './support/push-server.ts'
+
+interface Answer {
+  label: string
+  deviceId: string
+  answer: string
+  signed: string
+}
+
+const waiting = { timeout: 20_000, interval: 20 }
+let server: PushServer
+let house: House
+let publicUrl: string | undefined
+let stopNotifying: () => void
+
+beforeEach(async () => {
+  server = await PushServer.listen()
+  house = await openGateway()
+  publicUrl = 'https://rockpool.example.org'
+  const parts = { keys: deviceKeys(house.dir), publicUrl: () => publicUrl }
+  const conversations = await house.app.conversations()
+  await conversations.addChannel(new DeviceChannel(testHost(house.app.clock), parts))
+  await conversations.start()
+  stopNotifying = notifyOwnersDevices(house.app)
+})
+afterEach(async () => {
+  stopNotifying()
+  await server.close()
+})
+
+const added = async (input: object): Promise<string> => {
+  const { result, error } = await rpc(house, 'devices.add', input)
+  expect(error).toBeUndefined()
+  return (result as { device: { id: string } }).device.id
+}
+const launchAsking = async (name: string): Promise<void> => {
+  const prompt = '[[offline: ask Bash {"command":"touch made","description":"make a file"}]]'
+  const launched = await rpc(house, 'coding.launch', { prompt, workdir: newRepo(house), name })
+  expect(launched.error).toBeUndefined()
+}
+const stateOfRequest = (): string => house.app.storage.approvals.recent(1)[0]!.state
+const press = (body: object): ReturnType<typeof http> =>
+  http(house, '/answers', { method: 'POST', body: JSON.stringify(body) })
+
+test('a browser gets what a session asks, encrypted for it and signed by this Rockpool, and a press allows it', async () => {
+  const browser = new Subscriber()
+  await added({ url: `${server.url}/push/abc`, name: 'laptop', keys: browser.keys })
+  const { publicKey } = (await rpc(house, 'devices.key')).result as { publicKey: string }
+  await launchAsking('asker')
+  await vi.waitFor(() => expect(server.received).toHaveLength(1), waiting)
+  const [received] = server.received
+  expect(received!.body.includes('touch made')).toBe(false)
+  expect(received!.headers).toMatchObject({ ttl: '86400', urgency: 'high', 'content-encoding': 'aes128gcm' })
+  expect(vapidClaims(received!, publicKey)).toMatchObject({ aud: server.url })
+  const shown = browser.read(received!) as { title: string; body: string; path: string; answers: Answer[] }
+  expect(shown.title).toBe('asker wants to use Bash')
+  expect(shown.body).toContain('touch made')
+  expect(shown.path).toMatch(/^\/coding\/\w{8}$/)
+  const [allow, deny] = shown.answers
+  expect([allow!.label, deny!.label]).toEqual(['Allow once', 'Deny'])
+  const { label: _label, ...answer } = allow!
+  expect((await press(answer)).status).toBe(200)
+  expect(stateOfRequest()).toBe('allowed')
+  const late = await press({ ...answer, ...deny, label: undefined })
+  expect([late.status, late.body]).toEqual([409, expect.stringContaining('already')])
+  // The session continues, and the device hears that it is ready.
+  await vi.waitFor(() => expect(server.received).toHaveLength(2), waiting)
+  expect(browser.read(server.received[1]!)).toMatchObject({ title: 'asker is ready', answers: [] })
+})
+
+test('an answer with a wrong signature, of another device or of a removed one is refused, and the request stays open', async () => {
+  const browser = new Subscriber()
+  const id = await added({ url: `${server.url}/push/abc`, keys: browser.keys })
+  const other = await added({ url: `${server.url}/push/other`, keys: new Subscriber().keys })
+  await launchAsking('asker')
+  await vi.waitFor(() => expect(server.received).toHaveLength(2), waiting)
+  const mine = server.received.find(({ path }) => path === '/push/abc')!
+  const [{ label: _label, ...allow }] = browser.read(mine)['answers'] as [Answer]
+  const refused = [
+    { ...allow, signed: `${allow.signed.slice(0, -2)}xx` },
+    { ...allow, signed: '' },
+    { ...allow, deviceId: other },
+    { ...allow, answer: allow.answer.replace('allow', 'deny') },
+  ]
+  for (const body of refused) expect((await press(body)).status).toBe(401)
+  for (const answer of ['approve:x:always', 'approve:x:1', '', 'approve::allow'])
+    expect((await press({ ...allow, answer })).status).toBe(401)
+  await rpc(house, 'devices.remove', { id })
+  expect((await press(allow)).status).toBe(401)
+  expect(stateOfRequest()).toBe('pending')
+})
+
+test('a phone gets it from an ntfy server, with buttons where the phone can reach the gateway', async () => {
+  await added({ url: `${server.url}/my-topic`, token: 'tk_secret' })
+  publicUrl = undefined
+  await launchAsking('first')
+  await vi.waitFor(() => expect(server.received).toHaveLength(1), waiting)
+  const [plain] = server.received
+  expect(plain).toMatchObject({ path: '/', headers: { authorization: 'Bearer tk_secret' } })
+  const message = JSON.parse(plain!.body.toString()) as Record<string, unknown>
+  expect(message).toMatchObject({ topic: 'my-topic', title: 'first wants to use Bash' })
+  expect(message).not.toHaveProperty('actions')
+  publicUrl = 'https://rockpool.example.org'
+  await launchAsking('second')
+  await vi.waitFor(() => expect(server.received).toHaveLength(2), waiting)
+  const { actions } = JSON.parse(server.received[1]!.body.toString()) as {
+    actions: Array<{ label: string; url: string; body: string }>
+  }
+  expect(actions.map(({ label, url }) => [label, url])).toEqual([
+    ['Allow once', 'https://rockpool.example.org/answers'],
+    ['Deny', 'https://rockpool.example.org/answers'],
+  ])
+  expect((await press(JSON.parse(actions[1]!.body) as object)).status).toBe(200)
+  expect(stateOfRequest()).toBe('denied')
+})
+
+test('a browser that withdrew its permission is removed; a busy server is tried again', async () => {
+  const keys = new Subscriber().keys
+  const id = await added({ url: `${server.url}/push/gone`, keys })
+  const channel = new DeviceChannel(testHost(), { keys: deviceKeys(house.dir), publicUrl: () => undefined })
+  const send = () =>
+    channel.send(addressOfDevice(id), { text: 'title\nbody' }, { idempotencyKey: 'k', resent: false })
+  server.statuses = [429, 503, 410]
+  expect(await send()).toMatchObject({ kind: 'retry' })
+  expect(await send()).toMatchObject({ kind: 'retry' })
+  expect(await send()).toMatchObject({ kind: 'refused' })
+  expect(readDevices(house.dir)).toEqual([])
+  expect(await send()).toMatchObject({ kind: 'refused', reason: 'This device was removed.' })
+})
+
+test('a request that was asked while no gateway ran is sent at the next start, once for each device', async () => {
+  stopNotifying()
+  await added({ url: `${server.url}/later` })
+  await launchAsking('asker')
+  await vi.waitFor(() => expect(house.app.storage.approvals.pending()).toHaveLength(1), waiting)
+  stopNotifying = notifyOwnersDevices(house.app)
+  await vi.waitFor(() => expect(server.received).toHaveLength(1), waiting)
+  stopNotifying()
+  stopNotifying = notifyOwnersDevices(house.app)
+  const [device] = readDevices(house.dir)
+  expect((await rpc(house, 'devices.test', { id: device!.id })).error).toBeUndefined()
+  await vi.waitFor(
+    () => expect(server.received.at(-1)!.body.toString()).toContain('Notifications work.'),
+    waiting,
+  )
+  const asked = server.received.filter(({ body }) => body.toString().includes('wants to use'))
+  expect(asked).toHaveLength(1)
+})
+
+test.each([
+  ['http://ntfy.example.org/topic', /not encrypted/],
+  ['https://ntfy.example.org/', /names no topic/],
+  ['not an address', /url/i],
+])('the address %s is refused with a reason', async (url, reason) => {
+  const { error } = await rpc(house, 'devices.add', { url })
+  expect(JSON.stringify(error)).toMatch(reason)
+  expect(readDevices(house.dir)).toEqual([])
+})

@@ -94,7 +94,7 @@ export const aliases: AliasTable = {
     'cc kill': { of: 'coding.kill' },
     'cc move': { of: 'coding.move' },
     'cc resume': { of: 'coding.resume' },
-    'cc resume-all': { of: 'coding.resumeAll' },
+    'cc resume-all': { of: 'coding.resume-all' },
     'cc seen': { of: 'coding.seen' },
     'cc fork': {
       of: 'coding.resume',

@@ -95,7 +95,7 @@ const resume = operation({
 })
 
 const resumeAll = operation({
-  name: 'coding.resumeAll',
+  name: 'coding.resume-all',
   description: 'Continue every session that was interrupted in its turn when Rockpool stopped.',
   input: z.strictObject({
     prompt: nonBlankText.default(continuePrompt).describe('The message to each of them.'),

@@ -10,7 +10,9 @@ import type { SessionStore as ClaudeSessionStore, SessionStoreEntry } from '../d
 import type { Environment } from './config-file.ts'
 import type { StatePaths } from './paths.ts'
 import type { Health, Postgres } from './postgres/connection.ts'
+import type { SharedMedia } from './postgres/media.ts'
 import type { Members } from './postgres/members.ts'
+import type { SharedNotes } from './postgres/note-store.ts'
 import type { TranscriptCopies } from './postgres/transcript-copies.ts'
 import type { SessionStore, TranscriptStore } from './session-store.ts'
 import type { ApprovalStore } from './sqlite/approval-store.ts'
@@ -46,26 +48,10 @@ export interface Storage {
 }
 
 /** Exchanges the notes of agents with other machines. Without a cluster the files are the only copy, and nothing happens. */
-export interface NoteExchange {
-  /** Merges the notes of an agent with those of other machines, in both directions. */
-  sync(agentId: string): Promise<void>
-  /** Sends what changed on this machine to the others. */
-  give(agentId: string): Promise<void>
-  /** Like `sync` for several agents, for readers: an outage is no error. */
-  refresh(agentIds: string[]): Promise<void>
-}
+export type NoteExchange = Pick<SharedNotes, 'sync' | 'give' | 'refresh'>
 
 /** Exchanges the files of messages and replies with other machines. Without a cluster nothing is copied. */
-export interface MediaExchange {
-  /** Makes a file available to other machines. */
-  give(path: string): Promise<unknown>
-  /** Fetches a file if it is not on this machine; resolves to its path here. */
-  bring(path: string): Promise<string>
-  /** Removes files from the shared database; those on disk stay. */
-  remove(files: { folder?: string; paths?: readonly string[] }): Promise<void>
-  /** Removes files that were added before this time from the shared database. */
-  forget(before: number): Promise<void>
-}
+export type MediaExchange = Pick<SharedMedia, 'give' | 'bring' | 'remove' | 'forget'>
 
 /** What several machines on one database do together. */
 export interface Cluster {

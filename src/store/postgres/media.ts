@@ -38,14 +38,14 @@ export class SharedMedia {
   }
 
   /** Stores a file for the other machines. Bytes that are stored under another name are not sent again. */
-  async give(path: string): Promise<boolean> {
+  async give(path: string): Promise<void> {
     const { postgres, clock } = this.#parts
     const name = mediaName(path)
-    if (name === undefined) return false
+    if (name === undefined) return
     const { sha256: hash, bytes } = await digestOf(path)
     const values = [name, hash, clock.now()]
     const [named] = await postgres.repeat<{ done: boolean }>('SELECT name_media($1, $2, $3) AS done', values)
-    if (named!.done) return true
+    if (named!.done) return
     await postgres.untilBack(() =>
       postgres.transaction(async ({ rows }) => {
         await rows('SELECT lock_media($1)', [hash])
@@ -60,7 +60,6 @@ export class SharedMedia {
         await rows('INSERT INTO media_file VALUES ($1, $2, $3) ON CONFLICT DO NOTHING', values)
       }),
     )
-    return true
   }
 
   /** The path of the file on this machine, fetched if it is missing. A path outside of the media folder is returned as it is. */

@@ -1,7 +1,7 @@
 // Who may talk, in PostgreSQL. `find` and `known` must answer without waiting, so everybody who may talk is in memory too.
 // Another machine's change arrives with its signal, or at the next poll.
 import type { Clock } from '../../domain/clock.ts'
-import { PairingTables, type PairedPerson, type PersonRef } from '../tables/pairing.ts'
+import { People, type PairedPerson, type PersonRef } from '../tables/pairing.ts'
 import type { Postgres } from './connection.ts'
 import type { Members } from './members.ts'
 import { onSignalAndPoll } from './signals.ts'
@@ -9,7 +9,7 @@ import { postgresSql } from './sql.ts'
 
 const pollMs = 5_000
 
-export class PostgresPeople extends PairingTables {
+export class PostgresPeople extends People {
   #members: Members
   #clock: Clock
   #known = new Map<string, PairedPerson>()

@@ -15,6 +15,8 @@ interface Attempt {
 }
 
 const maxAttempts = 100
+const columns = 'key, entry, bulk, revision'
+const deleteSession = `DELETE FROM session WHERE agent = $1 AND key = $2 RETURNING ${columns}`
 const putSession = 'SELECT put_session($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) AS done'
 
 export class PostgresSessions implements SessionStore {
@@ -33,38 +35,31 @@ export class PostgresSessions implements SessionStore {
   }
 
   async peek(key: string): Promise<SessionEntry | undefined> {
-    const [row] = await this.#postgres.read<{ key: string; entry: string }>(
-      'SELECT key, entry FROM session WHERE agent = $1 AND key = $2',
-      [this.agentId, storable(key)],
-    )
-    return row && leanEntry(row)
+    const [session] = await this.#lean('key = $2', [storable(key)])
+    return session?.entry
   }
 
   async list(filter: ListFilter = {}): Promise<SessionPage> {
-    const { where, values } = whereOf(this.agentId, filter)
-    const page = [...values, filter.limit ?? null, filter.offset ?? 0]
-    const at = values.length
-    const [rows, total] = await Promise.all([
-      this.#postgres.read<{ key: string; entry: string }>(
-        `SELECT key, entry FROM session WHERE ${where} ORDER BY updated_at DESC, key LIMIT $${at + 1} OFFSET $${at + 2}`,
-        page,
-      ),
+    const { where, values } = whereOf(filter)
+    const page = `LIMIT $${values.length + 2} OFFSET $${values.length + 3}`
+    const [sessions, total] = await Promise.all([
+      this.#lean(`${where} ORDER BY updated_at DESC, key ${page}`, [
+        ...values,
+        filter.limit ?? null,
+        filter.offset ?? 0,
+      ]),
       this.#count(filter, where, values),
     ])
-    return { total, sessions: rows.map((row) => this.#lean(row)) }
+    return { total, sessions }
   }
 
   async find(ref: string): Promise<Session[]> {
-    const rows = await this.#postgres.read<{ key: string; entry: string }>(
-      `SELECT key, entry FROM session
-       WHERE agent = $1 AND (key = $2 OR label = $2 OR session_id LIKE $3)
+    const found = await this.#lean(
+      `(key = $2 OR label = $2 OR session_id LIKE $3)
        ORDER BY key = $2 DESC, (session_id = $2 OR label = $2) DESC NULLS LAST, updated_at DESC LIMIT 100`,
-      [this.agentId, storable(ref), `${storable(ref).replaceAll(/[\\%_]/g, '\\$&')}%`],
+      [storable(ref), `${storable(ref).replaceAll(/[\\%_]/g, '\\$&')}%`],
     )
-    return sessionsNamed(
-      ref,
-      rows.map((row) => this.#lean(row)),
-    )
+    return sessionsNamed(ref, found)
   }
 
   update(key: string, change: Change): Promise<SessionEntry | undefined> {
@@ -88,10 +83,7 @@ export class PostgresSessions implements SessionStore {
 
   delete(key: string): Promise<SessionEntry | undefined> {
     return this.#updates.run(key, async () => {
-      const [row] = await this.#postgres.write<SessionRow>(
-        'DELETE FROM session WHERE agent = $1 AND key = $2 RETURNING key, entry, bulk, revision',
-        [this.agentId, storable(key)],
-      )
+      const [row] = await this.#postgres.write<SessionRow>(deleteSession, [this.agentId, storable(key)])
       return row && wholeEntry(row)
     })
   }
@@ -106,8 +98,7 @@ export class PostgresSessions implements SessionStore {
     const entry = await this.get(from)
     if (entry && !(await this.peek(to))) {
       await this.#postgres.transaction(async ({ rows }) => {
-        const sql = 'DELETE FROM session WHERE agent = $1 AND key = $2 RETURNING key, entry, bulk, revision'
-        const [row] = await rows<SessionRow>(sql, [this.agentId, storable(from)])
+        const [row] = await rows<SessionRow>(deleteSession, [this.agentId, storable(from)])
         if (!row) return
         const values = [this.#postgres.member, this.agentId, to, 0, ...columnsOf(to, wholeEntry(row))]
         const [put] = await rows<{ done: boolean }>(putSession, values)
@@ -120,7 +111,7 @@ export class PostgresSessions implements SessionStore {
   async *entries(): AsyncIterable<Session> {
     for (let last = 0; ;) {
       const rows = await this.#postgres.read<SessionRow & { id: number }>(
-        `SELECT id, key, entry, bulk, revision FROM session WHERE agent = $1 AND id > $2 ORDER BY id LIMIT 500`,
+        `SELECT id, ${columns} FROM session WHERE agent = $1 AND id > $2 ORDER BY id LIMIT 500`,
         [this.agentId, last],
       )
       for (const row of rows) yield { key: row.key, agentId: this.agentId, entry: wholeEntry(row) }
@@ -180,44 +171,42 @@ export class PostgresSessions implements SessionStore {
   }
 
   async #row(key: string): Promise<SessionRow | undefined> {
-    const [row] = await this.#postgres.read<SessionRow>(
-      'SELECT key, entry, bulk, revision FROM session WHERE agent = $1 AND key = $2',
-      [this.agentId, storable(key)],
-    )
-    return row
+    const sql = `SELECT ${columns} FROM session WHERE agent = $1 AND key = $2`
+    return (await this.#postgres.read<SessionRow>(sql, [this.agentId, storable(key)]))[0]
   }
 
   async #count(filter: ListFilter, where: string, values: unknown[]): Promise<number> {
     const { archived, activeSince, search, label, spawnedBy } = filter
     const isPlain = [activeSince, search, label, spawnedBy].every((one) => one === undefined)
-    const [row] = isPlain
-      ? await this.#postgres.read<{ total: number | null }>(
+    const [sql, terms] = isPlain
+      ? [
           'SELECT sum(n)::bigint AS total FROM session_count WHERE agent = $1 AND archived = $2',
-          [this.agentId, archived === true],
-        )
-      : await this.#postgres.read<{ total: number | null }>(
-          `SELECT count(*) AS total FROM session WHERE ${where}`,
-          values,
-        )
+          [archived === true],
+        ]
+      : [`SELECT count(*) AS total FROM session WHERE agent = $1 AND ${where}`, values]
+    const [row] = await this.#postgres.read<{ total: number | null }>(sql, [this.agentId, ...terms])
     return row?.total ?? 0
   }
 
-  #lean({ key, entry }: { key: string; entry: string }): Session {
-    return { key, agentId: this.agentId, entry: leanEntry({ key, entry }) }
+  /** Sessions without their large fields. The agent is `$1`, and `values` begin with `$2`. */
+  async #lean(where: string, values: unknown[]): Promise<Session[]> {
+    const sql = `SELECT key, entry FROM session WHERE agent = $1 AND ${where}`
+    const rows = await this.#postgres.read<{ key: string; entry: string }>(sql, [this.agentId, ...values])
+    return rows.map((row) => ({ key: row.key, agentId: this.agentId, entry: leanEntry(row) }))
   }
 }
 
-function whereOf(agentId: string, filter: ListFilter): { where: string; values: unknown[] } {
-  const values: unknown[] = [agentId]
-  const terms = ['agent = $1', filter.archived ? 'archived_at IS NOT NULL' : 'archived_at IS NULL']
-  const add = (term: string, value: unknown): void => {
-    values.push(value)
-    terms.push(term.replace('?', `$${values.length}`))
+function whereOf(filter: ListFilter): { where: string; values: unknown[] } {
+  const values: unknown[] = []
+  const terms = [filter.archived ? 'archived_at IS NOT NULL' : 'archived_at IS NULL']
+  const add = (term: string, value: string | number | undefined): void => {
+    if (value === undefined) return
+    values.push(storable(value))
+    terms.push(term.replace('?', `$${values.length + 1}`))
   }
-  if (filter.activeSince !== undefined) add('updated_at >= ?', filter.activeSince)
-  if (filter.label !== undefined) add('label = ?', storable(filter.label))
-  if (filter.spawnedBy !== undefined) add('spawned_by = ?', storable(filter.spawnedBy))
-  if (filter.search !== undefined)
-    add('position(? in search_text) > 0', storable(filter.search.toLowerCase()))
+  add('updated_at >= ?', filter.activeSince)
+  add('label = ?', filter.label)
+  add('spawned_by = ?', filter.spawnedBy)
+  add('position(? in search_text) > 0', filter.search?.toLowerCase())
   return { where: terms.join(' AND '), values }
 }

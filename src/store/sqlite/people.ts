@@ -1,11 +1,11 @@
 // Who may talk, in SQLite: answered from the table, so that an approval by another process counts at once.
 import type { Clock } from '../../domain/clock.ts'
-import { PairingTables, asPerson, personColumns } from '../tables/pairing.ts'
+import { People, asPerson, personColumns } from '../tables/pairing.ts'
 import type { PairedPerson, PersonRef, PersonRow } from '../tables/pairing.ts'
 import type { Database } from './database.ts'
 import { sqliteSql } from './sql.ts'
 
-export class SqlitePeople extends PairingTables {
+export class SqlitePeople extends People {
   #database: Database
 
   constructor(database: Database, clock: Clock) {

@@ -35,21 +35,6 @@ export type PairingAnswer =
   | { kind: 'paired' }
   | { kind: 'full' }
 
-export interface People {
-  /** Resolves when `find` and `known` can answer. */
-  ready(): Promise<void>
-  find(person: PersonRef): PairedPerson | undefined
-  known(): PairedPerson[]
-  people(): Promise<PairedPerson[]>
-  /** Called when a stranger wrote. Resolves when the code is durable, so that it can be approved after a crash. */
-  request(person: PersonRef, name?: string): Promise<PairingAnswer>
-  pending(): Promise<PairingRequest[]>
-  /** The first person who is approved with `mayMakeOwner` becomes the owner. */
-  approve(code: string, options: { mayMakeOwner: boolean }): Promise<PairedPerson>
-  deny(code: string): Promise<PairingRequest>
-  remove(person: PersonRef): Promise<boolean>
-}
-
 /** Without 0 O 1 I, which people mix up. */
 const codeLetters = 'ABCDEFGHJKLMNPQRSTUVWXYZ23456789'
 const codeLength = 8
@@ -60,8 +45,8 @@ const columns = 'channel, account AS account_id, sender AS sender_id, name'
 export const personColumns = `${columns}, owner, approved_at`
 const requestColumns = `${columns}, code, asked_at`
 
-/** The tables of both databases. Each database adds how `find` and `known` answer without waiting. */
-export abstract class PairingTables implements People {
+/** People in the tables of both databases. Each database adds how `find` and `known` answer without waiting. */
+export abstract class People {
   #sql: SqlDatabase
   #clock: Clock
 
@@ -70,6 +55,7 @@ export abstract class PairingTables implements People {
     this.#clock = clock
   }
 
+  /** Resolves when `find` and `known` can answer. */
   abstract ready(): Promise<void>
   abstract find(person: PersonRef): PairedPerson | undefined
   abstract known(): PairedPerson[]
@@ -81,6 +67,7 @@ export abstract class PairingTables implements People {
     return rows.map(asPerson)
   }
 
+  /** Called when a stranger wrote. Resolves when the code is durable, so that it can be approved after a crash. */
   request(person: PersonRef, name?: string): Promise<PairingAnswer> {
     const { channel, accountId } = person
     return this.#sql.transaction(() => this.#addRequest(person, name), ['pairing', `${channel}|${accountId}`])
@@ -91,6 +78,7 @@ export abstract class PairingTables implements People {
     return (await this.#sql.all<object>(sql, [this.#clock.now() - codeLifeMs])).map(asRequest)
   }
 
+  /** The first person who is approved with `mayMakeOwner` becomes the owner. */
   approve(code: string, { mayMakeOwner }: { mayMakeOwner: boolean }): Promise<PairedPerson> {
     return this.#sql.transaction(() => this.#approve(code, mayMakeOwner), ['pairing owner'])
   }

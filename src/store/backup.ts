@@ -175,14 +175,11 @@ async function readManifest(backup: string): Promise<Manifest> {
   try {
     manifest = JSON.parse(await readFile(join(backup, manifestName), 'utf8'))
   } catch (error) {
-    throw new RockpoolError(
-      'not-found',
-      `${backup} is not a complete backup: it has no readable ${manifestName}.`,
-      {
-        hint: 'Give the folder that `rockpool backup` named.',
-        cause: error,
-      },
-    )
+    const message = `${backup} is not a complete backup: it has no readable ${manifestName}.`
+    throw new RockpoolError('not-found', message, {
+      hint: 'Give the folder that `rockpool backup` named.',
+      cause: error,
+    })
   }
   const { rockpool, files } = manifest
   const isKnown = rockpool === 1 && Array.isArray(files)
@@ -193,8 +190,9 @@ async function readManifest(backup: string): Promise<Manifest> {
 async function verify(backup: string, manifest: Manifest): Promise<void> {
   for (const { path, bytes, sha256 } of manifest.files) {
     const file = join(backup, path)
-    const isOurs = isPathWithin(path) && (await isPlainFile(file))
-    const found = isOurs ? await digestOf(file) : undefined
+    // A missing file is a changed one.
+    const isFile = (await lstat(file).catch(() => undefined))?.isFile() ?? false
+    const found = isFile && isPathWithin(path) ? await digestOf(file) : undefined
     if (found?.bytes === bytes && found.sha256 === sha256) continue
     throw new RockpoolError('damaged', `${file} is not what was backed up. Nothing was restored.`, {
       hint: 'Use another backup.',
@@ -206,10 +204,6 @@ async function verify(backup: string, manifest: Manifest): Promise<void> {
 function isPathWithin(path: string): boolean {
   if (isAbsolute(path) || path !== normalize(path)) return false
   return path !== '.' && path.split(sep)[0] !== '..'
-}
-
-async function isPlainFile(path: string): Promise<boolean> {
-  return (await lstat(path).catch(() => undefined))?.isFile() ?? false
 }
 
 async function sync(path: string): Promise<void> {

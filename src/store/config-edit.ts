@@ -9,15 +9,12 @@ import { writePrivateFile } from './disk/private-file.ts'
 
 export type JsonObject = Record<string, unknown>
 
-/** Applies `change` to the content of the file. Changes of all processes run one after another. The result is checked when the
+/** Applies `edit` to the content of the file. Changes of all processes run one after another. The result is checked when the
  *  configuration is loaded next. */
-export async function editConfigFile(
-  file: string,
-  change: (config: JsonObject) => JsonObject,
-): Promise<void> {
+export async function editConfigFile(file: string, edit: (config: JsonObject) => JsonObject): Promise<void> {
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
   await new FileLock(file).hold('change the configuration', async (held) => {
-    const changed = change(readPlainConfig(file))
+    const changed = edit(readPlainConfig(file))
     held.confirm()
     writePrivateFile(file, `${JSON.stringify(changed, null, 2)}\n`)
   })
@@ -34,13 +31,10 @@ function readPlainConfig(file: string): JsonObject {
   try {
     return JSON.parse(text) as JsonObject
   } catch (error) {
-    throw new RockpoolError(
-      'refused',
-      `${file} has comments, which a command would lose; it was not changed.`,
-      {
-        hint: 'Make the change by hand; docs/config.md has every key.',
-        cause: error,
-      },
-    )
+    const message = `${file} has comments, which a command would lose; it was not changed.`
+    throw new RockpoolError('refused', message, {
+      hint: 'Make the change by hand; docs/config.md has every key.',
+      cause: error,
+    })
   }
 }

@@ -70,8 +70,11 @@ export function applyConfig(
 ): void {
   const changed = changedKeys(config, next)
   if (changed.length === 0) return
-  const isFixed = (key: string): boolean => fixedAtStart.some((fixed) => isWithin(key, fixed))
-  const reloaded = [...new Set(changed.filter((key) => !isFixed(key)).map(sectionOf))]
+  const isFixed = (key: string): boolean =>
+    fixedAtStart.some((fixed) => key === fixed || key.startsWith(`${fixed}.`))
+  const reloaded = [
+    ...new Set(changed.filter((key) => !isFixed(key)).map((key) => key.split('.', 1)[0] as keyof Config)),
+  ]
   const needsRestart = [...changed.filter(isFixed), ...changedHeartbeats(config, next)]
   for (const section of reloaded) replaceSection(config, next, section)
   log.info({ event: 'config-changed', reloaded, needsRestart }, 'The configuration was changed.')
@@ -87,10 +90,6 @@ function replaceSection(config: Config, next: Config, section: keyof Config): vo
   Object.assign(config, { [section]: fixed.length > 0 && isRecord(value) ? { ...value, ...kept } : value })
 }
 
-function sectionOf(key: string): keyof Config {
-  return key.split('.', 1)[0] as keyof Config
-}
-
 /** The timers of heartbeats are set at the start. */
 function changedHeartbeats(old: Config, next: Config): string[] {
   const intervals = ({ agents: { defaults, list } }: Config): unknown =>
@@ -98,10 +97,6 @@ function changedHeartbeats(old: Config, next: Config): string[] {
       .map(({ heartbeat = defaults.heartbeat }, i) => [list[i - 1]?.id, heartbeat?.every])
       .filter(([, every]) => every !== undefined)
   return isDeepStrictEqual(intervals(old), intervals(next)) ? [] : ['agents.*.heartbeat.every']
-}
-
-function isWithin(key: string, fixed: string): boolean {
-  return key === fixed || key.startsWith(`${fixed}.`)
 }
 
 /** Names of sections, such as `session`; single keys such as `gateway.port` for a section with keys that are fixed at the start. */

@@ -25,7 +25,9 @@ export function findDeadLocks(folder: string, clock: Clock): FileFault[] {
     const content = ifThere(() => readFileSync(path))
     if (!content || !isDead(content, ageOf(path, clock), legacyStaleMs, clock.now())) return []
     const says = 'is the lock of a dead process'
-    return [{ path, says, remedy: 'remove it', fix: () => reclaim(path) }]
+    // Taking and releasing the lock removes the lock of a dead process, and never that of a live one.
+    const lock = new FileLock(path.slice(0, -'.lock'.length), { timeoutMs: 1_000 })
+    return [{ path, says, remedy: 'remove it', fix: () => lock.hold('doctor', async () => {}) }]
   })
 }
 
@@ -118,11 +120,6 @@ function modeFault(path: string, stats: Stats): FileFault | undefined {
   const says = `can be read or changed by others (mode ${mode})`
   const remedy = `set mode ${wanted.toString(8)}`
   return { path, says, remedy, fix: async () => chmodSync(path, wanted) }
-}
-
-/** Takes and releases the lock, which removes the lock of a dead process and never that of a live one. */
-async function reclaim(path: string): Promise<void> {
-  await new FileLock(path.slice(0, -'.lock'.length), { timeoutMs: 1_000 }).hold('doctor', async () => {})
 }
 
 function namesIn(folder: string, isWanted: (name: string) => boolean): string[] {

@@ -58,13 +58,8 @@ export function checkLabelIsFree(
   if (!after.label || after.label === before?.label) return
   const owner = ownerOf(after.label)
   if (owner === undefined) return
-  throw new RockpoolError(
-    'conflict',
-    `The label ${JSON.stringify(after.label)} is already in use by ${owner}.`,
-    {
-      hint: 'Choose another label, or clear that one first.',
-    },
-  )
+  const message = `The label ${JSON.stringify(after.label)} is already in use by ${owner}.`
+  throw new RockpoolError('conflict', message, { hint: 'Choose another label, or clear that one first.' })
 }
 
 /** The text that a search compares with, in lower case. */

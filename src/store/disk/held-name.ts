@@ -54,12 +54,9 @@ function checkedStats(path: string): { uid: number; mode: number } {
 }
 
 function notOurs(path: string, why: string, cause?: unknown): RockpoolError {
-  return new RockpoolError(
-    'refused',
-    `${path} ${why}, so Rockpool cannot ensure that only one process receives for a bot.`,
-    {
-      hint: 'Remove it, or ask its owner to remove it; then start again.',
-      cause,
-    },
-  )
+  const message = `${path} ${why}, so Rockpool cannot ensure that only one process receives for a bot.`
+  return new RockpoolError('refused', message, {
+    hint: 'Remove it, or ask its owner to remove it; then start again.',
+    cause,
+  })
 }

@@ -6,11 +6,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { RockpoolError } from '../../domain/errors.ts'
 import { findRunningGateway } from '../gateway-file.ts'
 
-export interface InstanceLock {
-  release(): void
-}
-
-export function lockInstance(stateDir: string): InstanceLock {
+export function lockInstance(stateDir: string): { release(): void } {
   mkdirSync(stateDir, { recursive: true, mode: 0o700 })
   const path = join(stateDir, 'gateway.lock')
   const database = new DatabaseSync(path)

@@ -84,10 +84,7 @@ function transcriptsBeside(path: string): Array<{ key: string; entry: SessionEnt
 }
 
 /** `<id>.jsonl`, `<id>-topic-<topic>.jsonl`, or `<time>_<id>.jsonl` for a fork. */
-function namesOf(
-  name: string,
-  headerId: string | undefined,
-): { sessionId: string | undefined; topic?: string } {
+function namesOf(name: string, headerId: string | undefined): { sessionId?: string; topic?: string } {
   const stem = name.slice(0, -'.jsonl'.length)
   const [before, topic] = stem.split('-topic-', 2)
   const sessionId = headerId ?? (/^[A-Za-z0-9][\w.-]{7,127}$/.test(before!) ? before : undefined)

@@ -19,7 +19,7 @@ import type { FileIdentity } from '../disk/atomic-file.ts'
 import { FileLock, type HeldLock, type Lock, type LockOptions } from '../disk/file-lock.ts'
 import { recoverSessions, timestamp } from './recover-sessions.ts'
 import { formatEntry, formatSessions, parseSessions } from './sessions-text.ts'
-import type { Member, SessionsContent, InvalidEntry } from './sessions-text.ts'
+import type { Member, SessionsContent, Unusable } from './sessions-text.ts'
 
 export interface SessionsFileOptions {
   path: string
@@ -202,7 +202,7 @@ export class SessionsFile {
     this.#swept = true
   }
 
-  *#batchesOf(entries: Map<string, SessionEntry>, unusable: Map<string, InvalidEntry>): Generator<Member[]> {
+  *#batchesOf(entries: Map<string, SessionEntry>, unusable: Unusable): Generator<Member[]> {
     let batch: Member[] = []
     for (const [key, entry] of entries) {
       let text = this.#texts.get(entry)
@@ -217,10 +217,7 @@ export class SessionsFile {
   }
 
   /** A value that is not an entry and would be overwritten is saved in a file beside sessions.json. */
-  #makeRoom(
-    unusable: Map<string, InvalidEntry>,
-    entries: Map<string, SessionEntry>,
-  ): Map<string, InvalidEntry> {
+  #makeRoom(unusable: Unusable, entries: Map<string, SessionEntry>): Unusable {
     const left = new Map(unusable)
     for (const [key, { raw, fault }] of unusable) {
       if (!entries.has(key)) continue
@@ -291,7 +288,7 @@ function sameMembers(a: Map<string, SessionEntry>, b: Map<string, SessionEntry>)
   return a.size === b.size && [...b].every(([key, entry]) => a.get(key) === entry)
 }
 
-function describe(unusable: Map<string, InvalidEntry>): string[] {
+function describe(unusable: Unusable): string[] {
   return [...unusable].map(([key, { fault }]) => `the entry of ${key} ${fault}`)
 }
 

@@ -6,15 +6,11 @@ import type { Change, ListFilter, SessionPage, SessionStore, Update } from '../s
 import { removeCopiesOf } from './recover-sessions.ts'
 import { SessionsFile, type Draft, type SessionsFileOptions } from './sessions-file.ts'
 
-export interface FileSessionsOptions extends SessionsFileOptions {
-  agentId: string
-}
-
 export class FileSessions implements SessionStore {
   readonly agentId: string
   readonly #file: SessionsFile
 
-  constructor(options: FileSessionsOptions) {
+  constructor(options: SessionsFileOptions & { agentId: string }) {
     this.agentId = options.agentId
     this.#file = new SessionsFile(options)
   }
@@ -31,13 +27,9 @@ export class FileSessions implements SessionStore {
   async list(filter: ListFilter = {}): Promise<SessionPage> {
     const { limit = Infinity, offset = 0 } = filter
     const all = this.#own().filter((session) => matches(session, filter))
-    return {
-      total: all.length,
-      sessions: all
-        .sort(newestFirst)
-        .slice(offset, offset + limit)
-        .map(leanCopy),
-    }
+    // The newest first.
+    all.sort((a, b) => b.entry.updatedAt - a.entry.updatedAt || (a.key < b.key ? -1 : 1))
+    return { total: all.length, sessions: all.slice(offset, offset + limit).map(leanCopy) }
   }
 
   async find(ref: string): Promise<Session[]> {
@@ -112,10 +104,6 @@ export class FileSessions implements SessionStore {
 function labelOwner(draft: Draft, label: string, except: string): string | undefined {
   for (const [key, entry] of draft.all()) if (key !== except && entry.label === label) return key
   return undefined
-}
-
-function newestFirst(a: Session, b: Session): number {
-  return b.entry.updatedAt - a.entry.updatedAt || (a.key < b.key ? -1 : 1)
 }
 
 function leanCopy({ key, agentId, entry }: Session): Session {

@@ -12,9 +12,11 @@ export interface InvalidEntry {
   fault: string
 }
 
+export type Unusable = Map<string, InvalidEntry>
+
 export interface SessionsContent {
   entries: Map<string, SessionEntry>
-  unusable: Map<string, InvalidEntry>
+  unusable: Unusable
   /** False for JSON5: comments are lost when the file is written. */
   plain: boolean
 }
@@ -76,16 +78,13 @@ function parseAny(text: string, path: string): { value: unknown; plain: boolean 
     return { value: JSON.parse(text), plain: true }
   } catch (jsonError) {
     try {
-      return { value: loadJson5().parse(text), plain: false }
+      const json5 = createRequire(import.meta.url)('json5') as typeof JSON5
+      return { value: json5.parse(text), plain: false }
     } catch {
       // The error about JSON is the helpful one.
       throw damaged(path, text.trim() === '' ? 'it is empty' : errorText(jsonError))
     }
   }
-}
-
-function loadJson5(): typeof JSON5 {
-  return createRequire(import.meta.url)('json5') as typeof JSON5
 }
 
 function damaged(path: string, reason: string): RockpoolError {

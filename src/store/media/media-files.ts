@@ -16,12 +16,7 @@ import type { WaitingInput } from '../work-store.ts'
 
 const defaultLimitBytes = 25 * 1_048_576
 
-export interface MediaOptions {
-  limitBytes?: number
-}
-
-export function openMediaFiles(root: string, options: MediaOptions = {}): MediaFiles {
-  const limit = options.limitBytes ?? defaultLimitBytes
+export function openMediaFiles(root: string, { limitBytes: limit = defaultLimitBytes } = {}): MediaFiles {
   return {
     keep: (bytes, about) => keepFile(join(root, 'inbound'), bytes, about, limit),
     outgoing: (path) => outgoingFile(root, path, limit),
@@ -140,7 +135,8 @@ async function keepFile(
   try {
     const { size, head } = await writeAll(file, bytes, limit)
     const mimeType = sniffType(head, about)
-    const path = join(folder, `${id}.${extensionFor(mimeType)}`)
+    const extension = Object.entries(typesByExtension).find(([, type]) => type === mimeType)?.[0] ?? 'bin'
+    const path = join(folder, `${id}.${extension}`)
     await rename(temporary, path)
     const name = about.name === undefined ? undefined : plainLine(basename(about.name), 120)
     return { path, mimeType, bytes: size, kind: kindOf(mimeType), name: name || undefined }
@@ -169,10 +165,6 @@ async function writeAll(
   }
   await file.sync()
   return { size, head }
-}
-
-function extensionFor(mimeType: string): string {
-  return Object.entries(typesByExtension).find(([, type]) => type === mimeType)?.[0] ?? 'bin'
 }
 
 function refusedFile(path: string, why: string, cause?: unknown): RockpoolError {

@@ -10,29 +10,18 @@ const pieceBytes = 384 * 1024
 const forgottenAfterMs = 86_400_000
 
 /** Writes a piece at its offset; a repeated piece changes nothing. Resolves to the number of bytes so far. */
-export async function addToUpload(
-  folder: string,
-  id: string,
-  at: number,
-  piece: Uint8Array,
-): Promise<number> {
-  if (at + piece.length > maxUploadBytes) {
+export async function addToUpload(dir: string, id: string, at: number, piece: Uint8Array): Promise<number> {
+  if (at + piece.length > maxUploadBytes)
     throw new RockpoolError('refused', `A file may have ${maxUploadBytes / 1_048_576} MB at most.`)
-  }
-  mkdirSync(folder, { recursive: true, mode: 0o700 })
-  const file = await open(join(folder, `${id}.part`), at === 0 ? 'w' : 'r+', 0o600).catch(
-    (cause: unknown) => {
-      throw new RockpoolError('not-found', 'The beginning of that file was not uploaded.', { cause })
-    },
-  )
-  try {
-    const { size } = await file.stat()
-    if (at > size) throw new RockpoolError('input-invalid', `A piece is missing: ${size} bytes are here.`)
-    await file.write(piece, 0, piece.length, at)
-    return at + piece.length
-  } finally {
-    await file.close()
-  }
+  mkdirSync(dir, { recursive: true, mode: 0o700 })
+  const opening = open(join(dir, `${id}.part`), at === 0 ? 'w' : 'r+', 0o600)
+  await using file = await opening.catch((cause: unknown) => {
+    throw new RockpoolError('not-found', 'The beginning of that file was not uploaded.', { cause })
+  })
+  const { size } = await file.stat()
+  if (at > size) throw new RockpoolError('input-invalid', `A piece is missing: ${size} bytes are here.`)
+  await file.write(piece, 0, piece.length, at)
+  return at + piece.length
 }
 
 /** The uploaded bytes; the caller reads them and then calls `dropUpload`. */
@@ -45,13 +34,9 @@ export async function readUpload(folder: string, id: string): Promise<ReadStream
 
 /** A piece of a file for the dashboard, as large as an upload's pieces. */
 export async function readPiece(path: string, at: number): Promise<Uint8Array> {
-  const file = await openForeignHandle(path)
-  try {
-    const { buffer, bytesRead } = await file.read(Buffer.alloc(pieceBytes), 0, pieceBytes, at)
-    return buffer.subarray(0, bytesRead)
-  } finally {
-    await file.close()
-  }
+  await using file = await openForeignHandle(path)
+  const { buffer, bytesRead } = await file.read(Buffer.alloc(pieceBytes), 0, pieceBytes, at)
+  return buffer.subarray(0, bytesRead)
 }
 
 export async function dropUpload(folder: string, id: string): Promise<void> {

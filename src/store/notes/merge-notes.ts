@@ -21,7 +21,9 @@ export function mergeNotes(base: NoteBody, here: NoteBody, there: NoteBody): Mer
   if (base === undefined) return withoutBase(here, there)
   // Both begin with the same lines, which include the base: both sides only added text.
   const common = commonLines(here, there)
-  if (hasAll(common, base)) return { body: below(there, here.subarray(common.length)) }
+  // Latin-1, so that lines are compared byte by byte.
+  if (hasAllLines(common.toString('latin1'), base.toString('latin1')))
+    return { body: below(there, here.subarray(common.length)) }
   if (beginsWith(here, base)) return { body: below(there, here.subarray(base.length)) }
   if (beginsWith(there, base)) return { body: below(here, there.subarray(base.length)) }
   return { body: there, beside: here }
@@ -54,9 +56,4 @@ function commonLines(a: Buffer, b: Buffer): Buffer {
   for (let at = 0; at < Math.min(a.length, b.length) && a[at] === b[at]; at++)
     if (a[at] === lineEnd) end = at + 1
   return a.subarray(0, end)
-}
-
-/** Does the note contain everything? Compared byte by byte. */
-function hasAll(text: Buffer, old: Buffer): boolean {
-  return hasAllLines(text.toString('latin1'), old.toString('latin1'))
 }

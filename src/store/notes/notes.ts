@@ -31,7 +31,10 @@ export function listNotes(workspace: string): NoteFile[] {
 /** All notes in a folder and its subfolders, with names that begin with the folder: `handbook/harbour.md`. */
 export function listFolder(folder: string, depth = 3, name = basename(folder)): NoteFile[] {
   const below = namesIn(folder)
-  const folders = depth === 0 ? [] : below.filter((each) => isFolder(join(folder, each)))
+  const folders =
+    depth === 0
+      ? []
+      : below.filter((each) => lstatSync(join(folder, each), { throwIfNoEntry: false })?.isDirectory())
   const notes = below.filter((each) => /\.md$/i.test(each))
   return [
     ...notesAt(folder, notes).map((note) => ({ ...note, name: `${name}/${note.name}` })),
@@ -46,10 +49,6 @@ function notesAt(folder: string, names: string[]): NoteFile[] {
     // A symbolic link may point at the notes of another person, so only regular files are listed.
     return stat?.isFile() ? [{ name, path, bytes: stat.size, changedAt: stat.mtimeMs }] : []
   })
-}
-
-function isFolder(path: string): boolean {
-  return lstatSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false
 }
 
 /** The note with this name, day or file name; undefined if there is none. */

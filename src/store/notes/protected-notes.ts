@@ -17,7 +17,7 @@ interface NotesCopy {
 
 /** Copies the notes of a folder to disk. Resolves to a function that restores text that was lost since then. */
 export async function protectNotes(folder: string, copies: string): Promise<() => Promise<string[]>> {
-  const before = textOfNotes(folder)
+  const before = new Map(listFolder(folder).flatMap(({ path }) => entryOf(path)))
   if (before.size === 0) return async () => []
   const copy: NotesCopy = { owner: identifyProcess(process.pid)!, notes: [...before] }
   const path = join(copies, `${randomUUID()}.json`)
@@ -54,10 +54,6 @@ export async function restoreAbandonedNotes(copies: string, log: Log): Promise<v
   }
 }
 
-function textOfNotes(folder: string): Map<string, string> {
-  return new Map(listFolder(folder).flatMap(({ path }) => entryOf(path)))
-}
-
 /** Restores lost text of each note, before its new text. Resolves to the notes that had lost text. */
 async function restoreLost(before: ReadonlyMap<string, string>): Promise<string[]> {
   const restored: string[] = []
@@ -72,7 +68,8 @@ async function restoreLost(before: ReadonlyMap<string, string>): Promise<string[
 
 /** `text`, followed by the lines that only `other` has. */
 export function withLinesOf(text: string, other: string): string {
-  return joined(text, withoutLinesOf(text, other))
+  const added = withoutLinesOf(text, other)
+  return added === '' ? text : `${text.trimEnd()}\n\n${added}\n`
 }
 
 /** Does `text` have all lines of `old` in the same order, possibly with others between them? */
@@ -90,10 +87,6 @@ function withoutLinesOf(old: string, text: string): string {
   const known = new Set(linesOf(old))
   const added = text.split('\n').filter((line) => line.trim() === '' || !known.has(line.trimEnd()))
   return added.join('\n').trim()
-}
-
-function joined(old: string, added: string): string {
-  return added === '' ? old : `${old.trimEnd()}\n\n${added}\n`
 }
 
 function linesOf(text: string): string[] {

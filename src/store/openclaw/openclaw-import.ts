@@ -100,17 +100,14 @@ async function importAgent(source: OpenClawAgent, options: OpenClawImportOptions
 function byOurKeys({ entries, agentId, problems }: OpenClawAgent): Map<string, SessionEntry> {
   const ours = new Map<string, SessionEntry>()
   for (const [written, entry] of entries) {
-    const key = isOlderForm(written) ? canonicalSessionKey(written, { agentId }) : written
+    const isOlder = written.includes(':dm:') || !written.startsWith('agent:')
+    const key = isOlder ? canonicalSessionKey(written, { agentId }) : written
     const isTaken = key !== written && (entries.has(key) || ours.has(key))
     if (isTaken)
       problems.push(`${written} is an older form of ${key}, which is another session; both are kept`)
     ours.set(isTaken ? written : key, entry)
   }
   return ours
-}
-
-function isOlderForm(key: string): boolean {
-  return key.includes(':dm:') || !key.startsWith('agent:')
 }
 
 async function importEntry(one: {

@@ -65,12 +65,9 @@ async function streamOf(file: string): Promise<ReadStream> {
 /** A small packed file can expand to more than any disk has. */
 const maxUnpackedBytes = 512 * 1024 * 1024
 
-async function* bounded(
-  pieces: Iterable<Buffer> | AsyncIterable<Buffer>,
-  what: string,
-): AsyncIterable<Buffer> {
+async function* bounded(all: Iterable<Buffer> | AsyncIterable<Buffer>, what: string): AsyncIterable<Buffer> {
   let bytes = 0
-  for await (const piece of pieces) {
+  for await (const piece of all) {
     bytes += piece.length
     if (bytes > maxUnpackedBytes)
       throw new RockpoolError('refused', `${what} unpacks to more than ${maxUnpackedBytes >> 20} MiB.`)
@@ -93,20 +90,16 @@ async function* unpackedBytes(file: string): AsyncIterable<Buffer> {
 
 /** True if `source` continues where our file ends; false if they are equal, undefined if they differ. */
 async function isContinued(source: AsyncIterable<Buffer>, target: string): Promise<boolean | undefined> {
-  const file = await open(target, 'r')
-  try {
-    const { size } = await file.stat()
-    let at = 0
-    for await (const piece of source) {
-      const here = Buffer.alloc(Math.min(piece.length, Math.max(0, size - at)))
-      const { bytesRead } = await file.read(here, 0, here.length, at)
-      if (bytesRead !== here.length || !here.equals(piece.subarray(0, here.length))) return undefined
-      at += piece.length
-    }
-    return at < size ? undefined : at > size
-  } finally {
-    await file.close()
+  await using file = await open(target, 'r')
+  const { size } = await file.stat()
+  let at = 0
+  for await (const piece of source) {
+    const here = Buffer.alloc(Math.min(piece.length, Math.max(0, size - at)))
+    const { bytesRead } = await file.read(here, 0, here.length, at)
+    if (bytesRead !== here.length || !here.equals(piece.subarray(0, here.length))) return undefined
+    at += piece.length
   }
+  return at < size ? undefined : at > size
 }
 
 /** Written completely or not at all; false if another process created it meanwhile. */

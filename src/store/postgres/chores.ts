@@ -14,10 +14,6 @@ export interface SharedChoresOptions {
   log: Log
 }
 
-interface Chore {
-  name: string
-}
-
 const queue = 'chores'
 /** A job that failed or whose machine died is retried, perhaps on another machine. */
 const retries = { retryLimit: 3, retryDelay: 5, expireInMinutes: 15 }
@@ -93,7 +89,7 @@ export class SharedChores implements Chores {
     boss.on('error', (error) => this.#logFailure(error))
     await boss.start()
     await boss.createQueue(queue)
-    await boss.work<Chore>(queue, { pollingIntervalSeconds: 1 }, async (jobs) => {
+    await boss.work<{ name: string }>(queue, { pollingIntervalSeconds: 1 }, async (jobs) => {
       for (const { data } of jobs) await this.#runChore(data.name)
     })
     return boss

@@ -36,10 +36,9 @@ export function postgresInbox(postgres: Postgres, clock: Clock, redelivery: Rede
 }
 
 /** Marks waiting inputs of this process as not handed out, so that they are delivered again, in order. */
-export async function resetHandedInputs(postgres: Postgres): Promise<void> {
-  await postgres.write(`UPDATE inbox SET handed_to = NULL WHERE handed_to = $1 AND state = 'waiting'`, [
-    postgres.member,
-  ])
+export function resetHandedInputs(postgres: Postgres): Promise<unknown> {
+  const sql = `UPDATE inbox SET handed_to = NULL WHERE handed_to = $1 AND state = 'waiting'`
+  return postgres.write(sql, [postgres.member])
 }
 
 async function acceptInput(

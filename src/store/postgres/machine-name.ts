@@ -74,13 +74,10 @@ export async function nameHolder(
 }
 
 export function nameIsTaken(machine: string, { about }: Holder): RockpoolError {
-  return new RockpoolError(
-    'locked',
-    `Another gateway on this database is called ${machine} already: process ${about.pid} on ${about.host}.`,
-    {
-      hint: 'Set `machine.name` in the configuration of one of them, or stop the other one first.',
-    },
-  )
+  const message = `Another gateway on this database is called ${machine} already: process ${about.pid} on ${about.host}.`
+  return new RockpoolError('locked', message, {
+    hint: 'Set `machine.name` in the configuration of one of them, or stop the other one first.',
+  })
 }
 
 /** Fails while the member's connection still holds its lock: then its process is alive after all. */

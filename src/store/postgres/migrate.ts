@@ -5,6 +5,7 @@
 // Versions 3 and 8 to 11 only replaced functions; no files have these numbers.
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
+import { isDeepStrictEqual } from 'node:util'
 import type { Pool, PoolClient } from 'pg'
 import { RockpoolError } from '../../domain/errors.ts'
 import { sqlFolder } from '../sql-files.ts'
@@ -26,11 +27,12 @@ export async function migrate(pool: Pool, schema: string): Promise<void> {
   const folder = sqlFolder('postgres')
   const migrations = migrationsIn(folder)
   const functions = functionsIn(folder)
-  const wanted = { version: latestOf(migrations), functions: hashOf(functions) }
+  const hash = createHash('sha256').update(functions).digest('base64url')
+  const wanted = { version: latestOf(migrations), functions: hash }
   const client = await pool.connect()
   try {
     // Most starts find everything in place, and need no lock.
-    if (isSame(await stateOf(client, schema), wanted)) return
+    if (isDeepStrictEqual(await stateOf(client, schema), wanted)) return
     await client.query('BEGIN')
     await client.query('SELECT pg_advisory_xact_lock(hashtext($1))', [`rockpool ${schema}`])
     const { version } = await stateOf(client, schema)
@@ -67,18 +69,10 @@ function functionsIn(folder: URL): string {
   return names.map((name) => readFileSync(new URL(name, functions), 'utf8')).join('\n')
 }
 
-function hashOf(text: string): string {
-  return createHash('sha256').update(text).digest('base64url')
-}
-
 interface SchemaState {
   version: number
   /** The hash of the functions; null in a database that a Rockpool before these files made. */
   functions: string | null
-}
-
-function isSame(one: SchemaState, other: SchemaState): boolean {
-  return one.version === other.version && one.functions === other.functions
 }
 
 async function stateOf(client: PoolClient, schema: string): Promise<SchemaState> {

@@ -19,7 +19,9 @@ import { Redelivery } from './redelivery.ts'
 import { postgresSql } from './sql.ts'
 
 export function postgresOutbox(postgres: Postgres, clock: Clock): Outbox {
-  const redelivery = new Redelivery(() => resetHandedDeliveries(postgres))
+  // Marks open deliveries of this process as not handed out; the sender recognizes those that it has.
+  const reset = `UPDATE outbox SET handed = false WHERE owner = $1 AND ${isOpen}`
+  const redelivery = new Redelivery(() => postgres.write(reset, [postgres.member]))
   const reads = outboxReads(postgresSql(postgres))
   return {
     ...reads,
@@ -44,11 +46,6 @@ export function postgresOutbox(postgres: Postgres, clock: Clock): Outbox {
         postgres.member === null ? takeAlone(reads, afterSeq) : takeRows(postgres, postgres.member),
       ),
   }
-}
-
-/** Marks open deliveries of this process as not handed out; the sender recognizes those that it has. */
-async function resetHandedDeliveries(postgres: Postgres): Promise<void> {
-  await postgres.write(`UPDATE outbox SET handed = false WHERE owner = $1 AND ${isOpen}`, [postgres.member])
 }
 
 /** Adds replies, as part of a transaction. Resolves to those that this process sends, also when an earlier attempt added them

@@ -4,14 +4,14 @@
 import { StoreUnavailable } from '../store-unavailable.ts'
 
 export class Redelivery {
-  #resetMarks: () => Promise<void>
+  #resetMarks: () => Promise<unknown>
   /** How many replies were lost, and after how many of them the marks have been reset. */
   #lost = 0
   #resolved = 0
   #resolving: Promise<void> | undefined
 
   /** `resetMarks`: marks pending work of this process as not handed out. The process recognizes work that it has. */
-  constructor(resetMarks: () => Promise<void>) {
+  constructor(resetMarks: () => Promise<unknown>) {
     this.#resetMarks = resetMarks
   }
 

@@ -39,12 +39,9 @@ export function numbered(sql: string): string {
 }
 
 /** What one statement can read or write at once. */
-export async function* inBatches<T>(
-  items: AsyncIterable<T> | Iterable<T>,
-  size: number,
-): AsyncGenerator<T[]> {
+export async function* inBatches<T>(all: AsyncIterable<T> | Iterable<T>, size: number): AsyncGenerator<T[]> {
   let batch: T[] = []
-  for await (const item of items) {
+  for await (const item of all) {
     batch.push(item)
     if (batch.length < size) continue
     yield batch

@@ -98,7 +98,11 @@ export class TranscriptCopies {
     )
     const { origin, tx } = there!
     const here = this.#db.queries.get<{ origin: string; tx: string; at: number }>('SELECT * FROM cursor')
-    if (here && here.origin !== origin) await this.#clearForeign()
+    // The copies of another database are useless, and their numbers mean other transcripts.
+    if (here && here.origin !== origin) {
+      await this.clear()
+      await this.#db.write((q) => q.exec('DELETE FROM copy'))
+    }
     const now = this.#clock.now()
     // A restored database restarts its transaction counter.
     const canContinue = here?.origin === origin && BigInt(here.tx) <= BigInt(tx) && now - here.at < maxPauseMs
@@ -111,11 +115,6 @@ export class TranscriptCopies {
         q.run('DELETE FROM cursor')
         q.run('INSERT INTO cursor (origin, tx, at) VALUES (?, ?, ?)', origin, tx, now)
       })
-  }
-
-  async #clearForeign(): Promise<void> {
-    await this.clear()
-    await this.#db.write((q) => q.exec('DELETE FROM copy'))
   }
 
   async #changesSince(tx: string): Promise<CopyChanges> {

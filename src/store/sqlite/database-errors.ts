@@ -20,11 +20,9 @@ export function newerSchema(path: string, found: number, known: number): Error {
 }
 
 export function isBusy(error: unknown): boolean {
-  return error instanceof Error && /SQLITE_BUSY|database is locked/.test(`${codeOf(error)} ${error.message}`)
-}
-
-function codeOf(error: Error): string {
-  return 'errstr' in error ? String(error.errstr) : ''
+  if (!(error instanceof Error)) return false
+  const code = 'errstr' in error ? String(error.errstr) : ''
+  return /SQLITE_BUSY|database is locked/.test(`${code} ${error.message}`)
 }
 
 export function asDatabaseError(error: unknown, path: string): unknown {

@@ -2,7 +2,7 @@
 // transcripts. The damaged database is renamed, never deleted.
 import { existsSync, readdirSync, readlinkSync, realpathSync, renameSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { systemClock, type Clock } from '../../domain/clock.ts'
+import { systemClock } from '../../domain/clock.ts'
 import { RockpoolError, asRockpoolError } from '../../domain/errors.ts'
 import { silentLog } from '../../domain/log.ts'
 import type { SessionEntry } from '../../domain/session.ts'
@@ -20,7 +20,6 @@ export interface RebuildOptions {
   database: string
   /** The sessions.json beside it. */
   mirror: string
-  clock?: Clock
 }
 
 export interface Rebuilt {
@@ -51,17 +50,17 @@ function faultOfRow(row: SessionRow): string[] {
 
 /** Rejects while another process has the database open. The caller has closed it in this process. */
 export async function rebuildSessionDatabase(options: RebuildOptions): Promise<Rebuilt> {
-  const { agentId, database, mirror, clock = systemClock } = options
+  const { agentId, database, mirror } = options
   refuseIfOpen(database)
   const { versions, deletedAt } = rowsStillReadable(database)
   const elsewhere = [...plain(entriesIn(mirror)), ...plain(recoverSessions(mirror)?.entries)]
   const present = elsewhere.filter(({ key, entry }) => !((deletedAt.get(key) ?? -1) >= entry.updatedAt))
   const entries = bestOf([...present, ...versions])
-  const aside = `${database}.corrupt-${timestamp(clock.now())}`
+  const aside = `${database}.corrupt-${timestamp(systemClock.now())}`
   for (const suffix of ['', '-wal', '-shm'])
     if (existsSync(database + suffix)) renameSync(database + suffix, aside + suffix)
   await syncDirectory(dirname(database))
-  const store = new SqliteSessions({ agentId, database, mirror, clock, log: silentLog })
+  const store = new SqliteSessions({ agentId, database, mirror, clock: systemClock, log: silentLog })
   const own = [...entries].filter(([key]) => keyFault(agentId, key) === undefined)
   await Promise.all(own.map(([key, entry]) => keep(store, key, entry)))
   // Opening the store imported the copy, which may be older than a deletion.

@@ -180,17 +180,13 @@ export class WholeDatabase implements WholeStore {
     const { database, path, agentId, clock, log } = this.#options
     const inode = statSync(database, { throwIfNoEntry: false })?.ino
     if (this.#opened && inode === this.#opened.inode) return this.#opened
-    if (this.#opened) void closeRemoved(this.#opened)
+    const removed = this.#opened
+    if (removed) void removed.mirror.drop().then(() => removed.db.close())
     const db = Database.open(database, sessionMigrations)
     const mirror = new SessionsJsonMirror({ agentId, db, path, clock, log })
     this.#opened = { db, mirror, inode: statSync(database).ino }
     return this.#opened
   }
-}
-
-async function closeRemoved({ db, mirror }: Opened): Promise<void> {
-  await mirror.drop()
-  await db.close()
 }
 
 function allRows(q: Queries): SessionRow[] {

@@ -69,7 +69,11 @@ function sqliteTurnLanes(db: Database, clock: Clock): TurnLanes {
   return {
     ...turnReads(sqliteSql(db), 'agent_id'),
     begin: (turn) => db.write((q) => beginTurn(q, turn, clock.now())),
-    join: (turnId, inputs) => db.write((q) => isRunning(q, turnId) && claimInputs(q, turnId, inputs)),
+    join: (turnId, inputs) =>
+      db.write((q) => {
+        const running = q.get(`SELECT 1 FROM turn WHERE id = ? AND state = 'running'`, turnId)
+        return running !== undefined && claimInputs(q, turnId, inputs)
+      }),
     asked: (turnId) =>
       db.write((q) => {
         q.run(`UPDATE inbox SET asked = asked + 1 WHERE turn_id = ? AND state = 'running'`, turnId)
@@ -119,7 +123,9 @@ function finishTurn(q: Queries, turnId: string, outcome: TurnOutcome, now: numbe
   )
   for (const id of outcome.unanswered ?? [])
     q.run(`UPDATE inbox SET state = 'waiting', turn_id = NULL WHERE id = ? AND state = 'running'`, id)
-  endInputs(q, inputsOf(q, turnId), inputEnds[end.kind])
+  const inputs = q.all<{ id: number }>(`SELECT id FROM inbox WHERE turn_id = ? AND state = 'running'`, turnId)
+  const ids = inputs.map(({ id }) => id)
+  endInputs(q, ids, inputEnds[end.kind])
   for (const id of received?.systemEvents ?? []) q.run('DELETE FROM system_event WHERE id = ?', id)
   if (received?.overheard) {
     const { group, upTo } = received.overheard
@@ -136,15 +142,6 @@ function releaseTurn(q: Queries, turnId: string, now: number): void {
      WHERE turn_id = ? AND state = 'running'`,
     turnId,
   )
-}
-
-function isRunning(q: Queries, turnId: string): boolean {
-  return q.get(`SELECT 1 FROM turn WHERE id = ? AND state = 'running'`, turnId) !== undefined
-}
-
-function inputsOf(q: Queries, turnId: string): number[] {
-  const sql = `SELECT id FROM inbox WHERE turn_id = ? AND state = 'running' ORDER BY id`
-  return q.all<{ id: number }>(sql, turnId).map((row) => row.id)
 }
 
 function sqliteOutbox(db: Database, clock: Clock): Outbox {

@@ -57,16 +57,12 @@ function readEntry(fields: Fields, line: Line): ReadLine | undefined {
   // Unknown fields stay; fields of the body win over older spellings.
   const entry = {
     ...body,
-    id: typeof id === 'string' && id !== '' ? id : idFromPlace(line.offset),
+    // Entries of version 1 had no ids. The offset of the line is a stable id.
+    id: typeof id === 'string' && id !== '' ? id : line.offset.toString(16).padStart(8, '0'),
     parentId: linked ? parentId : null,
     timestamp: isoTime(fields['timestamp']),
   } as TranscriptEntry
   return { kind: 'entry', entry, linked }
-}
-
-/** Entries of version 1 had no ids. The offset of the line is a stable id. */
-function idFromPlace(offset: number): string {
-  return offset.toString(16).padStart(8, '0')
 }
 
 const messageRoles = new Set(['user', 'assistant', 'toolResult', 'bashExecution', 'custom', 'hookMessage'])

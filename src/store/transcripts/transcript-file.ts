@@ -221,14 +221,11 @@ export class FileTranscripts implements TranscriptStore {
   #queueOf(file: string): TranscriptQueue {
     let queue = this.#queues.get(file)
     if (queue) return queue
-    if (this.#queues.size >= mostQueues) this.#forgetIdle()
+    if (this.#queues.size >= mostQueues)
+      for (const [known, other] of this.#queues) if (other.idle) this.#queues.delete(known)
     queue = new TranscriptQueue(file, this.#options)
     this.#queues.set(file, queue)
     return queue
-  }
-
-  #forgetIdle(): void {
-    for (const [file, queue] of this.#queues) if (queue.idle) this.#queues.delete(file)
   }
 
   async #open(ref: TranscriptRef): Promise<FileHandle> {

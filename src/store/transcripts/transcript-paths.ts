@@ -92,17 +92,14 @@ export function parseTranscriptName(name: string): { sessionId: string; topicId?
 /** The file that a row names, if it is inside the agent's own folder after all links are resolved. */
 function containedFile(dir: string, agentId: string, named: string): string {
   const name = basename(named)
-  if (named.includes('\0') || !isTranscriptFile(name)) throw outside(named, dir)
+  const isTranscript = name.endsWith('.jsonl') || parseArchiveName(name) !== undefined
+  if (named.includes('\0') || !isTranscript) throw outside(named, dir)
   const file = resolve(dir, named)
   if (isInside(realFolder(dirname(file)), realFolder(dir))) return file
   // The state directory was moved: the row has the old path of the same agent's folder.
   const tail = join('agents', agentId, 'sessions', name)
   if (!named.split(/[\\/]/).includes('..') && file.endsWith(sep + tail)) return join(dir, name)
   throw outside(named, dir)
-}
-
-function isTranscriptFile(name: string): boolean {
-  return name.endsWith('.jsonl') || parseArchiveName(name) !== undefined
 }
 
 /** By path segments, not by prefix: `/x/.rockpool-evil` is not inside `/x/.rockpool`. */

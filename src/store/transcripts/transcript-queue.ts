@@ -187,10 +187,6 @@ export class TranscriptQueue {
 }
 
 async function syncFile(file: string): Promise<void> {
-  const handle = await open(file, 'r+')
-  try {
-    await handle.datasync()
-  } finally {
-    await handle.close()
-  }
+  await using handle = await open(file, 'r+')
+  await handle.datasync()
 }

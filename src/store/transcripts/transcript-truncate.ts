@@ -44,7 +44,8 @@ function linked(kept: TranscriptEntry[], cut: number, settings: number): Transcr
   const entries: TranscriptEntry[] = []
   for (const entry of kept) {
     // The result of a tool has no meaning without the call.
-    const isOrphan = isToolResult(entry) && cut > 0 && entries.length === settings
+    const isResult = entry.type === 'message' && entry.message.role === 'toolResult'
+    const isOrphan = isResult && cut > 0 && entries.length === settings
     if (!isOrphan) entries.push({ ...entry, parentId: entries.at(-1)?.id ?? null })
   }
   repairCompactions(entries, settings)
@@ -66,8 +67,4 @@ function settingsBefore<Node extends { type: string }>(path: Node[], cut: number
     .filter((at) => at >= 0)
     .sort((a, b) => a - b)
     .map((at) => path[at]!)
-}
-
-function isToolResult(entry: TranscriptEntry): boolean {
-  return entry.type === 'message' && entry.message.role === 'toolResult'
 }

@@ -55,6 +55,28 @@ export async function writeFileAtomically(
   }
 }
 
+/** Creates a file with its whole content in one step. Resolves to false if the path exists already. */
+export async function createFileAtomically(
+  path: string,
+  content: string | AsyncIterable<string | Buffer>,
+): Promise<boolean> {
+  const temporary = temporaryName(path)
+  try {
+    await using file = await open(temporary, 'wx', 0o600)
+    await file.chmod(0o600)
+    await file.writeFile(content)
+    await file.sync()
+    await link(temporary, path)
+    await syncDirectory(dirname(path))
+    return true
+  } catch (error) {
+    if (errorCode(error) === 'EEXIST') return false
+    throw asFileError(error, path)
+  } finally {
+    await unlink(temporary).catch(unlessMissing)
+  }
+}
+
 /** The text of a regular file and its identity; undefined if there is no such file. */
 export function readFileSafely(path: string): { text: string; identity: FileIdentity } | undefined {
   let fd: number

@@ -1,19 +1,12 @@
 // Copies the transcripts of an OpenClaw into our folder, for openclaw-import.ts: completely or not at all, unpacked with bounded
 // memory, and never over a transcript that was continued here.
 import { createReadStream, existsSync, type ReadStream } from 'node:fs'
-import { link, open, unlink } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { open } from 'node:fs/promises'
+import { join } from 'node:path'
 import { pipeline } from 'node:stream'
 import zlib from 'node:zlib'
 import { RockpoolError } from '../../domain/errors.ts'
-import {
-  ensureDirectory,
-  errorCode,
-  syncDirectory,
-  temporaryName,
-  unlessMissing,
-  writeFileAtomically,
-} from '../disk/atomic-file.ts'
+import { createFileAtomically, ensureDirectory, writeFileAtomically } from '../disk/atomic-file.ts'
 import { FileLock } from '../disk/file-lock.ts'
 import { openForeignHandle } from '../disk/foreign-file.ts'
 import type { SourceTranscript } from './openclaw-source.ts'
@@ -36,7 +29,7 @@ export async function importTranscript(
   }
   if (dryRun) return 'added'
   await ensureDirectory(folder)
-  return (await writeNewFile(target, source())) ? 'added' : 'kept'
+  return (await createFileAtomically(target, source())) ? 'added' : 'kept'
 }
 
 /** Runs under the lock of the transcript: a copy that was appended to meanwhile is a conversation of its own. */
@@ -100,24 +93,4 @@ async function isContinued(source: AsyncIterable<Buffer>, target: string): Promi
     at += piece.length
   }
   return at < size ? undefined : at > size
-}
-
-/** Written completely or not at all; false if another process created it meanwhile. */
-async function writeNewFile(target: string, content: AsyncIterable<Buffer>): Promise<boolean> {
-  const temporary = temporaryName(target)
-  const file = await open(temporary, 'wx', 0o600)
-  try {
-    await file.chmod(0o600)
-    await file.writeFile(content)
-    await file.sync()
-    await link(temporary, target)
-    await syncDirectory(dirname(target))
-    return true
-  } catch (error) {
-    if (errorCode(error) === 'EEXIST') return false
-    throw error
-  } finally {
-    await file.close()
-    await unlink(temporary).catch(unlessMissing)
-  }
 }

@@ -1,9 +1,9 @@
 // Claude's transcripts on several machines: what Claude writes here goes to the shared store, and before a session is resumed
 // here its file is updated from there. Claude's project keys contain paths, which differ between machines, so one key is used.
-import { mkdir, rename, rm, writeFile } from 'node:fs/promises'
+import { mkdir } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { SessionKey, SessionStore, SessionStoreEntry } from '../../domain/sdk-contract.ts'
-import { temporaryName, unlessMissing } from '../disk/atomic-file.ts'
+import { unlessMissing, writeFileAtomically } from '../disk/atomic-file.ts'
 import { openForeignHandle } from '../disk/foreign-file.ts'
 import type { SharedClaudeTranscripts } from '../storage.ts'
 
@@ -70,15 +70,8 @@ async function bringUpToDate(
     return
   }
   if (entries.length === 0) return
-  const draft = temporaryName(file)
   await mkdir(dirname(file), { recursive: true, mode: 0o700 })
-  try {
-    const text = entries.map((entry) => `${JSON.stringify(entry)}\n`).join('')
-    await writeFile(draft, text, { mode: 0o600, flush: true })
-    await rename(draft, file)
-  } finally {
-    await rm(draft, { force: true })
-  }
+  await writeFileAtomically(file, entries.map((entry) => `${JSON.stringify(entry)}\n`).join(''))
 }
 
 function parseLines(text: string): SessionStoreEntry[] {

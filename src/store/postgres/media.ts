@@ -2,12 +2,12 @@
 // each machine they are files of its media folder; a file that another machine removed is removed here, too.
 import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
-import { mkdir, open, readdir, rename, rm } from 'node:fs/promises'
+import { mkdir, open, readdir, rm } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import type { Clock } from '../../domain/clock.ts'
 import { RockpoolError } from '../../domain/errors.ts'
 import type { Log } from '../../domain/log.ts'
-import { digestOf, temporaryName } from '../disk/atomic-file.ts'
+import { digestOf, writeFileAtomically } from '../disk/atomic-file.ts'
 import { attachmentCopies } from '../media/media-files.ts'
 import { mediaName } from '../media/media-names.ts'
 import type { Postgres } from './connection.ts'
@@ -153,19 +153,13 @@ export class SharedMedia {
     // The reader of the file reports that it is missing.
     if (!file) return
     await mkdir(dirname(path), { recursive: true, mode: 0o700 })
-    const draft = temporaryName(path)
-    try {
-      await this.#write(draft, file)
-      await rename(draft, path)
-    } finally {
-      await rm(draft, { force: true })
-    }
+    await writeFileAtomically(path, this.#piecesOf(file))
   }
 
-  async #write(draft: string, { hash, bytes }: { hash: string; bytes: number }): Promise<void> {
+  /** Throws if the bytes are not those of the hash; the file is not written then. */
+  async *#piecesOf({ hash, bytes }: { hash: string; bytes: number }): AsyncGenerator<Buffer> {
     const digest = createHash('sha256')
-    await using handle = await open(draft, 'wx', 0o600)
-    for (let n = 0, written = 0; written < bytes; n++) {
+    for (let n = 0, read = 0; read < bytes; n++) {
       const [piece] = await this.#parts.postgres.read<{ data: string }>(
         'SELECT data FROM media_piece WHERE hash = $1 AND n = $2',
         [hash, n],
@@ -173,10 +167,9 @@ export class SharedMedia {
       if (!piece) break
       const data = fromHex(piece.data)
       digest.update(data)
-      await handle.writeFile(data)
-      written += data.length
+      yield data
+      read += data.length
     }
-    await handle.sync()
     if (digest.digest('hex') !== hash)
       throw new RockpoolError('damaged', 'A file in the shared database is damaged.')
   }

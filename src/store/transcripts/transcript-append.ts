@@ -9,7 +9,8 @@ import type { Clock } from '../../domain/clock.ts'
 import { RockpoolError } from '../../domain/errors.ts'
 import { checkJsonDepth, jsonText } from '../../domain/json.ts'
 import type { EntryBody, TranscriptEntry, TranscriptHeader } from '../../domain/transcript.ts'
-import { asFileError, syncDirectory } from '../disk/atomic-file.ts'
+import { asFileError, createFileAtomically, ensureDirectory, syncDirectory } from '../disk/atomic-file.ts'
+import type { Entries } from '../session-store.ts'
 import { readLine } from './transcript-entry.ts'
 import { linesBackward, linesForward, maxLineBytes, type Line } from './transcript-lines.ts'
 import { readTree } from './transcript-tree.ts'
@@ -100,6 +101,30 @@ export function entryLine(entry: TranscriptEntry): string {
     `An entry for a transcript has more than ${maxLineBytes >> 20} MiB.`,
     { hint: 'Keep large content in a file and write its name.' },
   )
+}
+
+const pieceBytes = 1 << 20
+
+/** Writes a new transcript as a whole: a fork, an import, a shortened one. It never replaces another. */
+export async function writeNewTranscript(
+  file: string,
+  header: HeaderFields,
+  entries: Entries,
+): Promise<void> {
+  await ensureDirectory(dirname(file))
+  if (await createFileAtomically(file, piecesOf(header, entries))) return
+  throw new RockpoolError('conflict', `${file} exists already.`)
+}
+
+async function* piecesOf(header: HeaderFields, entries: Entries): AsyncGenerator<string> {
+  let text = headerLine(header)
+  for await (const entry of entries) {
+    text += entryLine(entry)
+    if (text.length < pieceBytes) continue
+    yield text
+    text = ''
+  }
+  yield text
 }
 
 /** Throws if these entries cannot be written, before they are grouped with other writers' entries. */

@@ -19,8 +19,7 @@ import type {
 } from '../session-store.ts'
 import { asFileError, errorCode, syncDirectory, temporaryName, unlessMissing } from '../disk/atomic-file.ts'
 import { FileLock, type Lock } from '../disk/file-lock.ts'
-import { readHeader } from './transcript-append.ts'
-import { writeNewTranscript } from './transcript-create.ts'
+import { readHeader, writeNewTranscript } from './transcript-append.ts'
 import { readPage } from './transcript-read.ts'
 import {
   archiveName,

@@ -11,25 +11,7 @@ import { isRecord } from '../domain/json.ts'
 import { errorCode } from './disk/atomic-file.ts'
 import { makeFolders } from './state-directory.ts'
 
-/** The environment variables that Rockpool uses, read once at the start. */
-export interface Environment {
-  home: string
-  stateDir: string
-  configFile: string
-  /** `ROCKPOOL_CONFIG` names the file, so it must exist. */
-  configIsNamed?: boolean
-  gatewayUrl?: string
-  gatewayToken?: string
-  databaseUrl?: string
-  claudeConfigDir?: string
-  openclawStateDir: string
-  /** Shared by all Rockpools of this user on this machine; see held-name.ts. */
-  machineDir: string
-  /** How long file mode may reuse what it has read; 0 disables the cache. */
-  sessionCacheTtlMs?: number
-  /** All variables; agent/ selects the few for Claude's process. */
-  variables: Readonly<Record<string, string | undefined>>
-}
+export type Environment = ReturnType<typeof readEnvironment>
 
 export type ConfigOrigin = 'file' | 'environment' | 'default'
 
@@ -40,21 +22,26 @@ export interface LoadedConfig {
   written: Record<string, unknown>
 }
 
-export function readEnvironment(variables: Record<string, string | undefined> = process.env): Environment {
+/** The environment variables that Rockpool uses, read once at the start. */
+export function readEnvironment(variables: Readonly<Record<string, string | undefined>> = process.env) {
   const home = variables['HOME'] || homedir()
   const stateDir = resolve(variables['ROCKPOOL_STATE_DIR'] || join(home, '.rockpool'))
   return {
     home,
     stateDir,
     configFile: resolve(variables['ROCKPOOL_CONFIG'] || join(stateDir, 'rockpool.json')),
+    /** `ROCKPOOL_CONFIG` names the file, so it must exist. */
     configIsNamed: Boolean(variables['ROCKPOOL_CONFIG']),
     gatewayUrl: variables['ROCKPOOL_GATEWAY_URL'],
     gatewayToken: variables['ROCKPOOL_GATEWAY_TOKEN'],
     databaseUrl: variables['ROCKPOOL_DATABASE_URL'],
     claudeConfigDir: variables['CLAUDE_CONFIG_DIR'],
     openclawStateDir: resolve(variables['OPENCLAW_STATE_DIR'] || join(home, '.openclaw')),
+    /** Shared by all Rockpools of this user on this machine; see held-name.ts. */
     machineDir: machineDirectory(),
+    /** How long file mode may reuse what it has read; 0 disables the cache. */
     sessionCacheTtlMs: milliseconds(variables['OPENCLAW_SESSION_CACHE_TTL_MS']),
+    /** All variables; agent/ selects the few for Claude's process. */
     variables,
   }
 }
@@ -72,7 +59,7 @@ function milliseconds(text: string | undefined): number | undefined {
 
 export async function loadConfig(environment: Environment): Promise<LoadedConfig> {
   const file = environment.configFile
-  const text = readConfigText(file, environment.configIsNamed ?? false)
+  const text = readConfigText(file, environment.configIsNamed)
   const written = parseConfig(text, file)
   const known = readCachedConfig(environment.stateDir, text)
   if (known) return { config: known, file, written }
@@ -82,7 +69,7 @@ export async function loadConfig(environment: Environment): Promise<LoadedConfig
 }
 
 /** Only the key `store`, for synchronous functions of the library. */
-export function readStoreKind({ configFile, configIsNamed = false }: Environment): unknown {
+export function readStoreKind({ configFile, configIsNamed }: Environment): unknown {
   return parseConfig(readConfigText(configFile, configIsNamed), configFile)['store']
 }
 

@@ -8,58 +8,38 @@ const sessionIdRule = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/
 const deviceName = /^(?:con|prn|aux|nul|com\d|lpt\d)(?:\.|$)/i
 const reserved = new Set(['__proto__', 'constructor', 'prototype', 'node_modules'])
 
-export interface StatePaths {
-  root: string
-  config: string
-  /** Inbox, outbox, queued turns, coding sessions, approvals. */
-  database: string
-  /** The local copy of tables that machines share in PostgreSQL; used instead of `database` then. */
-  sharedCopy: string
-  /** Tables that can be deleted and rebuilt. */
-  discoveryIndex: string
-  searchIndex: string
-  /** Transcripts of the shared database as files, for the search index; they can be deleted. */
-  transcriptCopies: string
-  /** Notes when this machine and the shared database last agreed; it can be deleted. */
-  memoryBase: string
-  credentials: string
-  logs: string
-  media: string
-  /** Claude's processes that Rockpool started, and the writer of each session. */
-  claudeProcesses: string
-  /** Claude's own temporary files. */
-  claudeTemporary: string
-  /** Copies of notes while Claude writes them. */
-  noteCopies: string
-  agent(agentId: string): string
-  sessions(agentId: string): string
-  sessionDatabase(agentId: string): string
-  sessionsJson(agentId: string): string
-  workspace(agentId: string): string
-}
+export type StatePaths = ReturnType<typeof statePaths>
 
-export function statePaths(root: string): StatePaths {
+export function statePaths(root: string) {
   const agent = (agentId: string): string => join(root, 'agents', checkAgentId(agentId))
   return {
     root,
     config: join(root, 'rockpool.json'),
+    /** Inbox, outbox, queued turns, coding sessions, approvals. */
     database: join(root, 'rockpool.sqlite'),
+    /** The local copy of tables that machines share in PostgreSQL; used instead of `database` then. */
     sharedCopy: join(root, 'index', 'shared.sqlite'),
+    /** Tables that can be deleted and rebuilt. */
     discoveryIndex: join(root, 'index', 'discovery.sqlite'),
     searchIndex: join(root, 'index', 'search.sqlite'),
+    /** Transcripts of the shared database as files, for the search index; they can be deleted. */
     transcriptCopies: join(root, 'index', 'transcripts'),
+    /** Notes when this machine and the shared database last agreed; it can be deleted. */
     memoryBase: join(root, 'index', 'memory.sqlite'),
     credentials: join(root, 'credentials'),
     logs: join(root, 'logs'),
     media: join(root, 'media'),
+    /** Claude's processes that Rockpool started, and the writer of each session. */
     claudeProcesses: join(root, 'claude', 'processes.sqlite'),
+    /** Claude's own temporary files. */
     claudeTemporary: join(root, 'claude', 'tmp'),
+    /** Copies of notes while Claude writes them. */
     noteCopies: join(root, 'claude', 'notes'),
     agent,
-    sessions: (agentId) => join(agent(agentId), 'sessions'),
-    sessionDatabase: (agentId) => join(agent(agentId), 'sessions', 'sessions.sqlite'),
-    sessionsJson: (agentId) => join(agent(agentId), 'sessions', 'sessions.json'),
-    workspace: (agentId) => join(agent(agentId), 'workspace'),
+    sessions: (agentId: string): string => join(agent(agentId), 'sessions'),
+    sessionDatabase: (agentId: string): string => join(agent(agentId), 'sessions', 'sessions.sqlite'),
+    sessionsJson: (agentId: string): string => join(agent(agentId), 'sessions', 'sessions.json'),
+    workspace: (agentId: string): string => join(agent(agentId), 'workspace'),
   }
 }
 

@@ -25,21 +25,7 @@ export interface ChainRecord {
   index: number
 }
 
-export interface Chain {
-  links: Map<string, ChainRecord>
-  /** The record that a resume continues from. */
-  leaf: ChainRecord | undefined
-  reached: Set<string>
-  /** Places where a parent is missing or the parents form a cycle. */
-  breaks: ChainBreak[]
-  /** Records of sub-agents in old files, with their parents: not part of the conversation, but a path may lead through them. */
-  asides: Map<string, string | undefined>
-  /** The cost of the conversation when it was last closed properly. */
-  costUsd: number
-  damagedLines: number
-  overlongLines: number
-  isTorn: boolean
-}
+export type Chain = ReturnType<typeof newChain>
 
 export interface ChainBreak {
   /** The missing record, or the first one that is met twice. */
@@ -65,13 +51,18 @@ export function chainOf(records: Iterable<Record<string, unknown>>): Chain {
   return walked(chain)
 }
 
-function newChain(): Chain {
+function newChain() {
   return {
-    links: new Map(),
-    leaf: undefined,
-    reached: new Set(),
-    breaks: [],
-    asides: new Map(),
+    links: new Map<string, ChainRecord>(),
+    /** The record that a resume continues from. */
+    leaf: undefined as ChainRecord | undefined,
+    /** The uuids that a resume reaches, including compacted parts. */
+    reached: new Set<string>(),
+    /** Places where a parent is missing or the parents form a cycle. */
+    breaks: [] as ChainBreak[],
+    /** Records of sub-agents in old files, with their parents: not part of the conversation, but a path may lead through them. */
+    asides: new Map<string, string | undefined>(),
+    /** The cost of the conversation when it was last closed properly. */
     costUsd: 0,
     damagedLines: 0,
     overlongLines: 0,

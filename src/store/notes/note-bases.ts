@@ -34,10 +34,8 @@ export class NoteBases {
   }
 
   of(agentId: string): Map<string, { revision: number; seen: string | undefined }> {
-    const rows = this.#db.queries.all<Omit<Row, 'body'>>(
-      'SELECT name, revision, seen FROM base WHERE agent = ?',
-      agentId,
-    )
+    const sql = 'SELECT name, revision, seen FROM base WHERE agent = ?'
+    const rows = this.#db.queries.all<Omit<Row, 'body'>>(sql, agentId)
     return new Map(rows.map(({ name, revision, seen }) => [name, { revision, seen: seen ?? undefined }]))
   }
 
@@ -69,12 +67,8 @@ export class NoteBases {
   }
 
   bodyOfStamp(agentId: string, name: string, stamp: string | null): Buffer | undefined {
-    const row = this.#db.queries.get<{ body: Uint8Array }>(
-      'SELECT body FROM told WHERE agent = ? AND name = ? AND stamp = ?',
-      agentId,
-      name,
-      stamp,
-    )
+    const sql = 'SELECT body FROM told WHERE agent = ? AND name = ? AND stamp = ?'
+    const row = this.#db.queries.get<{ body: Uint8Array }>(sql, agentId, name, stamp)
     return row && Buffer.from(row.body)
   }
 

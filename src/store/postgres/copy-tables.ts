@@ -114,10 +114,8 @@ export async function tablesFromPostgres(
     }
   }
   for (let last = 0; ;) {
-    const rows = await postgres.read<StoredRecord>(
-      `SELECT kind, id, seq, body FROM record WHERE seq > $1 ORDER BY seq LIMIT ${batchRows}`,
-      [last],
-    )
+    const sql = `SELECT kind, id, seq, body FROM record WHERE seq > $1 ORDER BY seq LIMIT ${batchRows}`
+    const rows = await postgres.read<StoredRecord>(sql, [last])
     if (rows.length === 0) return copied
     await to.write((q) => rows.forEach((row) => applyRecord(q, row)))
     copied['record'] = (copied['record'] ?? 0) + rows.length

@@ -20,10 +20,8 @@ export function postgresInbox(postgres: Postgres, clock: Clock, redelivery: Rede
         }),
       ),
     async forget(before) {
-      const gone = await postgres.write(
-        `DELETE FROM inbox WHERE accepted_at < $1 AND state NOT IN ('waiting', 'running') RETURNING id`,
-        [before],
-      )
+      const sql = `DELETE FROM inbox WHERE accepted_at < $1 AND state NOT IN ('waiting', 'running') RETURNING id`
+      const gone = await postgres.write(sql, [before])
       // A lane without messages is created again when a message arrives.
       await postgres.write(
         `DELETE FROM lane WHERE owner IS NULL AND waiting = 0 AND ready_at < to_timestamp($1 / 1000.0)

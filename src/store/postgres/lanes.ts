@@ -21,17 +21,13 @@ export function postgresLanes(postgres: Postgres, clock: Clock): TurnLanes {
     },
     async join(turnId, inputs) {
       const values = [postgres.member, turnId, inputs]
-      const [row] = await postgres.repeat<{ joined: boolean }>(
-        'SELECT join_turn($1, $2, $3) AS joined',
-        values,
-      )
+      const sql = 'SELECT join_turn($1, $2, $3) AS joined'
+      const [row] = await postgres.repeat<{ joined: boolean }>(sql, values)
       return row!.joined
     },
     async asked(turnId) {
-      await postgres.write(
-        `UPDATE inbox SET asked = asked + 1 WHERE turn_id = $1 AND state = 'running' RETURNING id`,
-        [turnId],
-      )
+      const sql = `UPDATE inbox SET asked = asked + 1 WHERE turn_id = $1 AND state = 'running' RETURNING id`
+      await postgres.write(sql, [turnId])
     },
     finish: (turnId, outcome) => finishTurn(postgres, turnId, outcome, clock.now()),
     async release(turnId) {

@@ -61,10 +61,8 @@ export async function nameHolder(
     name,
     member,
   ])
-  const [row] = await postgres.repeat<{ id: string; about: string; seenAt: string }>(
-    `SELECT id, about, seen_at::text AS "seenAt" FROM lease JOIN member ON id = owner WHERE name = $1`,
-    [name],
-  )
+  const sql = `SELECT id, about, seen_at::text AS "seenAt" FROM lease JOIN member ON id = owner WHERE name = $1`
+  const [row] = await postgres.repeat<{ id: string; about: string; seenAt: string }>(sql, [name])
   if (row?.id === member) return undefined
   const holder = row && { ...row, about: JSON.parse(row.about) as About }
   // No holder: it gave up the name between the two statements. A holder whose process here is dead: its name is free.

@@ -25,10 +25,8 @@ export function sharedMachines(
       return rows.map(({ body, ...row }) => ({ ...(JSON.parse(body) as MachineBody), ...row }))
     },
     async lives(name) {
-      const [row] = await postgres.read<{ lives: boolean }>(
-        `SELECT ${isServed} AS lives FROM record WHERE kind = 'machine' AND id = $1`,
-        [name],
-      )
+      const sql = `SELECT ${isServed} AS lives FROM record WHERE kind = 'machine' AND id = $1`
+      const [row] = await postgres.read<{ lives: boolean }>(sql, [name])
       return row?.lives === true
     },
   }

@@ -49,10 +49,8 @@ export class SharedMedia {
     await postgres.untilBack(() =>
       postgres.transaction(async ({ rows }) => {
         await rows('SELECT lock_media($1)', [hash])
-        const made = await rows(
-          'INSERT INTO media_blob VALUES ($1, $2) ON CONFLICT DO NOTHING RETURNING hash',
-          [hash, bytes],
-        )
+        const sql = 'INSERT INTO media_blob VALUES ($1, $2) ON CONFLICT DO NOTHING RETURNING hash'
+        const made = await rows(sql, [hash, bytes])
         let n = 0
         if (made.length > 0)
           for await (const data of piecesOf(path))
@@ -81,19 +79,16 @@ export class SharedMedia {
 
   /** Removes outgoing and incoming files whose rows are forgotten by now. */
   async forget(before: number): Promise<void> {
-    const rows = await this.#parts.postgres.read<{ name: string }>(
-      "SELECT name FROM media_file WHERE at < $1 AND (name LIKE 'outgoing/%' OR name LIKE 'inbound/%')",
-      [before],
-    )
+    const sql =
+      "SELECT name FROM media_file WHERE at < $1 AND (name LIKE 'outgoing/%' OR name LIKE 'inbound/%')"
+    const rows = await this.#parts.postgres.read<{ name: string }>(sql, [before])
     if (rows.length > 0)
       await this.#parts.postgres.repeat('SELECT remove_media($1)', [rows.map(({ name }) => name)])
   }
 
   async names(folder = ''): Promise<string[]> {
-    const rows = await this.#parts.postgres.read<{ name: string }>(
-      'SELECT name FROM media_file WHERE starts_with(name, $1) ORDER BY name',
-      [folder === '' ? '' : `${folder}/`],
-    )
+    const sql = 'SELECT name FROM media_file WHERE starts_with(name, $1) ORDER BY name'
+    const rows = await this.#parts.postgres.read<{ name: string }>(sql, [folder === '' ? '' : `${folder}/`])
     return rows.map(({ name }) => name)
   }
 
@@ -125,10 +120,8 @@ export class SharedMedia {
   async #removeGone(since: string): Promise<void> {
     const { postgres, root, workspaces, log } = this.#parts
     try {
-      const rows = await postgres.read<{ name: string }>(
-        "SELECT name FROM gone WHERE kind = 'media' AND at > now() - $1::interval",
-        [since],
-      )
+      const sql = "SELECT name FROM gone WHERE kind = 'media' AND at > now() - $1::interval"
+      const rows = await postgres.read<{ name: string }>(sql, [since])
       for (const { name } of rows) {
         if (mediaName(name) !== name) continue
         const copies = workspaces().flatMap((workspace) => attachmentCopies(workspace, name))
@@ -146,10 +139,8 @@ export class SharedMedia {
 
   async #fetch(name: string, path: string): Promise<void> {
     const { postgres } = this.#parts
-    const [file] = await postgres.read<{ hash: string; bytes: number }>(
-      'SELECT hash, bytes FROM media_file JOIN media_blob USING (hash) WHERE name = $1',
-      [name],
-    )
+    const sql = 'SELECT hash, bytes FROM media_file JOIN media_blob USING (hash) WHERE name = $1'
+    const [file] = await postgres.read<{ hash: string; bytes: number }>(sql, [name])
     // The reader of the file reports that it is missing.
     if (!file) return
     await mkdir(dirname(path), { recursive: true, mode: 0o700 })
@@ -160,10 +151,8 @@ export class SharedMedia {
   async *#piecesOf({ hash, bytes }: { hash: string; bytes: number }): AsyncGenerator<Buffer> {
     const digest = createHash('sha256')
     for (let n = 0, read = 0; read < bytes; n++) {
-      const [piece] = await this.#parts.postgres.read<{ data: string }>(
-        'SELECT data FROM media_piece WHERE hash = $1 AND n = $2',
-        [hash, n],
-      )
+      const sql = 'SELECT data FROM media_piece WHERE hash = $1 AND n = $2'
+      const [piece] = await this.#parts.postgres.read<{ data: string }>(sql, [hash, n])
       if (!piece) break
       const data = fromHex(piece.data)
       digest.update(data)

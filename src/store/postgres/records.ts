@@ -169,10 +169,8 @@ export class SharedRecords implements Records {
 
   /** `seq` is 0 when there is no record; `body` is null when there is none, or it was removed. */
   async #read(kind: RecordKind, id: string): Promise<{ seq: number; body: string | null }> {
-    const [row] = await this.#parts.postgres.read<{ seq: number; body: string | null }>(
-      'SELECT seq, body FROM record WHERE kind = $1 AND id = $2',
-      [kind, id],
-    )
+    const sql = 'SELECT seq, body FROM record WHERE kind = $1 AND id = $2'
+    const [row] = await this.#parts.postgres.read<{ seq: number; body: string | null }>(sql, [kind, id])
     return row ?? { seq: 0, body: null }
   }
 
@@ -183,10 +181,8 @@ export class SharedRecords implements Records {
     this.#checkedSince = postgres.health.since
     if (clock.monotonic() - this.#comparedAt > compareClocksMs) await this.#compareClocks()
     for (;;) {
-      const rows = await postgres.read<StoredRecord>(
-        `SELECT kind, id, seq, body FROM record WHERE seq > $1 ORDER BY seq LIMIT ${batchRows}`,
-        [cursorOf(copy.queries)],
-      )
+      const sql = `SELECT kind, id, seq, body FROM record WHERE seq > $1 ORDER BY seq LIMIT ${batchRows}`
+      const rows = await postgres.read<StoredRecord>(sql, [cursorOf(copy.queries)])
       if (rows.length > 0) await copy.write((q) => copyRecords(q, rows))
       if (rows.length < batchRows) return
     }

@@ -61,10 +61,8 @@ async function rowsOf(
   agentId: string,
   updates: Update[],
 ): Promise<Map<string, SessionRow>> {
-  const found = await rows<SessionRow>(
-    'SELECT key, entry, bulk, revision FROM session WHERE agent = $1 AND key = ANY ($2)',
-    [agentId, updates.map(({ key }) => storable(key))],
-  )
+  const sql = 'SELECT key, entry, bulk, revision FROM session WHERE agent = $1 AND key = ANY ($2)'
+  const found = await rows<SessionRow>(sql, [agentId, updates.map(({ key }) => storable(key))])
   return new Map(found.map((row) => [row.key, row]))
 }
 
@@ -101,10 +99,8 @@ async function withFreeLabels({ rows }: Statements, agentId: string, planned: Pl
     'SELECT pg_advisory_xact_lock(hashtext($1), h) FROM (SELECT DISTINCT hashtext(l) AS h FROM unnest($2::text[]) AS l ORDER BY 1) AS x',
     [agentId, labels],
   )
-  const owners = await rows<{ key: string; label: string }>(
-    'SELECT key, label FROM session WHERE agent = $1 AND label = ANY ($2)',
-    [agentId, labels],
-  )
+  const sql = 'SELECT key, label FROM session WHERE agent = $1 AND label = ANY ($2)'
+  const owners = await rows<{ key: string; label: string }>(sql, [agentId, labels])
   const ownerOf = new Map(owners.map(({ key, label }) => [label, key]))
   return planned.filter((one) => {
     if (!wants(one)) return true

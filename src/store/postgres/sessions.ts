@@ -110,10 +110,8 @@ export class PostgresSessions implements SessionStore {
 
   async *entries(): AsyncIterable<Session> {
     for (let last = 0; ;) {
-      const rows = await this.#postgres.read<SessionRow & { id: number }>(
-        `SELECT id, ${columns} FROM session WHERE agent = $1 AND id > $2 ORDER BY id LIMIT 500`,
-        [this.agentId, last],
-      )
+      const sql = `SELECT id, ${columns} FROM session WHERE agent = $1 AND id > $2 ORDER BY id LIMIT 500`
+      const rows = await this.#postgres.read<SessionRow & { id: number }>(sql, [this.agentId, last])
       for (const row of rows) yield { key: row.key, agentId: this.agentId, entry: wholeEntry(row) }
       if (rows.length === 0) return
       last = rows.at(-1)!.id
@@ -161,10 +159,8 @@ export class PostgresSessions implements SessionStore {
     // Updates that set the same label wait for each other.
     return this.#postgres.transaction(async ({ rows }) => {
       await rows('SELECT pg_advisory_xact_lock(hashtext($1), hashtext($2))', [this.agentId, after.label])
-      const [owner] = await rows<{ key: string }>(
-        'SELECT key FROM session WHERE agent = $1 AND label = $2 AND key <> $3 LIMIT 1',
-        [this.agentId, storable(after.label!), key],
-      )
+      const sql = 'SELECT key FROM session WHERE agent = $1 AND label = $2 AND key <> $3 LIMIT 1'
+      const [owner] = await rows<{ key: string }>(sql, [this.agentId, storable(after.label!), key])
       checkLabelIsFree(before, after, () => owner?.key)
       return (await rows<{ done: boolean }>(putSession, values))[0]!.done
     })

@@ -119,15 +119,11 @@ export class TranscriptCopies {
 
   async #changesSince(tx: string): Promise<CopyChanges> {
     // The limit makes the server use the index.
-    const rows = await this.#postgres.read<SharedRow>(
-      `SELECT ${sharedColumns} FROM transcript WHERE changed >= $1::xid8 ORDER BY changed LIMIT ${listRows}`,
-      [tx],
-    )
+    const sql = `SELECT ${sharedColumns} FROM transcript WHERE changed >= $1::xid8 ORDER BY changed LIMIT ${listRows}`
+    const rows = await this.#postgres.read<SharedRow>(sql, [tx])
     if (rows.length === listRows) return this.#compareAll()
-    const removed = await this.#postgres.read<{ name: string }>(
-      `SELECT name FROM gone WHERE kind = 'transcript' AND changed >= $1::xid8`,
-      [tx],
-    )
+    const gone = `SELECT name FROM gone WHERE kind = 'transcript' AND changed >= $1::xid8`
+    const removed = await this.#postgres.read<{ name: string }>(gone, [tx])
     const changes = await this.#take(rows)
     changes.gone = await this.#remove(removed.map(({ name }) => Number(name)))
     return changes
@@ -142,10 +138,8 @@ export class TranscriptCopies {
     const changes = noChanges()
     const left = new Set(this.#db.queries.all<{ id: number }>('SELECT id FROM copy').map(({ id }) => id))
     for (let last = 0; ;) {
-      const rows = await this.#postgres.read<SharedRow>(
-        `SELECT ${sharedColumns} FROM transcript WHERE id > $1 ORDER BY id LIMIT ${listRows}`,
-        [last],
-      )
+      const sql = `SELECT ${sharedColumns} FROM transcript WHERE id > $1 ORDER BY id LIMIT ${listRows}`
+      const rows = await this.#postgres.read<SharedRow>(sql, [last])
       const some = await this.#take(rows)
       changes.changed.push(...some.changed)
       changes.dropped.push(...some.dropped)

@@ -150,10 +150,8 @@ export async function appendBelowLeaf(
     return added!.parent
   } catch (error) {
     if (!(error instanceof StoreUnavailable)) throw error
-    const [stored] = await postgres.repeat<{ parent: string }>(
-      `SELECT coalesce(parent_id, '') AS parent FROM transcript_entry WHERE transcript = $1 AND id = $2`,
-      [transcript, ids[0]],
-    )
+    const sql = `SELECT coalesce(parent_id, '') AS parent FROM transcript_entry WHERE transcript = $1 AND id = $2`
+    const [stored] = await postgres.repeat<{ parent: string }>(sql, [transcript, ids[0]])
     if (!stored) throw error
     return stored.parent
   }

@@ -153,10 +153,8 @@ export class PostgresTranscripts implements TranscriptStore {
     const now = this.#options.clock.now()
     return this.#postgres.transaction(async (statements) => {
       const archived = await archiveTranscript(statements, { agentId: this.agentId, ...row }, 'bak', now)
-      const [counted] = await statements.rows<{ entries: number }>(
-        'SELECT entries FROM transcript WHERE id = $1',
-        [row.id],
-      )
+      const sql = 'SELECT entries FROM transcript WHERE id = $1'
+      const [counted] = await statements.rows<{ entries: number }>(sql, [row.id])
       const place = { agentId: this.agentId, name: row.name, ref, now }
       const id = await insertTranscript(statements, place, headerOf(row), [])
       for await (const piece of inBatches(entries, pieceRows)) await insertMore(statements, id, piece)
@@ -242,10 +240,8 @@ export class PostgresTranscripts implements TranscriptStore {
 
   async #archived(name: string): Promise<NonNullable<ReturnType<typeof parseArchiveName>>> {
     const parts = basename(name) === name ? parseArchiveName(name) : undefined
-    const [row] = await this.#postgres.read(
-      'SELECT 1 FROM transcript WHERE agent = $1 AND name = $2 AND archived_at IS NOT NULL',
-      [this.agentId, name],
-    )
+    const sql = 'SELECT 1 FROM transcript WHERE agent = $1 AND name = $2 AND archived_at IS NOT NULL'
+    const [row] = await this.#postgres.read(sql, [this.agentId, name])
     if (parts && row) return parts
     throw noArchive(name, this.agentId)
   }

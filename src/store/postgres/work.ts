@@ -68,10 +68,8 @@ export function purgeSharedWork(postgres: Postgres, session: PurgedSession): Pro
   return postgresSql(postgres).transaction(function* () {
     const files = yield* purgeRows(session)
     // A record without a body tells the other machines to remove it from their copies.
-    yield* run(
-      `UPDATE record SET body = NULL WHERE kind IN ('approval', 'grant') AND position(? in body) > 0`,
-      [`"sessionKey":${key}`],
-    )
+    const sql = `UPDATE record SET body = NULL WHERE kind IN ('approval', 'grant') AND position(? in body) > 0`
+    yield* run(sql, [`"sessionKey":${key}`])
     yield* run('DELETE FROM event_body WHERE position(? in body) > 0', [key])
     return files
   })
@@ -86,9 +84,7 @@ export async function purgeSharedClaude(postgres: Postgres, sdkSessionId: string
 }
 
 export async function purgedClaudeIds(postgres: Postgres, since: string): Promise<string[]> {
-  const rows = await postgres.read<{ name: string }>(
-    "SELECT name FROM gone WHERE kind = 'claude' AND at > now() - $1::interval",
-    [since],
-  )
+  const sql = "SELECT name FROM gone WHERE kind = 'claude' AND at > now() - $1::interval"
+  const rows = await postgres.read<{ name: string }>(sql, [since])
   return rows.map(({ name }) => name)
 }

@@ -116,12 +116,9 @@ export class CodingStore {
   }
 
   outputAfter(id: string, seq: number, limit = 1_000): OutputBlock[] {
-    return this.#db.queries.all<OutputBlock>(
-      'SELECT seq, at, kind, text FROM coding_output WHERE session_id = ? AND seq > ? ORDER BY seq LIMIT ?',
-      id,
-      seq,
-      limit,
-    )
+    const sql =
+      'SELECT seq, at, kind, text FROM coding_output WHERE session_id = ? AND seq > ? ORDER BY seq LIMIT ?'
+    return this.#db.queries.all<OutputBlock>(sql, id, seq, limit)
   }
 
   /** The last blocks, with the prompts between them. Prompts are not counted, because lists of output do not show them. */

@@ -273,10 +273,8 @@ function linkDecision(q: Queries, { id, becameSessionId, selection }: Decision):
   const link = 'INSERT OR IGNORE INTO decision_session (session_id, decision_id) VALUES (?, ?)'
   for (const sessionId of [becameSessionId, selection.sessionId, ...weighed])
     if (sessionId !== undefined) q.run(link, sessionId, id)
-  q.run(
-    'DELETE FROM decision WHERE id IN (SELECT id FROM decision ORDER BY at DESC LIMIT -1 OFFSET ?)',
-    keptDecisions,
-  )
+  const sql = 'DELETE FROM decision WHERE id IN (SELECT id FROM decision ORDER BY at DESC LIMIT -1 OFFSET ?)'
+  q.run(sql, keptDecisions)
 }
 
 function placeOf(kind: TableKind, id: string): { where: string; values: SQLInputValue[] } {

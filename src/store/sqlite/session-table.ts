@@ -104,10 +104,8 @@ export function readStoreState(queries: Queries): StoreState {
 /** Removes the traces of a deleted or unusable entry with the same key. */
 function replaceFormer(queries: Queries, key: string, now: number): void {
   queries.run('DELETE FROM deleted_session WHERE key = ?', key)
-  const old = queries.get<{ raw: string; fault: string }>(
-    'DELETE FROM unusable WHERE key = ? RETURNING raw, fault',
-    key,
-  )
+  const sql = 'DELETE FROM unusable WHERE key = ? RETURNING raw, fault'
+  const old = queries.get<{ raw: string; fault: string }>(sql, key)
   if (old) setAside(queries, key, old.raw, `it ${old.fault}, and a new entry replaced it`, now)
 }
 

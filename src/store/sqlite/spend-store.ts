@@ -38,10 +38,9 @@ export class SpendStore {
   }
 
   perDay(agentId?: string): Array<{ day: string; usd: number }> {
-    return this.#db.queries.all(
-      'SELECT day, sum(usd) AS usd FROM spend WHERE ?1 IS NULL OR agent_id = ?1 GROUP BY day ORDER BY day',
-      agentId ?? null,
-    )
+    const sql =
+      'SELECT day, sum(usd) AS usd FROM spend WHERE ?1 IS NULL OR agent_id = ?1 GROUP BY day ORDER BY day'
+    return this.#db.queries.all(sql, agentId ?? null)
   }
 
   #sum(conditions: Array<readonly [term: string, value: string | number]>): number {

@@ -16,10 +16,8 @@ export function claudeEntriesIn(
 ): Omit<ClosableSessionStore, 'append' | 'close'> {
   return {
     async load(key) {
-      const rows = await sql.all<{ entry: string }>(
-        `SELECT entry FROM ${table} WHERE project = ? AND session = ? AND subpath = ? ORDER BY seq`,
-        placeOf(key),
-      )
+      const query = `SELECT entry FROM ${table} WHERE project = ? AND session = ? AND subpath = ? ORDER BY seq`
+      const rows = await sql.all<{ entry: string }>(query, placeOf(key))
       return rows.length === 0 ? null : rows.map((row) => JSON.parse(row.entry) as SessionStoreEntry)
     },
     listSessions: (projectKey) =>

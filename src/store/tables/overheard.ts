@@ -11,10 +11,8 @@ export function overheardIn(sql: SqlDatabase): Overheard {
       return sql.transaction(() => addOverheard(group, key, JSON.stringify(entry), limits))
     },
     async list(group) {
-      const rows = await sql.all<{ id: number; record: string }>(
-        'SELECT id, record FROM overheard WHERE group_key = ? ORDER BY id',
-        [group],
-      )
+      const query = 'SELECT id, record FROM overheard WHERE group_key = ? ORDER BY id'
+      const rows = await sql.all<{ id: number; record: string }>(query, [group])
       return rows.map((row) => ({ ...(JSON.parse(row.record) as Omit<OverheardEntry, 'id'>), id: row.id }))
     },
   }
@@ -26,10 +24,8 @@ function* addOverheard(
   record: string,
   limits: { entries: number; groups: number },
 ): Transaction<boolean> {
-  const added = yield* run(
-    'INSERT INTO overheard (group_key, key, record) VALUES (?, ?, ?) ON CONFLICT (key) DO NOTHING',
-    [group, key, record],
-  )
+  const query = 'INSERT INTO overheard (group_key, key, record) VALUES (?, ?, ?) ON CONFLICT (key) DO NOTHING'
+  const added = yield* run(query, [group, key, record])
   if (added === 0) return false
   yield* run(
     `DELETE FROM overheard WHERE group_key = ?1 AND id <= (
@@ -70,15 +66,12 @@ function* addEvent(
   { limit, instead, at }: { limit: number; instead: string | undefined; at: number },
 ): Transaction<void> {
   if (instead !== undefined) {
-    yield* run(
-      'DELETE FROM system_event WHERE session_key = ?1 AND substr(text, 1, length(CAST(?2 AS TEXT))) = ?2',
-      [sessionKey, instead],
-    )
+    const query =
+      'DELETE FROM system_event WHERE session_key = ?1 AND substr(text, 1, length(CAST(?2 AS TEXT))) = ?2'
+    yield* run(query, [sessionKey, instead])
   }
-  const last = yield* get<{ text: string }>(
-    'SELECT text FROM system_event WHERE session_key = ? ORDER BY id DESC LIMIT 1',
-    [sessionKey],
-  )
+  const query = 'SELECT text FROM system_event WHERE session_key = ? ORDER BY id DESC LIMIT 1'
+  const last = yield* get<{ text: string }>(query, [sessionKey])
   if (last?.text === text) return
   yield* run('INSERT INTO system_event (session_key, text, at) VALUES (?, ?, ?)', [sessionKey, text, at])
   yield* run(

@@ -95,10 +95,8 @@ export abstract class People {
     yield* this.#forgetExpired()
     if (yield* get(`SELECT 1 FROM paired_person WHERE ${samePerson}`, keyOf(person)))
       return { kind: 'paired' }
-    const waiting = yield* all<{ sender: string }>(
-      'SELECT sender FROM pairing_request WHERE channel = ? AND account = ?',
-      [person.channel, person.accountId],
-    )
+    const query = 'SELECT sender FROM pairing_request WHERE channel = ? AND account = ?'
+    const waiting = yield* all<{ sender: string }>(query, [person.channel, person.accountId])
     if (waiting.some(({ sender }) => sender === person.senderId)) return { kind: 'known' }
     if (waiting.length >= maxPending) return { kind: 'full' }
     const code = newCode()

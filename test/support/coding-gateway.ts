@@ -12,7 +12,7 @@ import type { Session } from '../../src/domain/session.ts'
 import type { Input } from '../../src/store/work-store.ts'
 import { rightsOfTurn } from '../../src/flow/turn-rights.ts'
 import { openHouse } from './gateway-house.ts'
-import type { House } from './gateway-house.ts'
+import type { House, HouseOptions } from './gateway-house.ts'
 
 const houses: House[] = []
 afterEach(async () => {
@@ -23,8 +23,12 @@ interface GatewayConfig extends Record<string, unknown> {
   coding?: Record<string, unknown>
 }
 
-export async function openGateway({ coding, ...config }: GatewayConfig = {}): Promise<House> {
+export async function openGateway(
+  { coding, ...config }: GatewayConfig = {},
+  options: Pick<HouseOptions, 'webRoot'> = {},
+): Promise<House> {
   const house = await openHouse({
+    ...options,
     before: (dir) => {
       mkdirSync(repositoriesIn(dir))
       // Agents start sessions only in configured repositories.

@@ -1,14 +1,38 @@
 // A service worker that stores the page itself (its document, scripts, styles, icon), so that it opens and shows a message
-// while the gateway is not reachable. Answers of the gateway are never stored. Built as a separate file, because a browser
+// while the gateway is not reachable, and that shows notifications while the page is closed. Answers of the gateway are never stored. Built as a separate file, because a browser
 // loads a service worker only from a fixed address.
 
 /** The worker API that is used here; the types of the page do not include it. */
 interface ShellScope {
   skipWaiting(): Promise<void>
-  clients: { claim(): Promise<void> }
-  registration: { navigationPreload?: { enable(): Promise<void> } }
+  clients: { claim(): Promise<void>; openWindow(url: string): Promise<unknown> }
+  registration: {
+    navigationPreload?: { enable(): Promise<void> }
+    showNotification(title: string, options: object): Promise<void>
+  }
   addEventListener(type: 'install' | 'activate', listener: (event: Lasting) => void): void
   addEventListener(type: 'fetch', listener: (event: Fetching) => void): void
+  addEventListener(type: 'push', listener: (event: Pushed) => void): void
+  addEventListener(type: 'notificationclick', listener: (event: Pressed) => void): void
+}
+
+interface Pushed extends Lasting {
+  data: { json(): Notice } | null
+}
+
+interface Pressed extends Lasting {
+  /** The label of the button; empty for a press on the notification itself. */
+  action: string
+  notification: { data: Notice; close(): void }
+}
+
+/** What the gateway sends; see `Notification` in src/channels/devices.ts. */
+interface Notice {
+  title: string
+  body: string
+  path: string
+  tag: string
+  answers: Array<{ label: string; deviceId: string; answer: string; signed: string }>
 }
 
 interface Lasting {
@@ -41,6 +65,38 @@ scope.addEventListener('fetch', (event) => {
   else if (pathname === '/icon.svg') event.respondWith(networkFirst(event, event.request))
   else if (mode === 'navigate' && !apiPaths.has(pathname.split('/')[1]!)) event.respondWith(page(event))
 })
+
+scope.addEventListener('push', (event) => {
+  const notice = event.data?.json()
+  if (notice) event.waitUntil(show(notice))
+})
+scope.addEventListener('notificationclick', (event) => {
+  event.notification.close()
+  event.waitUntil(answerOrOpen(event))
+})
+
+function show(notice: Notice): Promise<void> {
+  const { title, body, tag, answers } = notice
+  const actions = answers.map(({ label }) => ({ action: label, title: label }))
+  return scope.registration.showNotification(title, { body, tag, actions, data: notice, icon: '/icon.svg' })
+}
+
+/** A press on Allow or Deny answers; if that fails, or for any other press, the page opens. */
+async function answerOrOpen({ action, notification: { data } }: Pressed): Promise<void> {
+  const chosen = data.answers.find(({ label }) => label === action)
+  if (chosen && (await isAnswered(chosen))) return
+  await scope.clients.openWindow(data.path)
+}
+
+async function isAnswered({ deviceId, answer, signed }: Notice['answers'][number]): Promise<boolean> {
+  try {
+    const body = JSON.stringify({ deviceId, answer, signed })
+    return (await fetch('/answers', { method: 'POST', body })).ok
+  } catch {
+    // The gateway is not reachable; the page shows that.
+    return false
+  }
+}
 
 async function takeOver(): Promise<void> {
   for (const name of await caches.keys()) if (name !== kept) await caches.delete(name)

@@ -2,6 +2,7 @@
 import { useState } from 'preact/hooks'
 import { visible } from '../format.ts'
 import { useAction, useLazy, useLive } from '../live.ts'
+import { Devices } from '../parts/devices.tsx'
 import { Doctor } from '../parts/doctor.tsx'
 import { Loaded, Problem } from '../parts/states.tsx'
 import { follow, pathOf } from '../route.ts'
@@ -15,6 +16,7 @@ export function Settings() {
         <People />
         <Agents />
         <Notifications />
+        <Devices />
         <Doctor />
       </div>
       <Configuration />

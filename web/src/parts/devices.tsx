@@ -1,0 +1,101 @@
+// Notifications while the page is closed: this browser by Web Push, and the list of all devices.
+import { useEffect, useState } from 'preact/hooks'
+import { ago } from '../format.ts'
+import { useAction, useLive } from '../live.ts'
+import { Loaded, Problem } from './states.tsx'
+
+/** Undefined where the browser has no push: no TLS, a private window, an old browser. */
+async function pushManager(): Promise<PushManager | undefined> {
+  if (!('serviceWorker' in navigator) || !('PushManager' in window)) return undefined
+  return (await navigator.serviceWorker.getRegistration())?.pushManager
+}
+
+export function Devices() {
+  const devices = useLive('devices.list', {})
+  const { run, busy, error } = useAction()
+  const act = async (method: 'devices.test' | 'devices.remove', id: string): Promise<void> => {
+    if (await run(method, { id })) devices.reload()
+  }
+  return (
+    <section class="panel" aria-label="Notifications when this page is closed">
+      <h2>When this page is closed</h2>
+      <ThisBrowser onAdded={devices.reload} />
+      <Loaded live={devices}>
+        {(data) => (
+          <ul class="names">
+            {data.devices.map(({ id, name, kind, addedAt }) => (
+              <li key={id}>
+                <strong>{name}</strong> {kind === 'ntfy' ? 'ntfy' : 'browser'}, added {ago(addedAt)}{' '}
+                <button type="button" disabled={busy} onClick={() => void act('devices.test', id)}>
+                  Test
+                </button>{' '}
+                <button type="button" disabled={busy} onClick={() => void act('devices.remove', id)}>
+                  Remove
+                </button>
+              </li>
+            ))}
+            <li class="faint">
+              A phone without a browser: install the ntfy app, then{' '}
+              <code>rockpool devices add https://ntfy.sh/&lt;secret topic&gt;</code>
+            </li>
+          </ul>
+        )}
+      </Loaded>
+      {error && <Problem text={error} />}
+    </section>
+  )
+}
+
+type BrowserState = 'unknown' | 'impossible' | 'off' | 'on'
+
+function ThisBrowser({ onAdded }: { onAdded: () => void }) {
+  const [state, setState] = useState<BrowserState>('unknown')
+  const [problem, setProblem] = useState<string>()
+  const { run, error } = useAction()
+  useEffect(() => void stateOfBrowser().then(setState), [])
+  const subscribe = async (): Promise<void> => {
+    const key = await run('devices.key', {})
+    if (!key) return
+    try {
+      const subscription = await subscribeBrowser(key.publicKey)
+      if (await run('devices.add', subscription)) setState('on')
+      onAdded()
+    } catch (thrown) {
+      setProblem(`This browser refused: ${thrown instanceof Error ? thrown.message : String(thrown)}`)
+    }
+  }
+  if (state === 'unknown') return null
+  if (state === 'on') return <p>This browser is notified when a session needs you.</p>
+  if (state === 'impossible')
+    return <p>This browser cannot be notified: that needs an address with https, or this machine itself.</p>
+  return (
+    <>
+      <button type="button" onClick={() => void subscribe()}>
+        Notify this browser
+      </button>
+      {(problem ?? error) && <Problem text={problem ?? error ?? ''} />}
+    </>
+  )
+}
+
+async function stateOfBrowser(): Promise<BrowserState> {
+  const push = await pushManager()
+  if (!push) return 'impossible'
+  return (await push.getSubscription()) ? 'on' : 'off'
+}
+
+/** The browser asks the person for permission. */
+async function subscribeBrowser(publicKey: string) {
+  const push = await pushManager()
+  const subscription = await push?.subscribe({ userVisibleOnly: true, applicationServerKey: publicKey })
+  const { endpoint, keys } = subscription?.toJSON() ?? {}
+  if (endpoint === undefined || keys?.['p256dh'] === undefined || keys['auth'] === undefined)
+    throw new Error('there is no push service.')
+  return { url: endpoint, keys: { p256dh: keys['p256dh'], auth: keys['auth'] }, name: nameOfBrowser() }
+}
+
+function nameOfBrowser(): string {
+  const [, browser = 'Browser'] = /(Edg|Firefox|Chrome|Safari)/.exec(navigator.userAgent) ?? []
+  const [, system] = /(Android|iPhone|iPad|Mac OS|Windows|Linux)/.exec(navigator.userAgent) ?? []
+  return `${browser === 'Edg' ? 'Edge' : browser}${system ? ` on ${system}` : ''}`
+}

@@ -36,7 +36,7 @@ export function Devices() {
             ))}
             <li class="faint">
               A phone without a browser: install the ntfy app, then{' '}
-              <code>rockpool devices add https://ntfy.sh/&lt;secret topic&gt;</code>
+              <code>rockpool devices add &lt;topic&gt;</code>
             </li>
           </ul>
         )}

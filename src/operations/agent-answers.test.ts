@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { operationTools } from './agent-tools.ts'
-import { compactAnswer } from './agent-answers.ts'
+import { answerText, compactAnswer } from './agent-answers.ts'
 
 const scopes = ['read', 'write'] as const
 
@@ -98,4 +98,10 @@ test('each operation is listed once; second names work when they are called', as
   const second = tools.find(({ name }) => name === 'coding_sessions')!
   expect(second.isListed).toBe(false)
   expect((await second.call({})).structured).toMatchObject({ sessions: [] })
+})
+
+test('the answer to a launch says when it continues an earlier conversation, and how to start a new one', () => {
+  const row = { id: 'AbCd1234', name: 'fix-login-form', workdir: '/shop', reason: 'same branch' }
+  expect(answerText('coding.launch', { ...row, action: 'resume' })).toContain('launch it with fresh: true')
+  expect(answerText('coding.launch', { ...row, action: 'fresh' })).not.toContain('fresh: true')
 })

@@ -129,12 +129,15 @@ function textIn(content: unknown): string | undefined {
 
 type Output = Record<string, unknown>
 
+const howToStartFresh = 'It continues an earlier conversation. For a new one, launch it with fresh: true.'
+
 /** The formats that users of the plugin know. */
 const texts: Readonly<Record<string, (output: Output) => string>> = {
   'coding.launch': (row) =>
     [
       `Launched ${named(row)} (${String(row['action'])}: ${String(row['reason'])})`,
       whereOf(row),
+      ...(row['action'] === 'resume' || row['action'] === 'fork' ? [howToStartFresh] : []),
       typeof row['output'] === 'string'
         ? row['output']
         : 'It runs in the background; you get a message when it waits or is done.',

@@ -67,17 +67,17 @@ function newStateDir(url: string | undefined = house.gateway.url): string {
   return folder
 }
 
-async function open(
+function open(
   version: OpenClawVersion,
   more: Partial<Parameters<typeof openFakeOpenClaw>[0]> = {},
-): Promise<FakeOpenClaw> {
-  const claw = await openFakeOpenClaw({ version, stateDir: newStateDir(), ...more })
+): FakeOpenClaw {
+  const claw = openFakeOpenClaw({ version, stateDir: newStateDir(), ...more })
   claws.push(claw)
   return claw
 }
 
 async function openConnected(version: OpenClawVersion, stateDir = newStateDir()): Promise<FakeOpenClaw> {
-  const claw = await open(version, { stateDir })
+  const claw = open(version, { stateDir })
   claw.startService()
   await vi.waitFor(() => expect(claw.log.join()).toContain('connected to Rockpool'))
   return claw
@@ -87,7 +87,7 @@ const newRepo = (): string => mkdtempSync(join(house.dir, 'repositories/repo-'))
 const textsOf = (claw: FakeOpenClaw): string => claw.sent.map(({ text }) => text).join('\n')
 
 test.each(versions)('in %s the manifest, the registrations and the operations agree', async (version) => {
-  const claw = await open(version)
+  const claw = open(version)
   const manifest = JSON.parse(readFileSync(join(pluginFolder, 'openclaw.plugin.json'), 'utf8')) as {
     contracts: { tools: string[] }
     activation: { onCommands: string[] }
@@ -116,9 +116,9 @@ test.each(versions)('in %s the manifest, the registrations and the operations ag
 })
 
 test('registers nothing where 2026.9.6 has no runtime, and offers no tool to a guest', async () => {
-  const claw = await open('2026.9.6', { mode: 'cli-metadata' })
+  const claw = open('2026.9.6', { mode: 'cli-metadata' })
   expect([claw.tools.size, claw.commands.size, claw.methods.size]).toEqual([0, 0, 0])
-  const { tools } = await open('2026.9.6')
+  const { tools } = open('2026.9.6')
   expect([...tools.values()].map((make) => make({ senderIsOwner: false }))).toEqual(
     [...tools].map(() => null),
   )
@@ -150,6 +150,28 @@ describe.each(versions)('in %s', (version) => {
     ])
   })
 
+  test('a question has buttons that run commands, and only the owner can answer it', async () => {
+    const claw = await openConnected(version)
+    const prompt = '[[offline: ask Bash {"command":"make deploy"}]]'
+    await claw.tool('claude_launch', { prompt, workdir: newRepo(), fresh: true })
+    const question = await vi.waitFor(() => {
+      const found = claw.sent.find(({ text }) => text.includes('make deploy') && text.includes('🔐'))
+      expect(found).toBeDefined()
+      return found!
+    })
+    const [, id] = /\/claude_approve (\w+)/.exec(question.buttons[0]!) ?? []
+    expect(question.buttons).toEqual([
+      `/claude_approve ${id}`,
+      `/claude_deny ${id}`,
+      `/claude_approve ${id} always`,
+    ])
+    expect(question.text).not.toMatch(/(?<!claude_)(approve|deny) \w{4}/)
+    const pressed = question.buttons[0]!
+    expect(await claw.command(pressed, { isAuthorizedSender: false })).toMatchObject({ isError: true })
+    expect((await claw.command(pressed)).text).toMatch(/^allowed/)
+    expect((await claw.command('/claude_sessions')).text).toContain('background')
+  })
+
   test('a session reads the conversation and the memory of its chat', async () => {
     const claw = await openConnected(version)
     const workspace = join(claw.api.runtime.state.resolveStateDir(), 'workspace')
@@ -172,19 +194,22 @@ describe.each(versions)('in %s', (version) => {
 })
 
 test('the model gets the error and its remedy as text', async () => {
-  const claw = await open('2026.9.6')
+  const claw = open('2026.9.6')
   expect(await claw.tool('claude_output', { session: 'nothing' })).toMatch(/nothing/)
   expect(await claw.tool('claude_launch', { prompt: 'x', workdir: house.dir })).toMatch(
     /cannot start sessions.*Allowed: /s,
   )
-  const away = await open('2026.9.6', { stateDir: newStateDir('http://127.0.0.1:9') })
+  const away = open('2026.9.6', { stateDir: newStateDir('http://127.0.0.1:9') })
   expect(await away.tool('claude_stats', {})).toMatch(/does not answer\. Start it with `rockpool up`/)
   const [ok, , error] = await away.method('claude-code.stats')
   expect([ok, error]).toMatchObject([false, { code: 'UNAVAILABLE', retryable: true }])
 })
 
 describe('a delivery', () => {
-  const target = { agentId: 'main', sessionKey: 'agent:main:main', ...owner }
+  // A chat of its own: late notices of the sessions above go to the owner.
+  const target = { agentId: 'main', sessionKey: 'agent:main:main', channel: 'telegram', to: '777' }
+  const sentHere = (...claws: FakeOpenClaw[]): string[] =>
+    claws.flatMap(({ sent }) => sent.filter(({ to }) => to === target.to).map(({ text }) => text))
   const delivery = (key: string) => ({
     id: `id-${key}`,
     key,
@@ -199,13 +224,13 @@ describe('a delivery', () => {
   test('that Rockpool repeats is acknowledged and not sent again, also after a restart of OpenClaw', async () => {
     const first = await openConnected('2026.9.6')
     const { openclaw } = house.app
-    expect(await openclaw.deliver(delivery('one'))).toEqual({ messageIds: ['1'] })
-    expect(await openclaw.deliver(delivery('one'))).toEqual({ messageIds: ['1'] })
+    expect(await openclaw.deliver(delivery('one'))).toEqual({ messageIds: ['777.1'] })
+    expect(await openclaw.deliver(delivery('one'))).toEqual({ messageIds: ['777.1'] })
     await first.stopService()
     const second = await openConnected('2026.9.6', first.api.runtime.state.resolveStateDir())
-    expect(await openclaw.deliver(delivery('one'))).toEqual({ messageIds: ['1'] })
-    expect([...first.sent, ...second.sent].map(({ text }) => text)).toEqual(['about one'])
-    expect([...first.woken, ...second.woken]).toEqual(['about one'])
+    expect(await openclaw.deliver(delivery('one'))).toEqual({ messageIds: ['777.1'] })
+    expect(sentHere(first, second)).toEqual(['about one'])
+    expect([...first.woken, ...second.woken].filter((text) => text === 'about one')).toHaveLength(1)
   })
 
   test('during which OpenClaw was killed is sent once more, with a mark', async () => {
@@ -218,11 +243,11 @@ describe('a delivery', () => {
     }
     const settled = openclaw.deliver(delivery('two'))
     await sending.promise
-    // The killed one never comes to its end, so it is not stopped with the others.
-    claws.splice(claws.indexOf(killed), 1)
+    // Its connection is lost; the send never comes to its end, so nothing may wait for it.
+    void claws.splice(claws.indexOf(killed), 1)[0]!.stopService()
     const next = await openConnected('2026.9.6', killed.api.runtime.state.resolveStateDir())
-    expect(await settled).toEqual({ messageIds: ['1'] })
-    expect(next.sent.map(({ text }) => text)).toEqual(['(maybe a second copy)\nabout two'])
+    expect(await settled).toEqual({ messageIds: ['777.1'] })
+    expect(sentHere(next)).toEqual(['(maybe a second copy)\nabout two'])
   })
 
   test('that the chat refuses is tried again without a mark', async () => {
@@ -231,8 +256,8 @@ describe('a delivery', () => {
     claw.onSend = async () => Promise.reject(new Error('403: Forbidden'))
     expect(await openclaw.deliver(delivery('three'))).toMatchObject({ retryAfterMs: 5_000 })
     claw.onSend = undefined
-    expect(await openclaw.deliver(delivery('three'))).toEqual({ messageIds: ['1'] })
-    expect(claw.sent.map(({ text }) => text)).toEqual(['about three'])
+    expect(await openclaw.deliver(delivery('three'))).toEqual({ messageIds: ['777.1'] })
+    expect(sentHere(claw)).toEqual(['about three'])
   })
 
   test('is remembered after a crash has cut the last line of the journal', async () => {
@@ -242,23 +267,31 @@ describe('a delivery', () => {
     const claw = await openConnected('2026.9.6', stateDir)
     expect(await house.app.openclaw.deliver(delivery('four'))).toEqual({ messageIds: ['7'] })
     await house.app.openclaw.deliver(delivery('five'))
-    expect(claw.sent.map(({ text }) => text)).toEqual(['about five'])
+    expect(sentHere(claw)).toEqual(['about five'])
     expect(readFileSync(journal, 'utf8')).toMatch(/\n\{"key":"five","state":"sent"/)
   })
 })
 
 test('Rockpool learns the agents of OpenClaw and their settings, and names those that it ignores', async () => {
-  const agents = { list: [{ id: 'main', claudeCode: { repos: { shop: newRepo() }, colour: 'red' } }] }
-  const claw = await open('2026.9.6', { config: { agents } })
+  // Not below Rockpool's own state directory: no session works there.
+  const shop = newFolder()
+  const agents = { list: [{ id: 'main', claudeCode: { repos: { shop }, colour: 'red' } }] }
+  const claw = open('2026.9.6', { config: { agents } })
   claw.startService()
   await vi.waitFor(() => expect(claw.log.join()).toMatch(/ignores these settings.*colour/))
+  const launched = await claw.tool('claude_launch', {
+    prompt: '[[offline: say hi]]',
+    workdir: 'shop',
+    fresh: true,
+  })
+  expect(launched).toContain(shop)
 })
 
 test('a gateway is started if none answers, and ended with the service', async () => {
   const stateDir = newStateDir('http://127.0.0.1:9')
   const rockpool = join(newFolder(), 'state')
   const command = ['env', `ROCKPOOL_STATE_DIR=${rockpool}`, process.execPath, programFile]
-  const claw = await open('2026.9.6', { stateDir, pluginConfig: { command } })
+  const claw = open('2026.9.6', { stateDir, pluginConfig: { command } })
   claw.startService()
   await vi.waitFor(() => expect(claw.log.join()).toContain("started Rockpool's gateway"))
   expect(existsSync(join(rockpool, 'gateway.json'))).toBe(true)

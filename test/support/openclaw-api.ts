@@ -1,8 +1,8 @@
 // OpenClaw as its plugins see it, for tests of our plugin: it records what is registered and what is sent to chats. Two flavours:
 // the interface of 2026.1.30 and that of 2026.9.6. The real programs are in test/full/openclaw-plugin.test.ts.
 import { mkdirSync, writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
 import { join } from 'node:path'
-import { pathToFileURL } from 'node:url'
 import type {
   CommandContext,
   OpenClawApi,
@@ -58,14 +58,14 @@ interface Options {
 }
 
 /** Loads the built plugin into it. */
-export async function openFakeOpenClaw(options: Options): Promise<FakeOpenClaw> {
+export function openFakeOpenClaw(options: Options): FakeOpenClaw {
   const { version, stateDir } = options
   const claw = record(options)
   claw.api.runtime = version === '2026.9.6' ? newRuntime(options, claw) : oldRuntime(options, claw)
   if (version === '2026.1.30') writeSessionRow(stateDir)
-  const file = pathToFileURL(join(pluginFolder, 'index.js')).href
-  const { default: plugin } = (await import(file)) as { default: { register(api: OpenClawApi): void } }
-  plugin.register(claw.api)
+  const load = createRequire(import.meta.url)
+  const plugin = load(join(pluginFolder, 'index.cjs')) as { default: { register(api: OpenClawApi): void } }
+  plugin.default.register(claw.api)
   return claw
 }
 
@@ -139,11 +139,17 @@ function runtimeOf({ version, stateDir, config = {} }: Options, claw: FakeOpenCl
   }
 }
 
+/** Returns the id of the message: its chat and its number there. */
+function keep({ sent }: FakeOpenClaw, message: Sent): string {
+  sent.push(message)
+  return `${message.to}.${sent.filter(({ to }) => to === message.to).length}`
+}
+
 function newRuntime(options: Options, claw: FakeOpenClaw): OpenClawApi['runtime'] {
   const runtime = runtimeOf(options, claw)
   const send = async (sent: Sent): Promise<{ messageId: string }> => {
     await claw.onSend?.(sent.text)
-    return { messageId: String(claw.sent.push(sent)) }
+    return { messageId: keep(claw, sent) }
   }
   const adapter: OutboundAdapter = {
     sendText: ({ to, text, threadId }) => send({ to, text, threadId, buttons: [] }),
@@ -152,7 +158,7 @@ function newRuntime(options: Options, claw: FakeOpenClaw): OpenClawApi['runtime'
     renderPresentation: ({ payload, presentation }) => ({
       ...payload,
       native: presentation.blocks.flatMap((block) =>
-        block.type === 'buttons' ? block.buttons.map(({ action }) => action.command) : [],
+        block.type === 'buttons' ? block.buttons.map(({ action, value }) => action?.command ?? value) : [],
       ),
     }),
   }
@@ -174,7 +180,7 @@ function oldRuntime(options: Options, claw: FakeOpenClaw): OpenClawApi['runtime'
     await claw.onSend?.(text)
     const rows = (more['buttons'] ?? []) as Array<Array<{ callback_data: string }>>
     const buttons = rows.flat().map((button) => button.callback_data)
-    return { messageId: String(claw.sent.push({ to, text, buttons })) }
+    return { messageId: keep(claw, { to, text, buttons }) }
   }
   return { ...runtimeOf(options, claw), channel: { telegram: { sendMessageTelegram } } }
 }

@@ -1,6 +1,6 @@
 // Messages to the chats of OpenClaw, with OpenClaw's own senders, and turns for its agents.
 import { currentConfig, runOpenClaw } from './openclaw-api.ts'
-import type { OpenClawApi, OutboundAdapter, OutboundMessage, SendMessage } from './openclaw-api.ts'
+import type { OpenClawApi, OutboundAdapter, OutboundMessage, Payload, SendMessage } from './openclaw-api.ts'
 import type { Target } from './origin.ts'
 
 export type Buttons = Array<Array<{ label: string; data: string }>>
@@ -44,29 +44,40 @@ export function commandOf(data: string): string | undefined {
 async function sendByAdapter(
   api: OpenClawApi,
   adapter: OutboundAdapter,
-  { to, accountId, threadId }: Target & { to: string },
+  { channel, to, accountId, threadId }: Target & { to: string },
   text: string,
   buttons: Buttons,
 ): Promise<string | undefined> {
   const message: OutboundMessage = { cfg: currentConfig(api), to, text, accountId, threadId }
-  const rendered = buttons.length > 0 ? await withButtons(adapter, message, buttons) : undefined
+  const rendered = buttons.length > 0 ? await withButtons(adapter, message, buttons, channel) : undefined
   if (rendered && adapter.sendPayload)
     return (await adapter.sendPayload({ ...message, payload: rendered })).messageId
   if (!adapter.sendText) throw new Error('This channel sends no text.')
   return (await adapter.sendText(message)).messageId
 }
 
-async function withButtons(adapter: OutboundAdapter, message: OutboundMessage, buttons: Buttons) {
+async function withButtons(
+  adapter: OutboundAdapter,
+  message: OutboundMessage,
+  buttons: Buttons,
+  channel: string | undefined,
+): Promise<Payload | null | undefined> {
   const rows = buttons.map((row) => ({
     type: 'buttons' as const,
     buttons: row.flatMap(({ label, data }) => {
       const command = commandOf(data)
-      return command === undefined ? [] : [{ label, action: { type: 'command' as const, command } }]
+      return command === undefined ? [] : [{ label, ...pressOf(command, channel) }]
     }),
   }))
   const presentation = { blocks: rows.filter((row) => row.buttons.length > 0) }
   const payload = { text: message.text, presentation }
   return adapter.renderPresentation?.({ payload, presentation, ctx: { ...message, payload } })
+}
+
+/** The Telegram channel of 2026.9.6 gives a pressed command of a plugin to the model, but runs it if the button has it as its
+ *  plain value. */
+function pressOf(command: string, channel: string | undefined) {
+  return channel === 'telegram' ? { value: command } : { action: { type: 'command' as const, command } }
 }
 
 /** 2026.1.30: a function for each channel of its own, and the command line for channels of plugins. */

@@ -14,7 +14,6 @@ export interface Delivery {
   target: Target
   text: string
   buttons?: Buttons
-  kind: 'notice' | 'question' | 'output'
   /** The agent of the chat takes a turn: the session waits or has ended. */
   wake?: boolean
 }
@@ -62,7 +61,8 @@ export class Deliveries {
     journal.write({ key, state: 'sending' })
     let messageIds: string[]
     try {
-      messageIds = await sendToChat(api, target, textOf(delivery, isMaybeSecond), delivery.buttons)
+      const marked = isMaybeSecond ? `(maybe a second copy)\n${delivery.text}` : delivery.text
+      messageIds = await sendToChat(api, target, marked, delivery.buttons)
     } catch (error) {
       if (!isUncertain(error)) journal.write({ key, state: 'failed' })
       warn(`A message for ${target.channel ?? 'the web chat'} could not be sent: ${String(error)}`)
@@ -81,12 +81,6 @@ export class Deliveries {
       warn(`The agent ${target.agentId} could not be woken: ${String(error)}`),
     )
   }
-}
-
-function textOf({ text, kind }: Delivery, isMaybeSecond: boolean): string {
-  // `/approve` and `/deny` are commands of OpenClaw itself.
-  const own = kind === 'question' ? text.replaceAll(/\/(approve|deny)\b/g, '/claude_$1') : text
-  return isMaybeSecond ? `(maybe a second copy)\n${own}` : own
 }
 
 /** The message may have arrived although the send failed. */

@@ -1,4 +1,5 @@
 // Rockpool's gateway as a process of this plugin: started when none answers, and ended with the service.
+import type * as childProcesses from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
 
 export interface StartedGateway {
@@ -15,7 +16,7 @@ const stopMs = 25_000
 /** The address of a gateway that runs already, perhaps started by a plugin that was killed. `command`: the program and its first
  *  arguments. */
 export async function runningGateway(command: readonly string[]): Promise<string | undefined> {
-  const { execFile } = await import('node:child_process')
+  const { execFile } = childProcess()
   const [program, ...args] = command
   const answer = await new Promise<string>((resolve) => {
     // Without an answer there is none that we could use; the reason comes from the attempt to start one.
@@ -31,8 +32,7 @@ export async function runningGateway(command: readonly string[]): Promise<string
 }
 
 export async function startGateway(command: readonly string[]): Promise<StartedGateway> {
-  // Loaded here, because most installations find a gateway that runs already.
-  const { spawn } = await import('node:child_process')
+  const { spawn } = childProcess()
   const [program, ...args] = command
   const child = spawn(program!, [...args, 'up', '--port', '0', '--json'], {
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -47,6 +47,11 @@ export async function startGateway(command: readonly string[]): Promise<StartedG
     await stop(child, ended)
     throw error
   }
+}
+
+/** Loaded when it is used: most installations find a gateway that runs already. */
+function childProcess(): typeof childProcesses {
+  return process.getBuiltinModule('node:child_process')
 }
 
 function firstLine(child: ChildProcess): Promise<string> {

@@ -145,7 +145,7 @@ export interface Presentation {
     | { type: 'text'; text: string }
     | {
         type: 'buttons'
-        buttons: Array<{ label: string; action: { type: 'command'; command: string } }>
+        buttons: Array<{ label: string; value?: string; action?: { type: 'command'; command: string } }>
       }
   >
 }

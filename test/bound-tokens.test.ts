@@ -143,7 +143,7 @@ test('it answers, and takes back, only what its own agent was asked', async () =
   expect((await bound('approvals.list', { all: true })).result).toMatchObject({
     approvals: [{ id: 'work-ask' }],
   })
-  expect((await bound('approvals.grants')).result).toMatchObject({ grants: [{ id: 'work-grant' }] })
+  expect((await bound('approvals.grants')).result).toMatchObject({ rules: [{ id: 'work-grant' }] })
   for (const alike of [false, true]) {
     const { error } = await bound('approvals.answer', { id: 'main-ask', alike })
     expect(error?.data?.code).toBe('not-found')

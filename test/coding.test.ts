@@ -335,6 +335,31 @@ test('"always" holds in the session that it was said in, and for no question, pl
   expect(house.approvalStore.grants()).toHaveLength(1)
 })
 
+test('a rule for a command covers it in every session of the repository, and the recorded answer names the rule', async () => {
+  const house = open()
+  const workdir = house.repo('rules')
+  const first = await house.launch('[[offline: ask Bash {"command":"npm test"}]]', { workdir })
+  await until(house, first.id, 'awaiting-approval')
+  await house.approvals.answer('', { behavior: 'allow', rule: 'command', lasts: { forAll: true }, by: 'ada' })
+  await until(house, first.id, 'awaiting-input')
+  const asks =
+    '[[offline: ask Bash {"command":"npm  test","description":"Again"}]][[offline: ask Bash {"command":"npm test && id"}]]'
+  const second = await house.launch(asks, { workdir })
+  await until(house, second.id, 'awaiting-approval')
+  expect(house.approvals.pending()).toMatchObject([{ input: { command: 'npm test && id' } }])
+  const [rule] = house.approvalStore.grants()
+  expect(rule).toMatchObject({ kind: 'command', pattern: 'npm test', folder: workdir })
+  const passed = house.approvalStore.recent(10).find(({ answeredBy }) => answeredBy === `rule ${rule!.id}`)
+  expect(passed).toMatchObject({ codingId: second.id, state: 'allowed', answer: `npm test in ${workdir}` })
+  const said = house.store.lastOutput(second.id, 10).map(({ text }) => text)
+  expect(said).toContain(`allowed by rule ${rule!.id}: npm test in ${workdir}`)
+  await house.approvalStore.revoke(rule!.id)
+  const third = await house.launch('[[offline: ask Bash {"command":"npm test"}]]', {
+    workdir: house.repo('other'),
+  })
+  await until(house, third.id, 'awaiting-approval')
+})
+
 test('"always" ends when the script has changed', async () => {
   const house = open()
   const workdir = house.repo('scripts')

@@ -7,13 +7,12 @@ export type CodingRow = OutputOf<'coding.sessions'>['sessions'][number]
 
 export const printers: Printers = {
   'approvals.answer': printApprovals,
-  'approvals.grants': ({ grants }, page) => {
-    if (grants.length === 0) return 'Nothing is allowed permanently.'
-    return table(page, grants, {
+  'rules.list': ({ rules }, page) => {
+    if (rules.length === 0) return 'There are no rules: sessions ask about everything.'
+    return table(page, rules, {
       ID: { value: ({ id }) => id, min: 8 },
-      TOOL: ({ tool }) => tool,
-      PATTERN: { value: ({ pattern }) => pattern, min: 16 },
-      WHERE: { value: ({ codingId, sessionKey }) => sessionKey ?? codingId ?? 'everywhere', min: 12 },
+      RULE: { value: ({ text }) => text, min: 24 },
+      FOR: { value: ({ session, sessionKey }) => session ?? sessionKey ?? 'all sessions', min: 12 },
       BY: { value: ({ grantedBy }) => grantedBy, optional: true },
       SINCE: { value: ({ grantedAt }) => ago(grantedAt, page.now), optional: true, min: 10 },
     })

@@ -13,7 +13,8 @@ const results: { [Name in MethodName]?: (output: OutputOf<Name>, page: Page) => 
     safe`The agent ${id} is removed.`,
     setAside !== undefined && safe`Its folder is now ${setAside}.`,
   ],
-  'approvals.revoke': ({ id }) => safe`${id} is no longer allowed.`,
+  'rules.remove': ({ id }) => safe`Removed rule ${id}; sessions ask again.`,
+  'rules.add': ({ id, text }) => safe`Rule ${id}: ${text}`,
   'cc.archive': ({ sessionId, archived }) => {
     const id = sessionId.slice(0, 8)
     if (!archived) return `${id} is in the lists again.`

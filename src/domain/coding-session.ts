@@ -226,13 +226,21 @@ export const approvalSchema = z.object({
 export type Approval = z.infer<typeof approvalSchema>
 export type ApprovalState = Approval['state']
 
-/** A permanent permission: this tool with this pattern, in this session. */
+export const ruleKinds = ['exact', 'command', 'edits'] as const
+export type RuleKind = (typeof ruleKinds)[number]
+
+/** A rule that lets requests pass without a question. Without a session it holds for all coding sessions. */
 export const grantSchema = z.object({
   id: z.string(),
   codingId: z.string().optional(),
   sessionKey: z.string().optional(),
+  kind: z.enum(ruleKinds).optional().describe('Exactly this input, unless it says otherwise.'),
   tool: z.string(),
-  pattern: z.string(),
+  pattern: z
+    .string()
+    .describe('The exact input, or the words of the command; ` *` at the end: any further arguments.'),
+  folder: z.string().optional().describe('The repository of the command, or the folder of the edits.'),
+  until: z.number().optional().describe('When the rule ends; absent: never.'),
   grantedAt: z.number(),
   grantedBy: z.string(),
 })

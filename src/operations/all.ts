@@ -39,6 +39,7 @@ const groups: Readonly<Record<string, Group>> = {
     () => import('./coding/coding-watch.ts'),
   ),
   approvals: () => import('./coding/approval-operations.ts'),
+  rules: () => import('./coding/rule-operations.ts'),
   tokens: access,
   dashboard: access,
   channels: () => import('./people/channel-operations.ts'),

@@ -5,12 +5,14 @@ import { randomUUID } from 'node:crypto'
 import type { PermissionAnswer } from '../../domain/agent.ts'
 import { Condition, sleep } from '../../domain/async.ts'
 import type { Clock } from '../../domain/clock.ts'
-import type { Approval } from '../../domain/coding-session.ts'
+import type { Approval, Grant, RuleKind } from '../../domain/coding-session.ts'
 import { asRockpoolError, RockpoolError } from '../../domain/errors.ts'
 import type { Events } from '../../domain/events.ts'
 import type { ApprovalStore } from '../../store/sqlite/approval-store.ts'
 import { oneLine } from '../session/names.ts'
-import { requestHash, grantPattern, displayText, withScripts } from './question-text.ts'
+import { describeRule, findRule, ruleFor } from './permission-rules.ts'
+import type { RuleScope } from './permission-rules.ts'
+import { requestHash, displayText, withScripts } from './question-text.ts'
 import type { QuestionRequest } from './question-text.ts'
 import { answerFor, checkAnswer } from './read-answer.ts'
 
@@ -25,7 +27,14 @@ export interface ApprovalAnswer {
   behavior: 'allow' | 'deny'
   /** For a question: the chosen label or free text. For a plan: what to change. For a budget: the amount to add. */
   text?: string
+  /** Exactly this, in this session, from now on. */
   always?: boolean
+  /** A rule that lets more of the same pass from now on. */
+  rule?: RuleKind
+  /** The folder of a rule; the repository when absent. */
+  folder?: string
+  /** How long the rule lasts, and whether for all coding sessions; this session, always, when absent. */
+  lasts?: { until?: number; forAll?: boolean }
   by: string
   /** Set for a caller that is bound to an agent: only questions of that agent's sessions exist for it. */
   agentId?: string
@@ -52,15 +61,22 @@ export class Approvals {
     this.#parts = parts
   }
 
-  /** Asks and waits; resolves to the answer for Claude. `onAsked` is called when the question is on disk, to notify people. */
+  /** Asks and waits; resolves to the answer for Claude. `onAsked` is called when the question is on disk, to notify people;
+   *  `onRule` if a rule let it pass. */
   async ask(
     question: Question,
     signal: AbortSignal,
     onAsked: (approval: Approval) => void,
+    onRule: (rule: Grant) => void = () => {},
   ): Promise<PermissionAnswer> {
     for (;;) {
       const request = await withScripts(question.request)
-      if (this.#isGranted({ ...question, request })) return { behavior: 'allow' }
+      const rule = findRule(this.#parts.store.grants(), request, question, this.#parts.clock.now())
+      if (rule) {
+        await this.#recordRule({ ...question, request }, rule)
+        onRule(rule)
+        return { behavior: 'allow' }
+      }
       const settled = await this.settle({ ...question, request }, signal, onAsked)
       // If a script changed while the person decided, the approval does not cover it.
       const isSame =
@@ -105,12 +121,19 @@ export class Approvals {
     }
     const { store, clock } = this.#parts
     const isYes = answer.behavior === 'allow'
-    if (answer.always && approval.kind !== 'tool') throw notForAlways(approval)
+    const kind = answer.rule ?? (answer.always ? 'exact' : undefined)
+    if (kind && approval.kind !== 'tool') throw notForAlways(approval)
     if (isYes) checkAnswer(approval, answer.text)
+    const rule = isYes && kind ? ruleFor(kind, approval, answer.folder) : undefined
+    const asker = { codingId: approval.codingId, sessionKey: approval.sessionKey }
     const state = isYes ? 'allowed' : 'denied'
     const won = await store.settle(approval.id, state, { at: clock.now(), by: answer.by, text: answer.text })
     if (!won) throw alreadySettled(store.get(approval.id) ?? approval)
-    if (answer.always && isYes) await this.#grant(approval, answer.by)
+    if (rule)
+      await this.addRule(
+        { ...rule, ...(answer.lasts?.forAll ? {} : asker), until: answer.lasts?.until },
+        answer.by,
+      )
     this.#emit(approval, state)
     return store.get(approval.id)!
   }
@@ -225,31 +248,22 @@ export class Approvals {
     }
   }
 
-  #isGranted({ codingId, sessionKey, request }: Question): boolean {
-    if (request.kind !== 'tool') return false
-    const pattern = grantPattern(request)
-    return this.#parts.store
-      .grants()
-      .some(
-        (grant) =>
-          grant.tool === request.toolName &&
-          grant.pattern === pattern &&
-          (grant.codingId ?? '') === (codingId ?? '') &&
-          (grant.sessionKey ?? '') === (sessionKey ?? ''),
-      )
+  /** The recorded answer names the rule. */
+  #recordRule(question: Question, rule: Grant): Promise<void> {
+    const approval = this.#make(question)
+    const answeredBy = `rule ${rule.id}`
+    const { askedAt: answeredAt } = approval
+    const settled = { state: 'allowed', answeredAt, answeredBy, answer: describeRule(rule) } as const
+    return this.#parts.store.add({ ...approval, ...settled, expiresAt: undefined })
   }
 
-  #grant(approval: Approval, by: string): Promise<void> {
-    const { codingId, sessionKey, toolName } = approval
-    return this.#parts.store.grant({
-      id: randomUUID().slice(0, 8),
-      codingId,
-      sessionKey,
-      tool: toolName,
-      pattern: grantPattern(approval),
-      grantedAt: this.#parts.clock.now(),
-      grantedBy: by,
-    })
+  async addRule(
+    scope: RuleScope & Pick<Grant, 'codingId' | 'sessionKey' | 'until'>,
+    by: string,
+  ): Promise<Grant> {
+    const rule = { ...scope, id: randomUUID().slice(0, 8), grantedAt: this.#parts.clock.now(), grantedBy: by }
+    await this.#parts.store.grant(rule)
+    return rule
   }
 
   #emit({ id, codingId }: Pick<Approval, 'id' | 'codingId'>, state: string): void {

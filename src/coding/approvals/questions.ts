@@ -1,7 +1,7 @@
 // The questions of one running session: may this tool run, which option, may it cost more. Several may be open at once, because
 // sub-agents ask too; the session waits until the last of them is answered.
 import type { PermissionAnswer, PermissionRequest } from '../../domain/agent.ts'
-import type { Approval, CodingLifecycle, CodingSession, Waiting } from '../../domain/coding-session.ts'
+import type { Approval, CodingLifecycle, CodingSession, Grant, Waiting } from '../../domain/coding-session.ts'
 import { budgetQuestion, budgetReached, describeBudget, raisedBudget } from '../budget/budget.ts'
 import type { BudgetReached } from '../budget/budget.ts'
 import { limitState } from '../budget/spending.ts'
@@ -19,6 +19,7 @@ export interface QuestionHooks {
   metered: () => Promise<void>
   onAsked: () => void
   onAnswered: () => void
+  onRule: (rule: Grant) => void
   /** A person denied the tool call, or the question expired. `text` says so. */
   onRefused: (toolUseId: string, text: string) => void
 }
@@ -44,10 +45,12 @@ export class Questions {
     if (before) return answerFor(before, request)
     const question = { codingId: session.id, agentId: session.request.agentId, request }
     const asked: Approval[] = []
-    const answer = await this.#parts.approvals.ask(question, this.#untilOver(signal), (approval) => {
+    const onAsked = (approval: Approval): void => {
       asked.push(approval)
       this.#asked(approval)
-    })
+    }
+    const { approvals } = this.#parts
+    const answer = await approvals.ask(question, this.#untilOver(signal), onAsked, this.#hooks.onRule)
     for (const approval of asked) await this.#answered(approval)
     return answer
   }

@@ -6,6 +6,7 @@ import type { Waiting } from '../../domain/coding-session.ts'
 import { asRockpoolError } from '../../domain/errors.ts'
 import type { TurnResult } from '../../domain/turn.ts'
 import { suspended } from '../approvals/approvals.ts'
+import { describeRule } from '../approvals/permission-rules.ts'
 import { Questions } from '../approvals/questions.ts'
 import { Spending } from '../budget/spending.ts'
 import type { SessionParts } from '../coding-parts.ts'
@@ -62,6 +63,7 @@ export class RunningSession {
       metered: () => this.#spending.metered,
       onAsked: () => this.#timers.questionAsked(),
       onAnswered: () => this.#timers.activity(),
+      onRule: (rule) => this.#output.addLater('tool', `allowed by rule ${rule.id}: ${describeRule(rule)}`),
       onRefused: (toolUseId, text) => this.#output.refused(toolUseId, text),
     })
     this.#spending = new Spending(parts, record, (signal) => this.#holdForBudget(signal))

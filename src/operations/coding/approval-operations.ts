@@ -3,14 +3,13 @@ import { z } from 'zod'
 import { shownWith } from '../../coding/approvals/questions.ts'
 import { questionsOf } from '../../coding/approvals/question-text.ts'
 import { formatOriginChannel } from '../../domain/address.ts'
-import { approvalSchema, grantSchema } from '../../domain/coding-session.ts'
-import type { Approval, Grant } from '../../domain/coding-session.ts'
-import { RockpoolError } from '../../domain/errors.ts'
-import { parseAgentSessionKey } from '../../domain/session-key-forms.ts'
+import { approvalSchema, ruleKinds } from '../../domain/coding-session.ts'
+import type { Approval } from '../../domain/coding-session.ts'
 import type { App } from '../app.ts'
 import { afterRecovery } from './coding-row.ts'
 import type { Caller } from '../operation.ts'
 import { operation } from '../operation.ts'
+import { lasts, readSpan, refuseBound } from './rule-span.ts'
 
 const row = approvalSchema.omit({ scripts: true }).extend({
   session: z.string().optional().describe("The coding session's name."),
@@ -72,6 +71,12 @@ const answer = operation({
         'The answer to a question: a choice, several (1,2) or own words. An amount for a budget, a reason for a no.',
       ),
     always: z.boolean().default(false).describe('Allow exactly this from now on, in this session.'),
+    rule: z
+      .enum(ruleKinds)
+      .optional()
+      .describe('Also add a rule: exactly this, this command in this repository, or edits below a folder.'),
+    folder: z.string().max(4_096).optional().describe('The folder of a rule; the repository when absent.'),
+    lasts,
     alike: z.boolean().default(false).describe('Answer every open request that asks exactly the same.'),
     inputHash: z.string().optional().describe('Refuse if the request is not the one with this hash.'),
   }),
@@ -80,8 +85,10 @@ const answer = operation({
   changesState: true,
   command: {
     positional: ['id'],
+    paths: ['folder'],
     examples: [
       'rockpool approvals answer 3fa9',
+      'rockpool approvals answer 3fa9 --rule command --lasts 2h',
       'rockpool approvals answer 3fa9 --text 1,2',
       'rockpool approvals answer 3fa9 --decision deny --text "not on main"',
     ],
@@ -89,7 +96,11 @@ const answer = operation({
   async run(app, input, caller) {
     const { approvals } = app.coding()
     const { decision: behavior, text, always } = input
-    const said = { behavior, text, always, by: nameOf(caller), agentId: caller.agentId }
+    const { rule, folder } = input
+    const span = readSpan(input.lasts, app.clock.now())
+    if (rule && span.forAll) refuseBound(caller)
+    const { agentId } = caller
+    const said = { behavior, text, always, rule, folder, lasts: span, by: nameOf(caller), agentId }
     const settled = input.alike
       ? await approvals.answerIdentical(input.id, said, shownTo(app, caller))
       : [await approvals.answer(input.id, said, input.inputHash)]
@@ -102,44 +113,8 @@ function shownTo(app: App, { address }: Caller): ReturnType<typeof shownWith> | 
   return address && shownWith(app.storage.coding, formatOriginChannel(address))
 }
 
-const grants = operation({
-  name: 'approvals.grants',
-  description: 'List permanent permissions.',
-  input: z.strictObject({}),
-  output: z.object({ grants: z.array(grantSchema) }),
-  scope: 'read',
-  command: { examples: ['rockpool approvals grants'] },
-  async run(app, _input, caller) {
-    return { grants: grantsSeenBy(app, caller) }
-  },
-})
-
-const revoke = operation({
-  name: 'approvals.revoke',
-  description: 'Revoke a permanent permission.',
-  input: z.strictObject({ id: z.string().min(1).describe('The id of the permission.') }),
-  output: z.object({ id: z.string(), revoked: z.boolean() }),
-  scope: 'approve',
-  changesState: true,
-  command: { positional: ['id'], examples: ['rockpool approvals revoke 7c1d'] },
-  async run(app, input, caller) {
-    const isThere = grantsSeenBy(app, caller).some(({ id }) => id === input.id)
-    const revoked = isThere && (await app.storage.approvals.revoke(input.id))
-    if (!revoked) throw new RockpoolError('not-found', `There is no grant ${input.id}.`)
-    return { id: input.id, revoked }
-  },
-})
-
-/** A grant belongs to one session, and with it to the agent of that session. */
-function grantsSeenBy(app: App, { agentId }: Caller): Grant[] {
-  const { approvals, coding } = app.storage
-  const agentOf = ({ codingId, sessionKey }: Grant): string | undefined =>
-    codingId === undefined ? parseAgentSessionKey(sessionKey)?.agentId : coding.get(codingId)?.request.agentId
-  return approvals.grants().filter((grant) => agentId === undefined || agentOf(grant) === agentId)
-}
-
-function nameOf(caller: Caller): string {
+export function nameOf(caller: Caller): string {
   return caller.name ?? (caller.address ? `${caller.address.channel}|${caller.address.to}` : caller.via)
 }
 
-export const operations = afterRecovery([list, answer, grants, revoke])
+export const operations = afterRecovery([list, answer])

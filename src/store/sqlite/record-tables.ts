@@ -161,8 +161,10 @@ const tables: { [Kind in TableKind]: RecordTable<RecordBodies[Kind]> } = {
   },
   grant: {
     table: 'grant_always',
-    columns: (grant) =>
-      columnsOf(grant, 'id', 'codingId', 'sessionKey', 'tool', 'pattern', 'grantedAt', 'grantedBy'),
+    columns: (grant) => ({
+      ...columnsOf(grant, 'id', 'codingId', 'sessionKey', 'tool', 'pattern', 'grantedAt', 'grantedBy'),
+      ...columnsOf(grant, 'kind', 'folder', 'until'),
+    }),
     read: fromRow<Grant>,
   },
   spend: {

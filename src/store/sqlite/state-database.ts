@@ -12,6 +12,7 @@ const migrations = sqlFiles(
   'state/006-coding-owners.sql',
   'state/007-record-cursor.sql',
   'state/008-asked-inputs.sql',
+  'state/009-permission-rules.sql',
 )
 
 export function openStateDatabase(path: string, options: DatabaseOptions = {}): Database {

@@ -1,6 +1,7 @@
 // The doors to coding sessions that others know by name: five RPC methods, eight chat commands, sessions_spawn, and the
 // library's functions.
-import { mkdirSync, symlinkSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test, vi } from 'vitest'
 import { commandToSay } from '../src/chat/coding-commands.ts'
@@ -250,6 +251,44 @@ describe('chat commands', () => {
       originChannel: 'discord|1',
       originThreadId: '3',
     })
+  })
+})
+
+test('coding.review shows what changed since the session began, and a session that was interrupted is resumed with all others', async () => {
+  const house = await openGateway()
+  const workdir = newRepo(house)
+  const git = (...args: string[]) =>
+    execFileSync('git', ['-c', 'user.name=Ada', '-c', 'user.email=ada@example.org', ...args], {
+      cwd: workdir,
+    })
+  git('init', '-q', '-b', 'main')
+  writeFileSync(join(workdir, 'a.txt'), 'one\n')
+  git('add', '-A')
+  git('commit', '-qm', 'First')
+  await ask(house, 'coding.launch', {
+    prompt: '[[offline: say I changed it]]',
+    name: 'changer',
+    workdir,
+    fresh: true,
+  })
+  await untilLifecycle(house, 'changer', 'awaiting-input')
+  writeFileSync(join(workdir, 'a.txt'), 'two\n')
+  expect(await ask(house, 'coding.review', { session: 'changer' })).toMatchObject({
+    state: 'ready',
+    branch: 'main',
+    files: [{ path: 'a.txt', added: 1, removed: 1 }],
+    commits: [],
+    tests: [],
+    lastWords: 'I changed it',
+    problems: [],
+  })
+  const { id } = await launchResumable(house, 'cut')
+  await house.app.coding().pool.respond(id, '[[offline: wait 60000]]', { userInitiated: true })
+  await untilLifecycle(house, 'cut', 'active')
+  await house.app.coding().pool.killAll()
+  expect(await ask(house, 'coding.resume-all')).toMatchObject({
+    sessions: [{ name: 'cut', state: 'working' }],
+    refused: [],
   })
 })
 

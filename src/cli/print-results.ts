@@ -39,6 +39,14 @@ const results: { [Name in MethodName]?: (output: OutputOf<Name>, page: Page) => 
     row.killed ? safe`Ended ${row.name}.` : safe`${row.name} has ended already (${stateOf(row)}).`,
   'coding.release': ({ id, name }) =>
     safe`${name} is released. Continue it with: rockpool cc attach ${id}, or rockpool cc resume ${id}`,
+  'coding.pr': ({ url, title }) => safe`Opened: ${title}\n${url}`,
+  'coding.resume-all': ({ sessions, refused }) => [
+    sessions.length === 0
+      ? 'Nothing was interrupted.'
+      : safe`Resumed ${sessions.map(({ name }) => name).join(', ')}.`,
+    ...refused.map(({ name, reason }) => safe`${name} was not resumed: ${reason}`),
+  ],
+  'coding.seen': (row) => safe`${row.name} is marked as looked at (${stateOf(row)}).`,
   'coding.respond': ({ name }) => safe`Sent to ${name}.`,
   'devices.add': ({ device }) =>
     safe`${device.name} is notified from now on. Try it: rockpool devices test ${device.id}`,

@@ -1,7 +1,7 @@
 // What coding sessions work with, split by who needs it. src/compose/coding.ts constructs it.
 import type { Agent, AgentRuntime, ToolServer } from '../domain/agent.ts'
 import type { Clock } from '../domain/clock.ts'
-import type { CodingSession } from '../domain/coding-session.ts'
+import type { CodingSession, RepositoryBase } from '../domain/coding-session.ts'
 import type { CodingConfig } from '../domain/config/coding-settings.ts'
 import type { DiscoveredSession } from '../domain/discovered-session.ts'
 import type { Events } from '../domain/events.ts'
@@ -32,6 +32,8 @@ export interface SessionParts extends CodingBase {
   approvals: Approvals
   notifications: NotificationRouter
   repos: RepoGate
+  /** The repository before the first turn; undefined outside of git. */
+  readBase: (workdir: string) => Promise<RepositoryBase | undefined>
   /** Chooses the conversation for a queued task; `queue` when the task must wait longer. */
   choose: (session: CodingSession) => Promise<Choice>
 }

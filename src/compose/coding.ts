@@ -7,6 +7,7 @@ import { SessionChoice } from '../coding/queue/choose.ts'
 import { notifyDevices } from '../coding/device-notices.ts'
 import { NotificationRouter } from '../coding/notifications.ts'
 import type { NotificationParts } from '../coding/notifications.ts'
+import { readBase } from '../coding/review.ts'
 import { CodingPool } from '../coding/pool.ts'
 import { ownerCheck } from '../coding/machines/owner.ts'
 import { Machines } from '../coding/machines/machines.ts'
@@ -80,6 +81,7 @@ export function openCodingWorld(app: App): CodingWorld {
     events,
     owners,
     findNative: (ref) => findNative(app, ref),
+    readBase: (workdir) => readBase(workdir, app.environment.variables),
     choose: (session) => choice.chooseFor(session),
   })
   const isTaken = (session: CodingSession): boolean => !repos.isFree(session.request.workdir, session.id)

@@ -1,6 +1,7 @@
 // Open pull requests and failing checks, if `gh` is installed and answers. Works with every gh since 2.0: `pr checks`
 // is read as the tab-separated lines that it has always printed, because old ones know no `--json` there.
 import { z } from 'zod'
+import { RockpoolError } from '../domain/errors.ts'
 import { plainLine } from '../domain/text.ts'
 import type { GithubStatus } from '../domain/project-status.ts'
 import { gitEnvironment, gitTimeoutMs, runBounded, type Ran, type Variables } from './git.ts'
@@ -34,6 +35,37 @@ export async function readGithubStatus(
   const openPrs = parsePrs(list, problems)
   if (openPrs === undefined) return undefined
   return { openPrs, failingChecks: parseFailingChecks(checks) }
+}
+
+export interface NewPullRequest {
+  title: string
+  body: string
+  branch: string
+  draft: boolean
+}
+
+const createTimeoutMs = 30_000
+
+/** Resolves to its address. The branch must be pushed already: pushing may run programs of the repository. */
+export async function createPullRequest(
+  cwd: string,
+  variables: Variables,
+  { title, body, branch, draft }: NewPullRequest,
+): Promise<string> {
+  // Written with `=`, so that no text is read as an option.
+  const args = ['pr', 'create', `--title=${title}`, `--body=${body}`, `--head=${branch}`]
+  const env = githubEnvironment(cwd, variables)
+  const limits = { cwd, env, timeoutMs: createTimeoutMs, maxBytes: 1024 * 1024 }
+  const ran = await runBounded('gh', draft ? [...args, '--draft'] : args, limits)
+  const url = ran.kind === 'done' && ran.code === 0 ? /https?:\/\/\S+/.exec(ran.stdout)?.[0] : undefined
+  if (url !== undefined) return url
+  if (ran.kind === 'absent')
+    throw new RockpoolError('unavailable', '`gh` is not installed, so no pull request can be opened.', {
+      hint: 'Install the GitHub CLI and run `gh auth login`.',
+    })
+  throw new RockpoolError('refused', `gh opened no pull request: ${whyNot(ran)}`, {
+    hint: `Push the branch first (\`git push -u origin ${branch}\`), and check \`gh auth status\`.`,
+  })
 }
 
 function githubEnvironment(cwd: string, variables: Variables): Record<string, string> {

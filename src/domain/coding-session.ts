@@ -109,6 +109,15 @@ export type CodingOwner = z.infer<typeof codingOwner>
 const sharedLimit = z.enum(['repository', 'agent', 'day'])
 export type SharedLimit = z.infer<typeof sharedLimit>
 
+/** The repository when the session began. What it changed is the difference from there. */
+const repositoryBase = z.object({
+  commit: z.string().optional().describe('Absent in a repository without commits.'),
+  dirty: z
+    .record(z.string(), z.string())
+    .describe('Files that already differed from the commit, with a hash of each.'),
+})
+export type RepositoryBase = z.infer<typeof repositoryBase>
+
 export const codingSessionSchema = z.object({
   /** Eight characters. */
   id: z.string(),
@@ -126,6 +135,7 @@ export const codingSessionSchema = z.object({
   createdAt: z.number(),
   startedAt: z.number().optional(),
   lastActivityAt: z.number(),
+  base: repositoryBase.optional(),
   /** The current budget: a person may have raised it. */
   budgetUsd: z.number(),
   /** Amounts that a person added to each shared limit, with the day of that decision. */

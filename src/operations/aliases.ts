@@ -100,6 +100,8 @@ export const aliases: AliasTable = {
     'cc move': { of: 'coding.move' },
     'cc resume': { of: 'coding.resume' },
     'cc resume-all': { of: 'coding.resume-all' },
+    'cc review': { of: 'coding.review' },
+    'cc pr': { of: 'coding.pr' },
     'cc seen': { of: 'coding.seen' },
     'cc fork': {
       of: 'coding.resume',

@@ -37,6 +37,7 @@ const groups: Readonly<Record<string, Group>> = {
   coding: merged(
     () => import('./coding/coding-operations.ts'),
     () => import('./coding/coding-watch.ts'),
+    () => import('./coding/review-operations.ts'),
   ),
   approvals: () => import('./coding/approval-operations.ts'),
   rules: () => import('./coding/rule-operations.ts'),

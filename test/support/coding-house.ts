@@ -7,6 +7,7 @@ import { Approvals } from '../../src/coding/approvals/approvals.ts'
 import { NotificationRouter } from '../../src/coding/notifications.ts'
 import type { NotificationParts, Progress } from '../../src/coding/notifications.ts'
 import { CodingPool } from '../../src/coding/pool.ts'
+import { readBase } from '../../src/coding/review.ts'
 import type { CodingParts, NativeSession } from '../../src/coding/coding-parts.ts'
 import type { LaunchRequest } from '../../src/coding/pool.ts'
 import { ownerCheck } from '../../src/coding/machines/owner.ts'
@@ -123,6 +124,7 @@ export function openCodingHouse(options: HouseOptions = {}): CodingHouse {
     events,
     owners,
     findNative: options.findNative ?? (async () => undefined),
+    readBase: (workdir) => readBase(workdir, process.env),
     choose: options.choose ?? (async () => ({ action: 'fresh' })),
   })
   let isClosed = false

@@ -103,7 +103,7 @@ export class SessionTurn {
     const refusal = await questions.holdForBudget(interrupted)
     if (over.aborted) return sessionEnded
     if (refusal !== undefined && !interrupted.aborted) return { kind: 'over-budget', refusal }
-    const conversation = await claude.ready()
+    const [conversation] = await Promise.all([claude.ready(), this.#recordBase()])
     if (over.aborted) return sessionEnded
     const uuid = await moveToGiven(record)
     if (over.aborted) return sessionEnded
@@ -140,6 +140,15 @@ export class SessionTurn {
       startedAt: startedAt ?? this.#shared.clock.now(),
       waiting: undefined,
     })
+  }
+
+  /** Before the first turn. A failure only means that the review shows less. */
+  async #recordBase(): Promise<void> {
+    const { record } = this.#parts
+    const { base: known, turns, request } = record.session
+    if (known || turns > 0) return
+    const base = await this.#shared.readBase(request.workdir).catch(() => undefined)
+    if (base) await record.change({ base })
   }
 
   /** `aside`: text for Claude that must wait for the next message. */

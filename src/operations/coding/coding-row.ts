@@ -43,7 +43,7 @@ const storedFields = {
 } as const
 
 /** The state in one word, and what belongs to it. */
-const stateFields = {
+export const stateFields = {
   state: z.enum(sessionStates).describe('The state in one word.'),
   stateText: z.string().describe('What it asks, does, or said last, or why it failed, in one line.'),
   needsYou: z.boolean().describe('It asks, or failed and no person has looked at it yet.'),
@@ -72,7 +72,7 @@ export const codingRow = codingSessionSchema.pick(storedFields).extend({
 export function rowOf(app: App, session: CodingSession): z.input<typeof codingRow> {
   const now = app.clock.now()
   const { owner: _owner, allowances: _allowances, waitsSince: _since, ...kept } = session
-  const { inbox: _inbox, given: _given, aside: _aside, ...shown } = kept
+  const { inbox: _inbox, given: _given, aside: _aside, base: _base, answered: _answered, ...shown } = kept
   const { request, end, sdkSessionId } = session
   const foreground = app.storage.coding.watches(session.id).some((watch) => watch.foreground)
   return {

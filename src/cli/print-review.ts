@@ -1,0 +1,43 @@
+// The review of a coding session: its changes as a diff, after commits, tests and last words.
+import type { OutputOf } from '../rpc/client.ts'
+import { count, oneLine, prose, styled, visible } from './print.ts'
+import type { Page, Printers } from './print.ts'
+
+export const printers: Printers = {
+  'coding.review': (review, page) =>
+    [
+      ...facts(review, page),
+      ...review.files.flatMap(({ patch }) => (patch === '' ? [] : [colored(patch, page)])),
+      ...review.problems.map((problem) => styled(page, 'yellow', oneLine(problem))),
+    ].join('\n'),
+}
+
+function facts(review: OutputOf<'coding.review'>, page: Page): string[] {
+  const { name, state, branch, files, commits, tests, lastWords } = review
+  const where = branch === undefined ? '' : ` on ${branch}`
+  return [
+    `${styled(page, 'bold', oneLine(name))} (${state})${oneLine(where)}: ${count(files.length, 'file')}, ${count(commits.length, 'commit')}`,
+    ...commits.map(({ commit, subject }) => `  ${commit.slice(0, 10)} ${oneLine(subject)}`),
+    ...tests.map(({ command, outcome }) =>
+      styled(page, outcome === 'failed' ? 'red' : 'dim', `  ${outcome}: ${oneLine(command)}`),
+    ),
+    ...files.map(({ path, change, added, removed, note }) => {
+      const lines = added === undefined ? '' : ` +${added} -${removed ?? 0}`
+      return `  ${change.padEnd(8)} ${oneLine(path)}${lines}${note === undefined ? '' : ` (${oneLine(note)})`}`
+    }),
+    ...(lastWords === '' ? [] : ['', prose(visible(lastWords), page)]),
+    '',
+  ]
+}
+
+function colored(patch: string, page: Page): string {
+  return visible(patch)
+    .trimEnd()
+    .split('\n')
+    .map((line) => {
+      if (/^(?:diff |index |new file|deleted file|--- |\+\+\+ )/.test(line)) return styled(page, 'bold', line)
+      if (line.startsWith('+')) return styled(page, 'green', line)
+      return line.startsWith('-') ? styled(page, 'red', line) : line
+    })
+    .join('\n')
+}

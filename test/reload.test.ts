@@ -1,4 +1,5 @@
 // A changed configuration takes effect in the running gateway, or the gateway says that it needs a restart.
+import { writeFileSync } from 'node:fs'
 import { expect, test, vi } from 'vitest'
 import { applyConfig } from '../src/store/config-reload.ts'
 import { configSchema } from '../src/domain/config.ts'
@@ -10,7 +11,7 @@ import { rightsOfTurn } from '../src/flow/turn-rights.ts'
 import type { Converse } from '../src/flow/converse.ts'
 import { writeHookToken } from '../src/store/gateway-tokens.ts'
 import { home, newRepo, openGateway, parentKey } from './support/coding-gateway.ts'
-import { http } from './support/gateway-house.ts'
+import { http, rpc } from './support/gateway-house.ts'
 import type { House } from './support/gateway-house.ts'
 
 interface Running {
@@ -216,4 +217,34 @@ function change(
       needsRestart: [],
     }
   )
+}
+
+test('a raised limit lets a queued session start at once; status and doctor show a changed file that is invalid', async () => {
+  const house = await openGateway({ coding: { maxSessions: 1 } })
+  const { app } = house
+  const launch = async (name: string): Promise<string> => {
+    const input = { prompt: '[[offline: wait 60000]]', name, workdir: newRepo(house), fresh: true }
+    return (await call(house, 'coding.launch', input))['id'] as string
+  }
+  const first = await launch('first')
+  await vi.waitFor(() => expect(app.storage.coding.get(first)!.lifecycle).toBe('active'))
+  const second = await launch('second')
+  expect(app.storage.coding.get(second)!.lifecycle).toBe('queued')
+  const { coding } = app.config
+  applyConfig(app, { ...app.config, coding: { ...coding, maxSessions: 2 } })
+  await vi.waitFor(() => expect(app.storage.coding.get(second)!.lifecycle).toBe('active'))
+  expect(await call(house, 'status')).not.toHaveProperty('problems')
+  writeFileSync(app.environment.configFile, '{ coding: { maxSessions: "many" } }')
+  const { problems } = await call(house, 'status')
+  expect(problems).toEqual([expect.stringMatching(/coding\.maxSessions.*stays in force/s)])
+  expect(await call(house, 'doctor')).toMatchObject({
+    ok: false,
+    findings: expect.arrayContaining([expect.objectContaining({ kind: 'config-invalid' })]),
+  })
+})
+
+async function call(house: House, method: string, params: object = {}): Promise<Record<string, unknown>> {
+  const { result, error } = await rpc(house, method, params)
+  expect(error).toBeUndefined()
+  return result as Record<string, unknown>
 }

@@ -36,6 +36,7 @@ export type FindingKind =
   | 'dangling-id'
   | 'not-examined'
   | 'claude-unreadable'
+  | 'config-invalid'
 
 export interface Finding {
   kind: FindingKind

@@ -63,6 +63,16 @@ async function reload(parts: ReloadParts): Promise<void> {
   }
 }
 
+/** Why the configuration file, as it is now, could not be put in force; undefined when it is valid. */
+export async function configProblem(environment: Environment): Promise<string | undefined> {
+  try {
+    await loadConfig(environment)
+    return undefined
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error)
+  }
+}
+
 /** Puts the reloadable sections of `next` in force, and reports what changed. */
 export function applyConfig(
   { config, log, events }: Pick<ReloadParts, 'config' | 'log' | 'events'>,

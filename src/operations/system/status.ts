@@ -11,6 +11,7 @@ import { isRunning, type CodingSession } from '../../domain/coding-session.ts'
 import { needsYou, sessionState, sessionStates, stateText } from '../../domain/coding-state.ts'
 import { costParts, type CostParts } from '../../domain/discovered-session.ts'
 import type { Session } from '../../domain/session.ts'
+import { configProblem } from '../../store/config-reload.ts'
 import type { Cluster } from '../../store/storage.ts'
 import type { App } from '../app.ts'
 import { channelProbe, probeChannels } from '../people/channel-operations.ts'
@@ -138,7 +139,8 @@ const showStatus = operation({
       claude: lookForClaude(app.environment, app.config.claude.credential),
       ...(input.deep ? { agent: { kind: (await app.runtime()).kind } } : {}),
       ...(input.deep && operator ? { probes: await probeChannels(app) } : {}),
-      ...(input.all ? { problems: await problemsOf(app, agents), disk: diskOf(app) } : {}),
+      ...(input.all ? { disk: diskOf(app) } : {}),
+      problems: await shownProblems(app, agents, { all: input.all, operator }),
     }
   },
 })
@@ -263,6 +265,18 @@ function waitingRowOf(session: CodingSession): Array<z.input<typeof waitingRow>>
   const kind = expired ? 'expired' : (waiting?.for ?? state)
   const since = expired?.at ?? waiting?.since ?? end?.at ?? lastActivityAt
   return [{ kind, id, name, about: stateText(session), since }]
+}
+
+/** A changed configuration that is invalid is always shown: nothing else tells that the old one is still in force. */
+async function shownProblems(
+  app: App,
+  agents: string[],
+  { all, operator }: { all: boolean; operator: boolean },
+): Promise<string[] | undefined> {
+  const invalid = operator ? await configProblem(app.environment) : undefined
+  if (!all && invalid === undefined) return undefined
+  const old = invalid === undefined ? [] : [`${invalid} The configuration before this change stays in force.`]
+  return [...old, ...(all ? await problemsOf(app, agents) : [])]
 }
 
 async function problemsOf(app: App, agents: string[]): Promise<string[]> {

@@ -4,6 +4,7 @@ import { RockpoolError } from '../../domain/errors.ts'
 import type { UnreadablePath } from '../../domain/discovered-session.ts'
 import { lookForClaude } from '../../agent/choose.ts'
 import { examine, fix, type Finding } from '../../sessions/doctor.ts'
+import { configProblem } from '../../store/config-reload.ts'
 import { backUpState } from '../../store/backup.ts'
 import type { App } from '../app.ts'
 import { operation } from '../operation.ts'
@@ -43,6 +44,7 @@ const doctor = operation({
     const unreadable = (): Promise<UnreadablePath[]> => app.discovery().unreadable()
     const parts = { paths: app.paths, agents, unreadable, ...(input.deep ? await claudeCheck(app) : {}) }
     for await (const found of examine(parts)) findings.push(found)
+    findings.push(...(await invalidConfig(app)))
     const { fixed, failed } = input.fix ? await fix(findings) : { fixed: [], failed: [] }
     return {
       ok: findings.length === fixed.length,
@@ -53,6 +55,13 @@ const doctor = operation({
     }
   },
 })
+
+/** The file was changed while Rockpool runs; until it is valid, the configuration before it stays in force. */
+async function invalidConfig({ environment }: App): Promise<Finding[]> {
+  const says = await configProblem(environment)
+  const remedy = 'Correct the file; the configuration before the change stays in force until then.'
+  return says === undefined ? [] : [{ kind: 'config-invalid', where: environment.configFile, says, remedy }]
+}
 
 function notesOn(app: App): string[] {
   const claude = lookForClaude(app.environment, app.config.claude.credential)

@@ -99,7 +99,13 @@ test('an interrupt stops the turn, is no failure, and the session takes the next
 test('text that Claude is still writing is shown in the output, and kept when the session is killed or Rockpool dies', async () => {
   const text = 'once upon a time there was a heron '.repeat(100)
   coding.real.api.script('tell-me-a-tale', [{ text, chunkDelayMs: 100 }])
+  const heard = new Promise<string>((resolve) =>
+    coding.house.events.on((event) => event.type === 'coding-writing' && resolve(event.text)),
+  )
   const { id } = await coding.launch('tell-me-a-tale')
+  // The output has each piece at once, before the row is stored.
+  const piece = await heard
+  expect(coding.house.pool.output(id, 1).session.writing).toContain(piece)
   const shown = (of: string): string => {
     const { session, blocks } = coding.house.pool.output(of, 50)
     return formatOutput(session, blocks, Date.now())

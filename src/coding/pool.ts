@@ -10,6 +10,7 @@ import type { CodingParts, NativeSession } from './coding-parts.ts'
 import { codingMetrics } from './listing.ts'
 import type { CodingMetrics } from './listing.ts'
 import { closeSession, recoverOrphans } from './machines/recovery.ts'
+import type { QueuePlace } from './queue/repo-queue.ts'
 import { checkWorkdir, isDirectory } from './queue/repositories.ts'
 import { ambiguousSession, noSuchSession, notRunning, sessionAtWork, tooManyResponds } from './refusals.ts'
 import { checkResumable, nativeOrigin, ownOrigin } from './session/resume-origin.ts'
@@ -192,8 +193,15 @@ export class CodingPool {
   }
 
   output(ref: string, lines: number): { session: CodingSession; blocks: OutputBlock[] } {
-    const session = this.resolve(ref)
+    const stored = this.resolve(ref)
+    const running = this.#running.get(stored.id)
+    const session = running ? { ...stored, writing: running.writing || undefined } : stored
     return { session, blocks: this.#parts.store.lastOutput(session.id, lines) }
+  }
+
+  /** For a session that waits in the queue. */
+  placeInQueue(session: CodingSession): QueuePlace {
+    return this.#parts.repos.placeOf(session)
   }
 
   /** Puts a session into a chat's foreground; returns the output since the chat last looked. */

@@ -1,5 +1,6 @@
 // What a coding session changed: the files of its repository now against the repository when the session began, with the
-// commits in between. Git is asked as in any stranger's repository (docs/decisions/0011-asking-git-about-strangers.md), and everything is limited in size.
+// commits in between. Git is asked as safely as in any stranger's repository, and everything is limited in size; see
+// docs/decisions/0011-asking-git-about-strangers.md.
 import { createHash } from 'node:crypto'
 import { constants } from 'node:fs'
 import { open } from 'node:fs/promises'

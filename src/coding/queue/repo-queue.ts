@@ -29,6 +29,13 @@ export interface RepoGateParts {
   owners: Pick<Owners, 'machine' | 'ownerLives'>
 }
 
+export interface QueuePlace {
+  /** 1: it is next. */
+  place: number
+  /** The sessions that work now; one of them must finish first. */
+  waitsFor: string[]
+}
+
 /** How often to check whether a session of another process has left the repository. */
 const lookMs = 500
 
@@ -64,6 +71,17 @@ export class RepoGate {
     // Sessions that were launched a moment ago are still queued.
     const [first, ...others] = [...this.workingIn(repo), ...queued]
     if (first && others.length + 1 >= perRepo.running + perRepo.queued) throw repoTaken(first, others.length)
+  }
+
+  /** The place of a queued session: in its repository, or on the machine while `coding.maxSessions` work. */
+  placeOf({ id, createdAt, request }: CodingSession): QueuePlace {
+    const isFull = !this.#isBelowMaxSessions(id)
+    const nearby = isFull ? this.#running() : this.#openIn(request.workdir)
+    const before = nearby.filter(
+      (other) => other.lifecycle === 'queued' && other.id !== id && other.createdAt <= createdAt,
+    )
+    const working = nearby.filter((other) => this.#isWorking(other))
+    return { place: before.length + 1, waitsFor: working.map(({ name }) => name) }
   }
 
   isFree(repo: string, id: string): boolean {

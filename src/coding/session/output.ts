@@ -51,6 +51,11 @@ export class SessionOutput {
       this.addLater(block.kind, event.type === 'text' ? this.#unfinished.finish(block.text) : block.text)
   }
 
+  /** The text that Claude is writing now; empty between blocks. */
+  get writing(): string {
+    return this.#unfinished.text
+  }
+
   refused(toolUseId: string, text: string): void {
     this.#refused.set(toolUseId, text)
   }
@@ -152,6 +157,10 @@ export class UnfinishedText {
     this.#parts = parts
     this.#record = record
     this.#add = add
+  }
+
+  get text(): string {
+    return this.#text
   }
 
   add(piece: string): void {

@@ -90,6 +90,11 @@ export class RunningSession {
     return this.#record.session
   }
 
+  /** The text that Claude is writing now; the row has it a second later. */
+  get writing(): string {
+    return this.#output.writing
+  }
+
   get writes(): RetriedWrites {
     return this.#record.writes
   }

@@ -1,6 +1,7 @@
 // The output row of a coding session, and which sessions a caller may see.
 import { z } from 'zod'
 import { durationOf, formatListing } from '../../coding/listing.ts'
+import type { QueuePlace } from '../../coding/queue/repo-queue.ts'
 import { pendingMessages } from '../../coding/session/messages.ts'
 import { waitedOf } from '../../coding/session/session-changes.ts'
 import { codingSessionSchema } from '../../domain/coding-session.ts'
@@ -52,6 +53,10 @@ export const stateFields = {
 
 export const codingRow = codingSessionSchema.pick(storedFields).extend({
   ...stateFields,
+  queue: z
+    .object({ place: z.number(), waitsFor: z.array(z.string()) })
+    .optional()
+    .describe('Its place in the queue, and the sessions that work meanwhile.'),
   endReason: z.string().optional(),
   endMessage: z.string().optional(),
   prompt: z.string(),
@@ -78,6 +83,7 @@ export function rowOf(app: App, session: CodingSession): z.input<typeof codingRo
   return {
     ...shown,
     ...stateOf(session),
+    ...queueOf(app, session),
     waitedMs: waitedOf(session, now),
     endReason: end?.reason,
     endMessage: end?.message,
@@ -104,6 +110,14 @@ export function stateOf(session: CodingSession): z.input<z.ZodObject<typeof stat
     needsYou: needsYou(session),
     cutOff: wasCutOff(session),
   }
+}
+
+/** Every session is queued for a moment; only one that has to wait is shown so. */
+function queueOf(app: App, session: CodingSession): { queue?: QueuePlace; stateText?: string } {
+  if (session.lifecycle !== 'queued') return {}
+  const queue = app.coding().pool.placeInQueue(session)
+  if (queue.waitsFor.length === 0) return {}
+  return { queue, stateText: `queued, place ${queue.place}; waits for ${queue.waitsFor.join(', ')}` }
 }
 
 /** The session, if the caller may see it: an agent sees its own, and what it launched for another one. */

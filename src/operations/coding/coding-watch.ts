@@ -57,6 +57,10 @@ const output = operation({
     lines: z.array(z.string()),
     lineCount: z.number(),
     lastSeq: z.number(),
+    writing: z
+      .string()
+      .optional()
+      .describe('The text that Claude is writing now; it becomes a block when it is complete.'),
     result: z.string(),
   }),
   scope: 'read',
@@ -89,6 +93,7 @@ const output = operation({
       stateText,
       costUsd,
       lastSeq,
+      writing: session.writing,
       durationMs,
       duration: formatDuration(durationMs),
       lines,

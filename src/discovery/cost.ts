@@ -47,8 +47,14 @@ export function reportCosts(
     add(line, cost)
     line.messages++
     line.ids.add(file.sessionId)
+    if (filter.by === 'day') addModel(line, model ?? 'unknown', cost.costUsd)
   }
   return { totals, parts, by: sorted(groups, filter.by ?? 'repo'), pricesAsOf }
+}
+
+function addModel(line: Line, model: string, usd: number): void {
+  line.models ??= {}
+  line.models[model] = (line.models[model] ?? 0) + usd
 }
 
 interface Call {
@@ -81,7 +87,8 @@ function isWanted(
   const ms = record.seconds * 1000
   if (filter.since !== undefined && ms < filter.since) return false
   if (filter.until !== undefined && ms >= filter.until) return false
-  if (filter.day !== undefined && dayOf(ms) !== filter.day) return false
+  if (filter.firstDay !== undefined && dayOf(ms) < filter.firstDay) return false
+  if (filter.lastDay !== undefined && dayOf(ms) > filter.lastDay) return false
   return filter.agentId === undefined || file.agentId === filter.agentId
 }
 

@@ -440,7 +440,15 @@ test('costs are grouped by repository, model, day, agent and session, and can be
     expect(report.totals).toEqual(byRepo.totals)
     expect(report.by.reduce((sum, line) => sum + line.costUsd, 0)).toBeCloseTo(byRepo.totals.costUsd, 9)
   }
-  expect((await discovery.costs({ by: 'day' })).by.map((line) => line.key)).toEqual(['2026-11-15'])
+  const { by: days, totals } = await discovery.costs({ by: 'day' })
+  expect(days.map((line) => line.key)).toEqual(['2026-11-15'])
+  const ofModels = Object.values(days[0]!.models!).reduce((sum, usd) => sum + usd, 0)
+  expect(ofModels).toBeCloseTo(totals.costUsd, 9)
+  const spentIn = async (firstDay: string, lastDay: string): Promise<number> =>
+    (await discovery.costs({ firstDay, lastDay })).totals.outputTokens
+  expect(await spentIn('2026-11-15', '2026-11-15')).toBe(totals.outputTokens)
+  expect(await spentIn('2026-11-16', '2026-11-20')).toBe(0)
+  expect(await spentIn('2026-11-01', '2026-11-14')).toBe(0)
   expect((await discovery.costs({ since: Date.parse('2026-11-16') })).totals.outputTokens).toBe(0)
 })
 

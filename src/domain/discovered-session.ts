@@ -164,8 +164,9 @@ export interface CostFilter {
   /** Calls at or after this time (ms). */
   since?: number
   until?: number
-  /** Calls of this day alone, as 2026-11-15. */
-  day?: string
+  /** Calls from this day on and up to this day, both included, as 2026-11-15. */
+  firstDay?: string
+  lastDay?: string
   repoPath?: string
   agentId?: string
   by?: CostGroup
@@ -195,7 +196,15 @@ export const costReport = z.lazy(() =>
     /** What the totals consist of. */
     parts: costParts,
     /** Most expensive first; days in their order. */
-    by: z.array(cost().extend({ key: text, name: text, sessions: number, messages: number })),
+    by: z.array(
+      cost().extend({
+        key: text,
+        name: text,
+        sessions: number,
+        messages: number,
+        models: z.record(text, number).optional().describe('Of a day: dollars by model.'),
+      }),
+    ),
     /** The day of the prices. */
     pricesAsOf: text,
   }),

@@ -52,12 +52,19 @@ const showSession = operation({
   },
 })
 
+const day = z
+  .string()
+  .regex(/^\d{4}-\d\d-\d\d$/)
+  .optional()
+
 const addUpCosts = operation({
   name: 'cc.costs',
   description: 'Add up tokens and dollars over all Claude Code sessions, each message once.',
   input: z.strictObject({
     since: sinceField,
     until: z.string().max(64).optional().describe('Up to this time.'),
+    firstDay: day.describe('From this day on, in the time zone of the configuration: 2026-11-01.'),
+    lastDay: day.describe('Up to this day, which is included.'),
     by: z.enum(costGroups).default('repo').describe('What to group by.'),
     repo: z.string().max(4_096).optional().describe('Only this repository.'),
     agent: z.string().max(100).optional().describe("Only this agent's sessions."),
@@ -72,11 +79,13 @@ const addUpCosts = operation({
       'rockpool cc costs --by model --json',
     ],
   },
-  async run(app, { since, until, by, repo, agent }, caller) {
+  async run(app, { since, until, firstDay, lastDay, by, repo, agent }, caller) {
     const now = app.clock.now()
     return app.discovery().costs({
       by,
       repoPath: repo,
+      firstDay,
+      lastDay,
       since: since === undefined ? undefined : parseTime(since, now),
       until: until === undefined ? undefined : parseTime(until, now),
       ...visibleTo(caller, agent),

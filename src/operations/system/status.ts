@@ -155,7 +155,7 @@ async function costToday(
   now: number,
 ): Promise<{ todayUsd: number; parts: CostParts }> {
   const day = dayIn(app.config.timeZone)(now)
-  const filter = { day, since: now - dayMs, agentId: caller.agentId }
+  const filter = { firstDay: day, lastDay: day, since: now - dayMs, agentId: caller.agentId }
   const { totals, parts } = await app.discovery().costs(filter)
   const elsewhereUsd = await codingElsewhere(app, caller, day)
   return {

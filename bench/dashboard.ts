@@ -92,9 +92,9 @@ async function script(house: DashboardHouse): Promise<BenchResult> {
   return {
     name: 'script of the first view',
     measured: `${(bytes / 1024).toFixed(0)} KB`,
-    wanted: 'at most 200 KB (gzip)',
-    ok: bytes > 0 && bytes <= 200 * 1024,
-    how: 'all scripts that Home loads, each through gzip',
+    wanted: 'at most 120 KB (gzip)',
+    ok: bytes > 0 && bytes <= 120 * 1024,
+    how: 'all scripts that the inbox loads, each through gzip',
   }
 }
 

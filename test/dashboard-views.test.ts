@@ -21,7 +21,7 @@ afterAll(() => house?.close())
 test('the views of every day have no serious problem of accessibility, and none is wider than a narrow screen', async () => {
   const page = await house.open('/', { viewport: { width: 390, height: 800 } })
   const found: Record<string, string[]> = {}
-  for (const name of ['home', 'session', 'coding', 'settings']) {
+  for (const name of ['inbox', 'session', 'coding', 'settings']) {
     await show(house, page, name)
     found[name] = await problemsOf(page)
   }
@@ -32,72 +32,95 @@ test('the views of every day have no serious problem of accessibility, and none 
   await page.context().close()
 })
 
-test('Home says of every row where it works and whether its cache is warm; the keyboard goes through them', async () => {
+test('keys work from the first moment: the inbox starts at what needs somebody, and the session at the right follows', async () => {
   const page = await house.open()
   const ours = page.locator('.row', { hasText: 'repair-login' })
-  await ours.getByText('fix-login').waitFor()
+  await ours.waitFor()
   expect(await ours.locator('.repo').textContent()).toBe('accounts')
-  await ours.locator('.warmth', { hasText: 'warm' }).waitFor()
-  const native = page.locator('.row', { hasText: 'Round invoice totals' })
-  expect(await native.locator('.warmth').textContent()).toBe('cold')
-  await ours.getByRole('link').focus()
-  await page.keyboard.press('ArrowDown')
+  const current = page.locator('.row.current')
+  const shown = page.locator('.session-head h1')
+  await expect.poll(() => page.evaluate("document.activeElement.dataset['row'] !== undefined")).toBe(true)
+  await expect.poll(() => shown.textContent()).toBe(await current.locator('.name').textContent())
+  expect(await current.locator('.state').textContent()).toBe('needs you')
+  while (!(await current.textContent())?.includes('Round invoice')) await page.keyboard.press('j')
+  await page.getByText('waits there for permission to run: npm publish').waitFor()
+  await page.getByText('Rounded once, and tested.').waitFor()
+  expect(page.url()).toBe(`${house.url()}/`)
+  await page.keyboard.press('k')
+  await page.keyboard.press('Enter')
+  await page.waitForURL(/\/coding\//)
+  // Several at once: selected with Space, archived together, and brought back.
+  await page.keyboard.press('g')
+  await page.keyboard.press('a')
+  await page.waitForURL(`${house.url()}/all`)
+  await page.getByLabel('Filter the list').fill('certificates')
+  const found = page.locator('.row', { hasText: 'Rotate the certificates' })
+  await expect.poll(() => page.locator('.row').count()).toBe(1)
+  expect(page.url()).toContain('q=certificates')
+  await page.keyboard.press('Enter')
   await page.keyboard.press('Space')
-  await native.getByText('Rounded once, and tested.').waitFor()
-  await native.getByText('waits there for permission to run: npm publish').waitFor()
-  await page.keyboard.press('ArrowDown')
-  await page.locator('.row', { hasText: 'Dark mode' }).getByText('The colours come from').waitFor()
-  expect(await page.locator('.peek').count()).toBe(1)
-  await page.getByLabel('Group by').selectOption('repo')
-  await page.getByRole('region', { name: 'mobile-app' }).locator('.row').first().waitFor()
-  await page.keyboard.press('Tab')
+  await page
+    .getByRole('group', { name: 'Selected sessions' })
+    .getByRole('button', { name: 'Archive' })
+    .click()
+  await found.waitFor({ state: 'detached' })
+  await page.getByRole('status', { name: 'Notices' }).getByRole('button', { name: 'Undo' }).click()
+  await found.waitFor()
+  await page.goto(`${house.url()}/all#q=billing-api&sort=-cost`)
+  await page.locator('.row').nth(3).waitFor()
+  const costs = await page.locator('.row .cost').allTextContents()
+  expect(costs.map((text) => Number(text.slice(1)))).toEqual(
+    costs.map((text) => Number(text.slice(1))).sort((a, b) => a - b),
+  )
   await page.keyboard.press('?')
   await page.getByRole('dialog', { name: 'Keys' }).getByText('Choose an answer of a question').waitFor()
   await page.keyboard.press('Escape')
   await page.getByRole('dialog').waitFor({ state: 'detached' })
-  await page.keyboard.press('Alt+4')
-  await page.getByRole('heading', { name: 'Cost', exact: true }).waitFor()
+  await page.keyboard.press('n')
+  await page.keyboard.type('not a shortcut')
+  expect(await page.getByLabel('What should be done?').inputValue()).toBe('not a shortcut')
   await page.context().close()
 })
 
 test('a session shows what it consists of, what it changed, and what continuing would cost', async () => {
-  const page = await house.open(`/session/${paymentsId}`)
-  const about = page.getByRole('complementary', { name: 'About this session' })
+  const page = await house.open(`/session/${paymentsId}#tab=cost`)
+  const about = page.getByRole('article', { name: 'Session' })
+  const tab = (name: string) => page.getByRole('link', { name, exact: true }).last().click()
   const bar = about.getByRole('img', { name: /^Context: system \S+, prompts .* of 200k tokens$/ })
   await bar.waitFor()
   const kinds = await bar.locator('span').evaluateAll((parts) => parts.map((part) => part.className))
   expect(kinds).toEqual(expect.arrayContaining(['system', 'prompts', 'answers', 'results']))
   expect(await bar.locator('i').getAttribute('title')).toBe('Compacted when it is full')
-  for (const text of [
-    'sound, 100% reachable',
-    '2 prompts, 1 compaction',
-    'compacted when it reaches 200k',
-    'Find who else charges a card',
-  ])
-    await about.getByText(text).waitFor()
+  await about.getByText('compacted when it reaches 200k').waitFor()
   const price = await about.getByLabel('Price to continue').textContent()
   expect(price).toMatch(
     /Resume\$\d.*cold \(Claude Code started it with other tools.*Compact first\$\d.*Start fresh\$\d/,
   )
   await about.locator('.chart-space canvas').waitFor()
-  expect(await about.locator('li', { hasText: 'src/checkout.ts' }).textContent()).toContain('1 changed')
+  await tab('About')
+  for (const text of ['Intact', '2 prompts, 1 compaction']) await about.getByText(text).waitFor()
+  await tab('Diff')
+  const diff = page.getByRole('region', { name: 'Changes' }).locator('.diff')
+  await page.getByRole('group').getByText('src/checkout.ts').waitFor()
+  expect(await diff.locator('ins', { hasText: 'attempts: 3' }).textContent()).toMatch(/^\+ /)
+  await tab('Conversation')
   await page.locator('.cliff').waitFor()
   await page.getByRole('button', { name: 'Edit src/checkout.ts' }).click()
-  const diff = page.locator('.diff')
-  expect(await diff.locator('del').first().textContent()).toContain('- ')
-  expect(await diff.locator('ins', { hasText: 'attempts: 3' }).textContent()).toMatch(/^\+ /)
+  expect(await page.locator('.card .diff del').first().textContent()).toContain('- ')
   // Its sub-agent has a conversation and an address of its own, and the keyboard leads there and back.
   const called = page.locator('.card.tool', { hasText: 'Find who else' })
   await called.getByRole('link', { name: 'What it did' }).waitFor()
+  await tab('Files')
+  expect(await about.locator('li', { hasText: 'src/checkout.ts' }).textContent()).toContain('1 changed')
   await about.getByRole('link', { name: 'Find who else charges a card' }).press('Enter')
   await page.waitForURL(new RegExp(`/session/${paymentsId}/agent-${exploreId}$`))
   await page.locator('.card.answer', { hasText: 'nobody else imports the bank' }).waitFor()
   expect(await page.locator('.card.prompt').textContent()).toContain('Who calls charge()?')
-  const aside = page.getByRole('complementary', { name: 'About this sub-agent' })
-  await aside.getByRole('link', { name: /^← Carts are lost/ }).waitFor()
+  await page.getByRole('link', { name: /^← Carts are lost/ }).waitFor()
   await page.keyboard.press('Escape')
   await page.waitForURL(new RegExp(`/session/${paymentsId}$`))
   await page.context().grantPermissions(['clipboard-read', 'clipboard-write'])
+  await tab('About')
   await about.getByRole('button', { name: 'Copy' }).click()
   await about.getByRole('button', { name: 'Copied' }).waitFor()
   expect(await page.evaluate('navigator.clipboard.readText()')).toBe(`claude --resume ${paymentsId}`)
@@ -115,15 +138,15 @@ test('a repository shows its pull requests, worktrees, documents and sessions, e
   const documents = page.getByRole('region', { name: 'Documents' })
   await documents.getByRole('link', { name: '.specs/checkout.md' }).click()
   await page.getByRole('log').getByRole('heading', { name: 'Checkout' }).waitFor()
-  await page.getByRole('link', { name: 'storefront' }).click()
+  await page.getByRole('link', { name: '← storefront' }).click()
   await page.getByRole('region', { name: 'retry-payments' }).getByText('?? src/retry.test.ts').waitFor()
   const worktrees = page.getByRole('region', { name: 'Worktrees' })
   await worktrees.getByRole('link', { name: 'storefront-hotfix' }).click()
-  await page.getByRole('heading', { name: 'storefront-hotfix' }).waitFor()
+  await page.locator('.project').getByRole('heading', { name: 'storefront-hotfix' }).waitFor()
   await page.getByRole('link', { name: 'New task here' }).click()
   expect(await page.getByLabel('Repository', { exact: true }).inputValue()).toMatch(/storefront-hotfix$/)
   // A task: the best five that could take it, the chosen one first, the others behind a button.
-  await show(house, page, 'choose')
+  await show(house, page, 'new')
   const candidates = page.locator('.candidate')
   expect(await candidates.count()).toBe(5)
   expect(await candidates.first().getAttribute('class')).toContain('chosen')
@@ -134,21 +157,33 @@ test('a repository shows its pull requests, worktrees, documents and sessions, e
   await page.context().close()
 })
 
-test('costs are shown by day and by whom, with every budget and what is left of it', async () => {
+test('costs are shown for a range, by day and by whom, with every budget; a day can be looked at alone', async () => {
   const page = await house.open('/cost')
-  const day = page.locator('.heat span').last()
-  await day.waitFor()
-  expect(await page.locator('.heat span').count()).toBeGreaterThan(364)
-  expect(await day.getAttribute('title')).toMatch(/^\d{4}-\d\d-\d\d: \$\d/)
-  const levels = await page
-    .locator('.heat span')
-    .evaluateAll((all) => [...new Set(all.map((one) => one.className))])
-  expect(new Set(levels)).toEqual(new Set(['level0', 'level1', 'level2', 'level3', 'level4']))
+  const days = page.getByRole('group', { name: 'Cost by day' }).getByRole('button')
+  await days.first().waitFor()
+  expect(await days.count()).toBe(30)
+  const amounts = await days.evaluateAll((all) => all.map((day) => day.getAttribute('aria-label')))
+  for (const amount of amounts) expect(amount).toMatch(/^\d{4}-\d\d-\d\d: \$\d/)
+  // Days without costs have a place of their own.
+  expect(amounts.some((amount) => amount!.endsWith('$0.00'))).toBe(true)
+  await page.getByRole('button', { name: '90 days' }).click()
+  await expect.poll(() => days.count()).toBe(90)
+  expect(
+    await page.locator('.day > span').evaluateAll((all) => new Set(all.map((one) => one.className)).size),
+  ).toBe(3)
   const budgets = page.getByRole('region', { name: 'Budgets' })
   for (const name of ['Everything, today', 'Agent main, today', 'accounts, today', 'repair-login'])
     await budgets.getByRole('row', { name: new RegExp(`^${name} \\$\\d.* left of`) }).waitFor()
   await page.getByRole('link', { name: 'Model' }).click()
   await page.getByRole('rowheader', { name: /opus/ }).waitFor()
+  const [saved] = await Promise.all([
+    page.waitForEvent('download'),
+    page.getByRole('button', { name: 'Save as CSV' }).click(),
+  ])
+  expect(readFileSync(await saved.path(), 'utf8')).toMatch(/^model,name,costUsd,inputTokens,.*\n"claude-/)
+  await days.last().click()
+  await expect.poll(() => days.count()).toBe(1)
+  expect(page.url()).toMatch(/\/cost\/model#from=([\d-]+)&to=\1$/)
   await page.context().close()
 })
 
@@ -172,6 +207,11 @@ test('the palette finds within a repository, opens a hit at its place, and acts;
   await found.getByRole('option', { name: /Only/ }).first().click()
   await page.waitForURL(new RegExp(`/session/${paymentsId}/.+`))
   await page.locator('.card.target', { hasText: 'both retry now' }).waitFor()
+  expect(await page.locator('.card.target mark').allTextContents()).toEqual(['charge a card'])
+  // In the session itself a phrase is found too, also far up.
+  await page.getByLabel('Find in session').fill('stays disabled')
+  await page.keyboard.press('Enter')
+  await page.locator('.card.target mark', { hasText: 'stays disabled' }).waitFor()
   // What a sub-agent said is found in its own conversation.
   await find(page, 'nobody else imports')
   await found
@@ -226,7 +266,9 @@ test('settings show what is configured and where it comes from', async () => {
 })
 
 test('what does not exist is said, and what to do; the page can be installed and does not jump', async () => {
-  const page = await house.open('/coding/nothing1')
+  const page = await house.open('/nonsense/xyz')
+  await page.getByText('There is nothing at this address').waitFor()
+  await page.goto(`${house.url()}/coding/nothing1`)
   await page.getByText('There is no such coding session').waitFor()
   await page.goto(`${house.url()}/session/00000000-0000-4000-8000-000000000000`)
   await page.getByRole('alert').getByRole('button', { name: 'Try again' }).waitFor()
@@ -248,16 +290,17 @@ test('what does not exist is said, and what to do; the page can be installed and
 })
 
 test('a session is renamed, archived, restored and exported, and the list follows', async () => {
-  const page = await house.open(`/session/${invoicesId}`)
+  const page = await house.open(`/session/${invoicesId}#tab=about`)
   await page.getByLabel('Title').fill('Invoices, again')
   await page.getByRole('button', { name: 'Rename' }).click()
   await page.getByRole('heading', { name: 'Invoices, again' }).waitFor()
+  const row = page.locator('.row', { hasText: 'Invoices, again' })
+  await row.waitFor()
   await page.getByRole('button', { name: 'Archive' }).click()
   await page.getByRole('button', { name: 'Restore' }).waitFor()
-  await page.getByRole('link', { name: 'Home' }).click()
-  await page.locator('.row', { hasText: 'Carts are lost' }).waitFor()
-  expect(await page.locator('.row', { hasText: 'Invoices, again' }).count()).toBe(0)
-  await page.goBack()
+  await row.waitFor({ state: 'detached' })
+  await page.getByLabel('Show archived').check()
+  await row.waitFor()
   await page.getByRole('button', { name: 'Restore' }).click()
   await page.getByRole('button', { name: 'Archive' }).waitFor()
   const [exported] = await Promise.all([
@@ -312,10 +355,13 @@ describe('attacks', () => {
       links: [...document.querySelectorAll('.markdown a')].map((link) => link.getAttribute('href')),
     })`)
     expect(found).toEqual({ elements: 0, links: ['https://127.0.0.1:9/'] })
+    await page.getByRole('link', { name: 'About' }).click()
     await page
       .getByText(String.raw`claude\u202esunop`)
       .first()
       .waitFor()
+    await page.goBack()
+    await page.locator('.markdown strong', { hasText: 'bold' }).waitFor()
     expect(await page.locator('body').textContent()).not.toContain('\u202e')
     expect(await page.locator('.card.prompt').textContent()).toContain('\\u202egnp.exe')
     expect(await page.locator('.markdown').first().textContent()).toContain('\\u202egnp.exe')

@@ -57,7 +57,7 @@ describe('the way in', () => {
     expect(first.url()).toBe(`${house.url()}/`)
     const second = await (await house.browser.newContext()).newPage()
     await second.goto(url)
-    await second.getByText('wrong or expired').waitFor()
+    await second.getByText('wrong, expired or was used').waitFor()
     await first.context().close()
     await second.context().close()
   })
@@ -69,11 +69,11 @@ describe('the way in', () => {
     const secret = page.getByLabel("code, or the gateway's token")
     await secret.fill('wrong-code')
     await page.getByRole('button', { name: 'Log in' }).click()
-    await page.getByText('wrong or expired').waitFor()
+    await page.getByText('wrong, expired or was used').waitFor()
     await secret.fill(readFileSync(join(house.home.stateDir, 'credentials/gateway-token'), 'utf8'))
     await page.keyboard.press('Enter')
     await page.getByRole('navigation', { name: 'Views' }).waitFor()
-    await page.getByRole('link', { name: 'Home' }).click()
+    await page.getByRole('link', { name: 'Inbox' }).click()
     await page.getByText('No sessions yet').waitFor()
     await find(page, 'log out')
     await page.keyboard.press('Enter')
@@ -89,6 +89,7 @@ test('a native session appears while it runs, and its new lines are shown as the
   native.answer('There are **five**.')
   await row(page, 'Count the sea stars').waitFor()
   await row(page, 'Count the sea stars').getByRole('link').click()
+  expect(await page.title()).toMatch(/Count the sea stars · Rockpool$/)
   await page.locator('.markdown strong', { hasText: 'five' }).waitFor()
   native.prompt('And the crabs?')
   native.answer('Seven crabs.')
@@ -99,14 +100,15 @@ test('a native session appears while it runs, and its new lines are shown as the
   const note = { agentType: 'diver', description: 'Dive for crabs', toolUseId: 'deep' }
   const diver = native.subagent('d1ver', note)
   diver.prompt('Dive')
+  await page.getByRole('link', { name: 'Files', exact: true }).click()
   await page.getByRole('link', { name: 'Dive for crabs' }).click()
-  const about = page.getByRole('complementary', { name: 'About this sub-agent' })
-  await about.getByText('works').waitFor()
+  const about = page.locator('.session-head')
+  await about.getByText('working').waitFor()
   diver.answer('Nine of them are under the stone.')
   await page.locator('.card.answer', { hasText: 'under the stone' }).waitFor()
   diver.note({ ...note, finished: true })
   diver.answer('Up again.')
-  await about.getByText('has ended').waitFor()
+  await about.getByText('ended').waitFor()
   await page.context().close()
 })
 
@@ -134,7 +136,7 @@ test('a command of the real Claude is shown everywhere in full, approved, and th
   await expect
     .poll(() => page.evaluate<string[]>('told'), { timeout: 20_000 })
     .toContainEqual(expect.stringMatching(/^approve-me needs you: .*python3/))
-  expect(await page.title()).toMatch(/^\(\d+\) Rockpool$/)
+  expect(await page.title()).toMatch(/^\(\d+\) Cost · Rockpool$/)
   // One that runs in a terminal calls as well.
   const native = new NativeTranscript(house.home, '/srv/quay', '99999999-2222-4333-8444-555555555555')
   native.prompt('Mend the quay')
@@ -142,12 +144,14 @@ test('a command of the real Claude is shown everywhere in full, approved, and th
   await expect
     .poll(() => page.evaluate<string[]>('told'), { timeout: 20_000 })
     .toContainEqual('Mend the quay needs you: a plank')
-  await page.getByRole('link', { name: 'Home' }).click()
-  await row(page, 'approve-me').getByRole('button', { name: 'Answer' }).click()
+  await page.getByRole('link', { name: 'Inbox' }).click()
+  await row(page, 'approve-me').getByRole('link').click()
+  await page.getByText('waits for you').waitFor()
   await page.locator('.asked', { hasText: String.raw`open('approved','w')" # \u202eevas` }).waitFor()
   expect(await page.locator('.asked').textContent()).not.toContain('\u202e')
   await page.getByRole('button', { name: 'Allow once' }).click()
   await expect.poll(() => existsSync(join(workdir, 'approved')), { timeout: 20_000 }).toBe(true)
+  await page.locator('.card.answer', { hasText: 'made it' }).waitFor()
   await row(page, 'approve-me').getByText('made it').first().waitFor()
   await page.context().close()
 })
@@ -168,9 +172,10 @@ test('a question of Claude is answered by its number, for all sessions that ask 
   })
   const script = inline(ask('Which color?'), ask('And the door?'), { text: 'thanks' })
   await Promise.all(['ask-one', 'ask-two'].map((name) => launch(script, name)))
-  await row(page, 'ask-one').getByRole('button', { name: 'Answer' }).click()
+  await row(page, 'ask-one').getByRole('link').click()
   await page.locator('.asked', { hasText: 'Which color?' }).waitFor()
-  await page.getByLabel(/Answer: a number/).fill('2')
+  await page.getByRole('button', { name: '2 Blue like the sea' }).waitFor()
+  await page.getByLabel(/answer: a number/).fill('2')
   await page.getByRole('button', { name: 'Answer all 2 that ask the same' }).click()
   const answered = (request: ApiRequest): boolean =>
     JSON.stringify(request.body.messages?.at(-1)).includes('tool_result') &&
@@ -179,9 +184,52 @@ test('a question of Claude is answered by its number, for all sessions that ask 
   await expect.poll(() => house.api.calls().filter(answered).length, { timeout: 20_000 }).toBe(2)
   // The next question is answered by its number's key.
   await page.locator('.asked', { hasText: 'And the door?' }).waitFor()
-  await page.getByRole('heading', { name: 'Sessions' }).click()
+  await page.getByRole('heading', { name: 'Inbox' }).click()
   await page.keyboard.press('1')
   await row(page, 'ask-one').getByText('thanks').first().waitFor()
+  await page.context().close()
+})
+
+test('on a phone each decision is a card: an edit is seen as it will happen and allowed, a command is denied with a reason', async () => {
+  const page = await house.open('/', {
+    viewport: { width: 390, height: 844 },
+    hasTouch: true,
+    isMobile: true,
+  })
+  const file = join(house.home.root, 'phone-edit', 'pool.txt')
+  mkdirSync(join(house.home.root, 'phone-edit'), { recursive: true })
+  writeFileSync(file, 'one crab\n')
+  const edit = { file_path: file, old_string: 'one crab', new_string: 'two crabs' }
+  const read = { name: 'Read', input: { file_path: file } }
+  await launch(
+    inline({ tools: [read] }, { tools: [{ name: 'Edit', input: edit }] }, { text: 'edited' }),
+    'phone-edit',
+  )
+  const push = { name: 'Bash', input: { command: 'git push --force', description: 'Push what I have' } }
+  await launch(inline({ tools: [push] }, { text: 'left it' }), 'phone-push')
+  const card = (name: string) => page.locator('.row', { hasText: name })
+  await card('phone-edit').getByRole('heading', { name: 'Wants to edit pool.txt' }).waitFor()
+  expect(await card('phone-edit').locator('del').textContent()).toContain('- one crab')
+  expect(await card('phone-edit').locator('ins').textContent()).toContain('+ two crabs')
+  const allow = card('phone-edit').getByRole('button', { name: 'Allow once' })
+  expect((await allow.boundingBox())!.height).toBeGreaterThanOrEqual(44)
+  await allow.tap()
+  await expect.poll(() => readFileSync(file, 'utf8'), { timeout: 20_000 }).toBe('two crabs\n')
+  await card('phone-push').getByText('Push what I have', { exact: true }).waitFor()
+  await card('phone-push').getByLabel('Note to Claude (optional)').fill('not on main')
+  await card('phone-push').getByRole('button', { name: 'Deny' }).tap()
+  await house.api.requested(({ text }) => text.includes('A person said no') && text.includes('not on main'))
+  // What was decided is seen in the session; ending it asks first.
+  await page.getByRole('link', { name: 'All', exact: true }).tap()
+  await card('phone-push').getByRole('link').tap()
+  await page.locator('.card.tool.denied').waitFor()
+  await page.getByRole('button', { name: 'End…' }).tap()
+  await page.getByRole('button', { name: 'Keep it running' }).tap()
+  await page.getByRole('button', { name: 'End…' }).tap()
+  await page.getByRole('button', { name: 'End it' }).tap()
+  await page.getByRole('button', { name: 'Resume' }).waitFor()
+  await page.getByRole('link', { name: 'Back to the list' }).tap()
+  await page.waitForURL(`${house.url()}/all`)
   await page.context().close()
 })
 
@@ -191,28 +239,35 @@ describe('a task', () => {
     if (!hasChromium) return
     house.api.script('remember the heron', [{ text: 'I remember the heron.' }])
     house.api.script('remember the gull', [{ text: 'I remember', hangAfter: 1 }])
-    house.api.script('Continue from here.', [{ text: 'Forked.' }])
-    page = await house.open('/choose')
+    house.api.script('from the heron on', [{ text: 'Forked.' }])
+    page = await house.open('/new')
   })
   afterAll(() => page?.context().close())
+  const state = (word: string) => page.locator('.session-head .chip', { hasText: word })
 
-  test('is written, the choice is explained with prices, and one key launches it', async () => {
-    await page.getByLabel('What should be done?').fill('remember the heron')
+  test('is typed without a click, the button says what it will do, and one key launches that', async () => {
+    await page.getByLabel('What should be done?').waitFor()
+    await page.keyboard.type('remember the heron')
     await page.getByLabel('Repository', { exact: true }).fill(house.home.project)
-    await page.getByRole('button', { name: 'Which session?' }).click()
     await page.getByRole('region', { name: 'Selection' }).waitFor()
+    await page.getByRole('button', { name: 'Start a new session' }).waitFor()
     await page.getByLabel('What should be done?').press('Control+Enter')
     await page.waitForURL(/\/coding\//)
     await page.getByText('I remember the heron.').first().waitFor()
   })
 
   test('is interrupted from the page; the session stays and waits for the next word', async () => {
-    await page.getByText('awaiting input').waitFor()
+    await state('ready').waitFor()
     await page.getByLabel(/^Message to /).fill('remember the gull')
     await page.keyboard.press('Enter')
-    await house.api.requested(({ prompt }) => prompt.includes('remember the gull'))
+    // The answer is on the screen while it is written, with the time that it takes.
+    await page.locator('.card.answer', { hasText: 'I remember' }).last().waitFor()
+    await page
+      .getByRole('status')
+      .getByText(/^\d+:\d\d$/)
+      .waitFor()
     await page.getByRole('button', { name: 'Interrupt' }).click()
-    await page.getByText('awaiting input').waitFor()
+    await state('idle').waitFor()
   })
 
   test('is forked at the message that was chosen, and the original stays as it is', async () => {
@@ -222,8 +277,12 @@ describe('a task', () => {
       .locator('.card.answer', { hasText: 'heron' })
       .getByRole('button', { name: 'Fork from here' })
       .click()
+    // One click spends nothing: it opens a field.
+    expect(page.url()).toBe(original)
+    await page.getByLabel('First message of the fork').fill('from the heron on')
+    await page.keyboard.press('Enter')
     await page.waitForURL((url) => url.href !== original)
-    const forked = await house.api.requested((request) => request.prompt.includes('Continue from here.'))
+    const forked = await house.api.requested((request) => request.prompt.includes('from the heron on'))
     expect(forked.text).toContain('I remember the heron.')
     expect(forked.text).not.toContain('the gull')
   })
@@ -312,8 +371,9 @@ test('a file dropped into the chat reaches the agent with the words; its answer 
     .toMatchObject({ hits: [{ snippet: expect.stringContaining('six') as string }] })
   await find(page, 'low tide')
   await page.getByRole('option', { name: /Low tide at/ }).click()
-  await page.waitForURL(/\/chat\/agent%3Amain[^/]+\/\w{8}$/)
+  await page.waitForURL(/\/chat\/agent%3Amain[^/]+\/\w{8}#mark=low\+tide$/)
   await page.locator('.card.target', { hasText: 'Low tide at six' }).waitFor()
+  await page.locator('.card.target mark', { hasText: 'Low tide' }).waitFor()
   // What is said is seen while it is said, and can be stopped.
   house.api.script('count slowly', [{ text: 'One, two, three, four', chunkSize: 5, hangAfter: 2 }])
   await page.getByLabel('Message').fill('count slowly')

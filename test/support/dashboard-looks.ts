@@ -43,12 +43,17 @@ export async function openFurnished(
   })
   await judgeRelevance(house, demo!)
   const views = {
-    home: '/',
+    inbox: '/',
+    all: '/all',
     session: `/session/${paymentsId}`,
+    diff: `/session/${paymentsId}#tab=diff`,
+    files: `/session/${paymentsId}#tab=files`,
+    'cost of a session': `/session/${paymentsId}#tab=cost`,
+    about: `/session/${paymentsId}#tab=about`,
     subagent: `/session/${paymentsId}/agent-${exploreId}`,
     coding: `/coding/${coding.id}`,
     chat: '/chat',
-    choose: '/choose',
+    new: '/new',
     project: `/project/${encodeURIComponent(demo!.storefront)}`,
     document: `/project/${encodeURIComponent(demo!.storefront)}/${encodeURIComponent('.specs/checkout.md')}`,
     cost: '/cost',
@@ -97,13 +102,13 @@ export async function show(house: FurnishedHouse, page: Page, name: string): Pro
   const path = JSON.stringify(house.views[name])
   await page.evaluate(`history.pushState(null, '', ${path}), dispatchEvent(new PopStateEvent('popstate')), 0`)
   await page.locator('main h1, main h2, main .empty').first().waitFor({ state: 'attached' })
-  if (name === 'home') await page.locator('.row').first().waitFor()
+  if (name === 'inbox' || name === 'all') await page.locator('.row').first().waitFor()
   if (name === 'subagent') await page.getByText('nobody else imports').waitFor()
-  if (name === 'session') await page.locator('.context-bar').waitFor()
+  if (name === 'cost of a session') await page.locator('.context-bar').waitFor()
   if (name === 'session') await page.locator('.fold', { hasText: 'Edit' }).click()
   if (name === 'coding') await page.locator('.asked').waitFor()
   if (name === 'chat') await page.getByText('would like to use Bash').first().waitFor()
-  if (name === 'choose') await chooseSomething(house, page)
+  if (name === 'new') await chooseSomething(house, page)
   if (name === 'document') await page.getByRole('log').getByText('A cart is kept').waitFor()
   await expect.poll(() => page.locator('.loading').count(), { timeout: 20_000 }).toBe(0)
 }
@@ -111,7 +116,6 @@ export async function show(house: FurnishedHouse, page: Page, name: string): Pro
 async function chooseSomething(house: FurnishedHouse, page: Page): Promise<void> {
   await page.getByLabel('What should be done?').fill(task)
   await page.getByLabel('Repository', { exact: true }).fill(house.demo.storefront)
-  await page.getByRole('button', { name: 'Which session?' }).click()
   await page.getByRole('region', { name: 'Selection' }).waitFor()
 }
 

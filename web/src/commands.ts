@@ -4,7 +4,8 @@ import { logOut } from './gateway.ts'
 import { useAction } from './live.ts'
 import type { Action } from './live.ts'
 import { setScheme } from './scheme.ts'
-import { go, useRoute } from './route.ts'
+import { places } from './parts/views-pane.tsx'
+import { go, usePlace } from './route.ts'
 import type { Route } from './route.ts'
 
 export interface Command {
@@ -15,16 +16,8 @@ export interface Command {
   run: () => Promise<boolean>
 }
 
-export const places: Array<{ route: Route; label: string; detail: string; key: string }> = [
-  { route: { view: 'home' }, label: 'Home', detail: 'sessions that need you', key: '1' },
-  { route: { view: 'choose' }, label: 'New task', detail: 'choose a session and launch', key: '2' },
-  { route: { view: 'chat' }, label: 'Chat', detail: 'talk to an agent', key: '3' },
-  { route: { view: 'cost' }, label: 'Cost', detail: 'by day, repository, model', key: '4' },
-  { route: { view: 'settings' }, label: 'Settings', detail: 'channels, people, agents', key: '5' },
-]
-
 export function useCommands(): { commands: Command[]; problem: string | undefined } {
-  const route = useRoute()
+  const { route } = usePlace()
   const { run, error } = useAction()
   const commands = useMemo(() => [...commandsFor(route, run), ...goTo(), ...pageCommands()], [route])
   return { commands, problem: error }
@@ -81,9 +74,7 @@ function commandsFor(route: Route, run: Run): Command[] {
       ),
     ]
   }
-  return route.view === 'project'
-    ? [linkTo(group, 'New task here', { view: 'choose', repo: route.path })]
-    : []
+  return route.view === 'project' ? [linkTo(group, 'New task here', { view: 'new', repo: route.path })] : []
 }
 
 function goTo(): Command[] {
@@ -118,7 +109,7 @@ function pageCommands(): Command[] {
   return [
     does('Dark', 'theme', () => setScheme('dark')),
     does('Light', 'theme', () => setScheme('light')),
-    does('As the system', 'theme', () => setScheme(undefined)),
+    does('Match system', 'theme', () => setScheme(undefined)),
     does('Log out', 'of this page', logOut),
   ]
 }

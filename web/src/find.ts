@@ -2,7 +2,7 @@
 import type { Call, InputOf } from '../../src/rpc/client.ts'
 import type { Hit, NativeSession } from './data.ts'
 import { ago, nameOf, shortPath } from './format.ts'
-import type { Route } from './route.ts'
+import type { Look, Route } from './route.ts'
 
 export interface Found {
   group: string
@@ -11,6 +11,7 @@ export interface Found {
   marks?: Array<[start: number, end: number]>
   detail: string
   route: Route
+  look?: Look
 }
 
 export interface SearchFilter {
@@ -56,7 +57,11 @@ export async function findEverything(call: Call, { text, filter, repo, known }: 
     ),
   ])
   const names = new Map(known.map((session) => [session.sessionId, nameOf(session)]))
-  return [...named.map(foundSession), ...bySession(said).map((hit) => foundHit(hit, names)), ...projects]
+  return [
+    ...named.map(foundSession),
+    ...bySession(said).map((hit) => foundHit(hit, names, wanted)),
+    ...projects,
+  ]
 }
 
 function projectsOf(known: NativeSession[], wanted: string): Found[] {
@@ -87,7 +92,7 @@ function foundSession(session: NativeSession): Found {
   }
 }
 
-function foundHit(hit: Hit, names: Map<string, string>): Found {
+function foundHit(hit: Hit, names: Map<string, string>, words: string): Found {
   const where = hit.repoPath ? shortPath(hit.repoPath) : hit.source
   const name = hit.title ?? names.get(hit.sessionId) ?? hit.sessionKey ?? hit.sessionId.slice(0, 8)
   return {
@@ -97,6 +102,7 @@ function foundHit(hit: Hit, names: Map<string, string>): Found {
     detail:
       hit.source === 'memory' ? `${shortPath(hit.path)}, line ${hit.line}` : `${where} · ${ago(hit.at)}`,
     route: placeOfHit(hit),
+    look: { mark: words },
   }
 }
 

@@ -10,13 +10,16 @@ export function codeInAddress(): string | undefined {
 
 export function Login({ onIn }: { onIn: () => void }) {
   const [problem, setProblem] = useState<string>()
+  // The form appears only if the link does not log in.
+  const [isSigningIn, setSigningIn] = useState(codeInAddress() !== undefined)
   const [secret, setSecret] = useState('')
   const enter = async (given: string): Promise<void> => {
     const outcome = await logIn(given)
     if (outcome === 'in') return onIn()
+    setSigningIn(false)
     setProblem(
       outcome === 'refused'
-        ? 'The code or token is wrong or expired. A code is valid once, for a minute; the token is the whole line of its file.'
+        ? 'This link or token is wrong, expired or was used. Run `rockpool dashboard` for a new link.'
         : 'The gateway does not answer.',
     )
   }
@@ -26,6 +29,15 @@ export function Login({ onIn }: { onIn: () => void }) {
     if (given) void enter(given)
     else void isReachable().then((reachable) => reachable || setProblem('The gateway does not answer.'))
   }, [])
+  if (isSigningIn) {
+    return (
+      <main class="login">
+        <p class="faint signing-in" role="status">
+          Signing in…
+        </p>
+      </main>
+    )
+  }
   return (
     <main class="login">
       <img src="/icon.svg" alt="" width="56" height="56" />

@@ -1,69 +1,85 @@
-// How many sessions wait for a person, for the badge, the page's title and, while the page is open, a notification.
-import { useEffect, useRef } from 'preact/hooks'
-import type { CodingRow, NativeSession } from './data.ts'
-import { nameOf, visible } from './format.ts'
+// The sessions of the machine, loaded once for all panes, and what calls a person: the title of the page and, while the page is
+// open in the background, a notification.
+import { createContext } from 'preact'
+import { useContext, useEffect, useMemo, useRef } from 'preact/hooks'
+import { visible } from './format.ts'
 import { useLive } from './live.ts'
 import { go } from './route.ts'
-import type { Route } from './route.ts'
+import { rowsOf } from './rows.ts'
+import type { Row } from './rows.ts'
 
-/** The session cannot continue without an answer. One that has finished its turn can wait. */
-export function needsYou(row: CodingRow): boolean {
-  return row.waiting !== undefined && row.waiting.for !== 'input'
+export interface Sessions {
+  rows: Row[]
+  /** How many sessions there are, those that were not loaded included. */
+  total: number
+  isLoading: boolean
+  error: string | undefined
+  reload: () => void
 }
 
-export function useNeedsYou(): number {
-  const coding = useLive(
-    'coding.sessions',
-    { limit: 200 },
-    (event) => event.type === 'coding-changed' || event.type === 'approval-changed',
+export const SessionsContext = createContext<Sessions | undefined>(undefined)
+
+export function useSessions(): Sessions {
+  const sessions = useContext(SessionsContext)
+  if (!sessions) throw new Error('The sessions are not loaded.')
+  return sessions
+}
+
+const loaded = 400
+
+export function useLoadedSessions(): Sessions {
+  const coding = useLive('coding.sessions', { limit: loaded }, (event) =>
+    ['coding-changed', 'approval-changed'].includes(event.type),
   )
   const native = useLive(
     'cc.list',
-    { running: true, archived: false },
-    (event) => event.type === 'native-changed',
-    1_000,
+    { limit: loaded },
+    (event) => ['native-changed', 'session-changed'].includes(event.type),
+    200,
   )
-  const ours = new Set(coding.data?.sessions.map((row) => row.claudeSessionId))
-  const waiting = [
-    ...(coding.data?.sessions ?? []).filter(needsYou).map(waitingCoding),
-    ...(native.data?.sessions ?? [])
-      .filter(({ status, sessionId }) => status === 'waiting' && !ours.has(sessionId))
-      .map(waitingNative),
-  ]
+  const approvals = useLive('approvals.list', {}, (event) => event.type === 'approval-changed')
+  const rows = useMemo(
+    () => rowsOf(coding.data?.sessions ?? [], native.data?.sessions ?? [], approvals.data?.approvals ?? []),
+    [coding.data, native.data, approvals.data],
+  )
+  const isThere = ({ data, error }: { data: unknown; error: unknown }): boolean =>
+    data !== undefined || error !== undefined
+  // Shown together, so that the page does not move when the next one arrives.
+  const isLoading = ![coding, native, approvals].every(isThere)
+  const others = Math.max(0, (native.data?.total ?? 0) - (native.data?.sessions.length ?? 0))
+  return useMemo(
+    () => ({
+      rows: isLoading ? [] : rows,
+      total: rows.length + others,
+      isLoading,
+      error: coding.error ?? native.error ?? approvals.error,
+      reload: () => {
+        for (const one of [coding, native, approvals]) one.reload()
+      },
+    }),
+    [rows, isLoading, coding.error, native.error, approvals.error],
+  )
+}
+
+/** The title names what is shown, and how many sessions need a person. Each new one is notified once. */
+export function useCalling(waiting: Row[], shown: string): void {
+  useEffect(() => {
+    document.title = `${waiting.length > 0 ? `(${waiting.length}) ` : ''}${visible(shown)} · Rockpool`
+  }, [waiting.length, shown])
   const notified = useRef(new Set<string>())
   useEffect(() => {
-    document.title = waiting.length > 0 ? `(${waiting.length}) Rockpool` : 'Rockpool'
-    for (const one of waiting) if (!notified.current.has(one.key)) notify(one)
+    const keyOf = (row: Row): string => `${row.id} ${row.coding?.waiting?.since ?? row.waitingFor ?? row.at}`
+    for (const row of waiting) if (!notified.current.has(keyOf(row))) notify(row, keyOf(row))
     // A session that waits again later causes a new notification.
-    notified.current = new Set(waiting.map(({ key }) => key))
-  }, [coding.data, native.data])
-  return waiting.length
+    notified.current = new Set(waiting.map(keyOf))
+  }, [waiting])
 }
 
-/** A session that waits for a person. */
-interface WaitingSession {
-  /** One notification for each wait. */
-  key: string
-  name: string
-  about: string
-  route: Route
-}
-
-function waitingCoding({ id, name, waiting }: CodingRow): WaitingSession {
-  const about = waiting?.about ?? ''
-  return { key: `${id} ${waiting?.since}`, name, about, route: { view: 'coding', id } }
-}
-
-function waitingNative(session: NativeSession): WaitingSession {
-  const { sessionId: id, waitingFor: about = '' } = session
-  return { key: `${id} ${about}`, name: nameOf(session), about, route: { view: 'session', id } }
-}
-
-function notify({ key, name, about, route }: WaitingSession): void {
+function notify({ name, coding, waitingFor, route }: Row, tag: string): void {
   if (!('Notification' in window) || Notification.permission !== 'granted' || !document.hidden) return
   const notice = new Notification(`${visible(name)} needs you`, {
-    body: visible(about),
-    tag: key,
+    body: visible(coding?.stateText ?? waitingFor ?? ''),
+    tag,
     icon: '/icon.svg',
   })
   notice.addEventListener('click', () => {

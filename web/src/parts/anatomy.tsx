@@ -1,23 +1,55 @@
-// What fills the context of a session, its cost over time, and the price to continue it.
-import type { Anatomy, NativeSession } from '../data.ts'
-import { minutes, usd, visible } from '../format.ts'
+// What fills the context of a session, its cost over time, the price to continue it, and the files that it touched.
+import type { Anatomy, CodingRow, NativeSession } from '../data.ts'
+import { minutes, tokens, usd, visible } from '../format.ts'
 import { useLazy, useLive, wrote } from '../live.ts'
+import type { Live } from '../live.ts'
 import { ContextBar } from './context-bar.tsx'
 import { Link } from './link.tsx'
 import { Loaded } from './states.tsx'
 
-export function AnatomyOf({ session }: { session: NativeSession }) {
-  const anatomy = useLive('cc.anatomy', { id: session.sessionId }, wrote(session.sessionId), 3_000)
+function useAnatomy(id: string): Live<Anatomy> {
+  return useLive('cc.anatomy', { id }, wrote(id), 3_000)
+}
+
+export function CostTab({ session, coding }: { session: NativeSession; coding: CodingRow | undefined }) {
+  const anatomy = useAnatomy(session.sessionId)
+  return (
+    <>
+      <dl>
+        <dt>Cost</dt>
+        <dd>
+          {usd(coding?.costUsd ?? session.costUsd)}
+          {coding && ` of ${usd(coding.budgetUsd)}`}
+        </dd>
+        <dt>Tokens</dt>
+        <dd>
+          {tokens(session.totalInputTokens)} in, {tokens(session.totalOutputTokens)} out,{' '}
+          {tokens(session.cacheReadTokens)} from cache, {tokens(session.cacheCreationTokens)} into it
+        </dd>
+      </dl>
+      <Loaded live={anatomy}>
+        {(data) => (
+          <>
+            <h2>Context</h2>
+            <ContextBar {...data} />
+            <Price {...data} />
+            {data.calls.length > 1 && <Usage calls={data.calls} />}
+          </>
+        )}
+      </Loaded>
+    </>
+  )
+}
+
+export function FilesTab({ session }: { session: NativeSession }) {
+  const anatomy = useAnatomy(session.sessionId)
   return (
     <Loaded live={anatomy}>
-      {(data) => (
+      {({ files, subagents }) => (
         <>
-          <h2>Context</h2>
-          <ContextBar {...data} />
-          <Price {...data} />
-          {data.calls.length > 1 && <Usage calls={data.calls} />}
-          <Touched files={data.files} root={session.repoPath} />
-          <Subagents of={data.subagents} id={session.sessionId} />
+          {files.length + subagents.length === 0 && <p class="faint">It has touched no file yet.</p>}
+          <Touched files={files} root={session.repoPath} />
+          <Subagents of={subagents} id={session.sessionId} />
         </>
       )}
     </Loaded>
@@ -58,8 +90,10 @@ function Touched({ files, root }: { files: Anatomy['files']; root: string }) {
   if (files.length === 0) return null
   const short = (path: string): string => (path.startsWith(`${root}/`) ? path.slice(root.length + 1) : path)
   return (
-    <details open={files.length < 6}>
-      <summary>Files ({files.length})</summary>
+    <section aria-label="Files">
+      <h2>
+        Files <span class="faint">{files.length}</span>
+      </h2>
       <ul class="names">
         {files.map((file) => (
           <li key={file.path} title={visible(file.path)}>
@@ -71,7 +105,7 @@ function Touched({ files, root }: { files: Anatomy['files']; root: string }) {
           </li>
         ))}
       </ul>
-    </details>
+    </section>
   )
 }
 
@@ -79,8 +113,10 @@ function Touched({ files, root }: { files: Anatomy['files']; root: string }) {
 function Subagents({ of, id }: { of: Anatomy['subagents']; id: string }) {
   if (of.length === 0) return null
   return (
-    <details open={of.length < 4}>
-      <summary>Sub-agents ({of.length})</summary>
+    <section aria-label="Sub-agents">
+      <h2>
+        Sub-agents <span class="faint">{of.length}</span>
+      </h2>
       <ul class="names">
         {of.map((agent, i) => (
           <li key={agent.id ?? i}>
@@ -97,6 +133,6 @@ function Subagents({ of, id }: { of: Anatomy['subagents']; id: string }) {
           </li>
         ))}
       </ul>
-    </details>
+    </section>
   )
 }

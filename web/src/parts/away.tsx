@@ -20,7 +20,7 @@ export function AwayAtStart() {
       </p>
       <div class="buttons">
         <button type="button" onClick={() => location.reload()}>
-          Try now
+          Retry now
         </button>
       </div>
     </Empty>

@@ -5,9 +5,10 @@ import { useContext, useState } from 'preact/hooks'
 import type { Card } from '../data.ts'
 import { clock, visible } from '../format.ts'
 import type { CardPart } from '../split-text.ts'
-import { Diff } from './diff.tsx'
+import { Changes, Code, Copy } from './code.tsx'
 import { Link } from './link.tsx'
 import { Markdown } from './markdown.tsx'
+import { Words } from './marked.tsx'
 
 export interface CardProps {
   card: Card
@@ -22,6 +23,8 @@ export interface CardProps {
   sessionId?: string
   /** The card of the linked message. */
   isTarget?: boolean
+  /** The session waits for a person, and with it the tool that has no result yet. */
+  isWaiting?: boolean
   /** It continues the previous card. */
   goesOn?: CardPart['goesOn']
   onFork?: (uuid: string) => void
@@ -29,7 +32,7 @@ export interface CardProps {
 }
 
 export function CardView(props: CardProps) {
-  const { card, root, result, sessionId, isTarget, goesOn, onFork, onLink } = props
+  const { card, root, result, sessionId, isTarget, isWaiting, goesOn, onFork, onLink } = props
   const { asker = 'You', agent = 'Claude' } = props
   const more = `${isTarget ? ' target' : ''}${goesOn ? ` goes-on ${goesOn}` : ''}`
   switch (card.kind) {
@@ -37,7 +40,9 @@ export function CardView(props: CardProps) {
       return (
         <article class={`card prompt${more}`}>
           {!goesOn && <Head who={asker} card={card} onFork={onFork} onLink={onLink} />}
-          <p class="said">{visible(card.text)}</p>
+          <p class="said">
+            <Words text={card.text} />
+          </p>
         </article>
       )
     case 'text':
@@ -50,7 +55,7 @@ export function CardView(props: CardProps) {
     case 'thinking':
       return <Thought card={card} more={more} />
     case 'tool':
-      return <ToolCard card={card} root={root} result={result} sessionId={sessionId} more={more} />
+      return <ToolCard {...{ card, root, result, sessionId, isWaiting, more }} />
     case 'compaction':
       return (
         <div class="cliff" role="separator">
@@ -78,6 +83,7 @@ function Head({
     <div class="head">
       <h3>{who}</h3>
       {card.at > 0 && <time dateTime={new Date(card.at).toISOString()}>{clock(card.at)}</time>}
+      <Copy text={card.text} />
       {uuid !== undefined && onLink && <Quiet onClick={() => onLink(uuid)}>Link</Quiet>}
       {uuid !== undefined && onFork && <Quiet onClick={() => onFork(uuid)}>Fork from here</Quiet>}
     </div>
@@ -119,16 +125,16 @@ function Thought({ card, more }: { card: Card; more: string }) {
   )
 }
 
-interface ToolProps extends Pick<CardProps, 'card' | 'root' | 'result' | 'sessionId'> {
+interface ToolProps extends Pick<CardProps, 'card' | 'root' | 'result' | 'sessionId' | 'isWaiting'> {
   more: string
 }
 
-function ToolCard({ card, root, result, sessionId, more }: ToolProps) {
+function ToolCard({ card, root, result, sessionId, isWaiting, more }: ToolProps) {
   const [open, toggle] = useFold(card.toolUseId)
   const { name, input } = card.tool!
-  const state = result === undefined ? 'runs' : result.isError ? 'failed' : 'done'
+  const state = toolState(result, isWaiting)
   return (
-    <article class={`card tool ${state}${more}`}>
+    <article class={`card tool ${state.replaceAll(' ', '-')}${more}`}>
       <button type="button" class="fold" aria-expanded={open} onClick={toggle}>
         <span class="toolname">{visible(name)}</span>{' '}
         <span class="about">{visible(aboutTool(input, root))}</span>
@@ -149,25 +155,85 @@ function ToolCard({ card, root, result, sessionId, more }: ToolProps) {
   )
 }
 
-/** An edit as a difference, a command as text, other input as JSON. */
-function Input({ input }: { input: Record<string, unknown> }) {
-  const { old_string: before, new_string: after, command, content } = input
-  if (typeof before === 'string' && typeof after === 'string') return <Diff before={before} after={after} />
-  if (typeof content === 'string') return <Diff before="" after={content} />
-  if (Array.isArray(input['edits'])) return <Edits edits={input['edits']} />
-  return <pre>{visible(typeof command === 'string' ? command : JSON.stringify(input, null, 2))}</pre>
+/** A tool that a person refused has a failed result that says so. */
+function toolState(result: Card | undefined, isWaiting: boolean | undefined): string {
+  if (result === undefined) return isWaiting ? 'waits for you' : 'runs'
+  if (!result.isError) return 'done'
+  if (/no answer|nobody answered|expired/i.test(result.text.slice(0, 200))) return 'expired'
+  return /person said no|denied|doesn't want to proceed/i.test(result.text.slice(0, 200))
+    ? 'denied'
+    : 'failed'
 }
 
-function Edits({ edits }: { edits: unknown[] }) {
-  // The format of Claude Code; any other input is shown without changes.
-  const changes = edits as Array<{ old_string?: string; new_string?: string }>
+/** An edit as a difference, a command as text, other input as a list of its fields. */
+function Input({ input }: { input: Record<string, unknown> }) {
+  const { new_string: after, command, content, edits } = input
+  if (typeof after === 'string' || typeof content === 'string' || Array.isArray(edits))
+    return <Changes input={input} />
+  if (typeof command === 'string') return <Code text={command} language="sh" />
   return (
-    <>
-      {changes.map((edit, i) => (
-        <Diff key={i} before={edit.old_string ?? ''} after={edit.new_string ?? ''} />
+    <dl class="fields">
+      {Object.entries(input).map(([name, value]) => (
+        <>
+          <dt key={name}>{visible(name)}</dt>
+          <dd>{visible(typeof value === 'string' ? value : JSON.stringify(value, null, 2))}</dd>
+        </>
       ))}
-    </>
+    </dl>
   )
+}
+
+interface ToolRunProps {
+  run: Card[]
+  results: Map<string | undefined, Card>
+  root?: string
+  sessionId?: string
+}
+
+/** Several tool calls in a row, as one line that unfolds. */
+export function ToolRun({ run, results, root, sessionId }: ToolRunProps) {
+  const [open, toggle] = useFold(`run ${run[0]?.toolUseId}`)
+  return (
+    <article class="card tool run">
+      <button type="button" class="fold" aria-expanded={open} onClick={toggle}>
+        <span class="toolname">{summaryOf(run)}</span>
+      </button>
+      {open &&
+        run.map((card) => (
+          <ToolCard
+            key={card.toolUseId}
+            card={card}
+            result={results.get(card.toolUseId)}
+            root={root}
+            sessionId={sessionId}
+            more=""
+          />
+        ))}
+    </article>
+  )
+}
+
+const verbs: Record<string, [one: string, many: string]> = {
+  Read: ['read', 'reads'],
+  Bash: ['command', 'commands'],
+  Edit: ['edit', 'edits'],
+  MultiEdit: ['edit', 'edits'],
+  Write: ['file written', 'files written'],
+  Grep: ['search', 'searches'],
+  Glob: ['search', 'searches'],
+}
+
+/** For example: 4 reads, 2 commands. */
+export function summaryOf(run: Card[]): string {
+  const kinds = Map.groupBy(run, ({ tool }) =>
+    (verbs[tool?.name ?? ''] ?? [tool?.name ?? '', tool?.name ?? '']).join('/'),
+  )
+  return [...kinds]
+    .map(([kind, cards]) => {
+      const [one = '', many = ''] = kind.split('/')
+      return visible(`${cards.length} ${cards.length === 1 ? one : many}`)
+    })
+    .join(', ')
 }
 
 function aboutTool(input: Record<string, unknown>, root: string | undefined): string {

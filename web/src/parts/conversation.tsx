@@ -1,34 +1,41 @@
-// The live conversation of a Claude Code session: cards that can be linked, forked from, and shown as raw records.
+// The live conversation of a Claude Code session: cards that can be linked, forked from, found in, and shown as raw records.
 import { useCallback, useMemo, useState } from 'preact/hooks'
+import type { Card, CodingRow } from '../data.ts'
 import { visible } from '../format.ts'
 import { placeOf, useCards } from '../read-cards.ts'
 import type { NamedCard } from '../read-cards.ts'
 import { go } from '../route.ts'
-import type { SessionRoute } from '../route.ts'
-import { CardView, Unfolded, weightOf } from './cards.tsx'
+import type { Look, SessionRoute } from '../route.ts'
+import { CardView, ToolRun, Unfolded, weightOf } from './cards.tsx'
 import type { CardProps } from './cards.tsx'
+import { Find } from './find-in-session.tsx'
+import { Marked } from './marked.tsx'
 import { Empty, Problem } from './states.tsx'
 import { VirtualList } from './virtual-list.tsx'
+import { useWriting, Working } from './working.tsx'
 
 interface ConversationProps {
   /** The session or sub-agent, and the message that the address names. */
   place: SessionRoute
+  look: Look
+  /** Records as Claude Code wrote them. */
+  raw?: boolean
   /** Who answers, if it is a sub-agent; then Claude asks. */
   subagentName?: string
   /** Paths are shown relative to this folder. */
   root?: string
+  /** The coding session that works on it now. */
+  coding?: CodingRow
+  promptCount?: number
   onFork?: (uuid: string) => void
-  problem?: string
 }
 
-export function Conversation({
-  place: { id, subagent, at },
-  subagentName,
-  root,
-  onFork,
-  problem,
-}: ConversationProps) {
-  const [raw, setRaw] = useState(false)
+/** A card, or several tool calls in a row that are shown as one. */
+type Item = NamedCard | { key: string; run: NamedCard[] }
+
+export function Conversation(props: ConversationProps) {
+  const { place, look, raw = false, subagentName, root, coding, onFork } = props
+  const { id, subagent, at } = place
   const reading = useCards({ view: 'session', id, subagent, at }, raw)
   const { items: cards, results, hasMore, hasLater, error, isLoading } = reading
   // A list that is loaded again starts at its end.
@@ -37,105 +44,161 @@ export function Conversation({
     () => cards.filter(({ card, isFirstOfRecord }) => (raw ? isFirstOfRecord : card.kind !== 'result')),
     [cards, raw],
   )
-  const place = at === undefined ? -1 : placeOf(shown, at, hasMore)
+  const writing = useWriting(coding, shown)
+  const target = at === undefined ? undefined : shown[placeOf(shown, at, hasMore)]?.key
+  const items = useMemo(
+    () => [...(raw ? shown : inRuns(shown, results, target)), ...writing],
+    [shown, raw, target, writing, results],
+  )
   const goTo = useCallback(
-    (message?: string) => go({ view: 'session', id, subagent, at: message }),
-    [id, subagent],
+    (message?: string, mark = look.mark) =>
+      go({ view: 'session', id, subagent, at: message }, { ...look, mark }),
+    [id, subagent, look],
   )
   const unfolded = useMemo(() => new Set<string>(), [id, subagent])
   const toEnd = (): void => {
     reading.toEnd()
     setBegun(begun + 1)
-    goTo()
+    goTo(undefined, undefined)
   }
-  const wrong = problem ?? error
+  const index = items.findIndex((item) => item.key === target)
+  const isWaiting = coding?.waiting !== undefined && coding.waiting.for !== 'input'
   return (
     <section class="conversation" aria-label="Conversation">
       <div class="toolbar">
-        <Prompts cards={cards} goTo={goTo} />
+        <Prompts cards={cards} total={props.promptCount} goTo={goTo} />
+        {subagent === undefined && <Find id={id} mark={look.mark} at={at} goTo={goTo} />}
         {hasLater && (
           <button type="button" class="quiet" onClick={toEnd}>
             To the end
           </button>
         )}
-        <label class="switch">
-          <input type="checkbox" checked={raw} onChange={(event) => setRaw(event.currentTarget.checked)} />
-          Raw
-        </label>
       </div>
-      {wrong && <Problem text={wrong} />}
-      {reading.isMissing && !wrong && (
+      {error && <Problem text={error} />}
+      {reading.isMissing && !error && (
         <p class="faint missing" role="status">
           The message that the address names is not in this session.
         </p>
       )}
-      {!isLoading && shown.length === 0 && !wrong ? (
+      {!isLoading && items.length === 0 && !error ? (
         <Empty title="Nothing was said yet">
           <p>The messages of this session appear here while they are written.</p>
         </Empty>
       ) : (
-        <Unfolded.Provider value={unfolded}>
-          <VirtualList
-            key={begun}
-            items={shown}
-            keyOf={({ key }) => key}
-            onStart={reading.more}
-            onEnd={hasLater ? reading.later : undefined}
-            weightOf={({ card }) => weightOf(card)}
-            target={place === -1 ? undefined : place}
-            label="Transcript"
-          >
-            {({ card, goesOn }, index) => (
-              <Said
-                card={card}
-                goesOn={goesOn}
-                raw={raw}
-                root={root}
-                asker={subagentName && 'Claude'}
-                agent={subagentName}
-                sessionId={id}
-                result={results.get(card.toolUseId)}
-                isTarget={index === place}
-                onFork={onFork}
-                onLink={goTo}
-              />
-            )}
-          </VirtualList>
-        </Unfolded.Provider>
+        <Marked.Provider value={look.mark ?? ''}>
+          <Unfolded.Provider value={unfolded}>
+            <VirtualList
+              key={begun}
+              items={items}
+              keyOf={({ key }) => key}
+              onStart={reading.more}
+              onEnd={hasLater ? reading.later : undefined}
+              weightOf={(item) => ('run' in item ? 1 : weightOf(item.card))}
+              target={index === -1 ? undefined : index}
+              label="Transcript"
+            >
+              {(item) =>
+                'run' in item ? (
+                  <ToolRun
+                    run={item.run.map(({ card }) => card)}
+                    results={results}
+                    root={root}
+                    sessionId={id}
+                  />
+                ) : (
+                  <Said
+                    card={item.card}
+                    goesOn={item.goesOn}
+                    raw={raw}
+                    root={root}
+                    asker={subagentName && 'Claude'}
+                    agent={subagentName}
+                    sessionId={id}
+                    result={results.get(item.card.toolUseId)}
+                    isTarget={item.key === target}
+                    isWaiting={isWaiting}
+                    onFork={onFork}
+                    onLink={goTo}
+                    mark={look.mark}
+                  />
+                )
+              }
+            </VirtualList>
+          </Unfolded.Provider>
+        </Marked.Provider>
       )}
+      {coding && !isWaiting && <Working coding={coding} cards={cards} />}
     </section>
   )
 }
 
+const shortestRun = 3
+
+/** Finished tool calls in a row become one line; the named message and calls that still run stay as they are. */
+export function inRuns(
+  cards: NamedCard[],
+  results: Map<string | undefined, Card>,
+  target: string | undefined,
+): Item[] {
+  const items: Item[] = []
+  let run: NamedCard[] = []
+  const end = (): void => {
+    items.push(...(run.length < shortestRun ? run : [{ key: `run ${run[0]!.key}`, run }]))
+    run = []
+  }
+  for (const named of cards) {
+    const { card, key } = named
+    const result = results.get(card.toolUseId)
+    const isPlain = card.kind === 'tool' && result !== undefined && !result.subagent && key !== target
+    if (isPlain) run.push(named)
+    else {
+      end()
+      items.push(named)
+    }
+  }
+  end()
+  return items
+}
+
 interface SaidProps extends CardProps {
   raw: boolean
+  mark: string | undefined
 }
 
 /** Rendered again only if a property changes: the list is rendered in every frame while scrolling. */
-function Said({ raw, ...about }: SaidProps) {
-  const { card, goesOn, root, asker, agent, sessionId, result, isTarget, onFork, onLink } = about
+function Said({ raw, mark, ...about }: SaidProps) {
+  const { card, goesOn, root, asker, agent, sessionId, result, isTarget, isWaiting, onFork, onLink } = about
   return useMemo(
     () => (raw ? <pre class="card raw">{visible(pretty(card.raw ?? ''))}</pre> : <CardView {...about} />),
-    [raw, card, goesOn, root, asker, agent, sessionId, result, isTarget, onFork, onLink],
+    [raw, mark, card, goesOn, root, asker, agent, sessionId, result, isTarget, isWaiting, onFork, onLink],
   )
 }
 
 /** More would slow down loading older pages; the search finds the others. */
 const maxPrompts = 50
 
+interface PromptsProps {
+  cards: NamedCard[]
+  /** Those that are not loaded included. */
+  total: number | undefined
+  goTo: (message: string) => void
+}
+
 /** The last prompts, to jump between them. */
-function Prompts({ cards, goTo }: { cards: NamedCard[]; goTo: (message: string) => void }) {
+function Prompts({ cards, total, goTo }: PromptsProps) {
   const all = useMemo(
     () => cards.filter(({ card, goesOn }) => card.kind === 'prompt' && card.uuid !== undefined && !goesOn),
     [cards],
   )
   const prompts = all.slice(-maxPrompts)
+  const number = Math.max(total ?? 0, all.length)
   return (
     <label class="jump">
       <span class="sr">Go to a prompt</span>
       <select value="" disabled={prompts.length === 0} onChange={(event) => goTo(event.currentTarget.value)}>
         <option value="">
-          {all.length} {all.length === 1 ? 'prompt' : 'prompts'}: go to…
+          {number} {number === 1 ? 'prompt' : 'prompts'}
+          {prompts.length < number && `, the last ${prompts.length}`}: go to…
         </option>
         {prompts.map(({ card }) => (
           <option key={card.uuid} value={card.uuid}>

@@ -30,16 +30,19 @@ export function Conversations({ current, own }: { current: string; own: string }
   const rows = sessions.data?.sessions ?? []
   const row = rows.find((one) => one.key === current)
   return (
-    <aside class="about" aria-label="Conversations">
+    <aside class="talk-list" aria-label="Conversations">
       <h2>Conversations</h2>
       <ul class="talks">
         {!archived && !rows.some((one) => one.key === own) && (
-          <Talk row={{ key: own, agentId: 'main', updatedAt: 0, label: 'This page' }} current={current} />
+          <Talk
+            row={{ key: own, agentId: 'main', updatedAt: 0, label: 'Chat on this page' }}
+            current={current}
+          />
         )}
         {rows.map((one) => (
           <Talk
             key={one.key}
-            row={one.key === own ? { label: 'This page', ...one } : one}
+            row={one.key === own ? { label: 'Chat on this page', ...one } : one}
             current={current}
           />
         ))}
@@ -51,7 +54,7 @@ export function Conversations({ current, own }: { current: string; own: string }
           checked={archived}
           onChange={(event) => setArchived(event.currentTarget.checked)}
         />
-        Archived ones
+        Show archived
       </label>
       <Agents known={new Set(rows.map((one) => one.key))} current={current} />
       {row && <Tidy key={row.key} row={row} reload={sessions.reload} />}

@@ -1,131 +1,135 @@
-// Which session would take a task: the decision, and every candidate with its scores, reasons and prices.
-import { useState } from 'preact/hooks'
+// The decision about what a session asks: allow, deny with a note, answer; by large buttons or by keys.
+import { useEffect, useRef, useState } from 'preact/hooks'
 import type { InputOf } from '../../../src/rpc/client.ts'
-import type { NativeSession, SessionScore, SessionSelection } from '../data.ts'
-import { nameOf, tokens, usd, visible } from '../format.ts'
-import { follow, pathOf } from '../route.ts'
-import { Empty } from './states.tsx'
-
-export type LaunchOptions = Partial<InputOf<'coding.launch'>>
-export type Launch = (options: LaunchOptions) => Promise<void>
-
-const actions: Record<SessionSelection['action'], string> = {
-  resume: 'Resume an earlier session',
-  fork: 'Fork an earlier session',
-  fresh: 'Start a new session',
-  queue: 'Wait for the session that works there',
-}
+import type { Approval } from '../data.ts'
+import { ago, visible } from '../format.ts'
+import { useKeys } from '../keyboard.ts'
+import { useAction } from '../live.ts'
+import { Request, descriptionOf, headingOf } from './request.tsx'
+import { Problem } from './states.tsx'
 
 interface DecisionProps {
-  selection: SessionSelection
-  launch: Launch
-  busy: boolean
-  sessions: NativeSession[]
+  approval: Approval
+  onAnswered: () => void
+  /** The keys are for the session that is shown, not for the cards of a list. */
+  hasKeys?: boolean
 }
 
-/** The other candidates are rarely chosen; they are shown so that the decision can be checked. */
-const shownCandidates = 5
-
-export function Decision({ selection, launch, busy, sessions }: DecisionProps) {
-  const [all, setAll] = useState(false)
-  const shown = all ? selection.scores : selection.scores.slice(0, shownCandidates)
-  // The decision already has the reason of the chosen one.
-  const isShown = selection.action === 'resume' && shown.some((one) => one.sessionId === selection.sessionId)
-  const names = new Map(sessions.map((one) => [one.sessionId, nameOf(one)]))
+export function Decision({ approval, onAnswered, hasKeys = false }: DecisionProps) {
+  const [text, setText] = useState('')
+  const field = useRef<HTMLInputElement>(null)
+  const { run, busy, error } = useAction()
+  const isQuestion = approval.kind === 'question'
+  const isReady = useSeen(approval.id)
+  const answer = async (
+    decision: 'allow' | 'deny',
+    more: Partial<InputOf<'approvals.answer'>> = {},
+  ): Promise<void> => {
+    const { id, inputHash } = approval
+    const said = text.trim() || undefined
+    if (await run('approvals.answer', { id, inputHash, decision, text: said, ...more })) {
+      setText('')
+      onAnswered()
+    }
+  }
+  const canAllow = !busy && (!isQuestion || text.trim() !== '')
+  const byKey =
+    (act: () => Promise<void>, isAllowed = true) =>
+    (event: KeyboardEvent) => {
+      // A key that is held down, or pressed for the request before, decides nothing.
+      if (!event.repeat && !busy && isAllowed && isReady()) void act()
+    }
+  const choices = approval.choices.map((_, i): [string, (event: KeyboardEvent) => void] => [
+    String(i + 1),
+    byKey(() => answer('allow', { text: String(i + 1) })),
+  ])
+  useKeys(
+    hasKeys
+      ? {
+          a: byKey(() => answer('allow'), canAllow),
+          d: byKey(() => answer('deny')),
+          r: () => field.current?.focus(),
+          ...Object.fromEntries(choices),
+        }
+      : {},
+  )
   return (
-    <section aria-label="Selection">
-      <h2>{actions[selection.action]}</h2>
-      {!isShown && <p>{visible(selection.reason)}</p>}
-      {selection.fallback && <p class="faint">{visible(selection.fallback)}</p>}
-      {selection.action !== 'fresh' && (
-        <div class="buttons">
-          <button type="button" disabled={busy} onClick={() => void launch({ fresh: true })}>
-            Begin a new session instead
-          </button>
-        </div>
-      )}
-      {selection.scores.length === 0 && (
-        <Empty title="No session knows this repository yet">
-          <p>Launch starts a new one.</p>
-        </Empty>
-      )}
-      <ol class="candidates">
-        {shown.map((score) => (
-          <Candidate
-            key={score.sessionId}
-            score={score}
-            name={names.get(score.sessionId) ?? score.sessionId}
-            isChosen={score.sessionId === selection.sessionId}
-            launch={launch}
-            busy={busy}
-          />
-        ))}
-      </ol>
-      {selection.scores.length > shown.length && (
-        <button type="button" onClick={() => setAll(true)}>
-          Show {selection.scores.length - shown.length} more
+    <section class="decision" aria-label="Decision">
+      <h3>
+        {headingOf(approval)} <span class="faint">{ago(approval.askedAt)}</span>
+      </h3>
+      <Request approval={approval} />
+      <Choices approval={approval} busy={busy} choose={(n) => void answer('allow', { text: String(n) })} />
+      <input
+        ref={field}
+        aria-label={isQuestion ? 'Your answer: a number or your own words' : 'Note to Claude (optional)'}
+        placeholder={isQuestion ? 'Your answer: a number or your own words' : 'Note to Claude (optional)'}
+        value={text}
+        onInput={(event) => setText(event.currentTarget.value)}
+        onKeyDown={(event) => {
+          if (event.key === 'Escape') event.currentTarget.blur()
+          if (event.key === 'Enter' && isQuestion && canAllow) void answer('allow')
+        }}
+      />
+      <div class="buttons large">
+        <button type="button" class="primary" disabled={!canAllow} onClick={() => void answer('allow')}>
+          {isQuestion ? 'Answer' : 'Allow once'} <kbd>a</kbd>
         </button>
-      )}
+        {approval.kind === 'tool' && (
+          <button type="button" disabled={busy} onClick={() => void answer('allow', { always: true })}>
+            Always in this session
+          </button>
+        )}
+        {approval.alike > 1 && (
+          <button
+            type="button"
+            disabled={!canAllow}
+            onClick={() => void answer('allow', { alike: true, inputHash: undefined })}
+          >
+            {isQuestion ? 'Answer' : 'Allow'} all {approval.alike} that ask the same
+          </button>
+        )}
+        <button type="button" class="danger" disabled={busy} onClick={() => void answer('deny')}>
+          Deny <kbd>d</kbd>
+        </button>
+      </div>
+      {error && <Problem text={error} />}
     </section>
   )
 }
 
-const factors = [
-  ['branch', 'branch', 0.25],
-  ['recency', 'recent', 0.2],
-  ['relevance', 'same task', 0.3],
-  ['health', 'health', 0.15],
-  ['capacity', 'room', 0.15],
-] as const
+const readMs = 400
 
-interface CandidateProps {
-  score: SessionScore
-  name: string
-  isChosen: boolean
-  launch: Launch
-  busy: boolean
+/** False for a moment after another request has taken the place of one that was just answered. */
+function useSeen(id: string): () => boolean {
+  const first = useRef(id)
+  const since = useRef(0)
+  useEffect(() => {
+    if (id !== first.current) since.current = performance.now()
+    first.current = id
+  }, [id])
+  return () => performance.now() - since.current > readMs
 }
 
-function Candidate({ score, name, isChosen, launch, busy }: CandidateProps) {
-  const { price } = score
-  const route = { view: 'session', id: score.sessionId } as const
-  const resume = (more: LaunchOptions) => (): void =>
-    void launch({ resumeSessionId: score.sessionId, ...more })
+interface ChoicesProps {
+  approval: Approval
+  busy: boolean
+  choose: (number: number) => void
+}
+
+function Choices({ approval, busy, choose }: ChoicesProps) {
+  if (approval.choices.length === 0) return null
   return (
-    <li class={isChosen ? 'candidate chosen' : 'candidate'}>
-      <strong class="total">{score.total.toFixed(2)}</strong>
-      <div class="why">
-        <a href={pathOf(route)} onClick={follow(route)}>
-          {visible(name)}
-        </a>
-        <p class="faint">{visible(score.ceiling ?? score.reason)}</p>
-        <dl class="factors">
-          {factors.map(([factor, label, most]) => (
-            <div key={factor}>
-              <dt>{label}</dt>
-              <dd>
-                <meter
-                  max={most}
-                  value={score.factors[factor]}
-                  aria-label={`${label}: ${score.factors[factor].toFixed(2)}`}
-                />
-                {score.factors[factor].toFixed(2)}
-              </dd>
-            </div>
-          ))}
-        </dl>
-      </div>
-      <div class="prices">
-        <button type="button" disabled={busy || score.isRunning} onClick={resume({})}>
-          Resume {usd(price?.resumeUsd)}
-        </button>
-        <button type="button" disabled={busy} onClick={resume({ forkSession: true })}>
-          Fork {usd(price?.forkUsd)}
-        </button>
-        <span class="faint">
-          {price && `${tokens(price.tokens)}, ${price.cache}; fresh ${usd(price.freshUsd)}`}
-        </span>
-      </div>
-    </li>
+    <div class="choices" role="group" aria-label="Choices">
+      {approval.choices.map((choice, i) => {
+        const description = descriptionOf(approval, choice)
+        return (
+          <button key={choice} type="button" disabled={busy} onClick={() => choose(i + 1)}>
+            <kbd>{i + 1}</kbd> <strong>{visible(choice)}</strong>
+            {description && <span class="faint"> {visible(description)}</span>}
+          </button>
+        )
+      })}
+    </div>
   )
 }

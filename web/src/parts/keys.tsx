@@ -1,16 +1,23 @@
 // The keyboard shortcuts. Opens with the question mark.
+import { modKey } from '../keyboard.ts'
 import { useModal } from '../modal.ts'
+import { places } from './views-pane.tsx'
 
 const keys: Array<[keys: string, does: string]> = [
-  ['Ctrl K or /', 'Find sessions, messages and projects; open a view; run a command'],
-  ['Alt 1 … Alt 5', 'Home, New task, Chat, Cost, Settings'],
-  ['↑ ↓', 'Home: move through the rows'],
-  ['Space', 'Home: open the preview of the row (it follows the arrow keys); Tab moves to its question'],
+  ['j k or ↓ ↑', 'Move through the list; the session at the right follows'],
   ['Enter', 'Open the row; send the message; give the answer'],
+  ['Space', 'Select the row, to allow or archive several at once'],
+  ['a d', 'Allow or deny what the session asks'],
   ['1 … 9', 'Choose an answer of a question'],
-  ['Ctrl Enter', 'New task: launch'],
-  ['Shift Enter', 'Chat: new line'],
-  ['Esc', 'Close the dialog; go from a sub-agent back to its session'],
+  ['r', 'Write a reply, or a note to the decision'],
+  ['e', 'Mark the result as seen'],
+  ['x', 'End the session (asks first)'],
+  [`${modKey}K or /`, 'Find sessions, messages and projects; run a command'],
+  ['n', 'New task'],
+  [`g then ${places.map(({ key }) => key).join(' ')}`, places.map(({ label }) => label).join(', ')],
+  [`${modKey}Enter`, 'New task: launch'],
+  ['Shift+Enter', 'New line'],
+  ['Esc', 'Close the dialog; leave the field; go from a sub-agent back to its session'],
   ['?', 'These keys'],
 ]
 

@@ -6,6 +6,7 @@ import type { Route } from '../route.ts'
 interface LinkProps {
   to: Route
   class?: string
+  title?: string
   children: ComponentChildren
 }
 

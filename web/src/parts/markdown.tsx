@@ -5,6 +5,8 @@ import type { MarkedToken, Token, Tokens } from 'marked'
 import type { ComponentChildren, JSX } from 'preact'
 import { useMemo } from 'preact/hooks'
 import { visible } from '../format.ts'
+import { Code } from './code.tsx'
+import { Words } from './marked.tsx'
 
 export function Markdown({ text }: { text: string }) {
   return useMemo(() => <div class="markdown">{blocksOf(text)}</div>, [text])
@@ -45,18 +47,14 @@ function shown(token: MarkedToken, depth: number): ComponentChildren {
       return <Name>{all(token.tokens, depth)}</Name>
     }
     case 'text':
-      return token.tokens ? all(token.tokens, depth) : unescaped(token.text)
+      return token.tokens ? all(token.tokens, depth) : <Words text={unescaped(token.text)} />
     case 'heading': {
       // The card has a heading of its own.
       const Name = (['h4', 'h4', 'h5'] as const)[token.depth - 1] ?? 'h6'
       return <Name class={`depth${token.depth}`}>{all(token.tokens, depth)}</Name>
     }
     case 'code':
-      return (
-        <pre>
-          <code>{token.text}</code>
-        </pre>
-      )
+      return <Code text={token.text} language={token.lang} />
     case 'codespan':
       return <code>{token.text}</code>
     case 'list':

@@ -46,7 +46,7 @@ export function Palette({ onClose }: { onClose: () => void }) {
     if (!item) return
     if ('run' in item) return void item.run().then((isDone) => isDone && close())
     close()
-    go(item.route)
+    go(item.route, item.look)
   }
   const onKey = (event: KeyboardEvent): void => {
     if (event.key === 'ArrowDown') setChosen((at) => Math.min(at + 1, items.length - 1))

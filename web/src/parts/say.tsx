@@ -1,5 +1,5 @@
 // The field for messages to an agent: text, and files that are dropped, pasted or chosen.
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { visible } from '../format.ts'
 import { messageOf, useAction, useGateway } from '../live.ts'
 import { upload } from '../upload.ts'
@@ -28,6 +28,8 @@ export function Say({ sessionKey, isOwn, isBusy, onSent, answered, onAnswered }:
   const [problem, setProblem] = useState<string>()
   const [sending, setSending] = useState(false)
   const { run, error } = useAction()
+  const field = useRef<HTMLTextAreaElement>(null)
+  useLayoutEffect(() => field.current?.focus({ preventScroll: true }), [sessionKey])
   const add = (more: Iterable<File>): void => setFiles((before) => [...before, ...more].slice(0, 10))
   const send = async (): Promise<void> => {
     const said = text.trim()
@@ -73,6 +75,7 @@ export function Say({ sessionKey, isOwn, isBusy, onSent, answered, onAnswered }:
       </label>
       <textarea
         id="say"
+        ref={field}
         rows={2}
         value={text}
         placeholder={
@@ -87,7 +90,7 @@ export function Say({ sessionKey, isOwn, isBusy, onSent, answered, onAnswered }:
       />
       <div class="buttons">
         {isOwn && <ChooseFiles add={add} />}
-        <span class="faint grow">Shift Enter breaks the line</span>
+        <span class="faint grow">Shift+Enter for a new line</span>
         <button type="button" disabled={!isBusy} onClick={() => void run('turns.stop', { sessionKey })}>
           Stop
         </button>

@@ -5,7 +5,9 @@ import type { ChatItem } from '../chat-cards.ts'
 import type { Card, Notice, SentAnswer } from '../data.ts'
 import { useAction, useGateway, useLive } from '../live.ts'
 import { CardView, Unfolded, weightOf } from '../parts/cards.tsx'
+import { ClaudeMissing } from '../parts/claude-state.tsx'
 import { Conversations } from '../parts/conversations.tsx'
+import { Marked } from '../parts/marked.tsx'
 import { NoticeView } from '../parts/notices.tsx'
 import { Say } from '../parts/say.tsx'
 import type { Answered } from '../parts/say.tsx'
@@ -15,16 +17,25 @@ import { VirtualList } from '../parts/virtual-list.tsx'
 import { useSaid } from '../read-chat.ts'
 import { go } from '../route.ts'
 
-export function Chat({ sessionKey, at }: { sessionKey?: string; at?: string }) {
+interface ChatProps {
+  sessionKey?: string
+  at?: string
+  /** The words that were searched for. */
+  mark?: string
+}
+
+export function Chat({ sessionKey, at, mark }: ChatProps) {
   const own = useLive('turns.where', { channel: 'web', to: 'dashboard' })
   return (
     <Loaded live={own}>
       {(data) => {
         const key = sessionKey ?? data.sessionKey
         return (
-          <div class="session chat">
-            <Talk key={key} sessionKey={key} isOwn={key === data.sessionKey} at={at} />
+          <div class="chat">
             <Conversations current={key} own={data.sessionKey} />
+            <Marked.Provider value={mark ?? ''}>
+              <Talk key={key} sessionKey={key} isOwn={key === data.sessionKey} at={at} />
+            </Marked.Provider>
           </div>
         )
       }}
@@ -51,6 +62,7 @@ function Talk({ sessionKey, isOwn, at }: { sessionKey: string; isOwn: boolean; a
   )
   return (
     <section class="conversation" aria-label="Conversation">
+      <ClaudeMissing />
       {said.error && <Problem text={said.error} retry={() => void said.reload()} />}
       {shown.length === 0 ? (
         <Beginning isLoading={said.isLoading} />

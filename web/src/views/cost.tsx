@@ -1,119 +1,139 @@
-// Cost: by day as a heat map, by repository, agent, model and session, and how much the cache saved.
-import { useLayoutEffect, useRef } from 'preact/hooks'
-import type { BudgetLeft, Costs } from '../data.ts'
-import { minutes, shortPath, tokens, usd, visible } from '../format.ts'
+// Cost: a range of days, a bar for each day by model, a table by repository, model, agent or session, and the budgets.
+import type { Costs } from '../data.ts'
+import { download, minutes, shortPath, tokens, usd, visible } from '../format.ts'
 import type { RockpoolEvent } from '../gateway.ts'
 import { useLive } from '../live.ts'
+import { Budgets } from '../parts/budgets.tsx'
+import { DayBars } from '../parts/day-bars.tsx'
 import { Link } from '../parts/link.tsx'
 import { Empty, Loaded, Loading, Problem } from '../parts/states.tsx'
-import { follow, pathOf } from '../route.ts'
-import type { Route } from '../route.ts'
+import { follow, go, pathOf } from '../route.ts'
+import type { Look, Route } from '../route.ts'
 
-const groupings = { repo: 'Repository', model: 'Model', agent: 'Agent', session: 'Most expensive' } as const
+const groupings = { repo: 'Repository', model: 'Model', agent: 'Agent', session: 'Session' } as const
 type Grouping = keyof typeof groupings
-const dayMs = 86_400_000
-const shownWeeks = 53
+type Line = Costs['by'][number]
 
-export function Cost({ by: wanted = 'repo' }: { by?: string }) {
+const ranges: Array<[label: string, days: number]> = [
+  ['Today', 1],
+  ['7 days', 7],
+  ['30 days', 30],
+  ['90 days', 90],
+  ['1 year', 365],
+]
+const defaultDays = 30
+
+export function Cost({ by: wanted = 'repo', look }: { by?: string; look: Look }) {
   const by = (wanted in groupings ? wanted : 'repo') as Grouping
+  const { from = daysAgo(defaultDays - 1), to = daysAgo(0) } = look
+  const range = { firstDay: from, lastDay: to }
   const isOld = (event: RockpoolEvent): boolean => event.type === 'native-changed'
-  const days = useLive('cc.costs', { by: 'day' }, isOld)
-  const groups = useLive('cc.costs', { by }, isOld)
+  const all = useLive('cc.costs', { by: 'day' }, isOld)
+  const days = useLive('cc.costs', { by: 'day', ...range }, isOld)
+  const groups = useLive('cc.costs', { by, ...range }, isOld)
   const stats = useLive('coding.stats', {}, (event) => event.type === 'coding-changed')
-  // Shown together, so that the page does not move when the second one arrives.
-  if (days.data === undefined || stats.data === undefined) {
-    const failed = days.error === undefined ? stats : days
-    return failed.error === undefined ? <Loading /> : <Problem text={failed.error} retry={failed.reload} />
+  // Shown together, so that the page does not move when the next one arrives.
+  const loading = [all, days, stats].find(({ data }) => data === undefined)
+  if (loading || !all.data || !days.data || !stats.data) {
+    const error = loading?.error
+    return error === undefined ? <Loading /> : <Problem text={error} retry={loading?.reload} />
   }
-  const { totals, parts, by: lines, pricesAsOf } = days.data
+  const { totals, parts, pricesAsOf } = days.data
+  const show = (next: Look, grouping: string = by): void => go({ view: 'cost', by: grouping }, next)
   return (
-    <div class="cost">
+    <div class="page cost">
       <h1>Cost</h1>
+      <Range from={from} to={to} show={(range) => show(range)} />
       <dl class="tiles">
-        <Tile name="Today" value={usd(since(lines, 1))} />
-        <Tile name="7 days" value={usd(since(lines, 7))} />
-        <Tile name="30 days" value={usd(since(lines, 30))} />
-        <Tile name="Total" value={usd(totals.costUsd)} />
+        <Tile name="Today" value={usd(since(all.data.by, 1))} />
+        <Tile name="In this range" value={usd(totals.costUsd)} />
+        <Tile name="Total" value={usd(all.data.totals.costUsd)} />
         <Tile name="Cache hit rate" value={`${Math.round(hitRate(totals) * 100)}%`} />
         <Tile name="Output" value={`${tokens(totals.outputTokens)} tokens`} />
-        <Tile name="Waited for people" value={minutes(stats.data.waitedMs)} />
+        <Tile name="Blocked on you" value={minutes(stats.data.waitedMs)} />
       </dl>
+      <DayBars
+        lines={days.data.by}
+        days={daysBetween(from, to)}
+        onDay={(day) => show(from === day && to === day ? {} : { from: day, to: day })}
+      />
       <p>
-        In all: chats {usd(parts.chatsUsd)}, coding sessions {usd(parts.codingUsd)}, Claude Code alone{' '}
-        {usd(parts.nativeUsd)}.
+        In this range: coding sessions {usd(parts.codingUsd)}, chats {usd(parts.chatsUsd)}, Claude Code alone{' '}
+        {usd(parts.nativeUsd)}.{' '}
+        <span class="faint">
+          Estimated at API list prices of {pricesAsOf}; subscriptions are billed differently.
+        </span>
       </p>
-      <p class="faint">API prices of {pricesAsOf}; a subscription is not billed by them.</p>
-      <HeatMap days={new Map(lines.map((line) => [line.key, line.costUsd]))} />
-      <Budgets budgets={stats.data.budgets} />
       <nav class="tabs" aria-label="Group by">
         {Object.entries(groupings).map(([group, label]) => {
           const route = { view: 'cost', by: group } as const
+          const range = { from: look.from, to: look.to }
           return (
             <a
               key={group}
-              class="button"
-              href={pathOf(route)}
+              href={pathOf(route, range)}
               aria-current={by === group ? 'true' : undefined}
-              onClick={follow(route)}
+              onClick={follow(route, range)}
             >
               {label}
             </a>
           )
         })}
       </nav>
-      <Loaded live={groups}>{({ by: lines }) => <Bars lines={lines} by={by} />}</Loaded>
+      <Loaded live={groups}>
+        {({ by: lines }) => <Table lines={lines} by={by} name={`${from}-${to}`} />}
+      </Loaded>
+      <Budgets budgets={stats.data.budgets} />
     </div>
   )
 }
 
-/** The cost of the last days, today included. */
-function since(lines: Costs['by'], days: number): number {
-  const first = dayOf(Date.now() - (days - 1) * dayMs)
-  return lines.reduce((sum, line) => (line.key >= first ? sum + line.costUsd : sum), 0)
+interface RangeProps {
+  from: string
+  to: string
+  show: (range: { from: string; to: string }) => void
 }
 
-function Budgets({ budgets }: { budgets: BudgetLeft[] }) {
-  if (budgets.length === 0) return null
+function Range({ from, to, show }: RangeProps) {
+  const today = daysAgo(0)
   return (
-    <section aria-label="Budgets">
-      <h2>Budgets of coding sessions</h2>
-      <table class="bars">
-        <tbody>
-          {budgets.map((budget) => (
-            <tr key={`${budget.of} ${budget.name}`}>
-              <th scope="row" title={visible(budget.name)}>
-                {budgetName(budget)}
-              </th>
-              <td class="number">
-                {usd(Math.max(0, budget.limitUsd - budget.spentUsd))} left of {usd(budget.limitUsd)}
-              </td>
-              <td class="meter">
-                <meter
-                  min={0}
-                  max={budget.limitUsd}
-                  value={budget.spentUsd}
-                  aria-label={`${budgetName(budget)}: ${usd(budget.spentUsd)} of ${usd(budget.limitUsd)} spent`}
-                />
-              </td>
-              <td class="number faint">
-                {budget.runsOutAt !== undefined && `runs out about ${timeOf(budget.runsOutAt)}`}
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </section>
+    <div class="range">
+      <div class="pills" role="group" aria-label="Range">
+        {ranges.map(([label, days]) => {
+          const range = { from: daysAgo(days - 1), to: today }
+          return (
+            <button
+              key={label}
+              type="button"
+              aria-pressed={from === range.from && to === range.to}
+              onClick={() => show(range)}
+            >
+              {label}
+            </button>
+          )
+        })}
+      </div>
+      <label>
+        From{' '}
+        <input
+          type="date"
+          value={from}
+          max={to}
+          onChange={(event) => event.currentTarget.value && show({ from: event.currentTarget.value, to })}
+        />
+      </label>
+      <label>
+        to{' '}
+        <input
+          type="date"
+          value={to}
+          min={from}
+          max={today}
+          onChange={(event) => event.currentTarget.value && show({ from, to: event.currentTarget.value })}
+        />
+      </label>
+    </div>
   )
-}
-
-function budgetName({ of, name }: BudgetLeft): string {
-  if (of === 'day') return 'Everything, today'
-  if (of === 'agent') return `Agent ${visible(name)}, today`
-  return of === 'repository' ? `${visible(shortPath(name))}, today` : visible(name)
-}
-
-function timeOf(at: number): string {
-  return new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit' }).format(at)
 }
 
 function Tile({ name, value }: { name: string; value: string }) {
@@ -125,94 +145,105 @@ function Tile({ name, value }: { name: string; value: string }) {
   )
 }
 
-function Bars({ lines, by }: { lines: Costs['by']; by: Grouping }) {
-  const most = Math.max(...lines.map((line) => line.costUsd), 0.0001)
-  if (lines.length === 0) return <Empty title="Nothing has cost anything yet" />
-  return (
-    <table class="bars">
-      <tbody>
-        {lines.slice(0, 50).map((line) => (
-          <tr key={line.key}>
-            <th scope="row">
-              <Name line={line} by={by} />
-            </th>
-            <td class="number">{usd(line.costUsd)}</td>
-            <td class="meter">
-              <meter
-                min={0}
-                max={most}
-                value={line.costUsd}
-                aria-label={`${visible(line.name ?? line.key)}: ${usd(line.costUsd)}`}
-              />
-            </td>
-            <td class="number faint">{Math.round(hitRate(line) * 100)}% cached</td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
-  )
-}
+const shownLines = 100
 
-/** The view of a session or a repository. */
-function Name({ line, by }: { line: Costs['by'][number]; by: Grouping }) {
-  const name = visible(line.name ?? line.key) || '(none)'
-  if (by !== 'session' && by !== 'repo') return <>{name}</>
-  const route: Route =
-    by === 'session' ? { view: 'session', id: line.key } : { view: 'project', path: line.key }
+function Table({ lines, by, name }: { lines: Line[]; by: Grouping; name: string }) {
+  if (lines.length === 0) return <Empty title="Nothing was spent in this range" />
+  const most = Math.max(...lines.map((line) => line.costUsd), 0.0001)
   return (
     <>
-      <Link to={route}>{by === 'repo' ? shortPath(name) : name}</Link>
-      {by === 'repo' && <span class="faint path">{name}</span>}
+      <table class="costs">
+        <thead>
+          <tr>
+            <th scope="col">{groupings[by]}</th>
+            <th scope="col">Cost</th>
+            <th scope="col" class="bar-column">
+              Share
+            </th>
+            <th scope="col">Input</th>
+            <th scope="col">Output</th>
+            <th scope="col">Cache read</th>
+            <th scope="col">Cache written</th>
+            <th scope="col">Cached</th>
+          </tr>
+        </thead>
+        <tbody>
+          {lines.slice(0, shownLines).map((line) => (
+            <tr key={line.key}>
+              <th scope="row">
+                <Name line={line} by={by} />
+              </th>
+              <td class="number">{usd(line.costUsd)}</td>
+              <td class="bar-column">
+                <meter
+                  min={0}
+                  max={most}
+                  value={line.costUsd}
+                  aria-label={`${visible(line.name)}: ${usd(line.costUsd)}`}
+                />
+              </td>
+              <td class="number">{tokens(line.inputTokens)}</td>
+              <td class="number">{tokens(line.outputTokens)}</td>
+              <td class="number">{tokens(line.cacheReadTokens)}</td>
+              <td class="number">{tokens(line.cacheCreationTokens)}</td>
+              <td class="number">{Math.round(hitRate(line) * 100)}%</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      <button
+        type="button"
+        onClick={() => download(`rockpool-cost-${by}-${name}.csv`, asCsv(lines, by), 'text/csv')}
+      >
+        Save as CSV
+      </button>
     </>
   )
 }
 
-/** A year with a column for each week, starting on Monday. Darker is more; each day has its amount as a title. */
-function HeatMap({ days }: { days: Map<string, number> }) {
-  const most = Math.max(...days.values(), 0.0001)
-  const monday = (new Date().getDay() + 6) % 7
-  const start = Date.now() - ((shownWeeks - 1) * 7 + monday) * dayMs
-  const cells = Array.from({ length: (shownWeeks - 1) * 7 + monday + 1 }, (_, i) => start + i * dayMs)
-  const weeks = Array.from({ length: shownWeeks }, (_, i) => start + i * 7 * dayMs)
-  const figure = useRef<HTMLElement>(null)
-  // Scrolls to today at the end, if the year does not fit.
-  useLayoutEffect(() => figure.current?.scrollTo({ left: figure.current.scrollWidth }), [])
+/** The view of a session or a repository. */
+function Name({ line, by }: { line: Line; by: Grouping }) {
+  const name = visible(line.name) || '(none)'
+  if (by !== 'session' && by !== 'repo') return <>{name}</>
+  const route: Route =
+    by === 'session' ? { view: 'session', id: line.key } : { view: 'project', path: line.key }
   return (
-    <figure class="heat-map" ref={figure} tabIndex={0} aria-label="Cost by day">
-      <div class="months" aria-hidden="true">
-        {weeks.map((at, i) => (
-          <span key={at}>{isNewMonth(at, weeks[i - 1]) ? monthOf(at) : ''}</span>
-        ))}
-      </div>
-      <div class="heat" role="img" aria-label={`Cost by day, at most ${usd(most)} a day`}>
-        {cells.map((at) => {
-          const day = dayOf(at)
-          const cost = days.get(day) ?? 0
-          return <span key={day} class={`level${levelOf(cost, most)}`} title={`${day}: ${usd(cost)}`} />
-        })}
-      </div>
-      <figcaption class="faint">
-        less
-        {[0, 1, 2, 3, 4].map((level) => (
-          <span key={level} class={`level${level}`} />
-        ))}
-        more, at most {usd(most)} a day
-      </figcaption>
-    </figure>
+    <Link to={route} title={name}>
+      {by === 'repo' ? shortPath(name) : name}
+    </Link>
   )
 }
 
-function levelOf(cost: number, most: number): number {
-  return cost === 0 ? 0 : Math.ceil((cost / most) * 4)
+function asCsv(lines: Line[], by: Grouping): string {
+  const quoted = (text: string): string => `"${text.replaceAll('"', '""')}"`
+  const head = [
+    by,
+    'name',
+    'costUsd',
+    'inputTokens',
+    'outputTokens',
+    'cacheReadTokens',
+    'cacheCreationTokens',
+  ]
+  const rows = lines.map((line) => [
+    quoted(line.key),
+    quoted(line.name),
+    line.costUsd.toFixed(6),
+    line.inputTokens,
+    line.outputTokens,
+    line.cacheReadTokens,
+    line.cacheCreationTokens,
+  ])
+  return [head, ...rows].map((row) => row.join(',')).join('\n')
 }
 
-/** Weeks that begin a month. The first column may be the last week of a month, where the name does not fit. */
-function isNewMonth(at: number, before: number | undefined): boolean {
-  return before !== undefined && new Date(at).getMonth() !== new Date(before).getMonth()
-}
-
-function monthOf(at: number): string {
-  return new Intl.DateTimeFormat(undefined, { month: 'short' }).format(at)
+/** The cost of the last days, today included. */
+function since(lines: Line[], days: number): number {
+  const first = daysAgo(days - 1)
+  return lines.reduce(
+    (sum, line) => (line.key >= first && line.key !== 'unknown' ? sum + line.costUsd : sum),
+    0,
+  )
 }
 
 /** The share of input tokens that came from the cache. */
@@ -223,6 +254,24 @@ function hitRate(
   return sent === 0 ? 0 : line.cacheReadTokens / sent
 }
 
-function dayOf(at: number): string {
-  return new Intl.DateTimeFormat('en-CA', { year: 'numeric', month: '2-digit', day: '2-digit' }).format(at)
+// Calculated at noon: a day has 23 or 25 hours twice a year.
+function daysAgo(days: number): string {
+  const now = new Date()
+  return dayOf(new Date(now.getFullYear(), now.getMonth(), now.getDate() - days, 12))
+}
+
+/** Every day of the range, those without costs included; at most two years. */
+function daysBetween(from: string, to: string): string[] {
+  const days: string[] = []
+  const day = new Date(`${from}T12:00:00`)
+  while (dayOf(day) <= to && days.length < 731) {
+    days.push(dayOf(day))
+    day.setDate(day.getDate() + 1)
+  }
+  return days
+}
+
+function dayOf(at: Date): string {
+  const two = (number: number): string => String(number).padStart(2, '0')
+  return `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())}`
 }

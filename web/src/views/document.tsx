@@ -11,8 +11,8 @@ import { splitText } from '../split-text.ts'
 export function Document({ repo, path }: { repo: string; path: string }) {
   const doc = useLive('project.doc', { repo, path })
   return (
-    <div class="document">
-      <div class="home-head">
+    <div class="page document">
+      <div class="page-head">
         <h1>{visible(path)}</h1>
         <Link class="button" to={{ view: 'project', path: repo }}>
           ← {visible(shortPath(repo))}

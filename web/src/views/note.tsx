@@ -1,6 +1,7 @@
 // One note of an agent's memory, scrolled to the line of the search hit.
 import { useEffect, useRef } from 'preact/hooks'
 import { ago, visible } from '../format.ts'
+import { modKey } from '../keyboard.ts'
 import { useLive } from '../live.ts'
 import { Empty, Loaded } from '../parts/states.tsx'
 
@@ -22,7 +23,7 @@ function Gone({ path }: { path: string }) {
     <Empty title="This note no longer exists">
       <p>
         It was at <code>{visible(path)}</code>. Agents tidy their notes; what became of it is found with{' '}
-        <kbd>Ctrl K</kbd>.
+        <kbd>{modKey}K</kbd>.
       </p>
     </Empty>
   )
@@ -39,7 +40,7 @@ interface NoteProps {
 function Note({ agentId, name, path, changedAt, line }: NoteProps) {
   const note = useLive('memory.show', { name, agent: agentId })
   return (
-    <div class="note">
+    <div class="page note">
       <h1>{visible(name)}</h1>
       <p class="faint">
         Noted by {visible(agentId)} · {ago(changedAt)} · {visible(path)}

@@ -15,10 +15,10 @@ export function Project({ path }: { path: string }) {
   return (
     <Loaded live={status}>
       {({ repo, git, github, docs, problems }) => (
-        <div class="project">
-          <div class="home-head">
+        <div class="page project">
+          <div class="page-head">
             <h1>{visible(repo.name)}</h1>
-            <Link class="button primary" to={{ view: 'choose', repo: path }}>
+            <Link class="button primary" to={{ view: 'new', repo: path }}>
               New task here
             </Link>
           </div>
@@ -150,7 +150,7 @@ function Worktrees({ git, here }: { git: ProjectStatus['git']; here: string }) {
             {!prunable && (
               <>
                 {' · '}
-                <Link to={{ view: 'choose', repo: path }}>New task</Link>
+                <Link to={{ view: 'new', repo: path }}>New task</Link>
               </>
             )}
           </li>
@@ -186,7 +186,7 @@ function Documents({ repo, hasClaudeMd }: { repo: string; hasClaudeMd: boolean }
       )}
       {!hasClaudeMd && (
         <p class="faint">
-          There is no <code>CLAUDE.md</code>: sessions begin without knowing the house rules.
+          There is no <code>CLAUDE.md</code>: sessions start without project instructions.
         </p>
       )}
     </Panel>

@@ -1,193 +1,226 @@
-// One Claude Code session: the live conversation, and what a person needs to know before resuming it.
-import { useState } from 'preact/hooks'
-import type { Health, NativeSession } from '../data.ts'
-import { ago, count, nameOf, shortPath, tokens, usd, visible } from '../format.ts'
-import { useAction, useLive } from '../live.ts'
-import { AnatomyOf } from '../parts/anatomy.tsx'
+// One session: what it is at the top, its conversation, changes, files, costs and records as tabs, and below them the dock, which
+// is the decision when the session asks something and the composer when not.
+import { useEffect, useState } from 'preact/hooks'
+import type { CodingRow, NativeSession } from '../data.ts'
+import { ago, nameOf, shortPath, usd, visible } from '../format.ts'
+import { useKeys } from '../keyboard.ts'
+import { useLive } from '../live.ts'
+import type { Live } from '../live.ts'
+import { useSessions } from '../needs-you.ts'
+import { CostTab, FilesTab } from '../parts/anatomy.tsx'
+import { About } from '../parts/about.tsx'
+import { ChangesTab } from '../parts/changes.tsx'
 import { Conversation } from '../parts/conversation.tsx'
-import { Steer, useApprovals } from '../parts/steer.tsx'
-import { Loading, Problem } from '../parts/states.tsx'
-import { Tidy } from '../parts/tidy.tsx'
-import { follow, go, pathOf } from '../route.ts'
+import { Dock } from '../parts/dock.tsx'
+import { EndAndArchive } from '../parts/end-session.tsx'
+import { ContextGauge } from '../parts/gauge.tsx'
+import { Link } from '../parts/link.tsx'
+import { Empty, Loading, Problem } from '../parts/states.tsx'
+import { VirtualList } from '../parts/virtual-list.tsx'
+import { Working } from '../parts/working.tsx'
+import { follow, go, pathOf, routeOf } from '../route.ts'
+import type { Look, Route, SessionRoute } from '../route.ts'
+import type { Row } from '../rows.ts'
+import type { OutputOf } from '../../../src/rpc/client.ts'
 
-export function SessionView({ id, at }: { id: string; at?: string }) {
+type Info = OutputOf<'cc.info'>
+
+const tabs = { conversation: 'Conversation', diff: 'Diff', files: 'Files', cost: 'Cost', raw: 'Raw' } as const
+type Tab = keyof typeof tabs | 'about'
+
+export interface SessionPaneProps {
+  route: SessionRoute | { view: 'coding'; id: string }
+  look: Look
+}
+
+export function SessionPane({ route, look }: SessionPaneProps) {
+  const sessions = useSessions()
+  const row = sessions.rows.find((one) =>
+    route.view === 'coding' ? one.id === route.id : one.sessionId === route.id || one.id === route.id,
+  )
+  const id = (route.view === 'coding' ? row?.sessionId : undefined) ?? route.id
   const info = useLive(
     'cc.info',
     { id },
     (event) => event.type === 'native-changed' && event.sessionId === id,
     1_000,
   )
-  const { run, error } = useAction()
-  const fork = async ({ sessionId, repoPath }: NativeSession, atMessage: string): Promise<void> => {
-    const forked = await run('coding.launch', {
-      prompt: 'Continue from here.',
-      workdir: repoPath,
-      resumeSessionId: sessionId,
-      forkSession: true,
-      atMessage,
-      originChannel: 'web|dashboard',
-    })
-    if (forked) go({ view: 'coding', id: forked.id })
+  const [forkAt, setForkAt] = useState<string>()
+  useEffect(() => setForkAt(undefined), [id])
+  const coding = row?.coding ?? info.data?.coding
+  if (!coding && info.data === undefined && !sessions.isLoading && info.error !== undefined) {
+    return route.view === 'coding' ? <Missing /> : <Problem text={info.error} retry={info.reload} />
   }
-  const { data } = info
-  if (data === undefined && info.error !== undefined) return <Problem text={info.error} retry={info.reload} />
-  // The conversation is shown at once; the facts about the session take longer to load.
+  const tab = tabOf(look.tab)
+  const go = (next: Tab): Look => ({
+    ...look,
+    mark: undefined,
+    tab: next === 'conversation' ? undefined : next,
+  })
   return (
-    <div class="session">
-      <Conversation
-        place={{ view: 'session', id: data?.session.sessionId ?? id, at }}
-        root={data?.session.repoPath}
-        problem={error}
-        onFork={data && ((uuid) => void fork(data.session, uuid))}
+    <article class="session-pane" aria-label="Session">
+      <Head row={row} coding={coding} session={info.data?.session} look={look} />
+      <nav class="tabs" aria-label="Parts of the session">
+        {[...Object.entries(tabs), ['about', 'About'] as const].map(([name, label]) => (
+          <a
+            key={name}
+            href={pathOf(route, go(name as Tab))}
+            aria-current={tab === name ? 'true' : undefined}
+            onClick={follow(route, go(name as Tab))}
+          >
+            {label}
+          </a>
+        ))}
+      </nav>
+      <Body tab={tab} {...{ route, look, row, coding, info }} onFork={setForkAt} />
+      <Dock
+        row={row}
+        coding={coding}
+        session={info.data?.session}
+        forkAt={forkAt}
+        endFork={() => setForkAt(undefined)}
       />
-      {data ? <About session={data.session} health={data.health} /> : <AboutToCome />}
+    </article>
+  )
+}
+
+function tabOf(name: string | undefined): Tab {
+  return name === 'about' || (name !== undefined && name in tabs) ? (name as Tab) : 'conversation'
+}
+
+interface BodyProps extends SessionPaneProps {
+  tab: Tab
+  row: Row | undefined
+  coding: CodingRow | undefined
+  info: Live<Info>
+  onFork: (uuid: string) => void
+}
+
+function Body({ tab, route, look, row, coding, info, onFork }: BodyProps) {
+  const session = info.data?.session
+  if (tab === 'about')
+    return (
+      <div class="tab-body">
+        {session ? <About session={session} info={info} coding={coding} /> : <Loading />}
+      </div>
+    )
+  const isWritten = session !== undefined && (coding === undefined || session.messageCount > 0)
+  if (coding && !isWritten) return <Output coding={coding} />
+  const id = session?.sessionId ?? route.id
+  if (tab === 'conversation' || tab === 'raw') {
+    return (
+      <Conversation
+        key={tab}
+        place={{ view: 'session', id, at: route.view === 'session' ? route.at : undefined }}
+        look={look}
+        raw={tab === 'raw'}
+        root={session?.repoPath}
+        coding={row?.state === 'working' || row?.state === 'needs you' ? coding : undefined}
+        promptCount={session?.promptCount}
+        onFork={session && onFork}
+      />
+    )
+  }
+  if (!session) return <Loading />
+  return (
+    <div class="tab-body">
+      {tab === 'diff' && <ChangesTab session={session} />}
+      {tab === 'files' && <FilesTab session={session} />}
+      {tab === 'cost' && <CostTab session={session} coding={coding} />}
     </div>
   )
 }
 
-function AboutToCome() {
-  return (
-    <aside class="about" aria-label="About this session">
-      <h1 class="to-come" aria-hidden="true" />
-      <Loading />
-    </aside>
-  )
+interface HeadProps {
+  row: Row | undefined
+  coding: CodingRow | undefined
+  session: NativeSession | undefined
+  look: Look
 }
 
-function HealthOf({ health }: { health: Health }) {
+function Head({ row, coding, session, look }: HeadProps) {
+  const name = row?.name ?? (session ? nameOf(session) : (coding?.name ?? ''))
+  const path = coding?.workdir ?? session?.repoPath
+  const branch = row?.branch || session?.branch
+  const state = row?.state ?? coding?.state ?? session?.state
+  const used = coding?.contextTokens ?? session?.contextTokens
+  const back = look.in === undefined ? ({ view: 'inbox' } as const) : routeOf(look.in)
   return (
-    <>
-      <dt>Health</dt>
-      <dd>
-        {health.verdict}, {Math.round(health.reachableShare * 100)}% reachable
-        {health.findings.length > 0 && (
-          <ul>
-            {health.findings.map((finding) => (
-              <li key={finding}>{visible(finding)}</li>
-            ))}
-          </ul>
-        )}
-      </dd>
-    </>
-  )
-}
-
-function About({ session, health }: { session: NativeSession; health: Health | undefined }) {
-  const [copied, setCopied] = useState(false)
-  const command = `claude --resume ${session.sessionId}`
-  const copy = async (): Promise<void> => {
-    await navigator.clipboard.writeText(command)
-    setCopied(true)
-  }
-  return (
-    <aside class="about" aria-label="About this session">
-      <h1>{visible(nameOf(session))}</h1>
-      <dl>
-        <dt>State</dt>
-        <dd>
-          {session.status}
-          {session.waitingFor && `: ${session.waitingFor}`}
-        </dd>
-        <dt>Repository</dt>
-        <dd>
-          <a
-            href={pathOf({ view: 'project', path: session.repoPath })}
-            title={visible(session.repoPath)}
-            onClick={follow({ view: 'project', path: session.repoPath })}
-          >
-            {visible(shortPath(session.repoPath))}
-          </a>
-          {session.branch && ` · ${visible(session.branch)}`}
-        </dd>
-        <dt>Last used</dt>
-        <dd>
-          {ago(Date.parse(session.lastModified))}, cache {session.warm ? 'warm' : 'cold'}
-        </dd>
-        <dt>Model</dt>
-        <dd>{visible(session.model ?? '–')}</dd>
-        <dt>Messages</dt>
-        <dd>
-          {session.messageCount}, {count(session.promptCount, 'prompt')},{' '}
-          {count(session.compactionCount, 'compaction')}
-        </dd>
-        <dt>Cost</dt>
-        <dd>{usd(session.costUsd)}</dd>
-        <dt>Tokens</dt>
-        <dd>
-          {tokens(session.totalInputTokens)} in, {tokens(session.totalOutputTokens)} out,{' '}
-          {tokens(session.cacheReadTokens)} from cache
-        </dd>
-        {health && <HealthOf health={health} />}
-      </dl>
-      <GoOn session={session} />
-      <AnatomyOf session={session} />
-      <h2>In a terminal</h2>
-      <p class="copy">
-        <code>{command}</code>
-        <button type="button" onClick={() => void copy()}>
-          {copied ? 'Copied' : 'Copy'}
-        </button>
-      </p>
-      <Tidy session={session} />
-    </aside>
-  )
-}
-
-/** A coding session can be controlled; any other session can be resumed or forked. */
-function GoOn({ session }: { session: NativeSession }) {
-  const coding = useLive('coding.sessions', { limit: 200 }, (event) =>
-    ['coding-changed', 'approval-changed'].includes(event.type),
-  )
-  const ours = coding.data?.sessions.find(
-    (row) =>
-      row.claudeSessionId === session.sessionId && (row.status === 'running' || row.status === 'starting'),
-  )
-  const approvals = useApprovals()
-  if (!ours) return <ResumeHere session={session} />
-  return <Steer row={ours} approvals={approvals} reload={coding.reload} />
-}
-
-function ResumeHere({ session }: { session: NativeSession }) {
-  const [text, setText] = useState('')
-  const { run, busy, error } = useAction()
-  const launch = async (forkSession: boolean): Promise<void> => {
-    const started = await run('coding.launch', {
-      prompt: text.trim() || 'Continue where you left off.',
-      workdir: session.repoPath,
-      resumeSessionId: session.sessionId,
-      forkSession,
-      originChannel: 'web|dashboard',
-    })
-    if (started) go({ view: 'coding', id: started.id })
-  }
-  return (
-    <form class="resume" onSubmit={(event) => event.preventDefault()}>
-      <label for="resume-text">What next?</label>
-      <textarea
-        id="resume-text"
-        rows={3}
-        value={text}
-        onInput={(event) => setText(event.currentTarget.value)}
-      />
-      <div class="buttons">
-        <button
-          type="button"
-          class="primary"
-          disabled={busy || session.isRunning}
-          onClick={() => void launch(false)}
+    <header class="session-head">
+      <div class="title">
+        <a
+          class="back"
+          href={pathOf(back)}
+          aria-label="Back to the list"
+          onClick={follow(back, { q: look.q, sort: look.sort })}
         >
-          Resume in the background
-        </button>
-        <button type="button" disabled={busy} onClick={() => void launch(true)}>
-          Fork
-        </button>
+          ‹
+        </a>
+        <h1 class={name === '' ? 'to-come' : ''}>{visible(name)}</h1>
+        <EndAndArchive row={row} session={session} />
       </div>
-      {session.isRunning && (
-        <p class="faint">
-          It runs now. Two processes must not write to one session, so it can only be forked.
-        </p>
+      <p class="facts">
+        {state !== undefined && <span class={`chip state-${state.replace(' ', '-')}`}>{state}</span>}
+        {path !== undefined && <Link to={{ view: 'project', path }}>{visible(shortPath(path))}</Link>}
+        {branch && <span>{visible(branch)}</span>}
+        {row && <span>{row.state === 'needs you' ? `waiting ${ago(row.at)}` : ago(row.at)}</span>}
+        <span>
+          {usd(coding?.costUsd ?? session?.costUsd)}
+          {coding && ` of ${usd(coding.budgetUsd)}`}
+        </span>
+        {used !== undefined && used > 0 && (
+          <ContextGauge used={used} window={coding?.contextWindow ?? session?.contextWindow} />
+        )}
+        <Origin coding={coding} session={session} />
+      </p>
+    </header>
+  )
+}
+
+/** Which earlier session it continues. */
+function Origin({ coding, session }: Pick<HeadProps, 'coding' | 'session'>) {
+  const { rows } = useSessions()
+  const from = session?.forkedFrom ?? coding?.resumedFrom
+  if (from === undefined || from === session?.sessionId) return null
+  const known = rows.find((row) => row.sessionId === from)
+  return (
+    <span>
+      {session?.forkedFrom === undefined ? 'continues' : 'fork of'}{' '}
+      <Link to={{ view: 'session', id: from }}>{visible(known?.name ?? from.slice(0, 8))}</Link>
+    </span>
+  )
+}
+
+function Missing() {
+  const back: Route = { view: 'inbox' }
+  useKeys({ Escape: () => go(back) })
+  return (
+    <Empty title="There is no such coding session">
+      <p>It may have been removed. The search still finds its conversation in Claude Code.</p>
+      <a class="button" href="/" onClick={follow(back)}>
+        Inbox
+      </a>
+    </Empty>
+  )
+}
+
+/** The output that Rockpool recorded, until Claude Code has written a transcript. */
+function Output({ coding }: { coding: CodingRow }) {
+  const output = useLive(
+    'coding.output',
+    { session: coding.id, lines: 2000 },
+    (event) =>
+      ['coding-output', 'coding-changed'].includes(event.type) && 'id' in event && event.id === coding.id,
+  )
+  const lines = output.data?.lines ?? []
+  return (
+    <section class="conversation" aria-label="Output">
+      <VirtualList items={lines} keyOf={(line, i) => `${i} ${line.length}`} label="Output">
+        {(line) => <p class="card line">{visible(line)}</p>}
+      </VirtualList>
+      {(coding.status === 'starting' || coding.status === 'running') && (
+        <Working coding={coding} cards={[]} />
       )}
-      {error && <Problem text={error} />}
-    </form>
+    </section>
   )
 }

@@ -4,17 +4,19 @@ import { visible } from '../format.ts'
 import { useAction, useLazy, useLive } from '../live.ts'
 import { Devices } from '../parts/devices.tsx'
 import { Doctor } from '../parts/doctor.tsx'
+import { OnPhone } from '../parts/on-phone.tsx'
 import { Loaded, Problem } from '../parts/states.tsx'
 import { follow, pathOf } from '../route.ts'
 
 export function Settings() {
   return (
-    <div class="settings">
+    <div class="page settings">
       <h1>Channels and settings</h1>
       <div class="panels">
         <Channels />
         <People />
         <Agents />
+        <OnPhone />
         <Notifications />
         <Devices />
         <Doctor />
@@ -185,7 +187,7 @@ function Configuration() {
             checked={onlySet}
             onChange={(event) => setOnlySet(event.currentTarget.checked)}
           />
-          Only what is set
+          Only changed
         </label>
       </div>
       <Loaded live={config}>

@@ -1,62 +1,113 @@
-// A new task: describe it, choose the repository, see which session would take it and why, and launch it.
-import { useState } from 'preact/hooks'
+// A new task: describe it, see while typing which session would take it and for how much, and launch exactly that.
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import type { NativeSession, SessionSelection } from '../data.ts'
-import { shortPath, visible } from '../format.ts'
-import { useAction, useLive } from '../live.ts'
-import { Decision } from '../parts/decision.tsx'
-import type { Launch, LaunchOptions } from '../parts/decision.tsx'
+import { nameOf, shortPath, visible } from '../format.ts'
+import { modKey } from '../keyboard.ts'
+import { messageOf, useAction, useGateway, useLive } from '../live.ts'
+import { Candidates, Options, optionOf } from '../parts/candidates.tsx'
+import type { LaunchOptions, Option } from '../parts/candidates.tsx'
+import { ClaudeMissing } from '../parts/claude-state.tsx'
 import { Problem } from '../parts/states.tsx'
+import { useTell } from '../parts/toasts.tsx'
 import { go } from '../route.ts'
 
-export function Choose({ inRepo }: { inRepo?: string }) {
+export function NewTask({ inRepo }: { inRepo?: string }) {
   const [task, setTask] = useState('')
   const [repo, setRepo] = useState(inRepo ?? '')
   const [more, setMore] = useState<LaunchOptions>({})
-  const [selection, setSelection] = useState<SessionSelection>()
+  const [picked, setPicked] = useState<Option>()
   const { run, busy, error } = useAction()
+  const tell = useTell()
   const known = useLive('cc.list', { limit: 500 })
-  const look = async (): Promise<void> => {
-    const answer = await run('cc.select', { task, repo })
-    setSelection(answer && 'scores' in answer ? answer : undefined)
-  }
-  const launch: Launch = async (options) => {
-    const request = { prompt: task, workdir: repo, originChannel: 'web|dashboard', ...more, ...options }
+  const sessions = known.data?.sessions ?? []
+  const choice = useChoice(task.trim(), repo.trim())
+  const field = useRef<HTMLTextAreaElement>(null)
+  // Before the next key: what a person types at once goes into the field.
+  useLayoutEffect(() => field.current?.focus(), [])
+  // Another task or repository: choose again.
+  useEffect(() => setPicked(undefined), [choice.selection])
+  const names = new Map(sessions.map((one) => [one.sessionId, nameOf(one)]))
+  const option = picked ?? optionOf(choice.selection)
+  const isReady = task.trim() !== '' && repo.trim() !== '' && !choice.isChoosing && !busy
+  const launch = async (): Promise<void> => {
+    if (!isReady) return
+    const request = { prompt: task, workdir: repo, originChannel: 'web|dashboard', ...more, ...option.launch }
     const started = await run('coding.launch', request)
-    if (started) go({ view: 'coding', id: started.id })
+    if (!started) return
+    tell({ text: `${started.name}: ${option.nameWith(names)}` })
+    go({ view: 'coding', id: started.id })
   }
-  const ready = task.trim() !== '' && repo.trim() !== ''
   return (
-    <div class="choose">
+    <div class="page new-task-page">
       <h1>New task</h1>
+      <ClaudeMissing />
       <form
         onSubmit={(event) => {
           event.preventDefault()
-          void look()
+          void launch()
         }}
         onKeyDown={(event) => {
-          if (event.key === 'Enter' && (event.ctrlKey || event.metaKey) && ready) void launch({})
+          if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) void launch()
         }}
       >
         <label for="task">What should be done?</label>
-        <textarea id="task" rows={4} value={task} onInput={(event) => setTask(event.currentTarget.value)} />
-        <Repository value={repo} set={setRepo} sessions={known.data?.sessions ?? []} />
+        <textarea
+          id="task"
+          ref={field}
+          rows={4}
+          value={task}
+          onInput={(event) => setTask(event.currentTarget.value)}
+        />
+        <Repository value={repo} set={setRepo} sessions={sessions} />
         <Where set={(machine) => setMore((before) => ({ ...before, machine }))} />
         <More set={(change) => setMore((before) => ({ ...before, ...change }))} />
-        <div class="buttons">
-          <button type="submit" disabled={!ready || busy}>
-            Which session?
-          </button>
-          <button type="button" class="primary" disabled={!ready || busy} onClick={() => void launch({})}>
-            Launch <kbd>Ctrl ⏎</kbd>
+        {choice.selection && (
+          <Options selection={choice.selection} names={names} chosen={option} choose={setPicked} />
+        )}
+        <div class="buttons large">
+          <button type="submit" class="primary" disabled={!isReady}>
+            {choice.isChoosing ? 'Choosing the session…' : option.nameWith(names)} <kbd>{modKey}⏎</kbd>
           </button>
         </div>
       </form>
-      {error && <Problem text={error} />}
-      {selection && (
-        <Decision selection={selection} launch={launch} busy={busy} sessions={known.data?.sessions ?? []} />
+      {(error ?? choice.problem) && <Problem text={error ?? choice.problem ?? ''} />}
+      {choice.selection && (
+        <Candidates selection={choice.selection} names={names} chosen={option} choose={setPicked} />
       )}
     </div>
   )
+}
+
+const settleMs = 600
+
+/** The session that would take the task, by shared words: asking the model for each letter would cost money. */
+function useChoice(
+  task: string,
+  repo: string,
+): { selection: SessionSelection | undefined; isChoosing: boolean; problem: string | undefined } {
+  const { call } = useGateway()
+  const asked = JSON.stringify([task, repo])
+  const [answer, setAnswer] = useState<{ to: string; selection?: SessionSelection; problem?: string }>()
+  const isAsked = task.length > 2 && repo.startsWith('/')
+  useEffect(() => {
+    if (!isAsked) return undefined
+    let isOld = false
+    const timer = setTimeout(() => {
+      call('cc.select', { task, repo, model: false })
+        .then((selection) => 'scores' in selection && !isOld && setAnswer({ to: asked, selection }))
+        .catch((error: unknown) => !isOld && setAnswer({ to: asked, problem: messageOf(error) }))
+    }, settleMs)
+    return () => {
+      isOld = true
+      clearTimeout(timer)
+    }
+  }, [asked])
+  const isChoosing = isAsked && answer?.to !== asked
+  return {
+    selection: isAsked ? answer?.selection : undefined,
+    isChoosing,
+    problem: answer?.to === asked ? answer.problem : undefined,
+  }
 }
 
 interface RepositoryProps {

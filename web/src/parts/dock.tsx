@@ -1,0 +1,238 @@
+// The dock under a session: the decision when it asks something, otherwise the composer: send, resume or fork.
+import type { ComponentChildren } from 'preact'
+import { useEffect, useRef, useState } from 'preact/hooks'
+import type { CodingRow, NativeSession } from '../data.ts'
+import { visible } from '../format.ts'
+import { useKeys } from '../keyboard.ts'
+import { useAction } from '../live.ts'
+import { useSessions } from '../needs-you.ts'
+import { go } from '../route.ts'
+import type { Row } from '../rows.ts'
+import { ClaudeMissing } from './claude-state.tsx'
+import { Decision } from './decision.tsx'
+import { Problem } from './states.tsx'
+
+interface DockProps {
+  row: Row | undefined
+  coding: CodingRow | undefined
+  session: NativeSession | undefined
+  /** The message to fork from. */
+  forkAt: string | undefined
+  endFork: () => void
+}
+
+export function Dock({ row, coding, session, forkAt, endFork }: DockProps) {
+  const { reload } = useSessions()
+  if (row?.approval) {
+    return (
+      <div class="dock asks">
+        <Decision key={row.id} approval={row.approval} onAnswered={reload} hasKeys />
+      </div>
+    )
+  }
+  if (row?.waitingFor !== undefined && forkAt === undefined) {
+    return (
+      <div class="dock">
+        <p class="asks-there">
+          It runs in a terminal and waits there for {visible(row.waitingFor)}. Answer it there.
+        </p>
+      </div>
+    )
+  }
+  const fork = forkOf(coding, session, forkAt)
+  if (fork) {
+    return (
+      <div class="dock">
+        <p class="forking">A fork begins after the chosen message; this session stays as it is.</p>
+        <Compose
+          key={forkAt}
+          label="First message of the fork"
+          button="Fork"
+          isFocused
+          send={fork}
+          onSent={endFork}
+          onCancel={endFork}
+        />
+      </div>
+    )
+  }
+  if (coding) return <CodingDock coding={coding} onSent={reload} />
+  return session ? <NativeDock session={session} /> : <div class="dock to-come" />
+}
+
+function forkOf(
+  coding: CodingRow | undefined,
+  session: NativeSession | undefined,
+  atMessage: string | undefined,
+): Send | undefined {
+  if (atMessage === undefined) return undefined
+  if (coding) return { kind: 'fork', coding, atMessage }
+  return session && { kind: 'launch', session, isFork: true, atMessage }
+}
+
+function CodingDock({ coding, onSent }: { coding: CodingRow; onSent: () => void }) {
+  const isRunning = coding.status === 'running' || coding.status === 'starting'
+  const { run, busy, error } = useAction()
+  return (
+    <div class="dock">
+      {coding.expired && (
+        <p class="expired">
+          {visible(coding.expired.text)}: {visible(coding.expired.about)}
+        </p>
+      )}
+      {coding.cutOff && <p class="expired">A stop of Rockpool interrupted its turn. Resume continues it.</p>}
+      <Unsaid texts={coding.unsaid} />
+      <Compose
+        key={coding.id}
+        label={`Message to ${coding.name}`}
+        button={isRunning ? 'Send' : 'Resume'}
+        isOptional={!isRunning}
+        send={{ kind: isRunning ? 'respond' : 'resume', coding }}
+        onSent={onSent}
+      >
+        {isRunning && coding.lifecycle === 'active' && (
+          <button
+            type="button"
+            disabled={busy}
+            onClick={() => void run('coding.interrupt', { session: coding.id }).then(onSent)}
+          >
+            Interrupt
+          </button>
+        )}
+      </Compose>
+      {error && <Problem text={error} />}
+    </div>
+  )
+}
+
+function Unsaid({ texts }: { texts: string[] }) {
+  if (texts.length === 0) return null
+  return (
+    <p class="faint unsaid">
+      Not delivered yet: {texts.map((text) => visible(text.slice(0, 160))).join(' · ')}
+    </p>
+  )
+}
+
+/** Two processes must not write to one session, so one that runs in a terminal can only be forked. */
+function NativeDock({ session }: { session: NativeSession }) {
+  return (
+    <div class="dock">
+      {session.isRunning && <p class="faint">It runs in a terminal now, so it can only be forked here.</p>}
+      <Compose
+        key={session.sessionId}
+        label={`Message to ${session.isRunning ? 'a fork of it' : 'this session'}`}
+        button={session.isRunning ? 'Fork' : 'Resume'}
+        isOptional
+        send={{ kind: 'launch', session, isFork: session.isRunning }}
+      >
+        {!session.isRunning && (
+          <span class="faint">Resumes in the background, in {visible(session.repoPath)}</span>
+        )}
+      </Compose>
+    </div>
+  )
+}
+
+type Send =
+  | { kind: 'respond'; coding: CodingRow }
+  | { kind: 'resume'; coding: CodingRow }
+  | { kind: 'fork'; coding: CodingRow; atMessage: string }
+  /** A session of Claude Code continues as a coding session. */
+  | { kind: 'launch'; session: NativeSession; isFork: boolean; atMessage?: string }
+
+interface ComposeProps {
+  label: string
+  button: string
+  send: Send
+  isFocused?: boolean
+  /** It can be sent without a text. */
+  isOptional?: boolean
+  onSent?: () => void
+  onCancel?: () => void
+  children?: ComponentChildren
+}
+
+function Compose({ label, button, send, isFocused, isOptional, onSent, onCancel, children }: ComposeProps) {
+  const [text, setText] = useState('')
+  const field = useRef<HTMLTextAreaElement>(null)
+  const { act, busy, error } = useSending(send)
+  useKeys({ r: () => field.current?.focus() })
+  useEffect(() => {
+    if (isFocused) field.current?.focus()
+  }, [])
+  const canSend = !busy && (isOptional === true || text.trim() !== '')
+  const submit = async (): Promise<void> => {
+    if (!canSend || !(await act(text.trim()))) return
+    setText('')
+    onSent?.()
+  }
+  return (
+    <form
+      class="compose"
+      onSubmit={(event) => {
+        event.preventDefault()
+        void submit()
+      }}
+    >
+      <textarea
+        ref={field}
+        rows={2}
+        aria-label={label}
+        placeholder={`${label}. Enter sends, Shift+Enter for a new line`}
+        value={text}
+        onInput={(event) => setText(event.currentTarget.value)}
+        onKeyDown={(event) => {
+          if (event.key === 'Escape') event.currentTarget.blur()
+          if (event.key !== 'Enter' || event.shiftKey || event.isComposing || text.trim() === '') return
+          event.preventDefault()
+          void submit()
+        }}
+      />
+      <div class="buttons">
+        {children}
+        <ClaudeMissing isShort />
+        <span class="grow" />
+        {onCancel && (
+          <button type="button" onClick={onCancel}>
+            Cancel
+          </button>
+        )}
+        <button type="submit" class="primary" disabled={!canSend}>
+          {button}
+        </button>
+      </div>
+      {error && <Problem text={error} />}
+    </form>
+  )
+}
+
+/** True if it was sent. A conversation that continues under another id is opened. */
+function useSending(send: Send): {
+  act: (text: string) => Promise<boolean>
+  busy: boolean
+  error: string | undefined
+} {
+  const { run, busy, error } = useAction()
+  const start = (text: string) => {
+    const originChannel = 'web|dashboard'
+    const prompt = text || 'Continue where you left off.'
+    if (send.kind === 'launch') {
+      const { sessionId: resumeSessionId, repoPath: workdir } = send.session
+      const { isFork: forkSession, atMessage } = send
+      return run('coding.launch', { prompt, workdir, resumeSessionId, forkSession, atMessage, originChannel })
+    }
+    const session = send.coding.id
+    if (send.kind === 'respond') return run('coding.respond', { session, message: text })
+    if (send.kind === 'resume') return run('coding.resume', { session, prompt: text || undefined })
+    const { atMessage } = send
+    return run('coding.resume', { session, prompt, fork: true, atMessage, originChannel })
+  }
+  const act = async (text: string): Promise<boolean> => {
+    const sent = await start(text)
+    if (!sent) return false
+    if (send.kind === 'launch' || sent.id !== send.coding.id) go({ view: 'coding', id: sent.id })
+    return true
+  }
+  return { act, busy, error }
+}

@@ -1,0 +1,95 @@
+// Ending a session, which asks first, and archiving it, which can be undone. They are far from the decision on purpose.
+import { useState } from 'preact/hooks'
+import type { CodingRow, NativeSession } from '../data.ts'
+import { visible } from '../format.ts'
+import { useKeys } from '../keyboard.ts'
+import { useAction } from '../live.ts'
+import { useModal } from '../modal.ts'
+import { useSessions } from '../needs-you.ts'
+import type { Row } from '../rows.ts'
+import { Problem } from './states.tsx'
+import { useTell } from './toasts.tsx'
+
+interface EndAndArchiveProps {
+  row: Row | undefined
+  session: NativeSession | undefined
+}
+
+export function EndAndArchive({ row, session }: EndAndArchiveProps) {
+  const [asks, setAsks] = useState(false)
+  const coding = row?.coding
+  const isRunning = coding?.status === 'running' || coding?.status === 'starting'
+  useKeys(isRunning ? { x: () => setAsks(true) } : {})
+  return (
+    <div class="buttons">
+      {coding?.unseen && !isWorking(coding) && <Seen id={coding.id} />}
+      {session && session.messageCount > 0 && !isRunning && <Archive session={session} />}
+      {isRunning && (
+        <button type="button" onClick={() => setAsks(true)}>
+          End…
+        </button>
+      )}
+      {asks && row && <AskToEnd row={row} onClose={() => setAsks(false)} />}
+    </div>
+  )
+}
+
+function isWorking({ state }: CodingRow): boolean {
+  return state === 'working' || state === 'needs you'
+}
+
+/** A person has looked at the result: the session leaves the review and the failures. */
+function Seen({ id }: { id: string }) {
+  const { reload } = useSessions()
+  const { run, busy } = useAction()
+  const mark = (): void => void run('coding.seen', { session: id }).then(reload)
+  useKeys({ e: mark })
+  return (
+    <button type="button" disabled={busy} onClick={mark}>
+      Mark as seen <kbd>e</kbd>
+    </button>
+  )
+}
+
+function Archive({ session }: { session: NativeSession }) {
+  const { reload } = useSessions()
+  const tell = useTell()
+  const { run, busy } = useAction()
+  const id = session.sessionId
+  const set = async (restore: boolean): Promise<void> => {
+    if (!(await run('cc.archive', { id, restore }))) return
+    reload()
+    if (!restore) tell({ text: 'Archived', undo: () => void set(true) })
+  }
+  return (
+    <button type="button" disabled={busy} onClick={() => void set(session.archived)}>
+      {session.archived ? 'Restore' : 'Archive'}
+    </button>
+  )
+}
+
+function AskToEnd({ row, onClose }: { row: Row; onClose: () => void }) {
+  const { reload } = useSessions()
+  const { box, close, handlers } = useModal(onClose)
+  const { run, busy, error } = useAction()
+  const end = async (): Promise<void> => {
+    if (!(await run('coding.kill', { session: row.id }))) return
+    reload()
+    close()
+  }
+  return (
+    <dialog class="ask" ref={box} aria-label="End the session" {...handlers}>
+      <h2>End {visible(row.name)}?</h2>
+      <p>Its process stops now, with everything that it has started. The session can be resumed later.</p>
+      <div class="buttons large">
+        <button type="button" autofocus onClick={close}>
+          Keep it running
+        </button>
+        <button type="button" class="danger" disabled={busy} onClick={() => void end()}>
+          End it
+        </button>
+      </div>
+      {error && <Problem text={error} />}
+    </dialog>
+  )
+}

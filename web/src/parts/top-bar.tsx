@@ -1,0 +1,63 @@
+// The header: what today cost, how many sessions need a person, whether Claude is connected, and the search.
+import { useContext } from 'preact/hooks'
+import { usd, visible } from '../format.ts'
+import { modKey } from '../keyboard.ts'
+import { follow } from '../route.ts'
+import { StatusContext } from './claude-state.tsx'
+import { Link } from './link.tsx'
+
+interface TopBarProps {
+  waiting: number
+  onFind: () => void
+}
+
+export function TopBar({ waiting, onFind }: TopBarProps) {
+  const status = useContext(StatusContext)
+  return (
+    <header class="top-bar">
+      <a class="brand" href="/" onClick={follow({ view: 'inbox' })}>
+        <img src="/icon.svg" alt="" width="22" height="22" /> Rockpool
+      </a>
+      <button type="button" class="find" onClick={onFind}>
+        Find <kbd>{modKey}K</kbd>
+      </button>
+      <span class="grow" />
+      {waiting > 0 && (
+        <Link class="needs" to={{ view: 'inbox' }}>
+          <span class="badge">{waiting}</span> {waiting === 1 ? 'needs you' : 'need you'}
+        </Link>
+      )}
+      {status && <Today cost={status.cost} />}
+      {status && <Connection claude={status.claude} />}
+      <Link class="settings-link" to={{ view: 'settings' }}>
+        Settings
+      </Link>
+    </header>
+  )
+}
+
+interface TodayProps {
+  cost: { todayUsd: number; parts: { chatsUsd: number; codingUsd: number; nativeUsd: number } }
+}
+
+/** One number; its parts in the title, and as text on the page of the costs. */
+function Today({ cost: { todayUsd, parts } }: TodayProps) {
+  const words = `coding sessions ${usd(parts.codingUsd)}, chats ${usd(parts.chatsUsd)}, Claude Code alone ${usd(parts.nativeUsd)}`
+  return (
+    <Link class="today" to={{ view: 'cost' }} title={`Today: ${words}`}>
+      Today <strong>{usd(todayUsd)}</strong>
+    </Link>
+  )
+}
+
+function Connection({ claude }: { claude: { connected: boolean; source?: string; hint?: string } }) {
+  const { connected, source, hint } = claude
+  return (
+    <span
+      class={`claude ${connected ? 'connected' : 'missing'}`}
+      title={visible((connected ? source : hint) ?? '')}
+    >
+      {connected ? 'Claude connected' : 'Claude not connected'}
+    </span>
+  )
+}

@@ -1,0 +1,103 @@
+// The views at the left: lists with their counts, repositories, agents, cost and settings. On a phone: four tabs at the bottom.
+import { useMemo } from 'preact/hooks'
+import { shortPath, visible } from '../format.ts'
+import { useLive } from '../live.ts'
+import { useSessions } from '../needs-you.ts'
+import { follow, pathOf } from '../route.ts'
+import type { ListName, Route } from '../route.ts'
+import { rowsIn } from '../rows.ts'
+
+export const places: Array<{ route: Route; label: string; detail: string; key: string }> = [
+  { route: { view: 'inbox' }, label: 'Inbox', detail: 'sessions that need you come first', key: 'i' },
+  { route: { view: 'review' }, label: 'Review', detail: 'sessions that have finished a turn', key: 'r' },
+  { route: { view: 'working' }, label: 'Working', detail: 'sessions that work now', key: 'w' },
+  { route: { view: 'failed' }, label: 'Failed', detail: 'sessions that failed', key: 'f' },
+  { route: { view: 'all' }, label: 'All', detail: 'every session', key: 'a' },
+  { route: { view: 'new' }, label: 'New task', detail: 'choose a session and launch', key: 'n' },
+  { route: { view: 'chat' }, label: 'Chat', detail: 'talk to an agent', key: 't' },
+  { route: { view: 'cost' }, label: 'Cost', detail: 'by day, repository, model', key: 'c' },
+  { route: { view: 'settings' }, label: 'Settings', detail: 'channels, people, agents', key: 's' },
+]
+
+const shownRepos = 8
+
+export function ViewsPane({ route, list }: { route: Route; list: Route }) {
+  const { rows } = useSessions()
+  const agents = useLive('agents.list', {}, (event) => event.type === 'config-changed')
+  const counts = useCounts()
+  const repos = useMemo(() => [...new Set(rows.map((row) => row.path))].slice(0, shownRepos), [rows])
+  const current = (to: Route): 'page' | undefined =>
+    pathOf(to) === pathOf(route) || pathOf(to) === pathOf(list) ? 'page' : undefined
+  const item = (to: Route, label: string, more?: number | string, title?: string) => (
+    <li key={pathOf(to)}>
+      <a href={pathOf(to)} title={title} aria-current={current(to)} onClick={follow(to)}>
+        <span class="label">{visible(label)}</span>
+        {more !== undefined && more !== 0 && <span class="count">{more}</span>}
+      </a>
+    </li>
+  )
+  const named = (name: string) => {
+    const place = places.find(({ label }) => label === name)!
+    return item(place.route, place.label, counts[place.route.view as ListName], `g ${place.key}`)
+  }
+  return (
+    <nav class="views-pane" aria-label="Views">
+      <a class="button primary new-task" href="/new" title="n" onClick={follow({ view: 'new' })}>
+        New task
+      </a>
+      <ul>{['Inbox', 'Review', 'Working', 'Failed', 'All'].map(named)}</ul>
+      {repos.length > 0 && (
+        <>
+          <h2>Repositories</h2>
+          <ul>{repos.map((path) => item({ view: 'project', path }, shortPath(path), undefined, path))}</ul>
+        </>
+      )}
+      <h2>Agents</h2>
+      <ul>
+        {named('Chat')}
+        {(agents.data?.agents ?? []).map(({ id, name }) =>
+          item({ view: 'chat', key: `agent:${id}:main` }, name ?? id),
+        )}
+      </ul>
+      <ul class="last">{['Cost', 'Settings'].map(named)}</ul>
+    </nav>
+  )
+}
+
+function useCounts(): Partial<Record<ListName, number>> {
+  const { rows, total } = useSessions()
+  return useMemo(
+    () => ({
+      inbox: rows.filter((row) => row.needsYou && !row.archived).length,
+      review: rowsIn(rows, { list: 'review' }).length,
+      working: rowsIn(rows, { list: 'working' }).length,
+      failed: rowsIn(rows, { list: 'failed' }).length,
+      all: total,
+    }),
+    [rows, total],
+  )
+}
+
+const bottom = ['Inbox', 'All', 'New task', 'Cost']
+
+export function BottomTabs({ list }: { list: Route }) {
+  const counts = useCounts()
+  return (
+    <nav class="bottom-tabs" aria-label="Views">
+      {bottom.map((name) => {
+        const { route, label } = places.find((place) => place.label === name)!
+        return (
+          <a
+            key={name}
+            href={pathOf(route)}
+            aria-current={pathOf(route) === pathOf(list) ? 'page' : undefined}
+            onClick={follow(route)}
+          >
+            {label === 'New task' ? 'New' : label}
+            {name === 'Inbox' && (counts.inbox ?? 0) > 0 && <span class="badge">{counts.inbox}</span>}
+          </a>
+        )
+      })}
+    </nav>
+  )
+}

@@ -41,6 +41,12 @@ test('a tool that was approved really runs, a denied one does not, and the marke
   expect(said).toContain('went on without')
   expect(said).toContain('denied: not here')
   expect(said.filter((text) => text.startsWith('failed: '))).toEqual([])
+  const failing = { tools: [{ name: 'Bash', input: { command: 'echo broken >&2; exit 3' } }] }
+  await coding.house.pool.respond(id, inline(failing, { text: 'it failed' }), { userInitiated: true })
+  const third = await coding.until(id, 'awaiting-approval')
+  await coding.house.approvals.answer(third.waiting!.approvalId!, { behavior: 'allow', by: 'ada' })
+  await coding.until(id, 'awaiting-input')
+  expect(coding.said(id).findLast((text) => text.startsWith('failed: '))).toContain('broken')
   const sent = coding.real.api.calls().map((call) => call.prompt)
   expect(sent[0]).toMatch(/(^|\n)\[openclaw:agent=main\]\n/)
   expect(sent.some((prompt) => prompt.includes('"no"') && prompt.includes('[openclaw:'))).toBe(false)

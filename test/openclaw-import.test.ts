@@ -203,6 +203,16 @@ test('a packed archive arrives unpacked; one that cannot be unpacked is a proble
   expect(readdirSync(paths().sessions('main')).filter((file) => file.endsWith('.tmp'))).toEqual([])
 })
 
+test('a session keeps the chat that its last message came from', async () => {
+  const folder = join(openclaw, 'agents', 'main', 'sessions')
+  mkdirSync(folder, { recursive: true })
+  const route = { channel: 'telegram', lastChannel: 'telegram', lastTo: '1001', lastAccountId: 'work' }
+  const row = { sessionId: 'b', updatedAt: 1_700_000_000_000, ...route }
+  writeFileSync(join(folder, 'sessions.json'), JSON.stringify({ 'agent:main:main': row }))
+  await run()
+  expect(await sessions('main').get('agent:main:main')).toMatchObject(route)
+})
+
 test('a row whose time is in the future replaces nothing here; a new one gets the time of the import', async () => {
   const route = { lastChannel: 'telegram', lastTo: '1001' }
   const before = Date.now()

@@ -86,6 +86,8 @@ interface RecordTable<T> {
   /** The columns of the record with this id; `id` when absent. */
   key?: (id: string) => Record<string, SQLInputValue>
   columns: (body: T, id: string) => Record<string, SQLInputValue | undefined>
+  /** The columns that `read` needs; all when absent. */
+  reads?: string
   read: (row: Row) => T
   /** What to update when the record exists; all columns when absent. */
   onConflict?: string
@@ -104,6 +106,7 @@ const tables: { [Kind in TableKind]: RecordTable<RecordBodies[Kind]> } = {
       ended_at: session.end?.at,
       record: JSON.stringify(session),
     }),
+    reads: 'record',
     // Rows of earlier versions lack these three fields.
     read: ({ record }) =>
       Object.assign({ inbox: [], given: [], allowances: {} }, parse<CodingSession>(record)),
@@ -157,6 +160,7 @@ const tables: { [Kind in TableKind]: RecordTable<RecordBodies[Kind]> } = {
       ...columnsOf(approval, 'id', 'codingId', 'sessionKey', 'agentId', 'state', 'askedAt', 'inputHash'),
       record: JSON.stringify(approval),
     }),
+    reads: 'record',
     read: ({ record }) => parse(record),
   },
   grant: {
@@ -219,8 +223,8 @@ export function readRecords<K extends TableKind>(
   which = '',
   ...values: SQLInputValue[]
 ): Array<RecordBodies[K]> {
-  const { table, read }: RecordTable<RecordBodies[K]> = tables[kind]
-  return q.all(`SELECT * FROM ${table} ${which}`, ...values).map(read)
+  const { table, reads = '*', read }: RecordTable<RecordBodies[K]> = tables[kind]
+  return q.all(`SELECT ${reads} FROM ${table} ${which}`, ...values).map(read)
 }
 
 /** One after another, with the rows. */

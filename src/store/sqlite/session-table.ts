@@ -1,4 +1,5 @@
 // The tables of a session database, and how one session is read, written and removed.
+import type { SQLInputValue } from 'node:sqlite'
 import type { SessionEntry } from '../../domain/session.ts'
 import type { FileIdentity } from '../disk/atomic-file.ts'
 import { DamagedContent } from './database-errors.ts'
@@ -45,6 +46,21 @@ export function* pagesOf(db: Database, size: number): Generator<SessionRow[]> {
   }
 }
 
+const columns = [
+  'key',
+  'session_id',
+  'updated_at',
+  'archived_at',
+  'label',
+  'spawned_by',
+  'search_text',
+  'revision',
+  'entry',
+  'checksum',
+] as const
+const upsert = `INSERT INTO session (${columns.join(', ')}) VALUES (${placeholders(columns)}) ON CONFLICT (key) DO UPDATE
+  SET ${columns.map((name) => `${name} = excluded.${name}`).join(', ')} RETURNING id`
+
 /** Writes the row; the bulky fields only if they differ from `before`. */
 export function writeRow(
   queries: Queries,
@@ -54,7 +70,7 @@ export function writeRow(
   now: number,
 ): void {
   const { lean, bulk } = splitEntry(entry)
-  const row = {
+  const row: Record<(typeof columns)[number], SQLInputValue> = {
     key,
     session_id: entry.sessionId,
     updated_at: entry.updatedAt,
@@ -66,16 +82,11 @@ export function writeRow(
     entry: lean,
     checksum: checksumOf(key, lean),
   }
-  const { id } = queries.get<{ id: number }>(upsert(Object.keys(row)), ...Object.values(row))!
+  const { id } = queries.get<{ id: number }>(upsert, ...columns.map((name) => row[name]))!
   if (bulk === null && before?.bulk) queries.run('DELETE FROM session_bulk WHERE id = ?', id)
   else if (bulk !== null && bulk !== before?.bulk)
     insertRow(queries, 'session_bulk', { id, fields: bulk, checksum: bulkChecksumOf(bulk) })
   if (!before) replaceFormer(queries, key, now)
-}
-
-function upsert(columns: string[]): string {
-  return `INSERT INTO session (${columns.join(', ')}) VALUES (${placeholders(columns)}) ON CONFLICT (key) DO UPDATE
-    SET ${columns.map((name) => `${name} = excluded.${name}`).join(', ')} RETURNING id`
 }
 
 export function removeRow(queries: Queries, key: string, now: number): void {

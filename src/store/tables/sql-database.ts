@@ -47,10 +47,22 @@ export function placeholders(values: readonly unknown[]): string {
 
 /** A row as an object: `session_key` becomes `sessionKey`, and a column that is null is absent. */
 export function fromRow<T>(row: object): T {
-  const fields = Object.entries(row).filter(([, value]) => value !== null)
-  const named = (column: string): string =>
-    column.replaceAll(/_(.)/g, (_, first: string) => first.toUpperCase())
-  return Object.fromEntries(fields.map(([column, value]) => [named(column), value as unknown])) as T
+  const columns = row as Record<string, unknown>
+  const fields: Record<string, unknown> = {}
+  for (const column of Object.keys(columns))
+    if (columns[column] !== null) fields[fieldOf(column)] = columns[column]
+  return fields as T
+}
+
+/** Rows are read by the thousand, so each name is translated once. */
+const fieldNames = new Map<string, string>()
+
+function fieldOf(column: string): string {
+  const known = fieldNames.get(column)
+  if (known !== undefined) return known
+  const field = column.replaceAll(/_(.)/g, (_, first: string) => first.toUpperCase())
+  fieldNames.set(column, field)
+  return field
 }
 
 /** The opposite, for these fields: `sessionKey` becomes `session_key`. */

@@ -39,6 +39,9 @@ type Found = { words: string; rest: string[] } & (
 
 /** Finds the command with the most words. */
 export async function findCommand(args: readonly string[]): Promise<Found | undefined> {
+  // An operation of its own, because it has another input and output.
+  if (args.slice(0, 3).join(' ') === 'cc resume --all')
+    return findCommand(['cc', 'resume-all', ...args.slice(3)])
   const firstOption = args.findIndex((arg) => arg.startsWith('-'))
   const typed = firstOption < 0 ? args : args.slice(0, firstOption)
   for (let count = Math.min(typed.length, 3); count > 0; count--) {

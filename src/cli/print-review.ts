@@ -14,9 +14,9 @@ export const printers: Printers = {
 
 function facts(review: OutputOf<'coding.review'>, page: Page): string[] {
   const { name, state, branch, files, commits, tests, lastWords } = review
-  const where = branch === undefined ? '' : ` on ${branch}`
+  const where = branch === undefined ? '' : ` on ${oneLine(branch)}`
   return [
-    `${styled(page, 'bold', oneLine(name))} (${state})${oneLine(where)}: ${count(files.length, 'file')}, ${count(commits.length, 'commit')}`,
+    `${styled(page, 'bold', oneLine(name))} (${state})${where}: ${count(files.length, 'file')}, ${count(commits.length, 'commit')}`,
     ...commits.map(({ commit, subject }) => `  ${commit.slice(0, 10)} ${oneLine(subject)}`),
     ...tests.map(({ command, outcome }) =>
       styled(page, outcome === 'failed' ? 'red' : 'dim', `  ${outcome}: ${oneLine(command)}`),

@@ -106,7 +106,10 @@ const resumeAll = operation({
   }),
   scope: 'write',
   changesState: true,
-  command: { startsBackgroundWork: () => true, examples: ['rockpool cc resume-all'] },
+  command: {
+    startsBackgroundWork: () => true,
+    examples: ['rockpool cc resume-all', 'rockpool cc resume --all'],
+  },
   async run(app, { prompt }, caller) {
     const sessions: Array<z.input<typeof codingRow>> = []
     const refused: Array<{ name: string; reason: string }> = []

@@ -117,7 +117,7 @@ function queueOf(app: App, session: CodingSession): { queue?: QueuePlace; stateT
   if (session.lifecycle !== 'queued') return {}
   const queue = app.coding().pool.placeInQueue(session)
   if (queue.waitsFor.length === 0) return {}
-  return { queue, stateText: `queued, place ${queue.place}; waits for ${queue.waitsFor.join(', ')}` }
+  return { queue, stateText: `place ${queue.place} in the queue; waits for ${queue.waitsFor.join(', ')}` }
 }
 
 /** The session, if the caller may see it: an agent sees its own, and what it launched for another one. */

@@ -285,6 +285,35 @@ describe('a restart', () => {
     },
   )
 
+  test.each([
+    [
+      'a raised budget',
+      { behavior: 'allow', text: '$4' } as const,
+      { lifecycle: 'awaiting-input', budgetUsd: 7 },
+    ],
+    [
+      'a budget that is not raised',
+      { behavior: 'deny' } as const,
+      { lifecycle: 'ended', end: { reason: 'budget' } },
+    ],
+  ])('keeps the question about the budget: %s', async (_which, answer, then) => {
+    const folder = sharedFolder()
+    const usage = { input: 1, output: 1, cacheRead: 0, cacheWrite: 0 }
+    const spend = `[[offline: emit ${JSON.stringify({ type: 'usage', messageId: 'm1', model: 'x', usage, subagent: false })}]]`
+    const before = open({ folder, priceOf: () => 3 })
+    const { id } = await before.launch(spend, { budgetUsd: 2, resume })
+    await until(before, id, 'awaiting-input')
+    await before.pool.respond(id, 'more', { userInitiated: true })
+    await until(before, id, 'awaiting-budget')
+    await before.close()
+    const after = open({ folder, priceOf: () => 3 })
+    await after.pool.recover()
+    expect(sessionState(after.pool.resolve(id))).toBe('needs you')
+    await after.approvals.answer('', { ...answer, by: 'ada' })
+    await vi.waitFor(() => expect(after.pool.resolve(id)).toMatchObject(then))
+    expect(after.approvals.pending()).toEqual([])
+  })
+
   test('keeps what is ready, and a message continues it at once', async () => {
     const folder = sharedFolder()
     const before = open({ folder })

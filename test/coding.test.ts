@@ -314,6 +314,22 @@ describe('a restart', () => {
     expect(after.approvals.pending()).toEqual([])
   })
 
+  test('of a session that never reached Claude starts it again: it asks again, once', async () => {
+    const folder = sharedFolder()
+    const usage = { input: 1, output: 1, cacheRead: 0, cacheWrite: 0 }
+    const spend = `[[offline: emit ${JSON.stringify({ type: 'usage', messageId: 'm1', model: 'x', usage, subagent: false })}]]`
+    const options = { folder, priceOf: () => 3, config: { budgets: { usdPerDay: 1 } } }
+    const before = open(options)
+    await until(before, (await before.launch(spend)).id, 'awaiting-input')
+    const { id } = await before.launch('second')
+    await until(before, id, 'awaiting-budget')
+    await before.close()
+    const after = open(options)
+    await after.pool.recover()
+    await until(after, id, 'awaiting-budget')
+    expect(after.approvals.pending().filter(({ codingId }) => codingId === id)).toHaveLength(1)
+  })
+
   test('keeps what is ready, and a message continues it at once', async () => {
     const folder = sharedFolder()
     const before = open({ folder })

@@ -220,7 +220,10 @@ export class RunningSession {
     await this.#record.settled()
     const isKnown = this.session.sdkSessionId !== undefined
     // Without a conversation there is nothing to resume: the next gateway starts the session again.
-    if (reason === 'shutdown' && !isKnown) return this.#record.change(requeued)
+    if (reason === 'shutdown' && !isKnown) {
+      await this.#parts.approvals.expireOpen(({ codingId }) => codingId === this.session.id)
+      return this.#record.change(requeued)
+    }
     const lifecycle = reason !== 'user' && isKnown ? 'suspended' : 'ended'
     await this.#ending.write('killed', lifecycle, reason, message)
   }

@@ -213,7 +213,9 @@ test('on a phone each decision is a card: an edit is seen as it will happen and 
   expect(await card('phone-edit').locator('ins').textContent()).toContain('+ two crabs')
   const allow = card('phone-edit').getByRole('button', { name: 'Allow once' })
   expect((await allow.boundingBox())!.height).toBeGreaterThanOrEqual(44)
-  await allow.tap()
+  // An answer may add a rule; the button says so.
+  await card('phone-edit').getByLabel('Which rule').selectOption('edits in this repository, in this session')
+  await card('phone-edit').getByRole('button', { name: 'Allow and add the rule' }).tap()
   await expect.poll(() => readFileSync(file, 'utf8'), { timeout: 20_000 }).toBe('two crabs\n')
   await card('phone-push').getByText('Push what I have', { exact: true }).waitFor()
   await card('phone-push').getByLabel('Note to Claude (optional)').fill('not on main')
@@ -285,6 +287,9 @@ describe('a task', () => {
     const forked = await house.api.requested((request) => request.prompt.includes('from the heron on'))
     expect(forked.text).toContain('I remember the heron.')
     expect(forked.text).not.toContain('the gull')
+    // What it changed is there to review.
+    await page.getByRole('link', { name: 'Diff' }).click()
+    await page.getByRole('region', { name: 'Changes' }).waitFor()
   })
 })
 

@@ -17,6 +17,7 @@ interface DecisionProps {
 
 export function Decision({ approval, onAnswered, hasKeys = false }: DecisionProps) {
   const [text, setText] = useState('')
+  const [rule, setRule] = useState('')
   const field = useRef<HTMLInputElement>(null)
   const { run, busy, error } = useAction()
   const isQuestion = approval.kind === 'question'
@@ -27,8 +28,10 @@ export function Decision({ approval, onAnswered, hasKeys = false }: DecisionProp
   ): Promise<void> => {
     const { id, inputHash } = approval
     const said = text.trim() || undefined
-    if (await run('approvals.answer', { id, inputHash, decision, text: said, ...more })) {
+    const added = decision === 'allow' ? rulesFor(approval).find(([label]) => label === rule)?.[1] : undefined
+    if (await run('approvals.answer', { id, inputHash, decision, text: said, ...added, ...more })) {
       setText('')
+      setRule('')
       onAnswered()
     }
   }
@@ -73,12 +76,21 @@ export function Decision({ approval, onAnswered, hasKeys = false }: DecisionProp
       />
       <div class="buttons large">
         <button type="button" class="primary" disabled={!canAllow} onClick={() => void answer('allow')}>
-          {isQuestion ? 'Answer' : 'Allow once'} <kbd>a</kbd>
+          {isQuestion ? 'Answer' : rule === '' ? 'Allow once' : 'Allow and add the rule'} <kbd>a</kbd>
         </button>
         {approval.kind === 'tool' && (
-          <button type="button" disabled={busy} onClick={() => void answer('allow', { always: true })}>
-            Always in this session
-          </button>
+          <select
+            aria-label="Which rule"
+            value={rule}
+            onChange={(event) => setRule(event.currentTarget.value)}
+          >
+            <option value="">once</option>
+            {rulesFor(approval).map(([label]) => (
+              <option key={label} value={label}>
+                {label}
+              </option>
+            ))}
+          </select>
         )}
         {approval.alike > 1 && (
           <button
@@ -96,6 +108,25 @@ export function Decision({ approval, onAnswered, hasKeys = false }: DecisionProp
       {error && <Problem text={error} />}
     </section>
   )
+}
+
+type Rule = Pick<InputOf<'approvals.answer'>, 'always' | 'rule' | 'lasts'>
+
+/** The rules that a person can add with the answer. */
+function rulesFor({ toolName, input }: Approval): Array<[label: string, rule: Rule]> {
+  const own: Array<[string, Rule]> = [['always exactly this, in this session', { always: true }]]
+  if (typeof input['command'] === 'string')
+    return [
+      ...own,
+      ['this command in this repository, for 8 hours', { rule: 'command', lasts: '8h' }],
+      ['this command in this repository, always', { rule: 'command', lasts: 'always' }],
+    ]
+  if (!/^(Edit|MultiEdit|Write)$/.test(toolName)) return own
+  return [
+    ...own,
+    ['edits in this repository, in this session', { rule: 'edits', lasts: 'session' }],
+    ['edits in this repository, always', { rule: 'edits', lasts: 'always' }],
+  ]
 }
 
 const readMs = 400

@@ -31,13 +31,14 @@ function useText(id: string | undefined): string {
     if (id === undefined) return undefined
     let isWhole = true
     let isGone = false
-    // The beginning of a block that was being written when the page was opened: it follows the last stored block.
+    // The beginning of a block that was being written when the page was opened.
     void gateway
       .call('coding.output', { session: id, lines: 1 })
-      .then(({ lines }) => {
-        if (isGone || lines.length < 2) return
+      .then(({ writing }) => {
+        if (isGone || writing === undefined) return
         isWhole = false
-        setText((later) => lines[1]! + later)
+        // It has the pieces that arrived meanwhile.
+        setText(writing)
       })
       // Without it, the text starts with the next piece.
       .catch(() => undefined)

@@ -15,6 +15,7 @@ import { Dock } from '../parts/dock.tsx'
 import { EndAndArchive } from '../parts/end-session.tsx'
 import { ContextGauge } from '../parts/gauge.tsx'
 import { Link } from '../parts/link.tsx'
+import { ReviewTab } from '../parts/review.tsx'
 import { Empty, Loading, Problem } from '../parts/states.tsx'
 import { VirtualList } from '../parts/virtual-list.tsx'
 import { Working } from '../parts/working.tsx'
@@ -124,7 +125,7 @@ function Body({ tab, route, look, row, coding, info, onFork }: BodyProps) {
   if (!session) return <Loading />
   return (
     <div class="tab-body">
-      {tab === 'diff' && <ChangesTab session={session} />}
+      {tab === 'diff' && (coding ? <ReviewTab coding={coding} /> : <ChangesTab session={session} />)}
       {tab === 'files' && <FilesTab session={session} />}
       {tab === 'cost' && <CostTab session={session} coding={coding} />}
     </div>

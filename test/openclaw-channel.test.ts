@@ -106,3 +106,20 @@ test('a session of OpenClaw asks and reports in its chat: nothing is lost and no
   second.child.kill('SIGTERM')
   await second.ended
 })
+
+test('`openclaw status` says what is missing, and `install` without OpenClaw changes nothing', async () => {
+  const seen = await here.run('openclaw', 'status', '--json')
+  expect(seen.json()).toMatchObject({
+    connected: false,
+    agents: ['openclaw-main'],
+    missing: [
+      expect.stringContaining('There is no OpenClaw on the PATH.'),
+      expect.stringContaining('`rockpool openclaw install`'),
+      expect.stringContaining('no tokens'),
+      expect.stringContaining('`rockpool up`'),
+    ],
+  })
+  const failed = await here.run('openclaw', 'install', '--openclaw', '/nowhere/openclaw', '--yes', '--json')
+  expect(failed.code).toBe(3)
+  expect(failed.json()).toMatchObject({ error: { hint: expect.stringContaining('--openclaw') } })
+})

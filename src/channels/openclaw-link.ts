@@ -2,7 +2,7 @@
 // open when the plugin connects again are offered to it again. If several plugins are connected, the newest gets everything,
 // so that no message is sent by two.
 import type { Clock } from '../domain/clock.ts'
-import type { OpenClawDelivery, OpenClawEvent, OpenClawQuestion } from '../domain/openclaw.ts'
+import type { OpenClawDelivery, OpenClawEvent, OpenClawQuestion } from '../domain/openclaw-contract.ts'
 
 /** What became of a delivery. With `retryAfterMs` it is offered again later; with `refused` alone it is given up. */
 export interface Acknowledgement {

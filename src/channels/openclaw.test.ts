@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { formatOpenClawOrigin, parseOpenClawOrigin } from '../domain/openclaw.ts'
-import type { OpenClawEvent } from '../domain/openclaw.ts'
+import { formatOpenClawOrigin, parseOpenClawOrigin } from '../domain/openclaw-contract.ts'
+import type { OpenClawEvent } from '../domain/openclaw-contract.ts'
 import { parseOriginChannel } from '../domain/address.ts'
 import { makeMovableClock } from '../../test/support/movable-clock.ts'
 import { testHost } from '../../test/support/channel-host.ts'

@@ -20,6 +20,7 @@ const localGroups: Readonly<Record<string, Group>> = {
   down: gateway,
   gateway,
   mcp: gateway,
+  openclaw: () => import('./openclaw-commands.ts'),
   'restore-backup': gateway,
   service: () => import('./start-at-login.ts'),
   setup: () => import('./setup.ts'),

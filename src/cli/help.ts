@@ -24,7 +24,7 @@ export const commandGroups: Readonly<Record<string, readonly CommandGroup[]>> = 
       title: 'Conversations',
       words: ['chat', 'agent', 'history', 'search', 'sessions', 'memory', 'turns', 'agents'],
     },
-    { title: 'Channels', words: ['channels', 'devices', 'pairing', 'message', 'system'] },
+    { title: 'Channels', words: ['channels', 'devices', 'openclaw', 'pairing', 'message', 'system'] },
     {
       title: 'Maintenance',
       words: ['service', 'config', 'logs', 'health', 'backup', 'restore-backup', 'db'],
@@ -74,6 +74,7 @@ export const shortDescriptions: Readonly<Record<string, string>> = {
   memory: 'List, search, show and add the notes of agents.',
   message: 'Send a message to a chat.',
   devices: 'List, add, test and remove devices that are notified.',
+  openclaw: 'Install, show and remove the plugin in OpenClaw.',
   pairing: 'List, approve, deny and remove people who may talk.',
   project: 'Show a repository: git, pull requests, sessions, documents.',
   'restore-backup': 'Restore a backup; the current state is moved aside.',

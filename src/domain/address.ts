@@ -11,7 +11,7 @@ export interface Address {
   threadId?: string
 }
 
-/** The channel into the chats of OpenClaw; `to` is then a target as domain/openclaw.ts describes it. */
+/** The channel into the chats of OpenClaw; `to` is then a target as domain/openclaw-contract.ts describes it. */
 export const openclawChannel = 'openclaw'
 
 /** The terminal in which somebody talks to a session (`rockpool chat`). */

@@ -2,8 +2,8 @@
 // plugin's journal does, so that a test can tell an offer from a message.
 import { WebSocket } from 'ws'
 import { vi } from 'vitest'
-import { formatOpenClawOrigin } from '../../src/domain/openclaw.ts'
-import type { OpenClawDelivery, OpenClawEvent, OpenClawQuestion } from '../../src/domain/openclaw.ts'
+import { formatOpenClawOrigin } from '../../src/domain/openclaw-contract.ts'
+import type { OpenClawDelivery, OpenClawEvent, OpenClawQuestion } from '../../src/domain/openclaw-contract.ts'
 
 export interface PluginTokens {
   agentToken: string

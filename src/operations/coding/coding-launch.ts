@@ -7,7 +7,7 @@ import type { CodingRequest, CodingSession } from '../../domain/coding-session.t
 import { openclawPrefix } from '../../domain/agent.ts'
 import type { PermissionMode } from '../../domain/agent.ts'
 import { RockpoolError } from '../../domain/errors.ts'
-import { formatOpenClawOrigin } from '../../domain/openclaw.ts'
+import { formatOpenClawOrigin } from '../../domain/openclaw-contract.ts'
 import { choiceOf } from '../../coding/queue/choose.ts'
 import { resolveOriginChannel } from '../../coding/session/origin.ts'
 import { newCodingId } from '../../coding/session/names.ts'

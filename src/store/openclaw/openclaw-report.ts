@@ -2,7 +2,7 @@
 // agents are known after a restart, before the plugin connects again.
 import { join } from 'node:path'
 import { openclawPrefix } from '../../domain/agent.ts'
-import type { OpenClawAgent, OpenClawReport } from '../../domain/openclaw.ts'
+import type { OpenClawAgent, OpenClawReport } from '../../domain/openclaw-contract.ts'
 import { readPrivateFile, writePrivateFile } from '../disk/private-file.ts'
 import type { StatePaths } from '../paths.ts'
 

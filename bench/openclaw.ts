@@ -16,7 +16,7 @@ import type { BenchResult } from './result.ts'
 
 const versions: OpenClawVersion[] = ['2026.1.30', '2026.9.6']
 const loads = 9
-const starts = 5
+const starts = 3
 
 export async function bench(): Promise<BenchResult[]> {
   const results: BenchResult[] = []

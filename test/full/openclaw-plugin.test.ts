@@ -155,7 +155,7 @@ interface World {
   /** Waits until the session is in this state on disk. */
   stored: (name: string, lifecycle: string) => Promise<void>
   restart: (which: 'openclaw' | 'rockpool') => Promise<void>
-  /** kill -9. */
+  /** kill -9, for OpenClaw when it sends nothing. */
   killed: (which: 'openclaw' | 'rockpool') => Promise<void>
   close: () => Promise<void>
 }
@@ -214,6 +214,8 @@ async function openWorld(program: string, version: OpenClawVersion): Promise<Wor
       else running.rockpool = await rockpool.start(claw.stateDir)
     },
     async killed(which) {
+      // A message that is on its way at this moment would rightly be repeated with a mark.
+      if (which === 'openclaw') await vi.waitFor(() => expect(unsettled(claw)).toEqual([]), patience)
       const child = which === 'openclaw' ? running.openclaw! : running.rockpool!.child
       const ended = new Promise((resolve) => child.once('exit', resolve))
       child.kill('SIGKILL')
@@ -230,6 +232,14 @@ async function openWorld(program: string, version: OpenClawVersion): Promise<Wor
   }
   await opened.restart('rockpool')
   return opened
+}
+
+/** The keys of messages that the plugin has begun to send. */
+function unsettled({ stateDir }: OpenClaw): string[] {
+  const lines = readFileSync(join(stateDir, 'rockpool-delivered.jsonl'), 'utf8').trim().split('\n')
+  const states = lines.map((line) => JSON.parse(line) as { key: string; state: string })
+  const last = new Map(states.map(({ key, state }) => [key, state]))
+  return [...last].filter(([, state]) => state === 'sending').map(([key]) => key)
 }
 
 /** A Rockpool with tokens for the plugin. It keeps its port, as an installed one does. */

@@ -94,7 +94,7 @@ function subscriptionsPart(): string {
 
 On a WebSocket. The answer is \`{subscriptionId, epoch, seq, gap}\`; then \`{"method":"event","params":{subscriptionId, epoch,
 seq, event}}\` follows for each event. A client that was away gives \`since: {epoch, seq}\` of the last event that it saw: what it
-missed is sent again, or \`gap\` is true and it has to look anew. A client that leaves 4 MiB unread is closed.
+missed is sent again, or \`gap\` is true and it has to read the current state again. A client that leaves 4 MiB unread is closed.
 
 | method | takes | scope | |
 |---|---|---|---|

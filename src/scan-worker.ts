@@ -1,4 +1,4 @@
-// A thread that scans transcripts (discovery/scan-pool.ts starts it). An entry of its own, because a thread needs a file.
+// A thread that scans transcripts (discovery/scan.ts starts it). An entry of its own, because a thread needs a file.
 import { parentPort } from 'node:worker_threads'
 import { runScanJob, TranscriptScanner } from './discovery/scan.ts'
 import type { ScanJob } from './discovery/scan.ts'

@@ -5,7 +5,7 @@ import { approvalReply } from '../src/coding/approvals/approval-reply.ts'
 import type { Approval } from '../src/domain/coding-session.ts'
 import type { Message } from '../src/domain/message.ts'
 import type { Caller } from '../src/operations/operation.ts'
-import { perform } from '../src/operations/perform.ts'
+import { perform } from '../src/operations/all.ts'
 import { followSpawnedCoding, followSubagents } from '../src/operations/sessions/subagents.ts'
 import {
   home,

@@ -169,10 +169,18 @@ test('changes of model and thinking level are in the transcript, those of one tu
   await say(bench, '[[offline: say one]]')
   for (const command of ['/model haiku', '/think high', '/model default', '/verbose on'])
     await say(bench, command)
-  const wish = { deliver: true, thinking: 'low' }
+  const turnOptions = { deliver: true, thinking: 'low' }
   const message = { ...(await bench.channel.say('[[offline: say two]]')), id: 'asked' }
   await bench.settled()
-  const input = { key: 'asked', lane: key, agentId: 'main', message, mayCommand: true, owner: true, wish }
+  const input = {
+    key: 'asked',
+    lane: key,
+    agentId: 'main',
+    message,
+    mayCommand: true,
+    owner: true,
+    turnOptions,
+  }
   await bench.converse.ask(input)
   await bench.settled()
   const changes = (await bench.transcript(key)).flatMap((entry) => {
@@ -461,7 +469,7 @@ test('a heartbeat looks at its list, keeps quiet when all is well, and does not 
   expect(await bench.sessions.get('agent:main:main')).toMatchObject({ lastHeartbeatText: 'The oven is on!' })
 })
 
-test('a heartbeat goes to its configured target, whoever wrote last', async () => {
+test('a heartbeat goes to its configured target, not to the last person who wrote', async () => {
   const { Heartbeats } = await import('../src/flow/heartbeat.ts')
   const config = {
     session: { dmScope: 'main' as const },

@@ -638,8 +638,8 @@ describe('hooks', () => {
     const runtime = makeOfflineAgent({ clock: slow.app.clock, directions: true })
     slow.app.runtime = async () => runtime
     try {
-      const wish = { name: 'slow', wakeMode: 'next-heartbeat', timeoutSeconds: 1 }
-      const body = { message: 'take your time [[offline: wait 600000]]', ...wish }
+      const options = { name: 'slow', wakeMode: 'next-heartbeat', timeoutSeconds: 1 }
+      const body = { message: 'take your time [[offline: wait 600000]]', ...options }
       const handed = (await hook('/hooks/agent', body, {}, slow)).json()
       const told = (): unknown[] => rowsOf(slow.app, 'SELECT text FROM system_event')
       await vi.waitFor(

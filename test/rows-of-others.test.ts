@@ -7,7 +7,7 @@ import { openApp } from '../src/app.ts'
 import { errorLog } from '../src/cli/diagnostics.ts'
 import type { App } from '../src/operations/app.ts'
 import type { Caller } from '../src/operations/operation.ts'
-import { perform } from '../src/operations/perform.ts'
+import { perform } from '../src/operations/all.ts'
 import { readEnvironment } from '../src/store/config-file.ts'
 
 let home: string
@@ -58,8 +58,8 @@ test('one row that cannot be read hides none of the others in a list', async () 
     'agent:main:direct:3': { sessionId: 'as-it-should', updatedAt: 1, subject: 'Sails' },
   }
   await open(JSON.stringify(rows))
-  const wish = { includeDerivedTitles: true, includeLastMessage: true }
-  const { sessions } = (await ask('sessions.list', wish)) as { sessions: object[] }
+  const options = { includeDerivedTitles: true, includeLastMessage: true }
+  const { sessions } = (await ask('sessions.list', options)) as { sessions: object[] }
   expect(sessions).toMatchObject([
     { sessionId: 'far-future', derivedTitle: 'far-futu' },
     { sessionId: 'elsewhere' },

@@ -15,7 +15,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import { openApp } from '../src/app.ts'
 import { IndexThread } from '../src/search/search-threads.ts'
 import { wordVectorFile } from '../src/search/word-vectors.ts'
-import { perform } from '../src/operations/perform.ts'
+import { perform } from '../src/operations/all.ts'
 import { readEnvironment } from '../src/store/config-file.ts'
 import { makeMovableClock } from './support/movable-clock.ts'
 

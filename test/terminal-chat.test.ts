@@ -44,7 +44,7 @@ test('questions, notices and output of coding sessions reach the terminal, and a
     say('good morning')
     await shows(/Good morning to you\./)
     say('/claude --name shed paint the shed')
-    await shows(/\[shed\] would like to use Bash/)
+    await shows(/\[shed\] wants to use Bash/)
     say('yes')
     await shows(/The shed is green\./)
     await shows(/\[shed\] waits for input/)

@@ -159,9 +159,8 @@ function textOfToolResult(content: unknown): string {
 function readPiece(memory: Memory, message: SDKPartialAssistantMessage): StreamItem[] {
   if (message.parent_tool_use_id) return []
   const piece = message.event
-  if (piece.type === 'content_block_delta' && piece.delta.type === 'text_delta') {
+  if (piece.type === 'content_block_delta' && piece.delta.type === 'text_delta')
     return event({ type: 'text-delta', text: piece.delta.text })
-  }
   if (piece.type !== 'message_delta') return []
   const id = 'api_message_id' in message ? String(message.api_message_id) : ''
   const started = memory.uncounted.get(id)

@@ -30,7 +30,7 @@ export interface ProcessSettings {
   deniedPaths: readonly string[]
 }
 
-/** The same for two conversations that one process can serve one after the other. */
+/** A text that two conversations have in common if one process can serve both, one after the other. */
 export function processShape(options: ConversationOptions): string {
   const { agent, cwd, systemPromptAppend, allowedTools, toolRights } = options
   const tools = options.tools.map((server) => [

@@ -169,12 +169,11 @@ function noAnswer(): never {
 
 function startFailure(error: unknown, stderr: string): RockpoolError {
   const message = errorText(error)
-  if (/No conversation found/.test(message)) {
+  if (/No conversation found/.test(message))
     return new RockpoolError('not-found', 'Claude no longer has this conversation.', {
       hint: 'Start a new one.',
       cause: error,
     })
-  }
   if (/No message found/.test(message)) {
     const reason = 'This message is not in the part of the conversation that Claude still reads.'
     return new RockpoolError('not-found', reason, {
@@ -193,21 +192,18 @@ export function checkStartable(
   { cwd, permissionMode }: ConversationOptions,
   binary: string | undefined,
 ): void {
-  if (!statSync(cwd, { throwIfNoEntry: false })?.isDirectory()) {
+  if (!statSync(cwd, { throwIfNoEntry: false })?.isDirectory())
     throw new RockpoolError('not-found', `${cwd} is not a directory.`, {
       hint: 'Make it, or choose another working directory.',
     })
-  }
-  if (binary && !statSync(binary, { throwIfNoEntry: false })?.isFile()) {
+  if (binary && !statSync(binary, { throwIfNoEntry: false })?.isFile())
     throw new RockpoolError('unavailable', `There is no program ${binary}.`, {
       hint: 'Correct claude.binary in the configuration, or remove it to use the one that comes with Rockpool.',
     })
-  }
-  if (permissionMode === 'bypassPermissions' && process.getuid?.() === 0) {
+  if (permissionMode === 'bypassPermissions' && process.getuid?.() === 0)
     throw new RockpoolError('refused', 'Claude Code does not run with bypassPermissions as root.', {
       hint: 'Use acceptEdits or default and allow the tools it needs, or run Rockpool as another user.',
     })
-  }
 }
 
 export function sessionInUse(sdkSessionId: string, holder: string): RockpoolError {

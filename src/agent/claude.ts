@@ -99,9 +99,8 @@ class ClaudeAgent implements AgentRuntime {
   }
 
   async resumable(sdkSessionId: string): Promise<Resumable> {
-    if (this.#pool.all().some((conversation) => conversation.ids.has(sdkSessionId) && !conversation.closed)) {
+    if (this.#pool.all().some((conversation) => conversation.ids.has(sdkSessionId) && !conversation.closed))
       return { ok: true }
-    }
     const writer = this.#otherWriter(sdkSessionId)
     if (writer) {
       const reason = `Another Claude (process ${writer.pid} in ${writer.cwd}) has it open.`
@@ -270,10 +269,7 @@ class ClaudeAgent implements AgentRuntime {
 }
 
 /** Do the options mean the live conversation? Without an id they mean a new one, unless the live one has no id yet either. */
-function isSameConversation(
-  live: ClaudeConversation,
-  { resume, newSdkSessionId }: ConversationOptions,
-): boolean {
+function isSameConversation(live: ClaudeConversation, { resume, newSdkSessionId }: ConversationOptions) {
   if (resume) return !resume.fork && live.ids.has(resume.sdkSessionId)
   return live.sdkSessionId === undefined || live.sdkSessionId === newSdkSessionId
 }

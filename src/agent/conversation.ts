@@ -296,7 +296,7 @@ export class ClaudeConversation implements Conversation {
     const { answerMinutes } = this.#parts.silence
     this.#parts.log.warn(
       { event: 'answer-too-long', key: this.key, pid: this.pid, answerMinutes },
-      'Claude wrote at one answer for too long; ending the turn.',
+      'Claude spent too long on one answer; ending the turn.',
     )
     const limit = `${answerMinutes} minutes (claude.maxAnswerMinutes)`
     this.#giveUp('stalled', `Claude wrote at one answer for more than ${limit}`)

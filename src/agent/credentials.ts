@@ -22,7 +22,7 @@ export interface Credential {
 type Variables = Readonly<Record<string, string | undefined>>
 
 interface Found {
-  /** The environment's variables; those that Claude's settings file sets where the environment has none. */
+  /** The variables of the environment, and those of Claude's settings file that the environment lacks. */
   variables: Variables
   settings: ClaudeSettings
   configDir: string

@@ -143,11 +143,7 @@ class OfflineConversation implements Conversation {
     return undefined
   }
 
-  async #ask(
-    toolName: string,
-    input: Record<string, unknown>,
-    onEvent: (event: TurnEvent) => void,
-  ): Promise<string> {
+  async #ask(toolName: string, input: Record<string, unknown>, onEvent: (event: TurnEvent) => void) {
     onEvent({ type: 'waiting', for: 'permission' })
     const { cwd } = this.#options
     const request = { requestId: `offline-${this.#turns}`, kind: 'tool' as const, toolName, input, cwd }
@@ -155,11 +151,7 @@ class OfflineConversation implements Conversation {
     return answer.behavior === 'allow' ? `allowed ${toolName}` : `denied ${toolName}: ${answer.message}`
   }
 
-  async #call(
-    name: string,
-    input: Record<string, unknown>,
-    onEvent: (event: TurnEvent) => void,
-  ): Promise<string> {
+  async #call(name: string, input: Record<string, unknown>, onEvent: (event: TurnEvent) => void) {
     const tool = this.#options.tools.flatMap((server) => server.tools).find((tool) => tool.name === name)
     if (!tool) return `There is no tool ${name}.`
     const toolUseId = `offline-${name}-${this.#turns}`

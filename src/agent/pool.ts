@@ -22,7 +22,7 @@ interface Place<T> {
   reservedUntil: number
 }
 
-/** From `open` to the turn it was opened for. */
+/** The longest time between `open` and the start of the turn; until then the conversation is not evicted. */
 const reservationMs = 30_000
 
 export class Pool<T extends Pooled> {

@@ -24,7 +24,7 @@ export async function readTranscriptState(configDir: string, sdkSessionId: strin
   return { resumable: judge(chain, path), costUsd: chain.costUsd }
 }
 
-/** The same for a transcript that several machines share. */
+/** The state of a transcript that several machines share. */
 function stateOfEntries(entries: Iterable<Record<string, unknown>>, sdkSessionId: string): TranscriptState {
   const chain = chainOf(entries)
   return { resumable: judge(chain, `The shared transcript of ${sdkSessionId}`), costUsd: chain.costUsd }

@@ -28,9 +28,8 @@ const askMs = 15_000
 export async function checkToken({ channel, token, apiRoot }: TokenCheck): Promise<BotIdentity> {
   const pattern = patterns[channel]
   if (!pattern) throw new RockpoolError('input-invalid', `${channel} has no token.`)
-  if (!pattern.rule.test(token)) {
+  if (!pattern.rule.test(token))
     throw new RockpoolError('input-invalid', `That is not a token of ${channel}.`, { hint: pattern.where })
-  }
   return channel === 'telegram'
     ? askTelegram(token, apiRoot ?? 'https://api.telegram.org')
     : askDiscord(token, apiRoot ?? 'https://discord.com/api')

@@ -81,9 +81,8 @@ export class DiscordGateway {
       } catch (error) {
         await this.#discard(manager)
         if (signal.aborted || this.#hasFailed) return
-        if (error instanceof DiscordAPIError && error.status === 401) {
+        if (error instanceof DiscordAPIError && error.status === 401)
           return this.#parts.listener.failed(describeFailure(error), badToken)
-        }
         this.#failures += 1
         this.#parts.listener.lost(describeFailure(error))
         await pause(this.#parts.clock, backOffMs(this.#failures), signal)

@@ -165,9 +165,8 @@ function whereOf(
   senderId: string,
 ): Pick<Message, 'address' | 'chatType' | 'group'> {
   const { accountId } = self
-  if (place.guildId === undefined) {
+  if (place.guildId === undefined)
     return { address: privateChatWith({ channel: 'discord', accountId, senderId }), chatType: 'direct' }
-  }
   const address = {
     channel: 'discord',
     accountId,

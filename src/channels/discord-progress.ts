@@ -84,12 +84,7 @@ export class DiscordSession extends SavedSoon<SavedSession> {
     const saved = stored<SavedSession>(store, sessionKey)
     if (saved?.bot !== bot) return
     this.#self = saved.self
-    this.#current = {
-      info: saved.info,
-      last: saved.info.sequence,
-      pending: new Set(),
-      isCaughtUp: true,
-    }
+    this.#current = { info: saved.info, last: saved.info.sequence, pending: new Set(), isCaughtUp: true }
   }
 
   get self(): BotSelf | undefined {

@@ -47,9 +47,8 @@ export class DiscordSender {
 
   async edit(address: Address, messageId: string, reply: Reply): Promise<SendOutcome> {
     const content = toDiscord(reply.text ?? '')
-    if (content.length > this.#limit) {
+    if (content.length > this.#limit)
       return { kind: 'refused', reason: `the text is over Discord's limit of ${this.#limit} characters` }
-    }
     const body = { content, components: componentsOf(reply.buttons ?? []), ...withoutMentions }
     const outcome = await outcomeOf(async () => {
       await this.#rest.patch(Routes.channelMessage(await this.channelIdOf(address), messageId), { body })

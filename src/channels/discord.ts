@@ -187,11 +187,7 @@ const maxCommands = 100
 const maxDescription = 100
 
 /** Replaces the registered commands, so that Discord lists ours when a person types a slash. */
-async function registerCommands(
-  rest: REST,
-  applicationId: string,
-  commands: readonly CommandInfo[],
-): Promise<void> {
+async function registerCommands(rest: REST, applicationId: string, commands: readonly CommandInfo[]) {
   const body = commands.slice(0, maxCommands).map(({ name, description, usage }) => ({
     type: ApplicationCommandType.ChatInput,
     name,

@@ -45,9 +45,8 @@ export class TelegramSender {
     const id = messageIdOf(messageId)
     const text = reply.text ?? ''
     if (id === undefined) return { kind: 'refused', reason: `${messageId} is not a message on Telegram` }
-    if (visibleText(toTelegramHtml(text)).length > this.#limit) {
+    if (visibleText(toTelegramHtml(text)).length > this.#limit)
       return { kind: 'refused', reason: `the text is over Telegram's limit of ${this.#limit} characters` }
-    }
     const markup = keyboardOf(reply.buttons)
     const outcome = await this.#try(address.to, async () => {
       await withPlainFallback(text, (body, mode) =>
@@ -91,17 +90,11 @@ export class TelegramSender {
     })
   }
 
-  async #sendFile(
-    chat: string,
-    file: OutgoingFile,
-    asVoice: boolean,
-    extras: Extras & { caption?: string },
-  ): Promise<number> {
+  async #sendFile(chat: string, file: OutgoingFile, asVoice: boolean, extras: Extras & { caption?: string }) {
     const input = new InputFile(file.path, file.name)
     // Telegram accepts photos up to 10 MB; larger ones are sent as files.
-    if (file.kind === 'image' && file.bytes <= 10_000_000) {
+    if (file.kind === 'image' && file.bytes <= 10_000_000)
       return (await this.#api.sendPhoto(chat, input, extras)).message_id
-    }
     if (asVoice) return (await this.#api.sendVoice(chat, input, extras)).message_id
     if (file.kind === 'audio') return (await this.#api.sendAudio(chat, input, extras)).message_id
     if (file.kind === 'video') return (await this.#api.sendVideo(chat, input, extras)).message_id

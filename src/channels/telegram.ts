@@ -74,7 +74,7 @@ export class TelegramChannel extends PlatformChannel {
     this.#running = run().catch((error: unknown) => {
       this.host.log.error(
         { event: 'telegram-stopped', error: describeFailure(error) },
-        'Telegram polling stopped.',
+        'Telegram stopped after an error; no messages arrive until the channel is started again.',
       )
       this.setStatus('failed', { lastError: describeFailure(error) })
     })

@@ -113,9 +113,8 @@ export class WhatsappChannel extends PlatformChannel {
         await store.clear()
         continue
       }
-      if (reason === DisconnectReason.connectionReplaced || reason === DisconnectReason.forbidden) {
+      if (reason === DisconnectReason.connectionReplaced || reason === DisconnectReason.forbidden)
         return this.#fail(describeFailure(ended.error))
-      }
       failures += 1
       this.setStatus('reconnecting', { lastError: describeFailure(ended.error) })
       await pause(this.host.clock, backOffMs(failures), signal)
@@ -216,7 +215,7 @@ export class WhatsappChannel extends PlatformChannel {
       // The title is only displayed.
       this.host.log.debug(
         { event: 'group-name-failed', error: describeFailure(error) },
-        'Could not read the name of a group.',
+        'Could not read the name of a group; the prompt lacks it.',
       )
       return undefined
     }

@@ -1,6 +1,5 @@
 // Permission requests of a chat turn, asked and answered in the chat, by button or in plain words.
-import type { Address } from '../domain/address.ts'
-import { formatOriginChannel, isTerminal } from '../domain/address.ts'
+import { formatOriginChannel, isTerminal, type Address } from '../domain/address.ts'
 import type { AskPermission } from '../domain/agent.ts'
 import type { Approval } from '../domain/coding-session.ts'
 import { asRockpoolError } from '../domain/errors.ts'
@@ -12,7 +11,7 @@ import { isLikeAmount } from '../coding/approvals/read-answer.ts'
 import { isSameOrigin } from '../coding/session/origin.ts'
 import type { App } from '../operations/app.ts'
 import { answerText } from '../operations/agent-answers.ts'
-import { perform } from '../operations/perform.ts'
+import { perform } from '../operations/all.ts'
 import type { Conversations } from '../flow/conversations.ts'
 
 /** Asks in the chat that the turn came from. Only turns that may ask the owner use this; see rights/. */
@@ -34,7 +33,7 @@ export function askInChat(
         .catch((error: unknown) =>
           app.log.error(
             { event: 'approval-send-failed', error: String(error) },
-            'Could not send an approval request to the chat.',
+            'Could not send an approval request to the chat; it can be answered on the dashboard or with `cc approve`.',
           ),
         )
     })

@@ -1,10 +1,8 @@
 // Rockpool's own operations as tools of a chat turn: the agent launches and watches coding sessions, starts sub-agents and
 // reads its other sessions. It acts for the person it talks to, so it gets these tools only in a private chat with the owner:
 // guests and groups must not see what the owner said elsewhere.
-import { makeBridge } from '../discovery/bridge.ts'
-import type { Bridge } from '../discovery/bridge.ts'
-import { personAt, privateChatWith } from '../domain/address.ts'
-import type { Address } from '../domain/address.ts'
+import { makeBridge, type Bridge } from '../discovery/bridge.ts'
+import { personAt, privateChatWith, type Address } from '../domain/address.ts'
 import type { ToolServer } from '../domain/agent.ts'
 import type { BridgeWorld } from '../domain/bridge.ts'
 import type { Config } from '../domain/config.ts'
@@ -16,8 +14,7 @@ import { bridgeWorld } from '../operations/cc/bridge-world.ts'
 import type { Caller, Operation } from '../operations/operation.ts'
 import { performOperation } from '../operations/perform-operation.ts'
 import type { People } from '../store/tables/pairing.ts'
-import { isShared } from '../rights/rights.ts'
-import type { Rights } from '../rights/rights.ts'
+import { isShared, type Rights } from '../rights/rights.ts'
 import { workspaceOf } from '../store/agents.ts'
 
 export const chatToolServer = 'rockpool'

@@ -6,7 +6,7 @@ import type { App } from '../operations/app.ts'
 import { answerText, errorText } from '../operations/agent-answers.ts'
 import { codingCommandInfos, readCodingCommand } from '../operations/coding/command-words.ts'
 import type { Caller } from '../operations/operation.ts'
-import { perform } from '../operations/perform.ts'
+import { perform } from '../operations/all.ts'
 import type { Input } from '../store/work-store.ts'
 
 export function codingCommands(app: App): ChatCommand[] {

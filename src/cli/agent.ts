@@ -82,7 +82,7 @@ export const commands: LocalCommand[] = [
 
 async function converse({ terminal }: Host, client: AgentClient, choice: SessionChoice): Promise<void> {
   let showPrompt = (): void => {}
-  // Before the first line is read: a line that arrives before that is lost.
+  // Watch before the first line is read: messages that arrive earlier would not be shown.
   const unwatch = await client.watch(choice, (text) => {
     terminal.out(`${terminal.canAsk ? '\r' : ''}${visible(text)}\n`)
     showPrompt()

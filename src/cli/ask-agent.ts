@@ -5,10 +5,8 @@ import type { WebOutput } from '../domain/channel.ts'
 import { toolLine } from '../flow/tool-line.ts'
 import type { App } from '../operations/app.ts'
 import type { Call, InputOf, OutputOf } from '../rpc/client.ts'
-import { approvalsOf } from './answer-permission.ts'
-import type { Approvals } from './answer-permission.ts'
-import { findGateway, operator } from './call-operation.ts'
-import type { GatewayAddress } from './call-operation.ts'
+import { approvalsOf, type Approvals } from './answer-permission.ts'
+import { findGateway, operator, type GatewayAddress } from './call-operation.ts'
 import type { Host, Terminal } from './host.ts'
 import { styled, visible } from './print.ts'
 
@@ -36,7 +34,7 @@ export async function openAgentClient(host: Host, options: { local: boolean }): 
 
 function localAgent(app: App): AgentClient {
   const call = (async (name: string, input: Record<string, unknown>) => {
-    const { perform } = await import('../operations/perform.ts')
+    const { perform } = await import('../operations/all.ts')
     return perform(app, name, input, operator)
     // The output was checked against the schema that its type is made from.
   }) as Call

@@ -52,9 +52,8 @@ async function gatewayClient(gateway: GatewayAddress): Promise<OperationClient> 
 function localClient({ openApp }: Pick<Host, 'openApp'>): OperationClient {
   let app: Promise<App> | undefined
   const callByName: OperationClient['callByName'] = async (name, input) => {
-    const { findOperation } = await import('../operations/all.ts')
+    const { findOperation, unknownOperation } = await import('../operations/all.ts')
     const { performOperation } = await import('../operations/perform-operation.ts')
-    const { unknownOperation } = await import('../operations/perform.ts')
     const operation = await findOperation(name)
     if (!operation) throw unknownOperation(name)
     if (operation.needsGateway) throw gatewayNeeded(name)

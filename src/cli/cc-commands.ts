@@ -51,7 +51,8 @@ async function attach(host: Host, ref: string): Promise<void> {
     checkIsHere(ref, coding?.machine, config.machine.name ?? hostname())
     checkAttachable(host, ref, info)
     if (session.isRunning && coding) await client.call('coding.release', { session: coding.id })
-    for (const text of coding?.unsaid ?? []) host.terminal.err(`Not delivered yet: ${oneLine(text)}\n`)
+    for (const text of coding?.pendingMessages ?? [])
+      host.terminal.err(`Not delivered yet: ${oneLine(text)}\n`)
     await runClaude(config.claude.binary ?? bundledClaude() ?? 'claude', session)
     const name = coding?.name ?? session.sessionId
     host.terminal.err(`Back from Claude Code. Continue in the background: rockpool cc resume ${name} "…"\n`)

@@ -117,5 +117,5 @@ test('costs are bars that fit, the largest as long as there is room', async () =
   const [bar] = text.split('\n')
   expect(bar).toMatch(/^claude-sonnet-4-5-20250929 {2}\$0\.65 {2}█+$/)
   expect(cellWidth(bar!)).toBeLessThanOrEqual(80)
-  expect(text).toContain('API prices of 2026-11-15')
+  expect(text).toContain('API list prices of 2026-11-15')
 })

@@ -1,6 +1,6 @@
 // `rockpool cc list`, `cc info` and `cc repair`: Claude Code sessions.
 import { basename } from 'node:path'
-import { withoutMarker } from '../discovery/prompt-text.ts'
+import { withoutMarker } from '../discovery/transcript-facts.ts'
 import type { OutputOf } from '../rpc/client.ts'
 import { currentActivity, stateOf as codingState } from './print-coding.ts'
 import { tokenLine } from './print-costs.ts'
@@ -143,8 +143,9 @@ function printCoding(row: NonNullable<Info['coding']>, page: Page): string {
     ended: row.endMessage ? oneLine(row.endMessage) : undefined,
     budget: `${usd(row.costUsd)} of ${usd(row.budgetUsd)}`,
     turns: String(row.turns),
-    'not delivered yet': row.unsaid.length > 0 ? row.unsaid.map(oneLine).join(' · ') : undefined,
-    'waited for people': row.waitedMs >= 1_000 ? duration(row.waitedMs) : undefined,
+    'not delivered yet':
+      row.pendingMessages.length > 0 ? row.pendingMessages.map(oneLine).join(' · ') : undefined,
+    'blocked on you': row.waitedMs >= 1_000 ? duration(row.waitedMs) : undefined,
   })
 }
 

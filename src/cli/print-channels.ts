@@ -83,6 +83,6 @@ function printPairings({ pending, people }: OutputOf<'pairing.list'>, page: Page
     pending.length === 0 ? 'None.' : requests,
     '',
     styled(page, 'bold', 'Paired'),
-    people.length === 0 ? 'Nobody is paired yet.' : paired,
+    people.length === 0 ? 'No person is paired yet.' : paired,
   ].join('\n')
 }

@@ -18,7 +18,7 @@ function printCosts({ totals, parts, by, pricesAsOf }: CostReport, page: Page): 
     page,
     'dim',
     prose(
-      `API prices of ${pricesAsOf} (a subscription is not billed by them); each message counted once over all files.`,
+      `Estimated at API list prices of ${pricesAsOf}; subscriptions are billed differently. Each message counts once.`,
       page,
     ),
   )

@@ -31,9 +31,9 @@ export const printers: Printers = {
 /** Each problem with its place and its fix. */
 function printFindings({ findings, fixed, failed, notes }: DoctorReport, page: Page): string {
   if (findings.length === 0) return notes.length > 0 ? 'Nothing is damaged.' : 'No problems found.'
-  const lines = findings.map(({ where, says, remedy, fixable }) => {
+  const lines = findings.map(({ where, problem, remedy, fixable }) => {
     const mark = styled(page, fixable ? 'yellow' : 'red', fixable ? '!' : 'x')
-    return `${mark} ${oneLine(says)}\n  ${styled(page, 'dim', oneLine(where))}\n  ${oneLine(remedy)}`
+    return `${mark} ${oneLine(problem)}\n  ${styled(page, 'dim', oneLine(where))}\n  ${oneLine(remedy)}`
   })
   const fixable = findings.filter((finding) => finding.fixable).length
   const hint =

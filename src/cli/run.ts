@@ -5,10 +5,8 @@ import { asRockpoolError, RockpoolError } from '../domain/errors.ts'
 import type { CommandShape, Operation } from '../operations/operation.ts'
 import type { OperationClient } from './call-operation.ts'
 import { findCommand } from './commands.ts'
-import { pageOf } from './host.ts'
-import type { Host, LocalCommand } from './host.ts'
-import { parseCommand } from './parse-options.ts'
-import type { CommandDefinition, ParsedCommand } from './parse-options.ts'
+import { pageOf, type Host, type LocalCommand } from './host.ts'
+import { parseCommand, type CommandDefinition, type ParsedCommand } from './parse-options.ts'
 import type { Page } from './print.ts'
 
 /** Runs one command line; resolves to the exit code. Errors are printed here, as text or as JSON. */

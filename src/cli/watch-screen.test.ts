@@ -27,7 +27,7 @@ const row = (more: Partial<CodingRow> = {}): CodingRow => ({
   agentId: 'main',
   createdAt: 0,
   durationMs: 0,
-  unsaid: [],
+  pendingMessages: [],
   foreground: false,
   multiTurn: true,
   display: '',

@@ -16,7 +16,7 @@ export interface WatchState {
     /** How many sessions ask exactly this. */
     alike?: number
   }
-  /** The details fill the screen, starting at this line; without it the end is shown. */
+  /** Set while the details fill the screen: from this line on, or without a line at their end. */
   peek?: { from?: number }
   /** The answer that is being typed. */
   answer?: string

@@ -221,7 +221,7 @@ export class NotificationRouter {
     } catch (error) {
       this.#parts.log.error(
         { event: 'notice-failed', notice: key, error: String(error) },
-        'Could not queue a notification.',
+        'Could not queue a notification; the chat does not get it.',
       )
     }
   }

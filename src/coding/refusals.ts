@@ -36,7 +36,7 @@ export function repoTaken(working: CodingSession, queued: number): RockpoolError
 export function notRunning(session: CodingSession): RockpoolError {
   const state = session.lifecycle === 'suspended' ? 'suspended' : session.status
   return new RockpoolError('conflict', `${session.name} is ${state}; it takes no messages.`, {
-    hint: `Go on with \`rockpool cc resume ${session.name}\`.`,
+    hint: `Continue it with \`rockpool cc resume ${session.name}\`.`,
   })
 }
 

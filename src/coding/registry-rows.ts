@@ -7,9 +7,8 @@ import type { SessionStatus } from '../domain/discovered-session.ts'
 import type { Events } from '../domain/events.ts'
 import type { Session } from '../domain/session.ts'
 import { ownerCheck } from './machines/owner.ts'
-import { isContinuation } from '../discovery/prompt-text.ts'
-import { claudeIdOf } from '../discovery/registries.ts'
-import type { RegistryRow, RegistrySource } from '../discovery/registries.ts'
+import { isContinuation } from '../discovery/transcript-facts.ts'
+import { claudeIdOf, type RegistryRow, type RegistrySource } from '../discovery/registries.ts'
 import type { Storage } from '../store/storage.ts'
 
 export interface OwnRowsParts {

@@ -5,7 +5,7 @@ import { isRecord, parseRecord } from '../domain/json.ts'
 import { contextKinds, type Anatomy, type ContextKind } from '../domain/transcript-views.ts'
 import { TimeSlice } from '../domain/async.ts'
 import { linesOfFile } from '../store/disk/file-lines.ts'
-import { blocksIn, subagentIn } from './cards.ts'
+import { blocksIn, subagentIn, textIn } from './cards.ts'
 import { callCost } from './price-table.ts'
 import { openForeign } from '../store/disk/foreign-file.ts'
 
@@ -128,7 +128,10 @@ class AnatomyReader {
     const { usage } = message
     const id = textIn(message['id'])
     if (!isRecord(usage) || id === undefined) return
-    const count = (name: string): number => countIn(usage[name])
+    const count = (name: string): number => {
+      const value = usage[name]
+      return typeof value === 'number' && value >= 0 && value < Number.MAX_SAFE_INTEGER ? value : 0
+    }
     const used = {
       input: count('input_tokens'),
       output: count('output_tokens'),
@@ -151,12 +154,4 @@ class AnatomyReader {
 function lengthOf(value: unknown): number {
   if (typeof value === 'string') return value.length
   return value === undefined ? 0 : JSON.stringify(value).length
-}
-
-function countIn(value: unknown): number {
-  return typeof value === 'number' && value >= 0 && value < Number.MAX_SAFE_INTEGER ? value : 0
-}
-
-function textIn(value: unknown): string | undefined {
-  return typeof value === 'string' ? value : undefined
 }

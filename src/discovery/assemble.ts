@@ -5,9 +5,8 @@ import type { DiscoveredSession, SessionTranscript, TokenCounts } from '../domai
 import type { SideFiles } from './list-files.ts'
 import type { LiveSession, RegistryRow } from './registries.ts'
 import type { KnownFile } from './native-index.ts'
-import { originMarkerOf } from './prompt-text.ts'
+import { originMarkerOf, branchIn, type TranscriptFacts, noTokens } from './transcript-facts.ts'
 import { contextWindowOf } from './price-table.ts'
-import { branchIn, type TranscriptFacts } from './transcript-facts.ts'
 
 /** All files of one session. */
 export interface SessionFiles {
@@ -280,7 +279,7 @@ function reportedIn({ main, subagents }: SessionFiles): { lost: TokenCounts[]; r
 }
 
 function addTokens(parts: TokenCounts[]): TokenCounts {
-  const total = { inputTokens: 0, outputTokens: 0, cacheReadTokens: 0, cacheCreationTokens: 0 }
+  const total = { ...noTokens }
   for (const part of parts) {
     total.inputTokens += part.inputTokens
     total.outputTokens += part.outputTokens

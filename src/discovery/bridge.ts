@@ -22,14 +22,10 @@ export type Bridge = (world: BridgeWorld, config: McpBridgeConfig) => ToolServer
 export function makeBridge(): Bridge {
   const all = bridgeTools()
   return (world, config) => {
-    const tools = config.enabled ? all.filter(({ name }) => isOn(config, name)) : []
+    const tools = config.enabled ? all.filter(({ name }) => config.tools[name] ?? true) : []
     if (tools.length === 0) return undefined
     return { name: bridgeServerName, tools: tools.map((tool) => tool.of(world)) }
   }
-}
-
-function isOn(config: McpBridgeConfig, name: BridgeToolName): boolean {
-  return config.tools[name] ?? true
 }
 
 function bridgeTools(): BridgeTool[] {
@@ -105,16 +101,8 @@ function tool<Input extends z.ZodObject>(definition: ToolDefinition<Input>): Bri
       return { text: [`${name}: ${message}`, hint].filter(Boolean).join(' '), isError: true }
     }
   }
-  return {
-    name,
-    of: (world) => ({
-      name,
-      description,
-      inputSchema,
-      readOnly: !acts,
-      call: (given) => call(world, given),
-    }),
-  }
+  const about = { name, description, inputSchema, readOnly: !acts }
+  return { name, of: (world) => ({ ...about, call: (given) => call(world, given) }) }
 }
 
 async function conversationContext(world: BridgeWorld, limit: number): Promise<Record<string, unknown>> {
@@ -138,11 +126,8 @@ async function conversationContext(world: BridgeWorld, limit: number): Promise<R
 
 async function memorySearch(world: BridgeWorld, query: string): Promise<Record<string, unknown>> {
   const hits = await world.searchMemory(query)
-  return {
-    query,
-    total: hits.length,
-    results: hits.map((hit) => ({ ...hit, text: cut(hit.text, maxMemoryChars) })),
-  }
+  const results = hits.map((hit) => ({ ...hit, text: cut(hit.text, maxMemoryChars) }))
+  return { query, total: hits.length, results }
 }
 
 async function announce(world: BridgeWorld, message: string): Promise<Record<string, unknown>> {
@@ -164,14 +149,9 @@ async function sessionInfo(world: BridgeWorld): Promise<Record<string, unknown>>
   }
 }
 
-async function sessionList(
-  world: BridgeWorld,
-  includeNative: boolean,
-  limit: number,
-): Promise<Record<string, unknown>> {
-  const sessions = visibleTo(world.agentId, await world.sessions()).filter(
-    (session) => includeNative || session.agentId !== undefined,
-  )
+async function sessionList(world: BridgeWorld, includeNative: boolean, limit: number) {
+  const visible = visibleTo(world.agentId, await world.sessions())
+  const sessions = visible.filter(({ agentId }) => includeNative || agentId !== undefined)
   return {
     sessions: sessions.slice(0, limit).map(sessionRow),
     total: sessions.length,

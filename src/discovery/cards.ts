@@ -6,7 +6,7 @@ import { RockpoolError } from '../domain/errors.ts'
 import { isRecord, parseRecord } from '../domain/json.ts'
 import { readChain } from '../store/transcripts/claude-chain.ts'
 import { linesBackward, linesForward, type Line } from '../store/transcripts/transcript-lines.ts'
-import { withoutMarker } from './prompt-text.ts'
+import { withoutMarker } from './transcript-facts.ts'
 import { openForeignHandle } from '../store/disk/foreign-file.ts'
 
 type Fields = Record<string, unknown>
@@ -83,11 +83,10 @@ async function cardsAfter(file: FileHandle, start: number, limit: number, how: H
 
 async function cardsAround(file: FileHandle, message: string, wanted: WantedCards): Promise<CardPage> {
   const place = await placeOf(file, message, wanted)
-  if (place === undefined) {
+  if (place === undefined)
     throw new RockpoolError('not-found', `There is no message ${JSON.stringify(message)} in this session.`, {
       hint: 'Read it without `around`: that begins at its end.',
     })
-  }
   const half = Math.ceil(wanted.limit / 2)
   const { cards: earlier, before } = await cardsBefore(file, place, half, wanted)
   const { cards: later, after } = await cardsAfter(file, place, half, wanted)
@@ -133,8 +132,7 @@ export function cardsOfLine(line: string, isSidechain = false): Card[] {
 
 /** The id of the sub-agent whose answer this tool result is. */
 export function subagentIn(toolUseResult: unknown): string | undefined {
-  const isNoted = typeof toolUseResult === 'object' && toolUseResult !== null && 'agentId' in toolUseResult
-  return isNoted ? textIn(toolUseResult.agentId) : undefined
+  return isRecord(toolUseResult) ? textIn(toolUseResult['agentId']) : undefined
 }
 
 function systemCard(record: Fields, about: Pick<Card, 'uuid' | 'at'>): Card[] {
@@ -153,33 +151,20 @@ function blockCard(block: Fields, kind: 'prompt' | 'text', about: Pick<Card, 'uu
   switch (block['type']) {
     case 'text':
       return textCard(textIn(block['text']) ?? '', kind, about)
-    case 'thinking':
-      return textIn(block['thinking'])
-        ? [{ ...about, kind: 'thinking', text: clip(String(block['thinking'])) }]
-        : []
-    case 'tool_use': {
-      const input = isRecord(block['input']) ? block['input'] : {}
-      const name = textIn(block['name']) ?? 'tool'
-      return [
-        {
-          ...about,
-          kind: 'tool',
-          text: '',
-          tool: { name, input: clipValues(input) },
-          toolUseId: textIn(block['id']),
-        },
-      ]
+    case 'thinking': {
+      const thoughts = textIn(block['thinking'])
+      return thoughts ? [{ ...about, kind: 'thinking', text: clip(thoughts) }] : []
     }
-    case 'tool_result':
-      return [
-        {
-          ...about,
-          kind: 'result',
-          text: clip(resultText(block['content'])),
-          toolUseId: textIn(block['tool_use_id']),
-          isError: block['is_error'] === true,
-        },
-      ]
+    case 'tool_use': {
+      const input = isRecord(block['input']) ? clipValues(block['input']) : {}
+      const tool = { name: textIn(block['name']) ?? 'tool', input }
+      return [{ ...about, kind: 'tool', text: '', tool, toolUseId: textIn(block['id']) }]
+    }
+    case 'tool_result': {
+      const text = clip(resultText(block['content']))
+      const toolUseId = textIn(block['tool_use_id'])
+      return [{ ...about, kind: 'result', text, toolUseId, isError: block['is_error'] === true }]
+    }
     default:
       return []
   }
@@ -202,7 +187,7 @@ function clip(text: string): string {
   return text.length <= maxTextChars ? text : `${text.slice(0, maxTextChars).toWellFormed()}\n… (cut)`
 }
 
-function textIn(value: unknown): string | undefined {
+export function textIn(value: unknown): string | undefined {
   return typeof value === 'string' ? value : undefined
 }
 

@@ -6,6 +6,7 @@ import { TimeSlice } from '../domain/async.ts'
 import { linesOfFile } from '../store/disk/file-lines.ts'
 import { branchIn } from './transcript-facts.ts'
 import { openForeign } from '../store/disk/foreign-file.ts'
+import { parseRecord } from '../domain/json.ts'
 
 export interface ConversationRecord {
   kind: 'prompt' | 'answer' | 'other' | 'compaction'
@@ -54,24 +55,13 @@ export async function* conversationRecords(filePath: string): AsyncGenerator<Con
 }
 
 function readRecord(bytes: Buffer): Omit<ConversationRecord, 'bytes'> | undefined {
-  let value: unknown
-  try {
-    value = JSON.parse(bytes.toString('utf8'))
-  } catch {
-    return undefined // A damaged line; `cc info` reports it.
-  }
-  const checked = record.safeParse(value)
+  // `cc info` reports damaged lines.
+  const checked = record.safeParse(parseRecord(bytes.toString('utf8')))
   if (!checked.success || checked.data.isSidechain) return undefined
-  const { timestamp, gitBranch } = checked.data
+  const { timestamp = '', gitBranch } = checked.data
   const kind = kindOf(checked.data)
-  return (
-    kind && {
-      kind,
-      at: Date.parse(timestamp ?? '') || 0,
-      branch: branchIn(gitBranch),
-      text: textOf(checked.data),
-    }
-  )
+  const about = { at: Date.parse(timestamp) || 0, branch: branchIn(gitBranch), text: textOf(checked.data) }
+  return kind && { kind, ...about }
 }
 
 function kindOf(of: ClaudeRecord): ConversationRecord['kind'] | undefined {
@@ -86,20 +76,13 @@ function isPrompt(of: ClaudeRecord): boolean {
   const content = of.message?.content
   if (Array.isArray(content) && content.some(({ type }) => type === 'tool_result')) return false
   const text = textOf(of)
-  return (
-    text !== '' &&
-    !/^(<(command-|local-command|bash-|system-reminder|task-)|\[Request interrupted)/.test(text)
-  )
+  return !/^($|<(command-|local-command|bash-|system-reminder|task-)|\[Request interrupted)/.test(text)
 }
 
 function textOf(of: ClaudeRecord): string {
   const content = of.message?.content ?? ''
-  const text =
-    typeof content === 'string'
-      ? content
-      : content
-          .map((one) => (one.type === 'text' ? (one.text ?? '') : ''))
-          .filter(Boolean)
-          .join('\n')
+  const blocks = typeof content === 'string' ? [{ type: 'text', text: content }] : content
+  const texts = blocks.flatMap(({ type, text }) => (type === 'text' && text ? [text] : []))
+  const text = texts.join('\n')
   return text.replace(/^\[openclaw:agent=[^\]]*\]\s*/, '').trim()
 }

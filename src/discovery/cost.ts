@@ -3,6 +3,7 @@
 import type { Cost, CostFilter, CostGroup, CostParts, CostReport } from '../domain/discovered-session.ts'
 import { chargeFor, pricesAsOf, pricesOf } from './price-table.ts'
 import { UsageTable, creationOf, type UsageRecord } from './usage-table.ts'
+import { noTokens } from './transcript-facts.ts'
 
 /** The usage of one file, and what its calls can be grouped by. */
 export interface FileUsage {
@@ -78,12 +79,7 @@ function eachMessageOnce(files: Iterable<FileUsage>): Call[] {
   return calls
 }
 
-function isWanted(
-  record: UsageRecord,
-  file: FileUsage,
-  filter: CostFilter,
-  dayOf: (ms: number) => string,
-): boolean {
+function isWanted(record: UsageRecord, file: FileUsage, filter: CostFilter, dayOf: (ms: number) => string) {
   const ms = record.seconds * 1000
   if (filter.since !== undefined && ms < filter.since) return false
   if (filter.until !== undefined && ms >= filter.until) return false
@@ -94,32 +90,20 @@ function isWanted(
 
 function groupOf(
   by: CostGroup,
-  record: UsageRecord,
-  file: FileUsage,
-  model: string | undefined,
+  { seconds }: UsageRecord,
+  { repoPath, agentId, sessionId, sessionName }: FileUsage,
+  model = 'unknown',
   dayOf: (ms: number) => string,
 ): { key: string; name: string } {
-  switch (by) {
-    case 'repo':
-      return { key: file.repoPath, name: file.repoPath }
-    case 'agent':
-      return { key: file.agentId, name: file.agentId || '(no agent)' }
-    case 'model':
-      return { key: model ?? 'unknown', name: model ?? 'unknown' }
-    case 'session':
-      return { key: file.sessionId, name: file.sessionName }
-    default: {
-      const day = record.seconds > 0 ? dayOf(record.seconds * 1000) : 'unknown'
-      return { key: day, name: day }
-    }
-  }
+  if (by === 'repo') return { key: repoPath, name: repoPath }
+  if (by === 'agent') return { key: agentId, name: agentId || '(no agent)' }
+  if (by === 'model') return { key: model, name: model }
+  if (by === 'session') return { key: sessionId, name: sessionName }
+  const day = seconds > 0 ? dayOf(seconds * 1000) : 'unknown'
+  return { key: day, name: day }
 }
 
-function lineOf(
-  groups: Map<string, Line & { ids: Set<string> }>,
-  key: string,
-  name: string,
-): Line & { ids: Set<string> } {
+function lineOf(groups: Map<string, Line & { ids: Set<string> }>, key: string, name: string) {
   let line = groups.get(key)
   if (!line)
     groups.set(key, (line = { key, name, ...noCost(), sessions: 0, messages: 0, ids: new Set<string>() }))
@@ -133,14 +117,7 @@ function sorted(groups: Map<string, Line & { ids: Set<string> }>, by: CostGroup)
 }
 
 function noCost(): Cost {
-  return {
-    inputTokens: 0,
-    outputTokens: 0,
-    cacheReadTokens: 0,
-    cacheCreationTokens: 0,
-    costUsd: 0,
-    guessed: false,
-  }
+  return { ...noTokens, costUsd: 0, guessed: false }
 }
 
 function add(to: Cost, cost: Cost): void {

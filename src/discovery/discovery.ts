@@ -26,7 +26,7 @@ import { reportCosts, type FileUsage } from './cost.ts'
 import { matching, sortSessions } from './filter.ts'
 import { accessFault, type Listing } from './list-files.ts'
 import { NativeIndex, indexFormat, stampOf, type KnownFile } from './native-index.ts'
-import { withoutMarker } from './prompt-text.ts'
+import { withoutMarker } from './transcript-facts.ts'
 import { readLiveSessions, readRegistries } from './registries.ts'
 import type { LiveSession, RegistryRow, RegistrySource } from './registries.ts'
 import { repairTranscript } from './repair.ts'
@@ -300,9 +300,7 @@ function unknownSession(id: string): RockpoolError {
   return new RockpoolError(
     'not-found',
     `There is no Claude Code session ${JSON.stringify(id.slice(0, 80))}.`,
-    {
-      hint: '`rockpool cc list` shows all of them; the beginning of an id is enough.',
-    },
+    { hint: '`rockpool cc list` shows all of them; the beginning of an id is enough.' },
   )
 }
 
@@ -311,8 +309,6 @@ function ambiguousSession(id: string, found: DiscoveredSession[]): RockpoolError
   return new RockpoolError(
     'ambiguous',
     `${found.length} sessions begin with ${JSON.stringify(id.slice(0, 80))}.`,
-    {
-      hint: `Give more of the id: ${some.join(', ')}${found.length > 5 ? ', …' : ''}.`,
-    },
+    { hint: `Give more of the id: ${some.join(', ')}${found.length > 5 ? ', …' : ''}.` },
   )
 }

@@ -1,37 +1,41 @@
 // Evaluates the selection: would it have chosen what the person really chose? Replays the history of this machine: whenever a
 // person returned to a session or started a new one, all sessions are scored as they were then, without a model. Two simple
 // rules are compared with it: the most recent session, and the most words in common.
+import { z } from 'zod'
 import type { DiscoveredSession, Discovery } from '../domain/discovered-session.ts'
 import { keywordRelevance } from './relevance.ts'
 import { scoreSession } from './score.ts'
 import { conversationRecords } from './conversation-records.ts'
+import { errorText } from '../domain/errors.ts'
 
 /** A prompt within this time after the previous one is not a choice of a session. */
 const pauseMs = 30 * 60_000
 const maxDecisions = 500
 
-export type Method = 'selection' | 'most recent' | 'keywords'
+const methods = ['selection', 'most recent', 'keywords'] as const
 
-export interface MethodResult {
-  method: Method
+const methodResult = z.object({
+  method: z.enum(methods),
   /** Share of resumed sessions that ranked first. */
-  hitRate: number
+  hitRate: z.number(),
   /** Mean of 1 / rank of the session that was resumed. */
-  mrr: number
+  mrr: z.number(),
   /** Share of all decisions, fresh ones included, that were the same. */
-  agreement: number
-}
+  agreement: z.number(),
+})
+type MethodResult = z.infer<typeof methodResult>
 
-export interface Evaluation {
-  decisions: number
-  resumed: number
-  fresh: number
-  sessions: number
-  repositories: number
-  results: MethodResult[]
+export const evaluation = z.object({
+  decisions: z.number(),
+  resumed: z.number(),
+  fresh: z.number(),
+  sessions: z.number(),
+  repositories: z.number(),
+  results: z.array(methodResult),
   /** Files that could not be read, and other limits of the evaluation. */
-  notes: string[]
-}
+  notes: z.array(z.string()),
+})
+export type Evaluation = z.infer<typeof evaluation>
 
 export interface EvaluationOptions {
   repoPath?: string
@@ -100,7 +104,7 @@ async function readHistory(session: DiscoveredSession, notes: string[]): Promise
       Object.assign(now, { at: Math.max(now.at, at), branch: branch || now.branch, bytes })
     }
   } catch (error) {
-    notes.push(`${session.sessionId}: ${error instanceof Error ? error.message : String(error)}`)
+    notes.push(`${session.sessionId}: ${errorText(error)}`)
     return undefined
   }
   keep()
@@ -165,12 +169,8 @@ function withoutCopies(histories: History[]): Prompt[] {
 }
 
 async function replay(decisions: ReplayedDecision[], threshold: number): Promise<MethodResult[]> {
-  const tallies = new Map<Method, { hits: number; reciprocal: number; agreed: number }>(
-    (['selection', 'most recent', 'keywords'] as const).map((method) => [
-      method,
-      { hits: 0, reciprocal: 0, agreed: 0 },
-    ]),
-  )
+  const newTally = () => ({ hits: 0, reciprocal: 0, agreed: 0 })
+  const tallies = new Map(methods.map((method) => [method, newTally()]))
   for (const decision of decisions) {
     for (const { method, ranking, choice } of rankings(decision, threshold)) {
       const tally = tallies.get(method)!
@@ -210,18 +210,12 @@ function rankings(decision: ReplayedDecision, threshold: number) {
   const first = (list: Scored[], isGood: (best: Scored) => boolean): string | undefined =>
     isGood(list[0]!) ? list[0]!.session.sessionId : undefined
   const names = (list: Scored[]): string[] => list.map(({ session }) => session.sessionId)
+  const isAbove = ({ total }: Scored): boolean => Math.round(total * 100) > Math.round(threshold * 100)
+  const hasWords = ({ words }: Scored): boolean => words > 0
   return [
-    {
-      method: 'selection' as const,
-      ranking: names(bySelection),
-      choice: first(bySelection, ({ total }) => Math.round(total * 100) > Math.round(threshold * 100)),
-    },
+    { method: 'selection' as const, ranking: names(bySelection), choice: first(bySelection, isAbove) },
     { method: 'most recent' as const, ranking: names(recent), choice: first(recent, () => true) },
-    {
-      method: 'keywords' as const,
-      ranking: names(byWords),
-      choice: first(byWords, ({ words }) => words > 0),
-    },
+    { method: 'keywords' as const, ranking: names(byWords), choice: first(byWords, hasWords) },
   ]
 }
 
@@ -235,7 +229,7 @@ function asItWas({ session, prompts, states }: History, at: number): DiscoveredS
     isRunning: false,
     branch: state.branch,
     firstMessage: prompts[0]!.text,
-    ...(session.lastTask === undefined ? {} : { lastTask: state.lastPrompt }),
+    lastTask: session.lastTask === undefined ? undefined : state.lastPrompt,
     lastModified: new Date(state.at),
     messageCount: state.messageCount,
     compactionCount: state.compactionCount,

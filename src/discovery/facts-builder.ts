@@ -4,9 +4,9 @@ import type { TokenCounts } from '../domain/discovered-session.ts'
 import { isRecord } from '../domain/json.ts'
 import { decodeText, isBlank, largestParsed, parsed, secondsOf, type Span } from './json-bytes.ts'
 import { costOfCall, pricesOf } from './price-table.ts'
-import { readBlocks, readPrompt, type PromptText } from './prompt-text.ts'
+import { readBlocks, readPrompt, type PromptText } from './transcript-facts.ts'
 import type { RecordWalker } from './record-walker.ts'
-import { keptChars, type TranscriptFacts } from './transcript-facts.ts'
+import { keptChars, type TranscriptFacts, noTokens } from './transcript-facts.ts'
 import { identify, identifyByPlace, noUsage, type UsageRecord, type UsageTable } from './usage-table.ts'
 
 /** The model of messages that Claude Code writes itself. */
@@ -112,13 +112,7 @@ export class FactsBuilder {
     record.sidechain = false
     if (this.#usage.put(record) === 'known') return
     const agents = (this.facts.reportedAgents ??= {})
-    const agent = (agents[`agent-${decodeText(buffer, walker.agentId)}`] ??= {
-      inputTokens: 0,
-      outputTokens: 0,
-      cacheReadTokens: 0,
-      cacheCreationTokens: 0,
-      costUsd: 0,
-    })
+    const agent = (agents[`agent-${decodeText(buffer, walker.agentId)}`] ??= { ...noTokens, costUsd: 0 })
     this.#count(agent)
     agent.costUsd += this.#costOf(record) - this.#costOf(this.#usage.replaced)
   }

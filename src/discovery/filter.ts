@@ -84,11 +84,7 @@ export function isOwn(session: DiscoveredSession, agentId: string | undefined): 
 }
 
 /** Candidates for a task here: own sessions of the same working tree that are not archived. */
-export function candidatesOf(
-  sessions: DiscoveredSession[],
-  status: ProjectStatus,
-  agentId: string | undefined,
-): DiscoveredSession[] {
+export function candidatesOf(sessions: DiscoveredSession[], status: ProjectStatus, agentId?: string) {
   const here = treeFinder(status)
   const tree = here(status.repo.path)
   return sessions.filter(

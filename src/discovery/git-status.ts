@@ -122,14 +122,13 @@ function parseWorktrees(output: string): Worktree[] {
         lines.find((line) => line.startsWith(`${name} `))?.slice(name.length + 1)
       const has = (name: string): boolean =>
         lines.some((line) => line === name || line.startsWith(`${name} `))
-      const head = value('HEAD')
       const branch = value('branch')
       return {
         path: plainLine(value('worktree') ?? '', 4_096),
-        ...(head === undefined ? {} : { head }),
-        ...(branch === undefined ? {} : { branch: plainLine(shortRef(branch)) }),
-        ...(has('locked') ? { locked: true } : {}),
-        ...(has('prunable') ? { prunable: true } : {}),
+        head: value('HEAD'),
+        branch: branch && plainLine(shortRef(branch)),
+        locked: has('locked') || undefined,
+        prunable: has('prunable') || undefined,
       }
     })
 }

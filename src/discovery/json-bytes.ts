@@ -57,14 +57,14 @@ export class JsonBytes<Key extends string> {
     this.#keys = keys
   }
 
-  /** Past white space. */
+  /** The position after white space. */
   protected space(at: number): number {
     const { buffer, end } = this
     while (at < end && buffer[at]! <= 32) at++
     return at
   }
 
-  /** From the quote before a key to the first byte of its value. */
+  /** The position of the value whose key begins with the quote at `at`; sets `key`. */
   protected passKey(at: number): number {
     const { buffer, end } = this
     const start = ++at
@@ -92,7 +92,7 @@ export class JsonBytes<Key extends string> {
     }
   }
 
-  /** Past a value of any kind. */
+  /** The position after a value of any kind. */
   protected skip(at: number): number {
     if (at >= this.end) return -1
     const byte = this.buffer[at]

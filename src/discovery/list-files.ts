@@ -8,6 +8,7 @@ import { errorCode } from '../store/disk/atomic-file.ts'
 import { readForeign } from '../store/disk/foreign-file.ts'
 import { realPath } from './repo-paths.ts'
 import { redacted } from './transcript-facts.ts'
+import { errorText } from '../domain/errors.ts'
 
 export interface TranscriptFile {
   path: string
@@ -186,5 +187,5 @@ export function unreadableReason(error: unknown): string | undefined {
   const code = errorCode(error)
   if (code === 'ENOENT' || code === 'ENOTDIR') return undefined
   if (code === 'EACCES' || code === 'EPERM') return 'permission denied'
-  return error instanceof Error ? error.message : String(error)
+  return errorText(error)
 }

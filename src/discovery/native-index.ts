@@ -9,8 +9,7 @@ import type { DiscoveryIndex, IndexedFile } from '../store/sqlite/discovery-inde
 import { listTranscripts, type Listing, type SideFiles, type TranscriptFile } from './list-files.ts'
 import { pricesAsOf } from './price-table.ts'
 import type { RegistryRow } from './registries.ts'
-import { scanAll, scanWorkerFile } from './scan-pool.ts'
-import type { ScanJob, ScanOutcome } from './scan.ts'
+import { scanAll, scanWorkerFile, type ScanJob, type ScanOutcome } from './scan.ts'
 import type { TranscriptFacts } from './transcript-facts.ts'
 import { UsageTable } from './usage-table.ts'
 
@@ -180,11 +179,7 @@ export class NativeIndex {
       return { path: file.path, bytes: file.size }
     const facts = stored.facts || JSON.stringify(this.files.get(file.path)!.facts)
     const usage = this.#index.usage(file.path) ?? new Uint8Array()
-    return {
-      path: file.path,
-      bytes: file.size - stored.size,
-      before: { facts, usage, mark: stored.mark },
-    }
+    return { path: file.path, bytes: file.size - stored.size, before: { facts, usage, mark: stored.mark } }
   }
 
   #take(outcomes: ScanOutcome[], files: Map<string, TranscriptFile>): Scanned[] {
@@ -203,7 +198,7 @@ export class NativeIndex {
     this.#unreadable.set(path, reason)
     this.#log.warn(
       { event: 'transcript-unreadable', path, reason },
-      'Could not read a transcript or its folder.',
+      'Could not read a transcript or its folder; its sessions are missing or out of date.',
     )
   }
 }

@@ -248,10 +248,8 @@ export const ourSettings =
   "it continues with Rockpool's tools and settings, not with those that it was started with"
 
 /** A cache serves only a request that begins with the same tools and system prompt: the last call must have been ours. */
-export function hasOurPrefix({
-  source,
-  entrypoint,
-}: Partial<Pick<DiscoveredSession, 'source' | 'entrypoint'>>): boolean {
+export function hasOurPrefix(session: Partial<Pick<DiscoveredSession, 'source' | 'entrypoint'>>): boolean {
+  const { source, entrypoint } = session
   return source === 'rockpool' && entrypoint === 'sdk-ts'
 }
 

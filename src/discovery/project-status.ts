@@ -4,7 +4,7 @@ import { readdir, realpath, stat } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import type { Clock } from '../domain/clock.ts'
 import type { DiscoveredSession, Discovery } from '../domain/discovered-session.ts'
-import { RockpoolError } from '../domain/errors.ts'
+import { RockpoolError, errorText } from '../domain/errors.ts'
 import { plainLine } from '../domain/text.ts'
 import type { DocsStatus, ProjectStatus } from '../domain/project-status.ts'
 import { gitIn, type Variables } from './git.ts'
@@ -76,7 +76,7 @@ async function listSessions(
   try {
     return (await discovery.list({ repoPath })).sessions
   } catch (error) {
-    problems.push(`sessions could not be read: ${error instanceof Error ? error.message : String(error)}`)
+    problems.push(`sessions could not be read: ${errorText(error)}`)
     return []
   }
 }

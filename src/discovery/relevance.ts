@@ -7,7 +7,8 @@ import type { SessionSelectionConfig } from '../domain/config/coding-settings.ts
 import type { DiscoveredSession } from '../domain/discovered-session.ts'
 import { fillerWords, plainLine } from '../domain/text.ts'
 import type { AskStructured, TaskRelevance } from '../domain/selection.ts'
-import { isContinuation, withoutMarker } from './prompt-text.ts'
+import { isContinuation, withoutMarker } from './transcript-facts.ts'
+import { errorText } from '../domain/errors.ts'
 
 export interface Assessment {
   relevance: TaskRelevance[]
@@ -29,15 +30,11 @@ export async function assessTaskRelevance(
   const byKeywords = (): TaskRelevance[] => keywordRelevance(task, sessions)
   if (sessions.length === 0 || !config.enabled || !ask) return { relevance: byKeywords(), by: 'keywords' }
   try {
-    const answer = await askInTime(
-      questionOf(task, sessions, config, said),
-      ask,
-      config.relevanceTimeoutMs,
-      clock,
-    )
+    const question = questionOf(task, sessions, config, said)
+    const answer = await askInTime(question, ask, config.relevanceTimeoutMs, clock)
     return { relevance: checkAnswer(answer, sessions), by: 'model' }
   } catch (error) {
-    const why = plainLine(error instanceof Error ? error.message : String(error))
+    const why = plainLine(errorText(error))
     return { relevance: byKeywords(), by: 'keywords', fallback: why }
   }
 }
@@ -177,11 +174,10 @@ const answerSchema = z.strictObject({
 /** Valid only if each session occurs once and each number is in range. */
 function checkAnswer(answer: unknown, sessions: DiscoveredSession[]): TaskRelevance[] {
   const checked = answerSchema.safeParse(answer)
-  if (!checked.success) throw new Error('the answer has not the form that was asked for')
+  if (!checked.success) throw new Error('the ranking model returned an unreadable answer')
   const byIndex = new Map(checked.data.scores.map((score) => [score.index, score]))
-  if (byIndex.size !== sessions.length || checked.data.scores.length !== sessions.length) {
+  if (byIndex.size !== sessions.length || checked.data.scores.length !== sessions.length)
     throw new Error(`${checked.data.scores.length} scores came for ${sessions.length} sessions`)
-  }
   return sessions.map((session, at) => {
     const score = byIndex.get(at + 1)
     if (!score) throw new Error(`session ${at + 1} was not scored`)

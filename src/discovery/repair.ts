@@ -103,26 +103,16 @@ function chained(
 
 function lostResult(toolUseId: string, last: JsonRecord): JsonRecord {
   const { timestamp, userType, cwd, version, gitBranch, sessionId } = last
-  const content = [
-    {
-      type: 'tool_result',
-      tool_use_id: toolUseId,
-      is_error: true,
-      content: 'The result of this call was lost.',
-    },
-  ]
+  const place = { timestamp, userType, cwd, version, gitBranch, sessionId }
+  const content = 'The result of this call was lost.'
+  const result = { type: 'tool_result', tool_use_id: toolUseId, is_error: true, content }
   return {
     parentUuid: last['uuid'],
     isSidechain: false,
     type: 'user',
-    message: { role: 'user', content },
+    message: { role: 'user', content: [result] },
     uuid: randomUUID(),
-    timestamp,
-    userType,
-    cwd,
-    version,
-    gitBranch,
-    sessionId,
+    ...place,
   }
 }
 

@@ -2,7 +2,7 @@
 import type { DiscoveredSession } from '../domain/discovered-session.ts'
 import { plainLine } from '../domain/text.ts'
 import type { ScoreFactors, SessionScore, TaskRelevance } from '../domain/selection.ts'
-import { withoutMarker } from './prompt-text.ts'
+import { withoutMarker } from './transcript-facts.ts'
 
 export interface ScoreContext {
   currentBranch: string
@@ -89,15 +89,11 @@ function tokensPerMessage(session: DiscoveredSession): number {
 
 /** Conditions that exclude a session regardless of its score. */
 function ceilingOf(session: DiscoveredSession, budgetShare = 0, relevance: number): string | undefined {
-  if (session.compactionCount >= 3) {
+  if (session.compactionCount >= 3)
     return `compacted ${session.compactionCount} times: too little of the context is left`
-  }
-  if (!exceeds(0.7, budgetShare)) {
-    return `${percent(budgetShare)} of the budget is used: not enough is left`
-  }
-  if (relevance < 0.1 && session.messageCount > 200) {
+  if (!exceeds(0.7, budgetShare)) return `${percent(budgetShare)} of the budget is used: not enough is left`
+  if (relevance < 0.1 && session.messageCount > 200)
     return `${session.messageCount} messages about something else`
-  }
   return undefined
 }
 
@@ -107,13 +103,8 @@ function exceeds(a: number, b: number): boolean {
 }
 
 function fractions(factors: ScoreFactors): ScoreFactors {
-  return {
-    branch: factors.branch / 100,
-    recency: factors.recency / 100,
-    relevance: factors.relevance / 100,
-    health: factors.health / 100,
-    capacity: factors.capacity / 100,
-  }
+  const hundredths = Object.entries(factors).map(([name, value]) => [name, value / 100])
+  return Object.fromEntries(hundredths) as ScoreFactors
 }
 
 function inWords(

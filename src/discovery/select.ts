@@ -13,7 +13,7 @@ import type {
   SessionSelection,
   TaskRelevance,
 } from '../domain/selection.ts'
-import { isContinuation } from './prompt-text.ts'
+import { isContinuation } from './transcript-facts.ts'
 import { candidatesOf } from './filter.ts'
 import { assessTaskRelevance, keywordRelevance, type Assessment } from './relevance.ts'
 import { scoreSession, type ScoreContext } from './score.ts'
@@ -60,11 +60,9 @@ export async function selectSession(
   sources: SelectionSources,
   request: SelectionRequest,
 ): Promise<SessionSelection> {
-  const { sessions } = await sources.discovery.list({
-    repoPath: request.projectStatus.repo.path,
-    archived: false,
-  })
-  const waiting = new Set(sources.awaitingInput(request.projectStatus.repo.path))
+  const repoPath = request.projectStatus.repo.path
+  const { sessions } = await sources.discovery.list({ repoPath, archived: false })
+  const waiting = new Set(sources.awaitingInput(repoPath))
   // Such a session gets the task as its next message, although a process has it open.
   const free = sessions.map((session) =>
     waiting.has(session.sessionId) ? { ...session, isRunning: false } : session,
@@ -143,7 +141,7 @@ function waitFor(busy: CodingAtWork, why: string, agentId: string | undefined): 
 }
 
 function unscored(action: SelectionAction, reason: string, sessionId?: string): SessionSelection {
-  return { action, reason, sessionId, scores: [], relevanceBy: 'nobody' }
+  return { action, reason, sessionId, scores: [], relevanceBy: 'none' }
 }
 
 async function scoreAll(
@@ -163,10 +161,7 @@ async function scoreAll(
   const byModel = new Map(judged.relevance.map((one) => [one.sessionId, one]))
   const rescored = ranked.map(({ session, score }) => {
     const judgement = byModel.get(session.sessionId)
-    return {
-      session,
-      score: judgement ? scoreSession(session, { ...context, relevance: judgement }) : score,
-    }
+    return { session, score: judgement ? scoreSession(session, { ...context, relevance: judgement }) : score }
   })
   const scores = rescored
     .sort(bestFirst)
@@ -191,15 +186,11 @@ async function judge(
   if (!ask || !config.enabled) return { relevance: [], by: 'keywords' }
   const couldWin = ({ session }: Ranked): boolean =>
     isAbove(scoreSession(session, { ...context, relevance: sameWork(session) }).total, config.resumeThreshold)
-  const asked = ranked
-    .filter(couldWin)
-    .slice(0, maxAsked)
-    .map(({ session }) => session)
-  const words = await said?.(
-    task,
-    asked.map(({ sessionId }) => sessionId),
-  )
-  return assessTaskRelevance(task, asked, config, ask, clock, words)
+  const asked = ranked.filter(couldWin).slice(0, maxAsked)
+  const ids = asked.map(({ session }) => session.sessionId)
+  const words = await said?.(task, ids)
+  const sessions = asked.map(({ session }) => session)
+  return assessTaskRelevance(task, sessions, config, ask, clock, words)
 }
 
 function sameWork({ sessionId }: DiscoveredSession): TaskRelevance {

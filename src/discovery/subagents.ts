@@ -58,22 +58,15 @@ function metadataOf(path: string): Metadata | undefined {
   if (!fields) return undefined
   const textIn = (name: string): string | undefined =>
     typeof fields[name] === 'string' ? redacted(fields[name]) : undefined
-  return {
-    agentType: textIn('agentType'),
-    description: textIn('description'),
-    toolUseId: textIn('toolUseId'),
-    isFinished: fields['finished'] === true,
-  }
+  const [agentType, description, toolUseId] = ['agentType', 'description', 'toolUseId'].map(textIn)
+  return { agentType, description, toolUseId, isFinished: fields['finished'] === true }
 }
 
 type SubagentCall = Anatomy['subagents'][number]
 
 /** The sub-agents that the session called, each with its transcript if it has one; then those that only have a transcript, which
  *  are the sub-agents of sub-agents. */
-export function withTranscripts(
-  called: SubagentCall[],
-  subagents: Subagent[],
-): Array<SubagentCall & Partial<Pick<Subagent, 'isRunning' | 'costUsd'>>> {
+export function withTranscripts(called: SubagentCall[], subagents: Subagent[]) {
   const unclaimed = new Set(subagents)
   const joined = called.map((call) => {
     const own = subagents.find(
@@ -83,14 +76,8 @@ export function withTranscripts(
     unclaimed.delete(own)
     return { ...call, id: own.id, isRunning: own.isRunning, costUsd: own.costUsd }
   })
-  const others = [...unclaimed].map(({ id, name, about, toolUseId, startedAt, isRunning, costUsd }) => ({
-    id,
-    name,
-    about,
-    toolUseId,
-    at: startedAt,
-    isRunning,
-    costUsd,
-  }))
+  const others = [...unclaimed].map(({ id, name, about, toolUseId, startedAt: at, isRunning, costUsd }) => {
+    return { id, name, about, toolUseId, at, isRunning, costUsd }
+  })
   return [...joined, ...others].sort((a, b) => a.at - b.at)
 }

@@ -1,5 +1,6 @@
 // What is known of one transcript file after reading it up to some offset. Plain data: it is stored in the index, and a later
-// scan continues from there. Texts are stored without secrets.
+// scan continues from there. Texts are stored without secrets. Also how the texts of user records are read: which of them are real
+// prompts, the marker that programs put in front of a first message, and prompts that only say to continue.
 import type { TokenCounts } from '../domain/discovered-session.ts'
 import { cutBetweenWords, makeRedactor } from '../domain/redact.ts'
 
@@ -9,6 +10,13 @@ export const keptChars = 400
 /** The facts that every transcript has, before its first line is read. */
 export function newFacts(): TranscriptFacts {
   return { ...noCounts, branches: [], models: [] }
+}
+
+export const noTokens: TokenCounts = {
+  inputTokens: 0,
+  outputTokens: 0,
+  cacheReadTokens: 0,
+  cacheCreationTokens: 0,
 }
 
 const noCounts = {
@@ -25,10 +33,7 @@ const noCounts = {
   isSidechain: false,
   compactionCount: 0,
   apiErrorCount: 0,
-  inputTokens: 0,
-  outputTokens: 0,
-  cacheReadTokens: 0,
-  cacheCreationTokens: 0,
+  ...noTokens,
   cache5mTokens: 0,
   cache1hTokens: 0,
   costUsd: 0,
@@ -115,4 +120,63 @@ export function redacted(text: string): string {
   // A text of full length was cut, perhaps within a secret.
   const whole = text.length < keptChars ? text : cutBetweenWords(text, text.length - 1)
   return mayHaveSecret.test(whole) ? makeRedactor().everything(whole) : whole
+}
+
+export type PromptText = { kind: 'prompt' | 'command'; text: string } | { kind: 'nothing' }
+
+/** A program wrote it: a tag at the beginning, or the note of an interruption. */
+const byProgram = /^(?:\s*<[a-z][\w-]*[\s>]|\[Request interrupted by user[^\]]*\])/
+const command = /<command-name>(.*?)<\/command-name>/
+const shell = /<bash-input>([\s\S]*?)<\/bash-input>/
+
+/** The rules are those of Claude's own list of sessions: a command is not a prompt, and `!` runs a shell command. */
+export function readPrompt(text: string): PromptText {
+  if (text.trim() === '') return { kind: 'nothing' }
+  const name = command.exec(text)?.[1]
+  if (name !== undefined) return { kind: 'command', text: name }
+  const line = shell.exec(text)?.[1]
+  if (line !== undefined) return { kind: 'prompt', text: `! ${line.trim()}` }
+  return byProgram.test(text) ? { kind: 'nothing' } : { kind: 'prompt', text }
+}
+
+/** The first block that is a prompt; a picture alone is a prompt, too. */
+export function readBlocks(blocks: unknown[]): PromptText {
+  let found: PromptText = { kind: 'nothing' }
+  for (const block of blocks) {
+    if (typeof block !== 'object' || block === null || !('type' in block)) continue
+    if (block.type === 'text' && 'text' in block && typeof block.text === 'string') {
+      const prompt = readPrompt(block.text)
+      if (prompt.kind === 'prompt') return prompt
+      if (found.kind === 'nothing') found = prompt
+    } else if (block.type === 'image' && found.kind === 'nothing' && blocks.length === 1) {
+      return { kind: 'prompt', text: '[image]' }
+    }
+  }
+  return found
+}
+
+/** The agent in `[openclaw:agent=main]`, which programs put in front of a first message. Anybody can write it, so it does not
+ *  prove who owns the session. */
+export function originMarkerOf(firstMessage: string | undefined): string | undefined {
+  return /\[openclaw:agent=([^\]]+)\]/.exec(firstMessage ?? '')?.[1]
+}
+
+/** The message without the marker. */
+export function withoutMarker(firstMessage: string): string {
+  return firstMessage.replace(/^\s*\[openclaw:agent=[^\]]+\]\s*/, '')
+}
+
+const continuations = new Set(
+  (
+    'yes|yep|yeah|y|ok|okay|sure|please|no|n|go|go ahead|go on|do it|do that|proceed|continue|continue please|carry on|' +
+    'keep going|resume|next|retry|try again|again|continue where you left off|continue from where you left off|' +
+    'yes please|yes continue|ok continue|ok go on|please continue|please go on|please proceed|continue the work|' +
+    'ja|weiter|mach weiter|oui|continue stp|continuer|sí|si|sigue|continúa|continua|va avanti|да|продолжай|はい|続けて|継続|继续|是|好'
+  ).split('|'),
+)
+
+/** True if the text only says to continue ("yes", "go on"), so that it does not describe the work. */
+export function isContinuation(text: string): boolean {
+  const words = text.toLowerCase().match(/[\p{L}\p{N}']+/gu) ?? []
+  return words.length === 0 || continuations.has(words.join(' '))
 }

@@ -26,7 +26,7 @@ export interface Reply {
 /** A place in a session's transcript. */
 export interface SessionPoint {
   sessionId: string
-  /** The last entry. */
+  /** The transcript entry that the place is after. */
   entryId?: string
 }
 

@@ -57,7 +57,7 @@ export const searchHit = z.lazy(() =>
     role: z.enum(searchRoles),
     /** 1-based line in the source file. */
     line: z.number(),
-    messageId: z.string().optional().describe('Of the message in its transcript, to fork after it.'),
+    messageId: z.string().optional().describe('The id of the message in its transcript, to fork after it.'),
     /** Milliseconds since 1970; of the file for memory. */
     at: z.number(),
     /** About three lines around what matched, secrets redacted. */

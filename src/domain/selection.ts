@@ -82,7 +82,7 @@ export const sessionSelection = z.object({
   /** All candidates, best first. */
   scores: z.array(sessionScore),
   /** How the relation of the tasks was judged. */
-  relevanceBy: z.enum(['model', 'keywords', 'nobody']),
+  relevanceBy: z.enum(['model', 'keywords', 'none']),
   /** Why the model's answer was not used, if it was asked. */
   fallback: z.string().optional(),
 })

@@ -131,9 +131,8 @@ export const knownPlatforms = new Set(
 function buildDirectKey(params: PeerKeyParams): string {
   const scope = params.dmScope ?? 'per-channel-peer'
   // With one session for all direct chats no sender id is needed; an empty id is still an error.
-  if (scope === 'main' && (params.peerId === undefined || params.peerId === null)) {
+  if (scope === 'main' && (params.peerId === undefined || params.peerId === null))
     return buildAgentMainSessionKey(params)
-  }
   const peerId = requirePeerId(params, 'direct')
   if (scope === 'main') return buildAgentMainSessionKey(params)
   const agent = `agent:${normalizeAgentId(params.agentId)}`

@@ -58,7 +58,7 @@ export const anatomy = z.object({
       about: z.string(),
       at: z.number(),
       toolUseId: z.string().optional(),
-      id: z.string().optional().describe('Of its transcript, if it has one; for `cc.read`.'),
+      id: z.string().optional().describe('The id of its transcript, for `cc.read`; absent without one.'),
     }),
   ),
   /** The beginning of a very large transcript was left out. */

@@ -177,12 +177,12 @@ export function conversationOptions(
 
 function optionsOf(turn: AgentTurn, parts: FlowParts, { resume }: Continuation): ConversationOptions {
   const { session, agent, rights, inputs } = turn
-  const { message, wish } = inputs[0]!
+  const { message, turnOptions } = inputs[0]!
   const options = conversationOptions(session, agent, { address: message.address, rights }, parts)
   return {
     ...options,
-    model: wish?.model ?? options.model,
-    thinkingLevel: wish?.thinking ?? options.thinkingLevel,
+    model: turnOptions?.model ?? options.model,
+    thinkingLevel: turnOptions?.thinking ?? options.thinkingLevel,
     resume,
     systemPromptAppend: turn.systemPrompt,
   }

@@ -66,7 +66,7 @@ export async function runCommand(
   const reply = await answerTo(command, input, parts).catch((error: unknown) => failed(error, input, parts))
   const notice = noticeFor(input.message.address, '', `command:${input.key}`, parts.clock.now(), input.lane)
   const deliveries = reply ? [{ ...notice, reply: { ...reply, replyToId: input.message.id } }] : []
-  const mayDeliver = input.wish === undefined || input.wish.deliver
+  const mayDeliver = input.turnOptions === undefined || input.turnOptions.deliver
   parts.deliverer.add(await parts.work.inbox.end([input.id], 'command', mayDeliver ? deliveries : []))
   parts.onCommand?.(input, reply)
 }

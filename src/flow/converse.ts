@@ -183,14 +183,14 @@ export class Converse {
   }
 
   #mayJoin(input: WaitingInput, others: readonly WaitingInput[]): boolean {
-    if (input.wish !== undefined || isTurnCommand(this.#commandOf(input))) return false
+    if (input.turnOptions !== undefined || isTurnCommand(this.#commandOf(input))) return false
     const author = authorOfInput(input, this.parts)
     return others.every((other) => mayJoinTurn(author, authorOfInput(other, this.parts)))
   }
 
   #commandOf(input: Input): FoundCommand | undefined {
     // Most messages contain no slash.
-    if (input.wish?.internal || !input.message.text.includes('/')) return undefined
+    if (input.turnOptions?.internal || !input.message.text.includes('/')) return undefined
     const text = commandText(input.message, this.#admission.mentionsFor(input.message))
     return commandIn(text, input, this.parts)
   }

@@ -38,8 +38,8 @@ export class NotOurs extends Error {}
  */
 export async function claimLane(turnId: string, batch: Batch, parts: TurnParts): Promise<boolean> {
   const { work, self, isAlive, clock } = parts
-  const { agentId, wish } = batch.inputs[0]!
-  const kind = wish?.heartbeat ? 'heartbeat' : 'message'
+  const { agentId, turnOptions } = batch.inputs[0]!
+  const kind = turnOptions?.heartbeat ? 'heartbeat' : 'message'
   const inputs = batch.inputs.map((input) => input.id)
   while (!(await work.lanes.begin({ id: turnId, lane: batch.lane, agentId, kind, owner: self, inputs }))) {
     if (work.share) return false
@@ -124,7 +124,7 @@ function deliveriesOfTurn(turnId: string, batch: Batch, turn: FinishedTurn, part
   const sessionKey = batch.lane
   const entry = session?.entry
   const policy = resolveSendPolicy({ cfg: parts.config, sessionKey, channel, chatType, entry })
-  if (input.wish?.deliver === false || policy === 'deny') return []
+  if (input.turnOptions?.deliver === false || policy === 'deny') return []
   return deliveriesOf(replies, {
     turnId,
     sessionKey,

@@ -87,7 +87,7 @@ export class Heartbeats {
         (error: unknown) => {
           this.#parts.log.error(
             { event: 'agent-heartbeat-failed', agentId, error: String(error) },
-            'A heartbeat turn failed.',
+            'A heartbeat turn failed; the next one runs as scheduled.',
           )
           this.#schedule(agentId, every, every)
         },

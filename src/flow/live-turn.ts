@@ -75,7 +75,7 @@ export class LiveTurn implements TurnControls {
       session: {
         lastModel: model,
         thinkingLevel,
-        turnThinking: turn.inputs[0]?.wish?.thinking,
+        turnThinking: turn.inputs[0]?.turnOptions?.thinking,
         firstEntryId: () => this.#firstEntryId,
       },
     })
@@ -126,7 +126,7 @@ export class LiveTurn implements TurnControls {
     for (const input of this.#inputs) this.#parts.watcherOf(input.key)?.onEvent?.(event)
   }
 
-  /** If the turn is lost from now on, it is one of the message's tries. The agent does not wait until that is stored. */
+  /** From now on a crash of this turn counts as a failed try of its messages. Stored in the background. */
   #noteAsked(): void {
     if (this.#isAsked) return
     this.#isAsked = true
@@ -190,7 +190,7 @@ export class LiveTurn implements TurnControls {
   /** A preview needs a channel that can change what it has sent. */
   #makeStream(): PreviewStream | undefined {
     const channel = this.#parts.channelFor(this.#address)
-    const isForChat = this.#inputs.every((input) => input.wish === undefined)
+    const isForChat = this.#inputs.every((input) => input.turnOptions === undefined)
     if (!channel?.abilities.edits || !channel.edit || !isForChat) return undefined
     return makePreviewStream({
       clock: this.#parts.clock,

@@ -96,7 +96,7 @@ export class OpenChannels {
           account: channel.accountId,
           error: String(error),
         },
-        'Could not start a channel.',
+        'Could not start a channel; it stays off until the next start or a change of its settings.',
       )
     }
   }

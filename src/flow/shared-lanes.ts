@@ -139,7 +139,7 @@ export class SharedLanes {
   async #lookUntilDone(): Promise<void> {
     do {
       this.#mustLookAgain = false
-      // Not in parallel with a take, which would return inputs that come after those of a lost turn.
+      // Before the take: otherwise it would return inputs that arrived after those of a lost turn.
       if (this.#mustSweep) await this.#sweep()
       await this.#takeOnce()
     } while (this.#mustLookAgain && this.#isRunning)

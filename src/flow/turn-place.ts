@@ -49,8 +49,8 @@ export async function prepareInput(
 ): Promise<TurnInput> {
   const fetched = await withFetchedFiles(input, parts)
   const prepared = await withCopiedFiles(fetched, place)
-  const { message, wish } = prepared
-  const text = wish?.internal
+  const { message, turnOptions } = prepared
+  const text = turnOptions?.internal
     ? { forAgent: message.text, forCommands: '', untrusted: [] }
     : readMessage(message, parts.mentionsFor(message))
   return { ...prepared, text, received: fetched.message.media }

@@ -264,7 +264,7 @@ function isSameChat(a: WaitingInput, b: WaitingInput): boolean {
     one.accountId === other.accountId &&
     one.to === other.to &&
     one.threadId === other.threadId &&
-    a.wish === undefined &&
-    b.wish === undefined
+    a.turnOptions === undefined &&
+    b.turnOptions === undefined
   )
 }

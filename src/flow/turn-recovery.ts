@@ -70,7 +70,7 @@ async function dropInputs(
   for (const input of inputs) await recordMessage(input, parts)
   const lastAnswer = (await work.lanes.history({ lane, limit: 100 })).find(({ end }) => end !== 'lost')
   const notices = inputs
-    .filter((input) => input.wish === undefined || input.wish.deliver)
+    .filter((input) => input.turnOptions === undefined || input.turnOptions.deliver)
     .map((input) => interruptionNotice(input, lastAnswer?.id ?? 'none', parts.clock.now()))
   return work.inbox.end(
     inputs.map((input) => input.id),

@@ -19,7 +19,7 @@ interface ReplySource {
 }
 
 export async function repliesOf(result: TurnResult, turn: ReplySource, parts: FlowParts): Promise<Reply[]> {
-  const isHeartbeat = turn.inputs[0]!.wish?.heartbeat === true
+  const isHeartbeat = turn.inputs[0]!.turnOptions?.heartbeat === true
   const replies = await answerOf(result, turn, isHeartbeat, parts)
   const fresh = isHeartbeat ? await withoutRepeat(replies, turn.session, parts) : replies
   return fresh.length === 0 ? compactionReply(turn.events) : fresh

@@ -36,14 +36,17 @@ function rightsFor(author: Author, agentId: string, parts: Parts): Rights {
   return rightsOf(author, { ...grantsOf(parts.config.agents, agentId), workspace })
 }
 
-export function sourceOf({ message, wish }: Input): TurnSource {
-  return { address: message.address, askedBy: wish?.askedBy }
+export function sourceOf({ message, turnOptions }: Input): TurnSource {
+  return { address: message.address, askedBy: turnOptions?.askedBy }
 }
 
 /** The author of an input, before its session is looked up. */
-export function authorOfInput({ lane, message, wish }: Input, parts: Pick<FlowParts, 'isOwners'>): Author {
+export function authorOfInput(
+  { lane, message, turnOptions }: Input,
+  parts: Pick<FlowParts, 'isOwners'>,
+): Author {
   const { chatType, address } = message
-  const askedBy = wish?.askedBy ?? 'owner'
+  const askedBy = turnOptions?.askedBy ?? 'owner'
   return authorOf({ sessionKey: lane, chatType, address, askedBy }, parts.isOwners)
 }
 

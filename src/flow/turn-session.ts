@@ -26,14 +26,14 @@ export async function findTurnSession(
   claimed: () => Promise<void>,
   parts: TurnParts,
 ): Promise<TurnSession> {
-  const { agentId, lane: key, message, wish, text } = input
+  const { agentId, lane: key, message, turnOptions, text } = input
   const found = await findSession({
     key,
     // Words that reset a session are a command, whatever the configuration calls them.
     commandText: input.mayCommand && mayGiveIn(input, 'reset') ? text.forCommands : '',
     parentKey: parentKeyOf(input, parts),
-    message: wish?.heartbeat ? undefined : message,
-    keepsRoute: (entry) => wish !== undefined || !maySetRoute(input, entry, parts),
+    message: turnOptions?.heartbeat ? undefined : message,
+    keepsRoute: (entry) => turnOptions !== undefined || !maySetRoute(input, entry, parts),
     defersTimes: true,
     beforeChange: claimed,
     config: parts.config,
@@ -60,7 +60,7 @@ export function announcementsOf({ reset, previous }: FoundSession, input: Waitin
 }
 
 function staleText(why: 'daily' | 'idle', oldId: string | undefined): string {
-  const reason = why === 'daily' ? 'the day is over' : 'nobody wrote for a while'
+  const reason = why === 'daily' ? 'the day is over' : 'no message arrived for a while'
   const undo = oldId ? ` \`rockpool sessions restore ${oldId.slice(0, 8)}\` brings it back.` : ''
   return `(This is a new session: the last one ended because ${reason}.${undo})`
 }

@@ -1,11 +1,11 @@
 // Authentication: the one place where a credential becomes a caller with scopes. What the caller may do is then decided by
-// `authorize` in operations/authorize.ts.
+// `authorize` in operations/perform-operation.ts.
 import type { IncomingMessage } from 'node:http'
 import { asRockpoolError, RockpoolError } from '../domain/errors.ts'
 import type { Clock } from '../domain/clock.ts'
 import type { Log } from '../domain/log.ts'
 import { scopes as allScopes, type Caller } from '../operations/operation.ts'
-import { hasScope } from '../operations/authorize.ts'
+import { hasScope } from '../operations/perform-operation.ts'
 import {
   credentialsVersion,
   ensureGatewayToken,
@@ -237,13 +237,9 @@ function readSeparateHookToken(stateDir: string): string | undefined {
   const isShared =
     token === readGatewayToken(stateDir) || readTokenRecords(stateDir).some((record) => record.hash === hash)
   if (!isShared) return token
-  throw new RockpoolError(
-    'exposed',
-    'The hook token is also a token of the gateway, so hooks could do too much.',
-    {
-      hint: 'Make a new hook token with `rockpool tokens rotate hook`.',
-    },
-  )
+  throw new RockpoolError('exposed', 'The hook token is also a token of the gateway.', {
+    hint: 'Hooks could do too much with it. Make a new one with `rockpool tokens rotate hook`.',
+  })
 }
 
 function pageId({ cookie, pageKey }: PageSecrets): string {

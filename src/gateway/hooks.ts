@@ -53,18 +53,12 @@ export async function receiveHook(
   request: IncomingMessage,
   parts: HookParts,
 ): Promise<unknown> {
-  if (!parts.calls.app.config.hooks.enabled || !parts.auth.hasHookToken()) {
-    throw new HttpRefusal(
-      404,
-      'not-found',
-      'Hooks are off. Set hooks.enabled and a hook token to enable them.',
-    )
-  }
+  if (!parts.calls.app.config.hooks.enabled || !parts.auth.hasHookToken())
+    throw new HttpRefusal(404, 'not-found', 'Hooks are off. Set hooks.enabled and a hook token.')
   const { text, key } = await admit(request, parts.auth)
   const body = parseJson(text)
-  if (typeof body !== 'object' || body === null || Array.isArray(body)) {
+  if (typeof body !== 'object' || body === null || Array.isArray(body))
     throw new RockpoolError('input-invalid', 'The body must be one JSON object.')
-  }
   const fields = body as Record<string, unknown>
   return pathname === '/hooks/wake' ? wake(fields, key, parts) : agentTurn(fields, key, parts)
 }
@@ -80,12 +74,8 @@ async function admit(request: IncomingMessage, auth: Auth): Promise<{ text: stri
     return { text: body, key: { idempotencyKey: `webhook:${id}` } }
   }
   auth.admitHook(bearerToken(request), request)
-  return { text: await read(), key: idempotencyKeyOf(request) }
-}
-
-function idempotencyKeyOf(request: IncomingMessage): Key {
   const key = request.headers['idempotency-key']
-  return typeof key === 'string' ? { idempotencyKey: key } : {}
+  return { text: await read(), key: typeof key === 'string' ? { idempotencyKey: key } : {} }
 }
 
 async function wake(body: Record<string, unknown>, key: Key, { calls }: HookParts): Promise<unknown> {
@@ -97,9 +87,8 @@ async function wake(body: Record<string, unknown>, key: Key, { calls }: HookPart
 async function agentTurn(body: Record<string, unknown>, key: Key, { calls }: HookParts): Promise<unknown> {
   const given = checkInput({ name: '/hooks/agent', input: agentInput }, body) as z.infer<typeof agentInput>
   const { agentId, sessionKey, message, name, timeoutSeconds, wakeMode, ...rest } = given
-  if (agentId !== undefined && !calls.app.agentIds().includes(agentId)) {
+  if (agentId !== undefined && !calls.app.agentIds().includes(agentId))
     throw new RockpoolError('input-invalid', `There is no agent ${JSON.stringify(agentId.slice(0, 80))}.`)
-  }
   if (sessionKey !== undefined) checkSessionKey(sessionKey, calls.app.config.hooks.allowRequestSessionKey)
   // The text of another program gets a session of its own, never the owner's conversation.
   const id = sessionKey?.slice('hook:'.length) ?? hookSession(key)
@@ -133,14 +122,12 @@ function markedAsHook(message: string, title: string | undefined): string {
 }
 
 function checkSessionKey(sessionKey: string, allowed: boolean): void {
-  if (!allowed) {
+  if (!allowed)
     throw new RockpoolError('input-invalid', 'sessionKey is not accepted from hooks.', {
       hint: 'Set hooks.allowRequestSessionKey to accept keys that begin with `hook:`.',
     })
-  }
-  if (!/^hook:[a-z0-9][a-z0-9._:-]{0,127}$/.test(sessionKey)) {
+  if (!/^hook:[a-z0-9][a-z0-9._:-]{0,127}$/.test(sessionKey))
     throw new RockpoolError('input-invalid', 'A sessionKey from a hook must begin with `hook:`.')
-  }
 }
 
 /** A repeated request gets the session of the first one. */
@@ -183,11 +170,7 @@ async function followRun(calls: Calls, run: HookRun): Promise<void> {
 
 type HookCall = (method: string, params: Record<string, unknown>) => Promise<unknown>
 
-async function untilEnded(
-  { app }: Calls,
-  call: HookCall,
-  { runId, timeoutSeconds }: HookRun,
-): Promise<string> {
+async function untilEnded({ app }: Calls, call: HookCall, { runId, timeoutSeconds }: HookRun) {
   const until = app.clock.monotonic() + (timeoutSeconds ?? longestSeconds) * 1000
   for (;;) {
     const left = Math.max(0, until - app.clock.monotonic())
@@ -199,11 +182,8 @@ async function untilEnded(
 
 async function reportToMain(call: HookCall, run: HookRun, status: string): Promise<void> {
   const { runId, sessionKey, agentId, name, wakeMode } = run
-  const { previews } = (await call('sessions.preview', {
-    keys: [sessionKey],
-    limit: 1,
-    maxChars: 2000,
-  })) as OutputOf<'sessions.preview'>
+  const asked = { keys: [sessionKey], limit: 1, maxChars: 2000 }
+  const { previews } = (await call('sessions.preview', asked)) as OutputOf<'sessions.preview'>
   const last = previews[0]?.items.at(-1)
   const answer = last?.role === 'assistant' ? `: ${last.text}` : ''
   const how = { ok: 'has ended', timeout: 'took too long and was stopped' }[status] ?? 'was stopped or failed'

@@ -39,37 +39,32 @@ export class Metrics {
   text(gauges: Gauges): string {
     const single = (value: number): Array<[string, number]> => [['', value]]
     const delay = { p99: delaySeconds(this.#loop.percentile(99)), max: delaySeconds(this.#loop.max) }
-    const metrics: Array<
-      [name: string, type: 'counter' | 'gauge', help: string, values: Array<[string, number]>]
-    > = [
-      ['rockpool_calls_total', 'counter', 'Operations performed.', this.#perCall(({ calls }) => calls)],
-      [
+    this.#loop.reset()
+    const waiting = 'Sockets that are not authenticated yet.'
+    return [
+      metric(
+        'rockpool_calls_total',
+        'Operations performed.',
+        this.#perCall(({ calls }) => calls),
+      ),
+      metric(
         'rockpool_call_seconds_total',
-        'counter',
         'Time in operations.',
         this.#perCall(({ seconds }) => seconds),
-      ],
-      ['rockpool_connections', 'gauge', 'Open WebSockets.', single(gauges.connections)],
-      [
-        'rockpool_unauthenticated_sockets',
-        'gauge',
-        'Sockets that are not authenticated yet.',
-        single(gauges.unauthenticated),
-      ],
-      ['rockpool_auth_failures_total', 'counter', 'Wrong credentials.', single(gauges.authFailures)],
-      ['rockpool_events_total', 'counter', 'Events so far.', single(gauges.events)],
-      ['rockpool_uptime_seconds', 'gauge', 'Since the start.', single(gauges.uptimeSeconds)],
-      [
+      ),
+      metric('rockpool_connections', 'Open WebSockets.', single(gauges.connections)),
+      metric('rockpool_unauthenticated_sockets', waiting, single(gauges.unauthenticated)),
+      metric('rockpool_auth_failures_total', 'Wrong credentials.', single(gauges.authFailures)),
+      metric('rockpool_events_total', 'Events so far.', single(gauges.events)),
+      metric('rockpool_uptime_seconds', 'Since the start.', single(gauges.uptimeSeconds)),
+      metric(
         'rockpool_event_loop_delay_seconds',
-        'gauge',
         '99th percentile since the last scrape.',
         single(delay.p99),
-      ],
-      ['rockpool_event_loop_delay_max_seconds', 'gauge', 'Maximum since the last scrape.', single(delay.max)],
-      ['process_resident_memory_bytes', 'gauge', 'Memory in use.', single(process.memoryUsage.rss())],
-    ]
-    this.#loop.reset()
-    return metrics.flatMap(([name, type, help, values]) => formatMetric(name, type, help, values)).join('')
+      ),
+      metric('rockpool_event_loop_delay_max_seconds', 'Maximum since the last scrape.', single(delay.max)),
+      metric('process_resident_memory_bytes', 'Memory in use.', single(process.memoryUsage.rss())),
+    ].join('')
   }
 
   close(): void {
@@ -91,7 +86,9 @@ function delaySeconds(nanoseconds: number): number {
   return Math.max(0, nanoseconds / 1e9 - sampleMs / 1000)
 }
 
-function formatMetric(name: string, type: string, help: string, values: Array<[string, number]>): string[] {
+/** Counters end with `_total`; all others are gauges. */
+function metric(name: string, help: string, values: Array<[string, number]>): string {
+  const type = name.endsWith('_total') ? 'counter' : 'gauge'
   const rows = values.map(([labels, value]) => `${name}${labels === '' ? '' : `{${labels}}`} ${value}\n`)
-  return [`# HELP ${name} ${help}\n`, `# TYPE ${name} ${type}\n`, ...rows]
+  return `# HELP ${name} ${help}\n# TYPE ${name} ${type}\n${rows.join('')}`
 }

@@ -6,8 +6,7 @@ import type { WebSocket } from 'ws'
 import { z } from 'zod'
 import { asRockpoolError, RockpoolError } from '../domain/errors.ts'
 import type { Caller } from '../operations/operation.ts'
-import { authorize } from '../operations/authorize.ts'
-import { checkInput } from '../operations/perform-operation.ts'
+import { authorize, checkInput } from '../operations/perform-operation.ts'
 import { answer, failure, isRequest, parseJson, rpcError } from '../rpc/frames.ts'
 import type { RequestId, RpcRequest, RpcResponse } from '../rpc/frames.ts'
 import type { Admission } from './auth.ts'
@@ -117,9 +116,8 @@ export class Peer {
   #connect(value: unknown): void {
     const id = idOf(value)
     try {
-      if (!isRequest(value) || value.method !== 'connect') {
+      if (!isRequest(value) || value.method !== 'connect')
         throw new RockpoolError('unauthorized', 'The first frame must be `connect` with a token.')
-      }
       const params = connectInput.safeParse(value.params)
       if (!params.success)
         throw new RockpoolError('input-invalid', 'connect takes a token, and scopes or agentId to limit it.')
@@ -188,9 +186,8 @@ export class Peer {
 
   #subscribe(topic: Topic, params: Record<string, unknown>, id: RequestId): void {
     const input = checkInput({ name: `${topic.name}.subscribe`, input: topic.input }, params)
-    if (this.#subscriptions.size >= maxSubscriptions) {
+    if (this.#subscriptions.size >= maxSubscriptions)
       throw new RockpoolError('busy', `This connection has ${maxSubscriptions} subscriptions already.`)
-    }
     const subscriptionId = randomUUID()
     const since = input['since'] as EventPosition | undefined
     const missed = since ? this.#parts.events.since(since) : { gap: false, events: [] }

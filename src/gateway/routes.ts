@@ -2,7 +2,7 @@
 // dashboard, and have no secret in its address.
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { asRockpoolError, RockpoolError } from '../domain/errors.ts'
-import { authorize } from '../operations/authorize.ts'
+import { authorize } from '../operations/perform-operation.ts'
 import { failure, parseJson, rpcError } from '../rpc/frames.ts'
 import { receiveAnswer } from './answers.ts'
 import { bearerToken, cookieValue, namedAgent, narrow } from './auth.ts'
@@ -122,9 +122,8 @@ async function answerRpc(...[request, response, parts]: RouteArguments): Promise
     const admission = admit(request, parts)
     const value = parseJson(await readBody(request, maxRpcBody))
     const batch = Array.isArray(value) ? value : [value]
-    if (batch.length === 0 || batch.length > 100) {
+    if (batch.length === 0 || batch.length > 100)
       throw new RockpoolError('input-invalid', 'A batch holds 1 to 100 requests.')
-    }
     const answered = await parts.calls.respondToBatch(batch, admission)
     if (answered.length === 0) response.writeHead(204).end()
     else {
@@ -150,9 +149,8 @@ async function answerFromDevice(...[request, response, parts]: RouteArguments): 
 }
 
 async function logIn(...[request, response, parts]: RouteArguments): Promise<void> {
-  if (request.headers.origin === undefined) {
+  if (request.headers.origin === undefined)
     throw new HttpRefusal(403, 'foreign-origin', 'Only the dashboard can log in here.')
-  }
   const body = parseJson(await readBody(request, 4096)) as { secret?: unknown } | null
   const secret = typeof body?.secret === 'string' ? body.secret : ''
   const { cookie, pageKey, maxAgeSeconds } = parts.auth.openPage(secret, request)

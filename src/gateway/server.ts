@@ -122,11 +122,10 @@ export async function startGateway(app: App, options: GatewayOptions): Promise<G
 function checkExposure(app: App, options: GatewayOptions): void {
   if (isLoopback(options.bind)) return
   const token = readGatewayToken(app.paths.root) ?? ''
-  if (!/^[\w-]{43,}$/.test(token)) {
+  if (!/^[\w-]{43,}$/.test(token))
     throw new RockpoolError('exposed', `The gateway may not listen on ${options.bind} with a weak token.`, {
       hint: 'Remove credentials/gateway-token: a strong one is made at the next start.',
     })
-  }
   if (options.allowPlaintextLan || app.config.gateway.allowPlaintextLan) return
   throw new RockpoolError('exposed', `Listening on ${options.bind} would send everything unencrypted.`, {
     hint: 'Put a TLS proxy or an SSH tunnel in front of 127.0.0.1, or accept it with --allow-plaintext-lan.',
@@ -134,10 +133,7 @@ function checkExposure(app: App, options: GatewayOptions): void {
 }
 
 /** Listens on the requested port or the next free one. */
-async function listen(
-  server: Server,
-  { port, bind }: GatewayOptions,
-): Promise<{ port: number; movedFrom?: number }> {
+async function listen(server: Server, { port, bind }: GatewayOptions) {
   for (let candidate = port; ; candidate++) {
     try {
       await listenOn(server, candidate, bind)

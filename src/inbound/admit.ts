@@ -185,7 +185,7 @@ function senderKey(message: Message): string {
 
 /** A message over the limit. */
 interface Excess {
-  /** The first one in this window: the sender gets a notice. */
+  /** The first message over the limit in this window; the sender gets one notice. */
   isFirst: boolean
   /** How long until a message is accepted again. */
   waitMs: number

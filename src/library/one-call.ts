@@ -14,7 +14,7 @@ import type { SessionSelection, TaskRelevance } from '../domain/selection.ts'
 import type { App } from '../operations/app.ts'
 import { listEverySession } from '../operations/cc/cc-list.ts'
 import type { Caller } from '../operations/operation.ts'
-import { perform } from '../operations/perform.ts'
+import { perform } from '../operations/all.ts'
 import { loadConfig, readEnvironment } from '../store/config-file.ts'
 import { existsSync, realpathSync } from 'node:fs'
 import { join, resolve } from 'node:path'
@@ -156,12 +156,9 @@ export function codingLibrary(withApp: WithApp): CodingLibrary {
       withApp(async (app) => {
         const { approvals } = app.coding()
         const real = realPathOf(repoPath)
-        const asked = approvals
-          .pending()
-          .find(
-            ({ id, codingId }) =>
-              id.startsWith(requestId) && inRepo(codingId && app.storage.coding.get(codingId), real),
-          )
+        const asked = approvals.pending().find(({ id, codingId = '' }) => {
+          return id.startsWith(requestId) && app.storage.coding.get(codingId)?.request.workdir === real
+        })
         if (!asked) throw noSuchRequest(repoPath, requestId)
         await perform(app, 'approvals.answer', { id: asked.id, decision: allow ? 'allow' : 'deny' }, program)
       }),
@@ -176,10 +173,6 @@ function realPathOf(path: string): string {
     // The folder may be deleted while a session still asks; then only the path as given can match.
     return resolve(path)
   }
-}
-
-function inRepo(session: { request: { workdir: string } } | '' | undefined, repoPath: string): boolean {
-  return session !== '' && session?.request.workdir === repoPath
 }
 
 function noSuchRequest(repoPath: string, requestId: string): RockpoolError {

@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync, appendFileSync } from
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
-import { originMarkerOf } from '../discovery/prompt-text.ts'
+import { originMarkerOf } from '../discovery/transcript-facts.ts'
 import { parseJsonlHeader } from './parse-header.ts'
 import { TranscriptScanner } from '../discovery/scan.ts'
 import { UsageTable } from '../discovery/usage-table.ts'

@@ -1,5 +1,5 @@
 // What a transcript says about itself, with OpenClaw's field names.
-import { originMarkerOf } from '../discovery/prompt-text.ts'
+import { originMarkerOf } from '../discovery/transcript-facts.ts'
 import { TranscriptScanner, type ScannedTranscript } from '../discovery/scan.ts'
 
 export interface JsonlHeader {

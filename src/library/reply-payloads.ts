@@ -34,9 +34,8 @@ export function buildReplyPayloads(
 ): { replyPayloads: ReplyPayload[]; refused: string[] } {
   const spoken = payloads.flatMap((payload) => withoutHeartbeat(payload, options))
   const refused: string[] = []
-  const directed = applyReplyThreading(spoken, options).map((payload) =>
-    withDirectives(payload, options, refused),
-  )
+  const threaded = applyReplyThreading(spoken, options)
+  const directed = threaded.map((payload) => withDirectives(payload, options, refused))
   const unsent = filterMessagingToolDuplicates({
     payloads: directed.filter(isRenderablePayload),
     sentTexts: options.sentTexts ?? [],
@@ -80,7 +79,7 @@ export function isRenderablePayload(payload: ReplyPayload): boolean {
   return Boolean(text?.trim() || hasMedia(payload) || audioAsVoice || Object.keys(channelData).length > 0)
 }
 
-/** Shorter texts ("Done.") may be meant twice. */
+/** Texts shorter than this ("Done.") are never treated as duplicates. */
 const shortestDuplicate = 10
 
 /** Removes what the agent has already sent with a tool during the turn. */

@@ -168,10 +168,8 @@ export async function applyResetModelOverride(params: {
 }): Promise<{ selection?: { provider: string; model: string; isDefault: boolean }; cleanedBody?: string }> {
   const { sessionCtx, sessionEntry, sessionStore, sessionKey, defaultModel, bodyStripped } = params
   const aliasIndex = params.aliasIndex ?? buildModelAliasIndex(configSchema.parse(params.cfg ?? {}).agents)
-  const { model, rest: cleanedBody } = takeModelName(
-    params.resetTriggered ? (bodyStripped ?? '') : '',
-    aliasIndex,
-  )
+  const body = params.resetTriggered ? (bodyStripped ?? '') : ''
+  const { model, rest: cleanedBody } = takeModelName(body, aliasIndex)
   if (model === undefined) return { cleanedBody: bodyStripped }
   if (sessionCtx) sessionCtx.BodyStripped = cleanedBody
   const isDefault = model === defaultModel
@@ -205,12 +203,8 @@ export async function prependSystemEvents(params: {
   const { timeZone } = configSchema.parse(params.cfg ?? {})
   const events = waiting.get(sessionKey) ?? []
   waiting.delete(sessionKey)
-  return withSystemLines(
-    prefixedBodyBase,
-    isMainSession && isNewSession ? channelSummary : [],
-    events,
-    timeZone,
-  )
+  const summary = isMainSession && isNewSession ? channelSummary : []
+  return withSystemLines(prefixedBodyBase, summary, events, timeZone)
 }
 
 /** A new transcript with the parent's conversation; null if the parent has none. */
@@ -223,7 +217,7 @@ export async function forkSessionFromParent(params: {
   const dir = resolve(params.sessionsDir ?? dirname(resolveDefaultSessionStorePath(agentId)))
   const transcripts = new FileTranscripts({ agentId, dir })
   const { sessionId: parentId, sessionFile: file } = params.parentEntry
-  const parent = { sessionId: parentId, ...(file ? { file } : {}) }
+  const parent = { sessionId: parentId, file: file || undefined }
   if (!(await transcripts.exists(parent))) return null
   const sessionId = randomUUID()
   const forked = await transcripts.fork(parent, { sessionId })

@@ -7,6 +7,8 @@ import {
   groupDisplayName,
 } from '../domain/session.ts'
 import type { DeliveryContext, SessionEntry, SessionOrigin } from '../domain/session.ts'
+import type { NormalizedUsage } from '../sessions/usage.ts'
+
 import { normalizeChatType, resolveGroupSessionKey } from './openclaw-context.ts'
 import type { GroupKeyResolution, MsgContext } from './openclaw-context.ts'
 import { mergeEntry } from './session-store.ts'
@@ -91,12 +93,8 @@ function labelOf(ctx: MsgContext): string | undefined {
   return ctx.GroupChannel?.trim() || ctx.GroupSubject?.trim() || ctx.GroupSpace?.trim() || ctx.From?.trim()
 }
 
-function groupMetaOf({
-  ctx,
-  sessionKey,
-  existing,
-  groupResolution,
-}: MetaParams): Partial<SessionEntry> | undefined {
+function groupMetaOf(params: MetaParams): Partial<SessionEntry> | undefined {
+  const { ctx, sessionKey, existing, groupResolution } = params
   const group = groupResolution ?? resolveGroupSessionKey(ctx)
   if (!group) return undefined
   const subject = ctx.GroupSubject?.trim()
@@ -157,14 +155,6 @@ function contextAfter(tokensAfter: number | undefined): Partial<SessionEntry> {
     cacheWrite: undefined,
   }
   return { totalTokens: tokensAfter, totalTokensFresh: true, ...breakdown }
-}
-
-export interface NormalizedUsage {
-  input?: number
-  output?: number
-  cacheRead?: number
-  cacheWrite?: number
-  total?: number
 }
 
 /** Stores the usage of a turn. `totalTokens` is the size of the context: the prompt, not the answer. */

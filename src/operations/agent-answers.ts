@@ -127,12 +127,10 @@ function textIn(content: unknown): string | undefined {
     .join('')
 }
 
-type Output = Record<string, unknown>
-
 const howToStartFresh = 'It continues an earlier conversation. For a new one, launch it with fresh: true.'
 
 /** The formats that users of the plugin know. */
-const texts: Readonly<Record<string, (output: Output) => string>> = {
+const texts: Readonly<Record<string, (output: Row) => string>> = {
   'coding.launch': (row) =>
     [
       `Launched ${named(row)} (${String(row['action'])}: ${String(row['reason'])})`,
@@ -165,7 +163,7 @@ const texts: Readonly<Record<string, (output: Output) => string>> = {
 /** The output of a coding operation as text; undefined for other operations. */
 export function answerText(operation: string, output: unknown): string | undefined {
   const write = Object.hasOwn(texts, operation) ? texts[operation] : undefined
-  return write?.(output as Output)
+  return write?.(output as Row)
 }
 
 /** The message and the hint in one line. */
@@ -174,10 +172,10 @@ export function errorText(error: unknown): string {
   return [message, hint].filter(Boolean).join(' ')
 }
 
-function whereOf({ workdir, machine }: Output): string {
+function whereOf({ workdir, machine }: Row): string {
   return `📁 ${String(workdir)}${typeof machine === 'string' ? ` on ${machine}` : ''}`
 }
 
-function named(row: Output): string {
+function named(row: Row): string {
   return `${String(row['name'])} [${String(row['id'])}]`
 }

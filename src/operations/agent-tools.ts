@@ -4,9 +4,10 @@ import { z } from 'zod'
 import type { AgentTool } from '../domain/agent.ts'
 import { aliases } from './aliases.ts'
 import { allOperations } from './all.ts'
-import { hasScope } from './authorize.ts'
+import { hasScope } from './perform-operation.ts'
 import { answerText, compactAnswer, errorText } from './agent-answers.ts'
 import type { Operation, Scope } from './operation.ts'
+import { isRecord } from '../domain/json.ts'
 
 /** Performs the operation, here or in the gateway. */
 export type AskOperation = (operation: Operation, input: Record<string, unknown>) => Promise<unknown>
@@ -87,21 +88,17 @@ function isAlias(name: string): boolean {
 }
 
 /** Under an alias the answer is the text that users of that name expect; under our own name it is the JSON document. */
-function answer(
-  operation: Operation,
-  output: unknown,
-  asText: boolean,
-): Awaited<ReturnType<AgentTool['call']>> {
+function answer(operation: Operation, output: unknown, asText: boolean) {
   const text = asText ? answerText(operation.name, output) : undefined
   const whole = text ?? JSON.stringify(output)
   if (whole.length > maxText) {
     const more = whole.length - maxText
     return { text: `${whole.slice(0, maxText).toWellFormed()}… (${more} more characters; ask for less)` }
   }
-  const isDocument = typeof output === 'object' && output !== null && !Array.isArray(output)
+  const isDocument = isRecord(output)
   // Clients show the document instead of the text when they get both.
   if (text !== undefined || !isDocument) return { text: whole }
-  return { text: whole, structured: output as Record<string, unknown> }
+  return { text: whole, structured: output }
 }
 
 function schemaOf(

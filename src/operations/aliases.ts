@@ -193,12 +193,7 @@ export function underAlias<Named extends Pick<Operation, 'description' | 'comman
   return {
     ...operation,
     description: alias.description ?? operation.description,
-    command: {
-      ...operation.command,
-      flags,
-      implied: Object.keys(alias.implied ?? {}),
-      examples,
-    },
+    command: { ...operation.command, flags, implied: Object.keys(alias.implied ?? {}), examples },
   }
 }
 

@@ -1,6 +1,10 @@
-// The registry: which files contain the operations of a group. The group is the first word of a name (`sessions.list`), and
-// only the requested group is loaded.
-import type { Operation } from './operation.ts'
+// The registry: which files contain the operations of a group, and performing an operation by its name. The group is the first word
+// of a name (`sessions.list`), and only the requested group is loaded. Operations themselves use perform-operation.ts: they cannot
+// import the registry, which imports them.
+import { RockpoolError } from '../domain/errors.ts'
+import type { App } from './app.ts'
+import type { Caller, Operation } from './operation.ts'
+import { performOperation } from './perform-operation.ts'
 
 type Group = () => Promise<{ operations: Operation[] }>
 
@@ -85,4 +89,21 @@ export async function allOperations(): Promise<Operation[]> {
   return [...grouped.flatMap((group) => group.operations), ...single].sort((a, b) =>
     a.name < b.name ? -1 : 1,
   )
+}
+
+export async function perform(
+  app: App,
+  name: string,
+  input: Record<string, unknown>,
+  caller: Caller,
+): Promise<unknown> {
+  const operation = await findOperation(name)
+  if (!operation) throw unknownOperation(name)
+  return performOperation(app, operation, input, caller)
+}
+
+export function unknownOperation(name: string): RockpoolError {
+  return new RockpoolError('not-found', `There is no operation ${JSON.stringify(name.slice(0, 80))}.`, {
+    hint: 'docs/operations.md lists them all.',
+  })
 }

@@ -40,7 +40,7 @@ function entryOf(operation: Listed, command: string): CatalogEntry {
       flag,
       description,
       takesValue: kind !== 'yes-no',
-      ...(choices.length > 0 ? { choices } : {}),
+      choices: choices.length > 0 ? choices : undefined,
     }))
   const follow = operation.command?.nextInput
     ? [{ flag: '--follow', description: 'Continue as more arrives.', takesValue: false }]
@@ -49,6 +49,6 @@ function entryOf(operation: Listed, command: string): CatalogEntry {
     command,
     description: operation.description,
     options: [...options, ...follow],
-    ...(argumentChoices.length > 0 ? { argumentChoices } : {}),
+    argumentChoices: argumentChoices.length > 0 ? argumentChoices : undefined,
   }
 }

@@ -6,6 +6,15 @@ import { RockpoolError } from '../domain/errors.ts'
 /** Text for an agent. */
 export const nonBlankText = z.string().regex(/\S/, 'It has no words.')
 
+/** The name or the id of one thing. */
+export const nameField = z.string().min(1).max(200)
+export const pathField = z.string().max(4_096).optional()
+export const agentField = z.string().max(100).optional()
+
+/** An option that is off unless it is given. */
+export const flag = (description: string) => z.boolean().default(false).describe(description)
+
+export const thinkingLevels = ['off', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as const
 export const permissionMode = z.enum(permissionModes).optional()
 
 /** A time as people write it; parseTime reads it. */

@@ -54,11 +54,7 @@ export interface CommandShape {
   /** The output reports a failure: the command then exits with 1. */
   isFailure?(output: Fields): boolean
   /** The operation to call before the confirmation prompt; there is no prompt if the target does not exist. */
-  confirmIfFound?(input: Fields): {
-    name: string
-    input?: Fields
-    isFound?(output: Fields): boolean
-  }
+  confirmIfFound?(input: Fields): { name: string; input?: Fields; isFound?(output: Fields): boolean }
   /** Not offered as a command of its own name. */
   hidden?: boolean
   /** Offers `--follow`: the input of the next call, made from the last input and output. Called twice a second. */

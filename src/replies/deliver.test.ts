@@ -175,7 +175,7 @@ test('a reply that others have by now is left to them, whatever it waited for, a
   isTheirs = true
   await expect.poll(() => deliverer.isFree(aDelivery(3))).toBe(true)
   expect(channel.texts).toEqual([])
-  // Nobody else wanted them: they are ours once more.
+  // No other process took them, so this process owns them again.
   isTheirs = false
   isDown = false
   deliverer.add(rows.map((row) => ({ ...row, notBefore: 0 })))
@@ -222,7 +222,7 @@ test('when its arrival is unknown, a reply is sent once more, marked, and never 
   await deliverer.idle()
   await expect.poll(() => dead).toHaveLength(1)
   expect(channel.sent.map((sent) => sent.resent)).toEqual([false, true])
-  expect(dead[0]).toMatch(/d1: .*nobody knows/)
+  expect(dead[0]).toMatch(/d1: .*it is unknown/)
   expect(uncertain).toEqual([true])
 })
 

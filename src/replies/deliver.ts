@@ -270,7 +270,7 @@ export class Deliverer {
   }
 
   #giveUp(row: OutboxRow, why: string): Promise<Step> {
-    return this.#markDead(row, `It was sent twice and nobody knows whether it arrived: ${why}`, true)
+    return this.#markDead(row, `It was sent twice, and it is unknown whether it arrived: ${why}`, true)
   }
 
   async #markDead(row: OutboxRow, reason: string, isUncertain = false): Promise<Step> {

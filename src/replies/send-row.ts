@@ -6,6 +6,7 @@ import type { Clock } from '../domain/clock.ts'
 import type { Delivery } from '../domain/reply.ts'
 import type { Outbox, OutboxRow } from '../store/work-store.ts'
 import { makeRedactor } from '../domain/redact.ts'
+import { errorText } from '../domain/errors.ts'
 
 export interface SendParts {
   outbox: Outbox
@@ -34,7 +35,7 @@ export class RowSender {
     try {
       return withoutSecrets(await this.#sendOrEdit(channel, row, timeout.promise))
     } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error)
+      const reason = errorText(error)
       return withoutSecrets({ kind: 'unknown', reason })
     } finally {
       cancel()

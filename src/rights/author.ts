@@ -30,7 +30,7 @@ export function hasFewerRights(one: Author, than: Author): boolean {
 /** What is known about a turn when its author is decided. */
 export interface TurnOrigin {
   sessionKey: string
-  /** Of the session, or of the message when there is no session yet. */
+  /** The type of the session's chat, or of the message's chat when there is no session yet. */
   chatType?: ChatType
   /** Where the text came from; the channel is `internal` or a terminal when it came from no chat. */
   address: Address

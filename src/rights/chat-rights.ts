@@ -5,7 +5,7 @@ import { chatKey } from '../domain/address.ts'
 import { hasFewerRights } from './author.ts'
 import type { Author } from './author.ts'
 
-/** Everybody who may write; in a group only its listed members; in a group only the owner; the owner anywhere. */
+/** Who may use a command: everybody who may write; in groups only listed members; in groups only the owner; only the owner. */
 export type CommandRight = 'anybody' | 'members-in-groups' | 'owner-in-groups' | 'owner'
 
 export interface CommandAuthor {

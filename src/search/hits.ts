@@ -16,13 +16,12 @@ export function placeOf({ source, role, offset, length }: FoundPassage): Passage
 
 export function hitOf(
   { source, line, role, at }: FoundPassage,
-  snippet: { text: string; matches: Array<[number, number]> },
+  { text, matches }: Snippet,
   score: number,
   by: SearchHit['by'],
 ): SearchHit {
   const { kind, agentIds = [], chat: _chat, ...where } = source
   const agentId = agentIds.length === 1 && agentIds[0] !== '*' ? agentIds[0] : undefined
-  const { text, matches } = snippet
   return { ...where, agentId, source: kind, role, line, at, snippet: text, matches, score, by }
 }
 
@@ -30,9 +29,7 @@ export function hitOf(
 const mostApartMs = 120_000
 
 /** Claude keeps its own transcript of each chat. Removes its copies of our messages; ours takes the better score of both. */
-export function withoutCopies<Found extends { passage: FoundPassage; score: number }>(
-  found: Found[],
-): Found[] {
+export function withoutCopies<Found extends { passage: FoundPassage; score: number }>(found: Found[]) {
   const ours = Map.groupBy(
     found.filter(({ passage }) => passage.source.kind === 'rockpool'),
     ({ passage }) => conversationOf(passage),

@@ -104,12 +104,7 @@ class Reading {
     if (!isSame) this.#described.push(source)
   }
 
-  async #readTranscript(
-    source: SearchSource,
-    fd: number,
-    stat: BigIntStats,
-    known: FileState | undefined,
-  ): Promise<void> {
+  async #readTranscript(source: SearchSource, fd: number, stat: BigIntStats, known: FileState | undefined) {
     const state = stateFrom(stat, known)
     let from = known && { readBytes: known.readBytes, toolsBytes: known.toolsBytes }
     let passages: NewPassage[] = []
@@ -180,10 +175,8 @@ class Reading {
   }
 }
 
-export function paragraphsOf(
-  bytes: Buffer,
-): Array<{ text: string; line: number; offset: number; length: number }> {
-  const paragraphs: Array<{ text: string; line: number; offset: number; length: number }> = []
+export function paragraphsOf(bytes: Buffer) {
+  const paragraphs: Array<Pick<NewPassage, 'text' | 'line' | 'offset' | 'length'>> = []
   let line = 1
   let offset = 0
   for (const block of blocksOf(bytes.toString('utf8'))) {
@@ -222,10 +215,7 @@ function stateFrom(stat: BigIntStats, known: FileState | undefined): FileState {
   }
 }
 
-function isUnchanged(
-  known: FileState,
-  now: { inode: string | number; size: number; mtimeMs: number },
-): boolean {
+function isUnchanged(known: FileState, now: { inode: string | number; size: number; mtimeMs: number }) {
   return (
     known.inode === String(now.inode) && known.size === now.size && known.mtimeMs === Math.trunc(now.mtimeMs)
   )

@@ -2,6 +2,7 @@
 import type { SearchFilter, SearchKind, SearchRole, SearchSource } from '../domain/search.ts'
 import { Database, type Queries } from '../store/sqlite/database.ts'
 import { vectorTable } from './search-vectors.ts'
+import type { PassagePlace } from './passages.ts'
 
 export function openSearchDatabase(path: string): Database {
   const database = Database.open(path, migrations, { durability: 'relaxed' })
@@ -77,14 +78,7 @@ export interface SourceRow {
   chat_id: string | null
 }
 
-export interface PassageRow extends SourceRow {
-  id: number
-  line: number
-  offset: number
-  length: number
-  role: number
-  at: number
-}
+export type PassageRow = SourceRow & Omit<FoundPassage, 'source' | 'role'> & { role: number }
 
 export function foundFromRow(row: PassageRow): FoundPassage {
   const { id, line, offset, length, at } = row
@@ -175,14 +169,7 @@ function asFolder(path: string): string {
   return path.endsWith('/') ? path : `${path}/`
 }
 
-export interface PassageToRead {
-  id: number
-  path: string
-  kind: SearchKind
-  offset: number
-  length: number
-  role: SearchRole
-}
+export type PassageToRead = PassagePlace & { id: number }
 
 type Lack = 'pieces' | 'vector'
 

@@ -70,13 +70,7 @@ export async function addSomeTools(index: SearchIndex, known: KnownSource, redac
   }
 }
 
-function readTools(
-  fd: number,
-  source: SearchSource,
-  from: number,
-  linesBefore: number,
-  redact: Redact,
-): { passages: NewPassage[]; end: number; lines: number } {
+function readTools(fd: number, source: SearchSource, from: number, linesBefore: number, redact: Redact) {
   const passages: NewPassage[] = []
   const reader = linesOfFile(fd, from)
   for (let chars = 0; ;) {

@@ -173,11 +173,7 @@ async function ask(
   if (!answer.ok) throw new RockpoolError('unavailable', `${address} answered ${answer.status}.`)
   const { data } = (await answer.json()) as { data: Array<{ index: number; embedding: number[] }> }
   const sorted = [...data].sort((a, b) => a.index - b.index)
-  if (sorted.length !== texts.length) {
-    throw new RockpoolError(
-      'unavailable',
-      `${address} gave ${sorted.length} vectors for ${texts.length} texts.`,
-    )
-  }
+  if (sorted.length !== texts.length)
+    throw new RockpoolError('unavailable', `${address} gave ${sorted.length} of ${texts.length} vectors.`)
   return sorted.map(({ embedding }) => Float32Array.from(embedding))
 }

@@ -3,6 +3,7 @@ import { closeSync, readSync } from 'node:fs'
 import { cutBetweenWords, makeRedactor } from '../domain/redact.ts'
 import type { SearchKind, SearchRole } from '../domain/search.ts'
 import { openForeign } from '../store/disk/foreign-file.ts'
+import { isRecord, parseRecord } from '../domain/json.ts'
 
 export interface LineText {
   role: SearchRole
@@ -37,7 +38,7 @@ export function mayConverse(bytes: Buffer, kind: SearchKind): boolean {
   return bytes.includes(needles.assistant) && bytes.includes(needles.text)
 }
 
-/** The same for tool inputs and results. */
+/** A cheap check for tool inputs and results. */
 export function mayBeTool(bytes: Buffer, kind: SearchKind): boolean {
   if (kind === 'native') return bytes.includes(needles.toolResult) || bytes.includes(needles.toolUse)
   return bytes.includes(needles.ourToolResult) || bytes.includes(needles.ourToolCall)
@@ -53,8 +54,8 @@ export function conversationOf(line: string, kind: SearchKind): LineText | undef
 /** Tool inputs and results of a line, as one text. */
 export function toolTextOf(line: string, kind: SearchKind): LineText | undefined {
   const record = parseRecord(line)
-  const message = record && asRecord(record['message'])
-  if (!record || !message) return undefined
+  const message = record?.['message']
+  if (!record || !isRecord(message)) return undefined
   const text = blocksOf(message['content'])
     .map(kind === 'native' ? nativeToolText : (block) => ourToolText(block, message))
     .filter(Boolean)
@@ -100,20 +101,21 @@ function readBytes(place: PassagePlace): Buffer | undefined {
 type Fields = Record<string, unknown>
 
 function nativeConversation(record: Fields): LineText | undefined {
-  const type = record['type']
+  const { type, message } = record
   if ((type !== 'user' && type !== 'assistant') || record['isMeta'] === true) return undefined
   if (record['isCompactSummary'] === true || record['isApiErrorMessage'] === true) return undefined
-  const text = textOf(asRecord(record['message'])?.['content'])
-  return text === ''
-    ? undefined
-    : { role: type, text: cutBetweenWords(text, maxTextChars), ...aboutOf(record) }
+  return isRecord(message) ? spoken(type, message, record) : undefined
 }
 
 function ourConversation(record: Fields): LineText | undefined {
-  const message = record['type'] === 'message' ? asRecord(record['message']) : undefined
-  const role = message?.['role']
-  if (role !== 'user' && role !== 'assistant') return undefined
-  const text = textOf(message?.['content'])
+  const { type, message } = record
+  if (type !== 'message' || !isRecord(message)) return undefined
+  const { role } = message
+  return role === 'user' || role === 'assistant' ? spoken(role, message, record) : undefined
+}
+
+function spoken(role: 'user' | 'assistant', message: Fields, record: Fields): LineText | undefined {
+  const text = textOf(message['content'])
   return text === '' ? undefined : { role, text: cutBetweenWords(text, maxTextChars), ...aboutOf(record) }
 }
 
@@ -137,35 +139,15 @@ function ourToolText(block: Fields, message: Fields): string {
 }
 
 function blocksOf(content: unknown): Fields[] {
-  return Array.isArray(content)
-    ? content.filter((block): block is Fields => asRecord(block) !== undefined)
-    : []
+  return Array.isArray(content) ? content.filter(isRecord) : []
 }
 
 /** The id of a message is `uuid` in Claude's transcripts and `id` in ours. */
-function aboutOf(record: Fields): Pick<LineText, 'at' | 'id'> {
-  const id = record['uuid'] ?? record['id']
-  const at = timeOf(record)
+function aboutOf({ uuid, id: ours, timestamp }: Fields): Pick<LineText, 'at' | 'id'> {
+  const id = uuid ?? ours
+  const time = typeof timestamp === 'string' ? Date.parse(timestamp) : Number(timestamp)
+  const at = Number.isFinite(time) ? Math.trunc(time) : 0
   return typeof id === 'string' && /^[\w-]{1,64}$/.test(id) ? { at, id } : { at }
-}
-
-function timeOf(record: Fields): number {
-  const at =
-    typeof record['timestamp'] === 'string' ? Date.parse(record['timestamp']) : Number(record['timestamp'])
-  return Number.isFinite(at) ? Math.trunc(at) : 0
-}
-
-function parseRecord(line: string): Fields | undefined {
-  try {
-    return asRecord(JSON.parse(line))
-  } catch {
-    // Not a record; discovery and doctor report damaged lines.
-    return undefined
-  }
-}
-
-function asRecord(value: unknown): Fields | undefined {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Fields) : undefined
 }
 
 /** Removes secrets from texts: the known values, and what looks like a secret. */

@@ -5,6 +5,7 @@ import type { FoundPassage } from './index-rows.ts'
 import { readPassage } from './passages.ts'
 import { parseQuery, type ParsedQuery } from './query.ts'
 import type { SearchIndex } from './search-index.ts'
+import { errorText } from '../domain/errors.ts'
 
 export interface SearchParts {
   index: SearchIndex
@@ -39,7 +40,7 @@ export async function search(parts: SearchParts, text: string, filter: SearchFil
       lists.push({ by: 'meaning', passages: await byMeaning(parts, text, filter), weight: meaningWeight })
     } catch (error) {
       // The embedding provider is unavailable; results by words are still valid.
-      notes.push(`By word only: ${error instanceof Error ? error.message : String(error)}`)
+      notes.push(`By word only: ${errorText(error)}`)
     }
   }
   const fused = fuse(lists, parts.now(), filter)
@@ -129,12 +130,7 @@ function nearness(repoPath: string | undefined, near: string | undefined): numbe
  * Reads the texts of the best passages. Resumed sessions repeat earlier messages: the same text is shown once. Of a text in
  * our transcript and in Claude's, ours is shown, because the conversation continues there.
  */
-function toHits(
-  parts: SearchParts,
-  fused: Fused[],
-  query: ParsedQuery,
-  limit: number,
-): { hits: SearchHit[]; left: number } {
+function toHits(parts: SearchParts, fused: Fused[], query: ParsedQuery, limit: number) {
   const hits: SearchHit[] = []
   /** The position of the hit with this text. */
   const shown = new Map<string, number>()

@@ -1,7 +1,7 @@
 // The search index: how far each file was read, and the words of each passage. It holds no text: the text of a hit is read
 // from its source, so the index stays small and can be deleted at any time.
 import { statSync } from 'node:fs'
-import type { SearchFilter, SearchKind, SearchRole, SearchSource } from '../domain/search.ts'
+import type { SearchFilter, SearchKind, SearchSource } from '../domain/search.ts'
 import { openOrRecreate, removeDatabase, type Database, type Queries } from '../store/sqlite/database.ts'
 import {
   aboutSource,
@@ -19,14 +19,9 @@ import type { FileState, FoundPassage, PassageRow, SourceRow } from './index-row
 import { allowedSources, SearchMatch, type WordsQuestion } from './search-match.ts'
 import { SearchVectors } from './search-vectors.ts'
 
-export interface NewPassage {
+export interface NewPassage extends Omit<FoundPassage, 'id' | 'source'> {
   /** Indexed, but not stored. */
   text: string
-  line: number
-  offset: number
-  length: number
-  role: SearchRole
-  at: number
 }
 
 /** The result of reading a file, or a part of it. */

@@ -44,10 +44,10 @@ export class SearchMatch {
     const among = this.#narrowed('words', filter)
     if (!among) return []
     const ranking = question.terms.filter((term) => this.#isRanking(term))
-    const ids =
-      question.joint === 'AND'
-        ? this.#all(question, ranking, among, limit)
-        : this.#any(question, ranking, among, limit)
+    const isAll = question.joint === 'AND'
+    const ids = isAll
+      ? this.#all(question, ranking, among, limit)
+      : this.#any(question, ranking, among, limit)
     return this.#rows(ids)
   }
 
@@ -62,10 +62,8 @@ export class SearchMatch {
     if (ranking.length === terms.length) return this.#ranked(expression, among, limit)
     if (ranking.length === 0) return this.#newest('words', expression, among, limit)
     const candidates = this.#newest('words', expression, among, mostRanked)
-    const these = {
-      sql: ' AND +words.rowid IN (SELECT value FROM json_each(?))',
-      values: [JSON.stringify(candidates)],
-    }
+    const sql = ' AND +words.rowid IN (SELECT value FROM json_each(?))'
+    const these = { sql, values: [JSON.stringify(candidates)] }
     return this.#ranked(ranking.join(' AND '), these, limit)
   }
 

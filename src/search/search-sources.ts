@@ -123,10 +123,7 @@ export function sourcesOfCopies(parts: SourceParts, copies: TranscriptCopy[]): P
   )
 }
 
-function copySource(
-  { agentId, path, sessionId, isArchived }: TranscriptCopy,
-  session: SessionRow | undefined,
-): SearchSource {
+function copySource({ agentId, path, sessionId, isArchived }: TranscriptCopy, session?: SessionRow) {
   return ourSource(agentId, path, sessionId, isArchived ? undefined : session)
 }
 
@@ -174,11 +171,7 @@ export function ourSource(
   }
 }
 
-function fileOf(
-  parts: SourceParts,
-  agentId: string,
-  ref: Parameters<typeof transcriptFile>[2],
-): string | undefined {
+function fileOf(parts: SourceParts, agentId: string, ref: Parameters<typeof transcriptFile>[2]) {
   try {
     return transcriptFile(parts.sessionsFolder(agentId), agentId, ref)
   } catch (error) {

@@ -9,6 +9,6 @@ test('after its end nothing starts the thread again', async () => {
     () => undefined,
   )
   await thread.stop()
-  // Whoever was listing files meanwhile: a thread that was started now would hold the process for good.
+  // A listing of files may still run: a thread started now would keep the process alive for ever.
   await expect(thread.read([], true)).rejects.toThrow('stopped')
 })

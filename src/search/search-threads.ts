@@ -2,7 +2,7 @@
 // expression gets its own.
 import { existsSync } from 'node:fs'
 import { Worker } from 'node:worker_threads'
-import { RockpoolError } from '../domain/errors.ts'
+import { RockpoolError, errorText } from '../domain/errors.ts'
 import type { IndexProgress, SearchAnswer, SearchSource } from '../domain/search.ts'
 import type { FromIndexThread, RegexFinding, ThreadJob, ToIndexThread } from './worker-tasks.ts'
 
@@ -159,8 +159,7 @@ function checkPattern(pattern: string): void {
   try {
     RegExp(pattern, 'iu')
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error)
-    throw new RockpoolError('input-invalid', `${why}.`, {
+    throw new RockpoolError('input-invalid', `${errorText(error)}.`, {
       hint: "Regular expressions are JavaScript's, with the u flag; upper and lower case are alike.",
     })
   }

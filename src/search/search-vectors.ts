@@ -118,15 +118,11 @@ function addToLast(q: Queries, model: string, vectors: Array<NewVector & { sourc
   const open =
     last && last.count < mostInBatch && last.numbers.length === last.count * size ? last : undefined
   const taken = vectors.slice(0, mostInBatch - (open?.count ?? 0))
+  const ids = Uint32Array.from(taken, ({ id }) => id)
+  const sources = Uint32Array.from(taken, ({ source }) => source)
   const columns = [
-    joined(
-      open?.passages,
-      Uint32Array.from(taken, ({ id }) => id),
-    ),
-    joined(
-      open?.sources,
-      Uint32Array.from(taken, ({ source }) => source),
-    ),
+    joined(open?.passages, ids),
+    joined(open?.sources, sources),
     joined(open?.signs, ...taken.map(({ signs }) => signs)),
     joined(open?.numbers, ...taken.map(({ numbers }) => numbers)),
   ]

@@ -15,6 +15,7 @@ import type {
   SearchPart,
   SearchQuestion,
   SearchStatus,
+  SearchKind,
 } from '../domain/search.ts'
 import { asDatabaseError } from '../store/sqlite/database-errors.ts'
 import { removeDatabase } from '../store/sqlite/database.ts'
@@ -205,11 +206,10 @@ export class Search implements SearchPart {
     const { sources, onProgress } = this.#parts
     const options = { redact: this.#redact, onProgress }
     const snapshot = await sources.discovery().snapshot()
-    if (this.#index.isUpToDate(snapshot.stamp))
-      return indexSources(this.#index, await ourSources(sources), {
-        ...options,
-        kinds: ['rockpool', 'memory'],
-      })
+    if (this.#index.isUpToDate(snapshot.stamp)) {
+      const kinds: SearchKind[] = ['rockpool', 'memory']
+      return indexSources(this.#index, await ourSources(sources), { ...options, kinds })
+    }
     const all = await searchSources(sources, snapshot.transcripts())
     const progress = await indexSources(this.#index, all, options)
     await this.#index.markUpToDate(snapshot.stamp)

@@ -71,22 +71,15 @@ export async function restoreSession(
   const { archive, note } = await findArchive(parts, ref)
   const key = options.key ?? note?.key ?? (ref.startsWith('agent:') ? ref : undefined)
   if (key !== undefined) return restoreArchive(parts, key, archive, note)
-  throw new RockpoolError(
-    'input-invalid',
-    `The archive ${archive.name} does not contain the session's key.`,
-    {
-      hint: 'Another program made it. Give the key under which to restore it: --key agent:main:…',
-    },
-  )
+  throw new RockpoolError('input-invalid', `The archive ${archive.name} has no session key.`, {
+    hint: 'Another program made it. Give the key under which to restore it: --key agent:main:…',
+  })
 }
 
 async function findArchivedRow(parts: SessionParts, ref: string): Promise<Session | undefined> {
   const rows = (await parts.sessions.find(ref)).filter(({ entry }) => entry.archivedAt !== undefined)
-  if (rows.length > 1)
-    throw ambiguous(
-      ref,
-      rows.map(({ key }) => key),
-    )
+  const keys = rows.map(({ key }) => key)
+  if (keys.length > 1) throw ambiguous(ref, keys)
   return rows[0]
 }
 
@@ -144,10 +137,7 @@ async function freeLabel(parts: SessionParts, label: string | undefined): Promis
   return (await parts.sessions.list({ label, limit: 1 })).total === 0 ? label : undefined
 }
 
-async function findArchive(
-  { transcripts }: SessionParts,
-  ref: string,
-): Promise<{ archive: TranscriptArchive; note: ArchiveNote | undefined }> {
+async function findArchive({ transcripts }: SessionParts, ref: string) {
   const archives = (await transcripts.archives()).filter(({ reason }) => reason !== 'bak')
   const [first, ...others] = archives.filter(
     ({ name, sessionId }) => name === ref || (ref !== '' && sessionId.startsWith(ref)),
@@ -155,10 +145,8 @@ async function findArchive(
   if (first) {
     const isOneSession = others.every(({ sessionId }) => sessionId === first.sessionId)
     if (isOneSession) return { archive: first, note: await readArchiveNote(transcripts, first.name) }
-    throw ambiguous(
-      ref,
-      [first, ...others].map(({ name }) => name),
-    )
+    const names = [first, ...others].map(({ name }) => name)
+    throw ambiguous(ref, names)
   }
   // Newest first: the last conversation that had this key or label.
   for (const archive of archives) {

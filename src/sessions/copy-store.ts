@@ -99,10 +99,7 @@ async function archivedOlder(
   const [theirs, there] = [await idsOf(from, ref), await idsOf(to, place)]
   if (isWithin(theirs, there)) return false
   if (!isWithin(there, theirs))
-    throw new RockpoolError(
-      'conflict',
-      'both sides have entries that the other one lacks; nothing was changed',
-    )
+    throw new RockpoolError('conflict', 'both sides have entries that the other lacks; nothing was changed')
   await to.archive(place, 'bak')
   return true
 }
@@ -151,10 +148,7 @@ async function* inBatches<T>(items: AsyncIterable<T>): AsyncGenerator<T[]> {
   if (batch.length > 0) yield batch
 }
 
-async function* counted(
-  entries: AsyncIterable<TranscriptEntry>,
-  report: CopyReport,
-): AsyncGenerator<TranscriptEntry> {
+async function* counted(entries: AsyncIterable<TranscriptEntry>, report: CopyReport) {
   for await (const entry of entries) {
     report.entries++
     yield entry

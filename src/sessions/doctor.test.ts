@@ -110,7 +110,7 @@ describe('the doctor', () => {
     writeFileSync(path, JSON.stringify({ ...entries, 'agent:main:odd': 'text' }), { mode: 0o600 })
     const found = await findings()
     expect(found).toMatchObject([{ kind: 'entry-damaged', where: path }])
-    expect(found[0]!.says).toContain('agent:main:odd')
+    expect(found[0]!.problem).toContain('agent:main:odd')
     expect(found[0]!.fix).toBeUndefined()
   })
 
@@ -176,7 +176,7 @@ describe('the doctor', () => {
     mkdirSync(`${database}-wal`, { mode: 0o700 })
     const found = await findings()
     expect(found).toMatchObject([
-      { kind: 'store-unreadable', where: database, says: expect.stringContaining('cannot be looked at') },
+      { kind: 'store-unreadable', where: database, problem: expect.stringContaining('cannot be looked at') },
     ])
     expect(found[0]).not.toHaveProperty('fix')
     rmdirSync(`${database}-wal`)

@@ -43,7 +43,7 @@ export interface Finding {
   agentId?: string
   /** A path, or the key of a session. */
   where: string
-  says: string
+  problem: string
   /** What the fix would do, or what a person can do if there is no fix. */
   remedy: string
   fix?: () => Promise<void>
@@ -73,7 +73,7 @@ async function* examineClaude({ unreadable }: DoctorParts): AsyncGenerator<Findi
   const remedy =
     'nothing by itself: allow the account that runs Rockpool to read it; then its sessions are listed'
   for (const { path, reason } of (await unreadable?.()) ?? [])
-    yield { kind: 'claude-unreadable', where: path, says: `cannot be read: ${reason}`, remedy }
+    yield { kind: 'claude-unreadable', where: path, problem: `cannot be read: ${reason}`, remedy }
 }
 
 /** A part that cannot be examined is a finding; the other parts are still examined. */
@@ -86,7 +86,7 @@ async function* orFinding(
   } catch (error) {
     const { message, hint } = asRockpoolError(error)
     const remedy = `nothing by itself: ${hint ?? 'correct the cause and run `rockpool doctor` again'}`
-    yield { kind: 'not-examined', ...place, says: `could not be examined: ${message}`, remedy }
+    yield { kind: 'not-examined', ...place, problem: `could not be examined: ${message}`, remedy }
   }
 }
 
@@ -150,20 +150,17 @@ async function* examineSessions(
 async function* damagedEntries({ sessions }: SessionParts, path: string): AsyncGenerator<Finding> {
   const { agentId } = sessions
   const remedy = 'nothing by itself: it is kept as it is; correct it in sessions.json, or leave it'
-  for (const says of await sessions.damage())
-    yield { kind: 'entry-damaged', agentId, where: path, says, remedy }
+  for (const problem of await sessions.damage())
+    yield { kind: 'entry-damaged', agentId, where: path, problem, remedy }
 }
 
 /** A file that could not be rebuilt: there is no copy of it and no transcript. */
 function unreadableFile(error: RockpoolError, path: string, clock: Clock): FileFault {
+  const problem = error.message
   if (error.code !== 'damaged' || !existsSync(path))
-    return {
-      path,
-      says: error.message,
-      remedy: 'nothing by itself: restore a backup (`rockpool restore-backup`)',
-    }
+    return { path, problem, remedy: 'nothing by itself: restore a backup (`rockpool restore-backup`)' }
   const remedy = 'set it aside and start with an empty file; there is nothing to rebuild it from'
-  return { path, says: error.message, remedy, fix: async () => void (await setSessionsAside(path, clock)) }
+  return { path, problem, remedy, fix: async () => void (await setSessionsAside(path, clock)) }
 }
 
 function withRebuild(fault: FileFault, paths: StatePaths, { sessions }: SessionParts): FileFault {
@@ -188,7 +185,7 @@ async function* examineTranscript(agent: SessionParts, { file }: TranscriptRef):
     kind: 'transcript-damaged',
     agentId: agent.sessions.agentId,
     where: file,
-    says: damage.slice(0, 5).join('; '),
+    problem: damage.slice(0, 5).join('; '),
     remedy: 'write a new file with all readable entries; the damaged file becomes an archive (.bak)',
     fix: async () => void (await repairTranscript(file, agent.clock)),
   }
@@ -204,7 +201,7 @@ async function* examineOrphans(
       kind: 'orphan',
       agentId: agent.sessions.agentId,
       where: orphan.file ?? orphan.sessionId,
-      says: 'is a transcript without a session',
+      problem: 'is a transcript without a session',
       remedy: 'archive it; `rockpool sessions restore` brings it back',
       fix: async () => void (await agent.transcripts.archive(orphan, 'deleted')),
     }
@@ -237,18 +234,18 @@ async function missingTranscript(
     if (!(error instanceof RockpoolError)) throw error
     const remedy = 'remove the file name from the session; the file itself is not touched'
     const forget = (): Promise<void> => removeFields(agent, session, ['sessionFile'])
-    return { kind: 'transcript-foreign', ...base, says: error.message, remedy, fix: forget }
+    return { kind: 'transcript-foreign', ...base, problem: error.message, remedy, fix: forget }
   }
   const hasSpoken =
     entry.sessionFile !== undefined || entry.systemSent === true || (entry.totalTokens ?? 0) > 0
   if (!hasSpoken) return undefined
   const archive = archives.find(({ sessionId, reason }) => sessionId === entry.sessionId && reason !== 'bak')
-  const says = `has no transcript (${entry.sessionId})`
+  const problem = `has no transcript (${entry.sessionId})`
   if (!archive)
-    return { kind: 'transcript-missing', ...base, says, remedy: 'nothing: the next message starts one' }
+    return { kind: 'transcript-missing', ...base, problem, remedy: 'nothing: the next message starts one' }
   const remedy = `restore ${archive.name}`
   const restore = async (): Promise<void> => void (await agent.transcripts.unarchive(archive.name))
-  return { kind: 'transcript-missing', ...base, says, remedy, fix: restore }
+  return { kind: 'transcript-missing', ...base, problem, remedy, fix: restore }
 }
 
 async function lostClaude(
@@ -263,7 +260,7 @@ async function lostClaude(
     kind: 'dangling-id',
     agentId: agent.sessions.agentId,
     where: session.key,
-    says: `is linked to Claude's session ${sdkSessionId}, which does not exist any more`,
+    problem: `is linked to Claude's session ${sdkSessionId}, which does not exist any more`,
     remedy: 'remove the link; the next turn starts a new Claude session with our transcript as its history',
     fix: () => removeFields(agent, session, links),
   }
@@ -273,9 +270,9 @@ function lostParent(agent: SessionParts, { key, entry }: Session, keys: Set<stri
   const parent = entry.spawnedBy ?? entry.parentSessionKey
   const isElsewhere = parent !== undefined && !parent.startsWith(`agent:${agent.sessions.agentId}:`)
   if (parent === undefined || isElsewhere || keys.has(parent)) return undefined
-  const says = `comes from ${parent}, which does not exist any more`
+  const problem = `comes from ${parent}, which does not exist any more`
   const remedy = 'nothing: it is harmless'
-  return { kind: 'dangling-id', agentId: agent.sessions.agentId, where: key, says, remedy }
+  return { kind: 'dangling-id', agentId: agent.sessions.agentId, where: key, problem, remedy }
 }
 
 async function removeFields(agent: SessionParts, session: Session, names: string[]): Promise<void> {

@@ -225,18 +225,15 @@ function personLabel({ sender }: Message): string {
   return name ? `${name} (${sender.id})` : sender.id
 }
 
-function groupOf({ chatType, address, group }: Message): Partial<SessionEntry> {
+function groupOf({ chatType, address, group = {} }: Message): Partial<SessionEntry> {
   if (chatType === 'direct') return {}
-  const { title, channelName, space } = group ?? {}
+  const { title: subject, channelName: groupChannel, space } = group
+  const displayName = groupDisplayName(address.channel, { subject, groupChannel, space }, address.to)
   return {
     groupId: address.to,
-    ...(title ? { subject: title } : {}),
-    ...(channelName ? { groupChannel: channelName } : {}),
+    ...(subject ? { subject } : {}),
+    ...(groupChannel ? { groupChannel } : {}),
     ...(space ? { space } : {}),
-    displayName: groupDisplayName(
-      address.channel,
-      { subject: title, groupChannel: channelName, space },
-      address.to,
-    ),
+    displayName,
   }
 }

@@ -82,13 +82,7 @@ function childFields(parentKey: string, parent: SessionEntry, forked: Transcript
   }
 }
 
-const inherited = [
-  'thinkingLevel',
-  'verboseLevel',
-  'reasoningLevel',
-  'modelOverride',
-  'providerOverride',
-] as const
+const inherited = ['thinkingLevel', 'verboseLevel', 'reasoningLevel', 'modelOverride', 'providerOverride']
 
 function settingsOf(entry: SessionEntry): Partial<SessionEntry> {
   return Object.fromEntries(inherited.map((field) => [field, entry[field]]))
@@ -98,10 +92,7 @@ function isTooLong({ totalTokens = 0 }: SessionEntry, max: number): boolean {
   return max > 0 && totalTokens > max
 }
 
-function tooLong(
-  { key, entry }: Session,
-  { parentForkMaxTokens }: { parentForkMaxTokens: number },
-): RockpoolError {
+function tooLong({ key, entry }: Session, { parentForkMaxTokens }: { parentForkMaxTokens: number }) {
   return new RockpoolError(
     'refused',
     `Session ${key} fills ${entry.totalTokens} tokens; a fork takes at most ${parentForkMaxTokens} along.`,

@@ -41,11 +41,8 @@ async function importLines(parts: SessionParts, text: string, wantedKey?: string
   const note = entries.map(archiveNoteIn).findLast((found) => found !== undefined)
   const key = await freeKey(parts, wantedKey, note?.key)
   const own = entries.filter((entry) => !isArchiveNote(entry))
-  const cwd = header?.cwd ?? ''
-  return {
-    ...(await store(parts, key, fieldsToKeep(note?.entry), own, { cwd, timestamp: header?.timestamp })),
-    damage,
-  }
+  const made = { cwd: header?.cwd ?? '', timestamp: header?.timestamp }
+  return { ...(await store(parts, key, fieldsToKeep(note?.entry), own, made)), damage }
 }
 
 async function importPage(
@@ -106,11 +103,10 @@ function fieldsToKeep(row: SessionEntry | undefined): Partial<SessionEntry> {
 async function freeKey(parts: SessionParts, wanted?: string, was?: string): Promise<string> {
   const { agentId } = parts.sessions
   if (wanted !== undefined) {
-    if (await parts.sessions.get(wanted)) {
+    if (await parts.sessions.get(wanted))
       throw new RockpoolError('conflict', `There is a session ${wanted} already.`, {
         hint: 'Choose another --key, or reset that one first.',
       })
-    }
     return wanted
   }
   const isOurs = was?.startsWith(`agent:${agentId}:`) ?? false

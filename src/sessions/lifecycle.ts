@@ -65,9 +65,8 @@ export async function deleteSession(
   const session = await requireSession(parts, key)
   const { sessionId } = session.entry
   const hasTranscript = await noteUnlessForeign(parts, session, true)
-  const archived = hasTranscript
-    ? await parts.transcripts.archive(transcriptOf(session), 'deleted')
-    : undefined
+  const ref = transcriptOf(session)
+  const archived = hasTranscript ? await parts.transcripts.archive(ref, 'deleted') : undefined
   await (purge ? parts.sessions.purge(key) : parts.sessions.delete(key))
   parts.events.emit({ type: 'session-deleted', agentId: parts.sessions.agentId, key })
   const purged = purge ? await purgeArchives(parts, key, sessionId) : []
@@ -75,11 +74,7 @@ export async function deleteSession(
 }
 
 /** Removes all archives of a key for good: of its present session and of every conversation before a reset. */
-async function purgeArchives(
-  { transcripts }: SessionParts,
-  key: string,
-  sessionId: string,
-): Promise<string[]> {
+async function purgeArchives({ transcripts }: SessionParts, key: string, sessionId: string) {
   const purged: string[] = []
   for (const archive of await transcripts.archives()) {
     const isOurs =

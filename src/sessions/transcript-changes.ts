@@ -99,9 +99,8 @@ export async function truncateTranscript(
   key: string,
   maxLines = 400,
 ): Promise<TruncateResult> {
-  if (!Number.isInteger(maxLines) || maxLines < 1) {
+  if (!Number.isInteger(maxLines) || maxLines < 1)
     throw new RockpoolError('input-invalid', `--max-lines is a whole number from 1 on, not ${maxLines}.`)
-  }
   await refuseBusy(parts, key, 'shortened')
   const session = await requireSession(parts, key)
   const claudeUnchanged = typeof session.entry.sdkSessionId === 'string'

@@ -13,8 +13,6 @@ import { makeFolders } from './state-directory.ts'
 
 export type Environment = ReturnType<typeof readEnvironment>
 
-export type ConfigOrigin = 'file' | 'environment' | 'default'
-
 export interface LoadedConfig {
   config: Config
   file: string

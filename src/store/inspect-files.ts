@@ -11,7 +11,7 @@ import { isDead } from './disk/lock-payload.ts'
 
 export interface FileFault {
   path: string
-  says: string
+  problem: string
   remedy: string
   fix?: () => Promise<void>
 }
@@ -24,10 +24,10 @@ export function findDeadLocks(folder: string, clock: Clock): FileFault[] {
     const path = join(folder, name)
     const content = ifThere(() => readFileSync(path))
     if (!content || !isDead(content, ageOf(path, clock), legacyStaleMs, clock.now())) return []
-    const says = 'is the lock of a dead process'
+    const problem = 'is the lock of a dead process'
     // Taking and releasing the lock removes the lock of a dead process, and never that of a live one.
     const lock = new FileLock(path.slice(0, -'.lock'.length), { timeoutMs: 1_000 })
-    return [{ path, says, remedy: 'remove it', fix: () => lock.hold('doctor', async () => {}) }]
+    return [{ path, problem, remedy: 'remove it', fix: () => lock.hold('doctor', async () => {}) }]
   })
 }
 
@@ -40,13 +40,13 @@ export function findLeftovers(folder: string, clock: Clock): FileFault[] {
   return [
     ...abandoned.map((name) => ({
       path: join(folder, name),
-      says: 'was left by a process that was killed while it wrote',
+      problem: 'was left by a process that was killed while it wrote',
       remedy: 'remove it',
       fix: async () => void (await removeAbandonedFiles(folder)),
     })),
     ...waiting.map((name) => ({
       path: join(folder, name),
-      says: 'was left by a process that was killed while it waited',
+      problem: 'was left by a process that was killed while it waited',
       remedy: 'remove it',
       fix: async () => rmSync(join(folder, name), { force: true }),
     })),
@@ -57,7 +57,7 @@ export function findLeftovers(folder: string, clock: Clock): FileFault[] {
 export function findSetAside(folder: string): FileFault[] {
   return namesIn(folder, (name) => /\.corrupt-[^/]*Z$/.test(name)).map((name) => ({
     path: join(folder, name),
-    says: 'could not be read and was set aside; what it held and was nowhere else is only in here',
+    problem: 'could not be read and was set aside; what it held and was nowhere else is only in here',
     remedy: 'nothing by itself: compare it with `rockpool sessions`, then move it away',
   }))
 }
@@ -95,8 +95,8 @@ export async function findDatabaseFault(
   } catch (error) {
     const { code, message, hint } = asRockpoolError(error)
     if (!notDamage.includes(code)) return databaseFault(path, message)
-    const says = `cannot be looked at: ${message}`
-    return { path, says, remedy: `nothing by itself: ${hint}`, isDamaged: false }
+    const problem = `cannot be looked at: ${message}`
+    return { path, problem, remedy: `nothing by itself: ${hint}`, isDamaged: false }
   }
 }
 
@@ -105,21 +105,21 @@ const notDamage: readonly ErrorCode[] = ['disk-failed', 'locked', 'schema-newer'
 
 function databaseFault(path: string, why: string): FileFault & { isDamaged: boolean } {
   const remedy = 'nothing by itself: restore a backup (`rockpool restore-backup`), or move the file away'
-  return { path, says: `cannot be relied on: ${why}`, remedy, isDamaged: true }
+  return { path, problem: `cannot be relied on: ${why}`, remedy, isDamaged: true }
 }
 
 function modeFault(path: string, stats: Stats): FileFault | undefined {
   const uid = process.getuid?.()
   if (uid !== undefined && stats.uid !== uid) {
     const remedy = `nothing by itself: give it to user ${uid}`
-    return { path, says: `belongs to user ${stats.uid}`, remedy }
+    return { path, problem: `belongs to user ${stats.uid}`, remedy }
   }
   if ((stats.mode & 0o077) === 0 || !(stats.isFile() || stats.isDirectory())) return undefined
   const wanted = stats.isDirectory() ? 0o700 : 0o600
   const mode = (stats.mode & 0o777).toString(8)
-  const says = `can be read or changed by others (mode ${mode})`
+  const problem = `can be read or changed by others (mode ${mode})`
   const remedy = `set mode ${wanted.toString(8)}`
-  return { path, says, remedy, fix: async () => chmodSync(path, wanted) }
+  return { path, problem, remedy, fix: async () => chmodSync(path, wanted) }
 }
 
 function namesIn(folder: string, isWanted: (name: string) => boolean): string[] {

@@ -53,7 +53,7 @@ export interface Input {
   byOwner?: boolean
   /** In a group: a person on the group's list wrote it; defaults to `byOwner`. */
   byMember?: boolean
-  wish?: TurnOptions
+  turnOptions?: TurnOptions
   /** A caller in this process waits for the answer, so this process must take the turn. Not stored. */
   isWatched?: boolean
 }

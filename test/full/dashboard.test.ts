@@ -164,7 +164,7 @@ test("a session's question is shown everywhere, stays in the chat, and is answer
     fresh: true,
     originChannel: 'web|dashboard',
   })
-  await page.getByRole('status', { name: 'Notices' }).getByText('would like to use Bash').waitFor()
+  await page.getByRole('status', { name: 'Notices' }).getByText('wants to use Bash').waitFor()
   await page.goto(`${house.url()}/chat`)
   const notice = page.locator('.received', { hasText: 'tell-me' }).filter({ hasText: 'rm -rf sand' })
   await notice.getByRole('button', { name: 'Deny' }).click()

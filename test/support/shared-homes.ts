@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { openApp } from '../../src/app.ts'
 import type { App } from '../../src/operations/app.ts'
-import { perform } from '../../src/operations/perform.ts'
+import { perform } from '../../src/operations/all.ts'
 import { readEnvironment } from '../../src/store/config-file.ts'
 
 export interface SharedHome {

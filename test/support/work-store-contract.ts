@@ -67,6 +67,15 @@ export function workStoreContract(
     expect((await work.inbox.waiting()).map((input) => input.message.id)).toEqual(['1', '2', '3'])
   })
 
+  test('an input of an earlier version, with its options under `wish`, keeps them', async () => {
+    const { work } = await open()
+    const older = { wish: { deliver: true, thinking: 'low' } } as Partial<Input>
+    await work.inbox.accept(anInput(1, 'a', older))
+    expect(await work.inbox.waiting()).toMatchObject([{ turnOptions: { deliver: true, thinking: 'low' } }])
+    expect(await work.inbox.replace(anInput(1).key, aMessage(1, { text: 'edited' }))).toBe(true)
+    expect(await work.inbox.waiting()).toMatchObject([{ turnOptions: { thinking: 'low' } }])
+  })
+
   test('an edit reaches a message that waits, and comes too late for one that was taken', async () => {
     const { work } = await open()
     const { id } = (await work.inbox.accept(anInput(1)))!

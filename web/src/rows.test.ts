@@ -11,7 +11,7 @@ const now = Date.now()
 
 function coding(id: string, more: Partial<CodingRow> = {}): CodingRow {
   const row = { id, name: id, workdir: '/code/shop', status: 'running', state: 'working', stateText: 'do it' }
-  return { ...row, lastActivityAt: now, costUsd: 1, unsaid: [], ...more } as CodingRow
+  return { ...row, lastActivityAt: now, costUsd: 1, pendingMessages: [], ...more } as CodingRow
 }
 
 function native(sessionId: string, more: Partial<NativeSession> = {}): NativeSession {

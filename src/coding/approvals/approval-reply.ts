@@ -13,7 +13,7 @@ export function approvalReply(
   inOpenClaw = false,
 ): Reply {
   const heading = {
-    tool: `🔐 ${who} would like to use ${approval.toolName}:`,
+    tool: `🔐 ${who} wants to use ${approval.toolName}:`,
     question: `❓ ${who} would like to know:`,
     plan: `📋 The plan of ${who}:`,
     budget: `💰 ${who}:`,

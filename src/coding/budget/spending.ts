@@ -11,7 +11,7 @@ import { CallsInProgress, ownCalls } from './calls-in-progress.ts'
 
 const priceWithinMs = 1_000
 
-/** Waits while a limit is reached; resolves to a refusal when nobody raises it. */
+/** Waits while a limit is reached; resolves to a refusal when the limit is not raised. */
 type Hold = (signal: AbortSignal) => Promise<string | undefined>
 
 export class Spending {

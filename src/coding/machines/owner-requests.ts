@@ -58,7 +58,7 @@ export class RequestListener {
         .catch((error: unknown) =>
           this.#parts.log.error(
             { event: 'owner-request-failed', action, error: String(error) },
-            'Could not answer a request of another process.',
+            'Could not answer a request of another process; that process waits until it times out.',
           ),
         )
         .finally(() => this.#started.delete(id))

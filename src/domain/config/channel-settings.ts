@@ -39,7 +39,7 @@ function accountSettings<P extends PlatformName>(platform: P) {
   const people = z.array(personId(platform))
   return z.strictObject({
     enabled: z.boolean().optional(),
-    /** Who may write in private: after pairing, only `allowFrom`, everybody (`allowFrom: ["*"]` needed), nobody. */
+    /** Who may write in private: after pairing, only `allowFrom`, everybody (`allowFrom: ["*"]` needed), no person. */
     dmPolicy: z.enum(['pairing', 'allowlist', 'open', 'disabled']).optional(),
     allowFrom: people.optional(),
     /** Which groups: those in `groups`, all, none. */
@@ -56,7 +56,7 @@ function accountSettings<P extends PlatformName>(platform: P) {
         }),
       )
       .optional(),
-    /** Answer messages that waited longer than this while we were away; older ones are listed instead. */
+    /** Messages that arrived while Rockpool was down are answered up to this age; older ones are only listed. */
     maxAgeMinutes: z.number().min(1).optional(),
   })
 }
@@ -86,9 +86,7 @@ const discordAccount = accountSettings('discord').extend({
   apiRoot: z.url().optional(),
 })
 
-const whatsappAccount = accountSettings('whatsapp').extend({
-  waWebSocketUrl: z.string().optional(),
-})
+const whatsappAccount = accountSettings('whatsapp').extend({ waWebSocketUrl: z.string().optional() })
 
 const webAccount = accountSettings('web')
 

@@ -85,7 +85,7 @@ async function conversationOf(app: App, seat: BridgeSeat, limit: number): Promis
   }
   const entry = await chatEntry(app, seat)
   if (!entry) return claudeConversation(app, seat, limit)
-  const ref = { sessionId: entry.sessionId, ...(entry.sessionFile ? { file: entry.sessionFile } : {}) }
+  const ref = { sessionId: entry.sessionId, file: entry.sessionFile || undefined }
   // Read more entries than wanted, because tool calls and notes are between the messages.
   const page = await app.storage.transcripts(seat.agentId).tail(ref, limit * 8)
   return page.entries.flatMap(spokenEntry).slice(-limit)
@@ -149,11 +149,7 @@ async function askOpenClaw(app: App, question: Omit<OpenClawQuestion, 'id'>): Pr
 }
 
 /** Stored in the outbox before it is acknowledged, so that it is delivered also after a crash. */
-async function announce(
-  app: App,
-  seat: BridgeSeat,
-  message: string,
-): Promise<{ deliveryId: string } | undefined> {
+async function announce(app: App, seat: BridgeSeat, message: string) {
   const address = await addressOf(app, seat)
   if (!address) return undefined
   const id = randomUUID()

@@ -12,20 +12,18 @@ import type {
   SessionRecord,
 } from '../../domain/discovered-session.ts'
 import type { App } from '../app.ts'
-import { visibleTo } from '../authorize.ts'
+import { visibleTo } from '../perform-operation.ts'
 import { operation } from '../operation.ts'
+import { flag, pathField, agentField } from '../input-fields.ts'
 
 export const listSessions = operation({
   name: 'cc.list',
   description: 'List every Claude Code session on this machine: running ones first, then the newest.',
   input: z.strictObject({
-    repo: z.string().max(4_096).optional().describe('Only sessions of this repository and its worktrees.'),
-    all: z.boolean().default(false).describe('Show all of them in the terminal, including archived ones.'),
-    agent: z.string().max(100).optional().describe("Only this agent's sessions."),
-    source: z
-      .enum(sessionSources)
-      .optional()
-      .describe('Only sessions in the registry of Rockpool, of OpenClaw, or in none.'),
+    repo: pathField.describe('Only sessions of this repository and its worktrees.'),
+    all: flag('Show all of them in the terminal, including archived ones.'),
+    agent: agentField.describe("Only this agent's sessions."),
+    source: z.enum(sessionSources).optional().describe('Only sessions of this registry, or of none.'),
     running: z.boolean().optional().describe('Only running sessions.'),
     archived: z.boolean().optional().describe('Only archived sessions; `--no-archived`: only the others.'),
     search: z.string().max(500).optional().describe('Words in the title, prompts, branch, directory or id.'),

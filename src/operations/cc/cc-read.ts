@@ -11,6 +11,7 @@ import { anatomy, card } from '../../domain/transcript-views.ts'
 import type { App } from '../app.ts'
 import { operation } from '../operation.ts'
 import { ownSession, sessionId } from './cc.ts'
+import { flag, nameField } from '../input-fields.ts'
 
 const subagentInfo = z.lazy(() => subagent.unwrap().omit({ filePath: true, toolUseId: true }))
 
@@ -19,17 +20,12 @@ const readSession = operation({
   description: 'Read a Claude Code session from its end: prompts, answers, tools and their results.',
   input: z.strictObject({
     id: sessionId,
-    subagent: z.string().min(1).max(200).optional().describe('Read this sub-agent instead, by its id.'),
+    subagent: nameField.optional().describe('Read this sub-agent instead, by its id.'),
     limit: z.int().min(1).max(1000).default(100).describe('How many cards.'),
     before: z.int().min(0).optional().describe('Continue before this mark of an earlier page.'),
     after: z.int().min(0).optional().describe('Continue after this mark of an earlier page.'),
-    around: z
-      .string()
-      .min(1)
-      .max(200)
-      .optional()
-      .describe('Around this message: its uuid, or @ and a time in milliseconds.'),
-    raw: z.boolean().default(false).describe('Also each record as Claude Code wrote it.'),
+    around: nameField.optional().describe('Around this message: its uuid, or @ and a time in milliseconds.'),
+    raw: flag('Also each record as Claude Code wrote it.'),
   }),
   output: z.object({
     sessionId: z.string(),

@@ -8,7 +8,7 @@ import { readEnvironment } from '../../store/config-file.ts'
 import type { App } from '../app.ts'
 import { sessionRecord } from '../../domain/discovered-session.ts'
 import { operations } from './cc.ts'
-import { perform } from '../perform.ts'
+import { perform } from '../all.ts'
 import type { Caller } from '../operation.ts'
 
 const fixtures = join(import.meta.dirname, '../../../test/fixtures/claude-code')

@@ -8,24 +8,20 @@ import { RockpoolError } from '../../domain/errors.ts'
 import { plainLine } from '../../domain/text.ts'
 import { writeNativeArchived, writeNativeTitle } from '../../store/transcripts/claude-file.ts'
 import type { App } from '../app.ts'
-import { visibleTo } from '../authorize.ts'
+import { visibleTo } from '../perform-operation.ts'
 import { codingRow, findCoding, rowOf } from '../coding/coding-row.ts'
 import { isElsewhere } from '../coding/which-machine.ts'
-import { parseTime, sinceField } from '../input-fields.ts'
+import { parseTime, sinceField, flag, nameField, pathField, agentField } from '../input-fields.ts'
 import { operation, type Caller } from '../operation.ts'
 import { toRecord, withoutTranscript } from './cc-list.ts'
 
-export const sessionId = z.string().min(1).max(200).describe("Claude's id of the session, or its beginning.")
+export const sessionId = nameField.describe("Claude's id of the session, or its beginning.")
 
 const showSession = operation({
   name: 'cc.info',
   description: 'Show one Claude Code session: its state, its cost, and whether a resume finds all of it.',
   input: z.strictObject({
-    id: z
-      .string()
-      .min(1)
-      .max(200)
-      .describe("Claude's id, or its beginning; or a coding session's name or id."),
+    id: nameField.describe("Claude's id, or its beginning; or a coding session's name or id."),
   }),
   output: z.object({
     session: sessionRecord,
@@ -42,9 +38,8 @@ const showSession = operation({
     const coding = codingNamed(app, id, caller)
     const row = coding && { coding: rowOf(app, coding) }
     // The transcript of a session on another machine is there.
-    if (coding && (coding.sdkSessionId === undefined || isElsewhere(app, coding))) {
+    if (coding && (coding.sdkSessionId === undefined || isElsewhere(app, coding)))
       return { session: toRecord(withoutTranscript(app, coding)), ...row }
-    }
     const session = await ownSession(app, coding?.sdkSessionId ?? id, caller)
     const health = await app.discovery().health(session.sessionId)
     const onResume = coding ? undefined : resumeChanges(session, app.config.coding)
@@ -66,8 +61,8 @@ const addUpCosts = operation({
     firstDay: day.describe('From this day on, in the time zone of the configuration: 2026-11-01.'),
     lastDay: day.describe('Up to this day, which is included.'),
     by: z.enum(costGroups).default('repo').describe('What to group by.'),
-    repo: z.string().max(4_096).optional().describe('Only this repository.'),
-    agent: z.string().max(100).optional().describe("Only this agent's sessions."),
+    repo: pathField.describe('Only this repository.'),
+    agent: agentField.describe("Only this agent's sessions."),
   }),
   output: costReport,
   scope: 'read',
@@ -137,10 +132,7 @@ const labelSession = operation({
 const archiveSession = operation({
   name: 'cc.archive',
   description: 'Remove a Claude Code session from the lists, or bring it back; nothing is lost.',
-  input: z.strictObject({
-    id: sessionId,
-    restore: z.boolean().default(false).describe('Bring it back instead.'),
-  }),
+  input: z.strictObject({ id: sessionId, restore: flag('Bring it back instead.') }),
   output: changedSession,
   scope: 'write',
   changesState: true,

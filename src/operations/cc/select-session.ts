@@ -2,28 +2,13 @@
 import { z } from 'zod'
 import { RockpoolError } from '../../domain/errors.ts'
 import { decision, sessionSelection, type Decision } from '../../domain/selection.ts'
-import { evaluateSelection } from '../../discovery/evaluate.ts'
+import { evaluateSelection, evaluation } from '../../discovery/evaluate.ts'
 import { realDirectory } from '../../discovery/project-status.ts'
 import type { App } from '../app.ts'
 import { operation, type Caller } from '../operation.ts'
 import { repoOf } from './projects.ts'
+import { flag, nameField } from '../input-fields.ts'
 
-const evaluation = z.object({
-  decisions: z.number(),
-  resumed: z.number(),
-  fresh: z.number(),
-  sessions: z.number(),
-  repositories: z.number(),
-  results: z.array(
-    z.object({
-      method: z.enum(['selection', 'most recent', 'keywords']),
-      hitRate: z.number(),
-      mrr: z.number(),
-      agreement: z.number(),
-    }),
-  ),
-  notes: z.array(z.string()),
-})
 export const operations = [
   operation({
     name: 'cc.select',
@@ -36,10 +21,7 @@ export const operations = [
       label: z.string().optional().describe('Choose only the session with this label.'),
       budget: z.number().positive().optional().describe('What the task may cost, in dollars.'),
       model: z.boolean().default(true).describe('Ask the small model how related the tasks are.'),
-      eval: z
-        .boolean()
-        .default(false)
-        .describe("Replay this machine's history instead, and count correct choices."),
+      eval: flag("Replay this machine's history instead, and count correct choices."),
     }),
     output: z.union([sessionSelection.extend({ decisionId: z.string() }), evaluation]),
     scope: 'read',
@@ -57,11 +39,10 @@ export const operations = [
     async run(app, input, caller) {
       if (input.eval) return evaluate(app, input, caller)
       const { task = '', label, budget } = input
-      if (task.trim() === '' && label === undefined) {
+      if (task.trim() === '' && label === undefined)
         throw new RockpoolError('input-invalid', 'task is missing.', {
           hint: 'Say what is to be done: `rockpool cc select "fix the login form"`.',
         })
-      }
       const agentId = caller.agentId ?? input.agent
       const chosen = await app.coding().choice.choose({
         task,
@@ -78,11 +59,9 @@ export const operations = [
     name: 'cc.why',
     description: 'Show why a session was chosen, or not: the decisions about it, newest first.',
     input: z.strictObject({
-      id: z
-        .string()
-        .min(1)
-        .max(200)
-        .describe('A session id or its beginning, the name of a coding session, or the id of a decision.'),
+      id: nameField.describe(
+        'A session id or its beginning, the name of a coding session, or a decision id.',
+      ),
       limit: z.int().min(1).max(100).default(5).describe('How many decisions.'),
     }),
     output: z.object({ decisions: z.array(decision) }),
@@ -112,15 +91,8 @@ function decisionsAbout(app: App, ref: string, limit: number): Decision[] {
   return [...once.values()].sort((a, b) => b.at - a.at).slice(0, limit)
 }
 
-async function evaluate(
-  app: App,
-  input: { repo?: string | undefined },
-  caller: Caller,
-): Promise<z.input<typeof evaluation>> {
+async function evaluate(app: App, input: { repo?: string | undefined }, caller: Caller) {
   const repoPath = input.repo === undefined ? undefined : await realDirectory(input.repo)
   const threshold = app.coding().choice.settings(caller.agentId).resumeThreshold
-  return evaluateSelection(app.discovery(), {
-    threshold,
-    repoPath,
-  })
+  return evaluateSelection(app.discovery(), { threshold, repoPath })
 }

@@ -166,7 +166,7 @@ function hasOwnSettings(input: LaunchInput): boolean {
   return input.multiTurnDisabled || [...settings, ...further].some((value) => value !== undefined)
 }
 
-/** A launch from a terminal or a program without a chat notifies nobody: its operator looks at the result. */
+/** A launch from a terminal or a program without a chat sends no notifications: its operator looks at the result. */
 function originOf(app: App, caller: Caller, asked: Parameters<typeof resolveOriginChannel>[0]): string {
   if (caller.agentId !== undefined && caller.agentPrefix !== undefined)
     return originInOpenClaw(app, caller.agentId, asked)

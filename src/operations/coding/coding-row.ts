@@ -4,8 +4,7 @@ import { durationOf, formatListing } from '../../coding/listing.ts'
 import type { QueuePlace } from '../../coding/queue/repo-queue.ts'
 import { pendingMessages } from '../../coding/session/messages.ts'
 import { waitedOf } from '../../coding/session/session-changes.ts'
-import { codingSessionSchema } from '../../domain/coding-session.ts'
-import type { CodingSession } from '../../domain/coding-session.ts'
+import { codingSessionSchema, type CodingSession } from '../../domain/coding-session.ts'
 import { needsYou, sessionState, sessionStates, stateText, wasCutOff } from '../../domain/coding-state.ts'
 import { RockpoolError } from '../../domain/errors.ts'
 import type { App } from '../app.ts'
@@ -66,7 +65,7 @@ export const codingRow = codingSessionSchema.pick(storedFields).extend({
   completedAt: z.number().optional(),
   durationMs: z.number(),
   claudeSessionId: z.string().optional(),
-  unsaid: z
+  pendingMessages: z
     .array(z.string())
     .describe('Messages that Claude has not received, as far as is known; resuming delivers them.'),
   foreground: z.boolean(),
@@ -95,7 +94,7 @@ export function rowOf(app: App, session: CodingSession): z.input<typeof codingRo
     completedAt: end?.at,
     durationMs: durationOf(session, now),
     claudeSessionId: sdkSessionId,
-    unsaid: pendingMessages(session),
+    pendingMessages: pendingMessages(session),
     foreground,
     multiTurn: request.multiTurn,
     display: formatListing(session, foreground, now),

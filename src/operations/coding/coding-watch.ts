@@ -1,7 +1,6 @@
 // Watching coding sessions: list them, read what they said, stream one into a chat, show figures.
 import { z } from 'zod'
-import { budgetsLeft } from '../../coding/budget/budget.ts'
-import type { BudgetLeft } from '../../coding/budget/budget.ts'
+import { budgetsLeft, type BudgetLeft } from '../../coding/budget/budget.ts'
 import { durationOf, formatOutput, formatStats } from '../../coding/listing.ts'
 import { formatBlocks, formatDuration } from '../../coding/session/names.ts'
 import { unfinishedBlock } from '../../coding/session/output.ts'
@@ -9,8 +8,7 @@ import { withoutOriginMarker } from '../../coding/session/origin.ts'
 import { refuseWider } from './launch-rights.ts'
 import { formatOriginChannel, parseOriginChannel } from '../../domain/address.ts'
 import type { App } from '../app.ts'
-import { operation } from '../operation.ts'
-import type { Caller } from '../operation.ts'
+import { operation, type Caller } from '../operation.ts'
 import { afterRecovery, codingRow, codingSession, findCoding, rowOf, stateOf } from './coding-row.ts'
 
 const sessions = operation({

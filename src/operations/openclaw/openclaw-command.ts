@@ -10,8 +10,7 @@ import { operations as approvals } from '../coding/approval-operations.ts'
 import { operations as actions } from '../coding/coding-operations.ts'
 import { operations as views } from '../coding/coding-watch.ts'
 import { refuseWider } from '../coding/launch-rights.ts'
-import { operation } from '../operation.ts'
-import type { Caller } from '../operation.ts'
+import { operation, type Caller } from '../operation.ts'
 import { performOperation } from '../perform-operation.ts'
 
 const coding = [...actions, ...views, ...approvals]

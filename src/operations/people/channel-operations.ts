@@ -81,11 +81,10 @@ export const operations = [
       const { channel } = input
       if (channel === 'whatsapp') return addWhatsapp(app, input.accountId)
       const token = input.token?.trim()
-      if (!token) {
+      if (!token)
         throw new RockpoolError('input-invalid', `A token is needed to add ${channel}.`, {
           hint: 'Type it where `rockpool channels add` asks for it, pipe it in, or name its file with --token-file.',
         })
-      }
       const identity = await checkToken({ channel, token, apiRoot: apiRootOf(app, channel, input.accountId) })
       storeChannelToken({ channel, accountId: input.accountId }, token, app.paths)
       if (app.gateway) await (await app.conversations()).reopenChannel(channel, input.accountId)
@@ -96,10 +95,7 @@ export const operations = [
     name: 'channels.test',
     description: 'Check our token with a platform.',
     input: z.strictObject({ channel: channelName, accountId }),
-    output: z.object({
-      ok: z.boolean(),
-      identity: identity.optional(),
-    }),
+    output: z.object({ ok: z.boolean(), identity: identity.optional() }),
     scope: 'write',
     operatorOnly: true,
     command: {
@@ -134,16 +130,14 @@ export const operations = [
       const isThis = (one: { channel: string; accountId: string }): boolean =>
         one.channel === channel && one.accountId === input.accountId
       const had = storedAccounts(app.paths).some(isThis)
-      if (!(await describeChannels(app)).channels.some(isThis)) {
+      if (!(await describeChannels(app)).channels.some(isThis))
         throw new RockpoolError('not-found', `${channel} (${input.accountId}) is not set up.`, {
           hint: '`rockpool channels list` shows what is.',
         })
-      }
       if (app.gateway) await (await app.conversations()).closeChannel(channel, input.accountId)
       removeChannelToken({ channel, accountId: input.accountId }, app.paths)
       removeSecretStore(app.paths.credentials, `${channel}-${input.accountId}`)
-      const note = leftOf(app, channel, input.accountId)
-      return { removed: had, note }
+      return { removed: had, note: leftOf(app, channel, input.accountId) }
     },
   }),
 ]
@@ -165,11 +159,10 @@ async function liveStatuses(app: App): Promise<ChannelStatus[]> {
 
 /** A connection makes the link, so the gateway opens one; its status then shows the QR code. */
 async function addWhatsapp(app: App, accountId: string) {
-  if (!app.gateway) {
+  if (!app.gateway)
     throw new RockpoolError('unavailable', 'Only a running gateway can link WhatsApp.', {
       hint: 'Start it with `rockpool up` in another terminal, or as a service; then run this again.',
     })
-  }
   await openSecretStore(app.paths.credentials, `whatsapp-${accountId}`).close()
   await (await app.conversations()).reopenChannel('whatsapp', accountId)
   return { channel: 'whatsapp', accountId, next: ['Scan the QR code.', ...nextSteps(app, 'whatsapp')] }
@@ -237,26 +230,20 @@ export async function probeChannels(app: App): Promise<Probe[]> {
   return probes
 }
 
-async function testChannel(
-  app: App,
-  channel: z.infer<typeof channelName>,
-  id: string,
-): Promise<{ ok: boolean; identity?: { id: string; name: string } }> {
+async function testChannel(app: App, channel: z.infer<typeof channelName>, id: string) {
   if (channel === 'whatsapp') {
     const status = (await liveStatuses(app)).find((one) => one.channel === channel && one.accountId === id)
-    if (!status) {
+    if (!status)
       throw new RockpoolError('unavailable', 'WhatsApp is connected only while the gateway runs.', {
         hint: 'Start it with `rockpool up`; `rockpool channels add whatsapp` links a phone.',
       })
-    }
     return { ok: status.state === 'connected', identity: status.identity }
   }
   const token = tokenOf(app, channel, id)?.token
-  if (!token) {
+  if (!token)
     throw new RockpoolError('not-found', `There is no token for ${channel} (${id}).`, {
       hint: `Run \`rockpool channels add ${channel}\`.`,
     })
-  }
   return { ok: true, identity: await checkToken({ channel, token, apiRoot: apiRootOf(app, channel, id) }) }
 }
 

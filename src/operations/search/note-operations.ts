@@ -11,8 +11,9 @@ import { addNote, listFolder, listNotes, readNote, type NoteFile } from '../../s
 import { searchMemory } from './search-sessions.ts'
 import { visibleAgents } from '../sessions/which-session.ts'
 import { workspaceOf } from '../../store/agents.ts'
+import { agentField } from '../input-fields.ts'
 
-const agent = z.string().max(100).optional().describe('The agent; the default agent when there are several.')
+const agent = agentField.describe('The agent; the default agent when there are several.')
 const note = z.object({
   agentId: z.string().describe('The owner; `*` in a folder that all agents share.'),
   name: z.string(),
@@ -24,7 +25,7 @@ const note = z.object({
 const list = operation({
   name: 'memory.list',
   description: 'List the notes of agents.',
-  input: z.strictObject({ agent: z.string().max(100).optional().describe("Only this agent's.") }),
+  input: z.strictObject({ agent: agentField.describe("Only this agent's.") }),
   output: z.object({ notes: z.array(note) }),
   scope: 'read',
   forAgents: true,
@@ -64,10 +65,7 @@ const show = operation({
 const add = operation({
   name: 'memory.add',
   description: "Add a paragraph to an agent's notes of today.",
-  input: z.strictObject({
-    text: z.string().trim().min(1).max(100_000).describe('The text.'),
-    agent,
-  }),
+  input: z.strictObject({ text: z.string().trim().min(1).max(100_000).describe('The text.'), agent }),
   output: z.object({ agentId: z.string(), name: z.string(), path: z.string() }),
   scope: 'write',
   changesState: true,

@@ -1,6 +1,6 @@
 // Searches every session and the notes: by word, by substring, by meaning, by regular expression.
 import { z } from 'zod'
-import { withoutMarker } from '../../discovery/prompt-text.ts'
+import { withoutMarker } from '../../discovery/transcript-facts.ts'
 import { realPath, worktreesOf } from '../../discovery/repo-paths.ts'
 import { subagentIdIn } from '../../discovery/list-files.ts'
 import type { DiscoveredSession } from '../../domain/discovered-session.ts'
@@ -8,8 +8,8 @@ import { plainLine } from '../../domain/text.ts'
 import { searchHit, searchKinds, searchRoles } from '../../domain/search.ts'
 import type { SearchHit, SearchQuestion } from '../../domain/search.ts'
 import type { App } from '../app.ts'
-import { visibleTo } from '../authorize.ts'
-import { parseTime, sinceField } from '../input-fields.ts'
+import { visibleTo } from '../perform-operation.ts'
+import { parseTime, sinceField, flag, pathField, agentField } from '../input-fields.ts'
 import { operation } from '../operation.ts'
 
 const listedHit = z.lazy(() =>
@@ -22,12 +22,7 @@ const listedHit = z.lazy(() =>
 )
 
 export const searchOutput = z.lazy(() =>
-  z.object({
-    tookMs: z.number(),
-    total: z.number(),
-    hits: z.array(listedHit),
-    notes: z.array(z.string()),
-  }),
+  z.object({ tookMs: z.number(), total: z.number(), hits: z.array(listedHit), notes: z.array(z.string()) }),
 )
 
 export type SearchOutput = z.output<typeof searchOutput>
@@ -39,18 +34,14 @@ export const searchSessions = operation({
   description: 'Search every session and all notes.',
   input: z.strictObject({
     query: words.describe('Words; "quotes" make a phrase, a star at the end a beginning.'),
-    repo: z
-      .string()
-      .max(4_096)
-      .optional()
-      .describe('Only this repository, with its worktrees, or this folder.'),
-    near: z.string().max(4_096).optional().describe('Rank hits in this repository a little higher.'),
-    agent: z.string().max(100).optional().describe("Only this agent's."),
+    repo: pathField.describe('Only this repository, with its worktrees, or this folder.'),
+    near: pathField.describe('Rank hits in this repository a little higher.'),
+    agent: agentField.describe("Only this agent's."),
     channel: z.string().max(100).optional().describe('Only messages on this channel.'),
     since: sinceField,
     role: z.enum(searchRoles).optional().describe('Only messages of this role.'),
     source: z.enum(searchKinds).optional().describe('Only this kind of files.'),
-    regex: z.boolean().default(false).describe('Treat the words as a regular expression.'),
+    regex: flag('Treat the words as a regular expression.'),
     limit: z.int().min(1).max(200).default(20).describe('How many hits.'),
   }),
   output: searchOutput,
@@ -86,7 +77,7 @@ export const searchMemory = operation({
   description: 'Search the notes of agents.',
   input: z.strictObject({
     query: words.describe('Words; "quotes" make a phrase, a star at the end a beginning.'),
-    agent: z.string().max(100).optional().describe("Only this agent's."),
+    agent: agentField.describe("Only this agent's."),
     limit: z.int().min(1).max(200).default(20).describe('How many hits.'),
   }),
   output: searchOutput,

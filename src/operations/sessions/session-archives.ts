@@ -1,4 +1,4 @@
-// Archives: sessions that were put out of the lists, conversations that a reset or a deletion ended, and what
+// Archives: sessions that were removed from the lists, conversations that a reset or a deletion ended, and what
 // `sessions compact --max-lines` cut off.
 import { z } from 'zod'
 import { asRockpoolError, RockpoolError } from '../../domain/errors.ts'
@@ -9,6 +9,7 @@ import type { App } from '../app.ts'
 import { operation, type Caller } from '../operation.ts'
 import { changedSession } from './session-life.ts'
 import { agentFlag, findSession, partsOf, spellKey, visibleAgents, whichSession } from './which-session.ts'
+import { flag } from '../input-fields.ts'
 
 const archive = z.object({
   name: z.string(),
@@ -56,8 +57,7 @@ async function sessionOf(app: App, archived: ArchiveRow): Promise<Pick<ArchiveRo
     const [session] = await app.storage.sessions(agentId).find(sessionId)
     return session ? { key: session.key, label: session.entry.label } : {}
   }
-  const transcripts = app.storage.transcripts(agentId)
-  const note = await readArchiveNote(transcripts, name)
+  const note = await readArchiveNote(app.storage.transcripts(agentId), name)
   return note ? { key: note.key, label: note.entry.label } : {}
 }
 
@@ -73,7 +73,7 @@ const archiveSessions = operation({
   description: 'Remove sessions from the lists; nothing is lost, and a message brings a session back.',
   input: z.strictObject({
     keys: z.array(z.string().min(1).max(2000)).min(1).max(1000).describe('Keys, ids or labels.'),
-    dryRun: z.boolean().default(false).describe('Only show what would happen.'),
+    dryRun: flag('Only show what would happen.'),
   }),
   output: z.object({
     ok: z.boolean(),
@@ -95,12 +95,7 @@ const archiveSessions = operation({
   },
 })
 
-async function archiveOne(
-  app: App,
-  caller: Caller,
-  ref: string,
-  dryRun: boolean,
-): Promise<z.infer<typeof archiveResult>> {
+async function archiveOne(app: App, caller: Caller, ref: string, dryRun: boolean) {
   try {
     const session = await findSession(app, caller, ref)
     if (!dryRun) await archiveSession(partsOf(app, session), session.key)
@@ -114,9 +109,7 @@ const restore = operation({
   name: 'sessions.restore',
   description: 'Bring back an archived session, a deleted one, or the conversation before a reset.',
   input: z.strictObject({
-    ref: whichSession.key.describe(
-      'A key, an id, the beginning of an id, a label, or the name of an archive.',
-    ),
+    ref: whichSession.key.describe('A key, an id or its beginning, a label, or the name of an archive.'),
     agentId: whichSession.agentId,
     key: z.string().optional().describe('The key to restore it under, when the archive has none.'),
   }),
@@ -162,7 +155,7 @@ const cleanup = operation({
   description: 'Show which sessions and archives are too old or too many; with --enforce remove them.',
   input: z.strictObject({
     agentId: z.string().optional().describe('Only this agent.'),
-    enforce: z.boolean().default(false).describe('Do it. Without this, nothing changes.'),
+    enforce: flag('Do it. Without this, nothing changes.'),
     pruneAfterDays: z.number().min(1).optional().describe('Older than this.'),
     maxEntries: z.int().min(1).optional().describe('Beyond this many sessions.'),
     maxDiskBytes: z.int().min(1).optional().describe('Beyond this much disk.'),

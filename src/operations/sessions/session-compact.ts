@@ -36,11 +36,7 @@ const compactSession = operation({
   description: 'Shorten a session: ask Claude to compact, or keep only the last lines of our transcript.',
   input: z.strictObject({
     ...whichSession,
-    maxLines: z
-      .int()
-      .min(1)
-      .optional()
-      .describe('Keep this many entries of our transcript; Claude compacts nothing.'),
+    maxLines: z.int().min(1).optional().describe('Only cut our transcript to this many entries.'),
   }),
   output: compactOutput,
   scope: 'write',
@@ -61,11 +57,7 @@ const compactSession = operation({
 })
 
 /** Claude compacts its own context in a turn of its own. */
-async function compactWithClaude(
-  app: App,
-  session: Session,
-  caller: Caller,
-): Promise<z.input<typeof compactOutput>> {
+async function compactWithClaude(app: App, session: Session, caller: Caller) {
   const { key, agentId, entry: before } = session
   const conversations = await app.conversations()
   const end = await conversations.ask({
@@ -118,11 +110,10 @@ const recallRemoved = operation({
   command: { positional: ['key'], examples: ['rockpool sessions lost main --query "harbour"'] },
   async run(app, { key, query, limit }, caller) {
     const wanted = key ?? caller.sessionKey
-    if (wanted === undefined) {
+    if (wanted === undefined)
       throw new RockpoolError('input-invalid', 'Which session? Give its key.', {
         hint: '`rockpool sessions` lists them.',
       })
-    }
     return compactedHistory(app, caller, wanted, limit, query)
   },
 })

@@ -9,6 +9,7 @@ import { importOpenClaw } from '../../store/openclaw/openclaw-import.ts'
 import type { App } from '../app.ts'
 import { operation } from '../operation.ts'
 import { agentFlag, findSession, partsOf, whichSession } from './which-session.ts'
+import { flag } from '../input-fields.ts'
 
 const exportSessionText = operation({
   name: 'sessions.export',
@@ -17,12 +18,7 @@ const exportSessionText = operation({
     ...whichSession,
     format: z.enum(['jsonl', 'markdown', 'html']).default('markdown').describe('The format of the text.'),
   }),
-  output: z.object({
-    key: z.string(),
-    sessionId: z.string(),
-    format: z.string(),
-    text: z.string(),
-  }),
+  output: z.object({ key: z.string(), sessionId: z.string(), format: z.string(), text: z.string() }),
   scope: 'read',
   largeOutput: true,
   command: {
@@ -66,13 +62,10 @@ const importSessions = operation({
   name: 'sessions.import',
   description: 'Import the sessions of an OpenClaw, or one session from a file; nothing is overwritten.',
   input: z.strictObject({
-    from: z
-      .string()
-      .optional()
-      .describe("OpenClaw's state directory (~/.openclaw unless given), or an exported file."),
+    from: z.string().optional().describe("OpenClaw's state directory (~/.openclaw by default), or a file."),
     agentId: z.string().optional().describe('Only this agent; for a file, the agent that gets it.'),
     key: z.string().optional().describe('For a file: the key of the session.'),
-    dryRun: z.boolean().default(false).describe('Only show what would be imported.'),
+    dryRun: flag('Only show what would be imported.'),
   }),
   output: z.object({
     from: z.string(),

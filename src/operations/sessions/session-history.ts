@@ -10,6 +10,7 @@ import type { App } from '../app.ts'
 import { operation, type Caller } from '../operation.ts'
 import { compactedHistory } from './session-compact.ts'
 import { agentFlag, findSession, findSessions, visibleAgents, whichSession } from './which-session.ts'
+import { flag } from '../input-fields.ts'
 
 export const previewItem = z.object({
   role: z.enum(['user', 'assistant', 'tool', 'system', 'other']),
@@ -57,7 +58,7 @@ async function previewByKey(
   } catch (error) {
     app.log.warn(
       { event: 'preview-failed', key, error: String(error) },
-      'Could not read the preview of a session.',
+      'Could not read a session; its preview is empty.',
     )
     return { key, status: 'error', items: [] }
   }
@@ -137,7 +138,7 @@ const readHistory = operation({
     agentId: whichSession.agentId,
     limit: z.int().min(1).max(5000).default(50).describe('How many entries.'),
     before: z.int().min(0).optional().describe('Continue before this mark of an earlier page.'),
-    lost: z.boolean().default(false).describe('Read what compactions removed from the context instead.'),
+    lost: flag('Read what compactions removed from the context instead.'),
   }),
   output: historyOutput,
   scope: 'read',
@@ -156,9 +157,7 @@ const readHistory = operation({
   },
   async run(app, { key, agentId, limit, before, lost }, caller) {
     if (lost && key) return removedPage(app, caller, key, limit)
-    const session = key
-      ? await findSession(app, caller, key, agentId)
-      : await newestSession(app, caller, agentId)
+    const session = await (key ? findSession(app, caller, key, agentId) : newestSession(app, caller, agentId))
     return lost ? removedPage(app, caller, session.key, limit) : pageOf(app, session, limit, before)
   },
 })

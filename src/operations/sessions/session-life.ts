@@ -11,11 +11,12 @@ import { removeSessionMedia, sessionMediaName } from '../../store/media/media-fi
 import { removeClaudeTranscript } from '../../store/transcripts/claude-file.ts'
 import { transcriptOf } from '../../store/transcripts/transcript-paths.ts'
 import type { App } from '../app.ts'
-import { authorize } from '../authorize.ts'
+import { authorize } from '../perform-operation.ts'
 import { operation } from '../operation.ts'
 import { workspaceOf } from '../../store/agents.ts'
 import { checkedLabel } from './session-patch.ts'
 import { agentFlag, findSession, partsOf, storedEntry, whichSession } from './which-session.ts'
+import { flag } from '../input-fields.ts'
 
 /** A session after a change. */
 export const changedSession = z.object({ ok: z.boolean(), key: z.string(), entry: storedEntry })
@@ -43,19 +44,10 @@ const remove = operation({
   description: 'Delete a session; its transcript is archived first.',
   input: z.strictObject({
     ...whichSession,
-    deleteTranscript: z
-      .boolean()
-      .default(true)
-      .describe('Accepted for OpenClaw; the transcript is always archived.'),
-    emitLifecycleHooks: z
-      .boolean()
-      .optional()
-      .describe('Accepted for OpenClaw; subscribers are always notified.'),
-    purge: z
-      .boolean()
-      .default(false)
-      .describe('Also remove its archives, its files and its texts in the search index.'),
-    claudeFile: z.boolean().default(false).describe("With purge: remove Claude's own record of it, too."),
+    deleteTranscript: z.boolean().default(true).describe('No effect: the transcript is always archived.'),
+    emitLifecycleHooks: z.boolean().optional().describe('No effect: subscribers are always notified.'),
+    purge: flag('Also remove its archives, its files and its texts in the search index.'),
+    claudeFile: flag("With purge: remove Claude's own record of it, too."),
   }),
   output: z.object({
     ok: z.boolean(),
@@ -98,7 +90,7 @@ const fork = operation({
     ...whichSession,
     leafId: z.string().optional().describe('Fork at this entry of the transcript instead of at its end.'),
     label: z.string().optional().describe('A label for the fork.'),
-    force: z.boolean().default(false).describe('Fork even a very long session.'),
+    force: flag('Fork even a very long session.'),
   }),
   output: changedSession.extend({ parentKey: z.string() }),
   scope: 'write',

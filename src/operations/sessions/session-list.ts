@@ -9,34 +9,25 @@ import { isFile } from '../../store/disk/foreign-file.ts'
 import type { ListFilter, SessionStore } from '../../store/session-store.ts'
 import type { App } from '../app.ts'
 import { operation, type Caller } from '../operation.ts'
-import { authorizeOperation } from '../authorize.ts'
+import { authorizeOperation } from '../perform-operation.ts'
 import { rowOf, sessionRow } from './session-row.ts'
 import { agentFlag, visibleAgents } from './which-session.ts'
+import { flag } from '../input-fields.ts'
 
 const listInput = z.strictObject({
-  limit: z
-    .union([z.int().min(1), z.literal('all')])
-    .default(100)
-    .describe('How many at most, or `all`.'),
+  limit: z.int().min(1).or(z.literal('all')).default(100).describe('How many at most, or `all`.'),
   offset: z.int().min(0).default(0).describe('How many to skip.'),
-  activeMinutes: z
-    .number()
-    .min(1)
-    .optional()
-    .describe('Only sessions that were active in the last N minutes.'),
+  activeMinutes: z.number().min(1).optional().describe('Only sessions active in the last N minutes.'),
   search: z.string().max(500).optional().describe('Part of a key, label, name, subject or id.'),
   label: z.string().min(1).max(512).optional().describe('Exactly this label.'),
   agentId: z.string().optional().describe('Only this agent.'),
   allAgents: z.boolean().optional().describe('All agents; this is the default.'),
   spawnedBy: z.string().optional().describe('Only sub-agents of this session key.'),
-  archived: z.boolean().default(false).describe('List archived sessions instead.'),
+  archived: flag('List archived sessions instead.'),
   includeGlobal: z.boolean().optional().describe('Also the session that everybody shares.'),
   includeUnknown: z.boolean().optional().describe('Also the session of unknown senders.'),
-  includeDerivedTitles: z
-    .boolean()
-    .default(false)
-    .describe('Add a title for each, made from its first prompt.'),
-  includeLastMessage: z.boolean().default(false).describe('Add the last message of each.'),
+  includeDerivedTitles: flag('Add a title for each, made from its first prompt.'),
+  includeLastMessage: flag('Add the last message of each.'),
   store: z.string().optional().describe('Another sessions.json to read.'),
 })
 
@@ -94,12 +85,7 @@ export const listSessions = operation({
 
 type Row = ReturnType<typeof rowOf>
 
-async function collect(
-  app: App,
-  input: ListInput,
-  caller: Caller,
-  now: number,
-): Promise<{ total: number; rows: Row[]; path: string }> {
+async function collect(app: App, input: ListInput, caller: Caller, now: number) {
   const wanted = input.limit === 'all' ? Infinity : input.offset + input.limit
   const filter: ListFilter = {
     search: input.search,
@@ -139,7 +125,7 @@ async function readable<T>(app: App, { key }: Row, read: () => Promise<T>): Prom
   } catch (error) {
     app.log.warn(
       { event: 'session-unreadable', key, error: String(error) },
-      'Could not read a session of the list.',
+      'Could not read a transcript; the session is listed without its texts.',
     )
     return undefined
   }
@@ -153,8 +139,7 @@ interface PageOptions {
 }
 
 /** Reads a page at a time and keeps only the row of each session, so that a list of all sessions does not block others. */
-async function readPages(store: SessionStore, options: PageOptions): Promise<{ total: number; rows: Row[] }> {
-  const { filter, wanted, isShown, toRow } = options
+async function readPages(store: SessionStore, { filter, wanted, isShown, toRow }: PageOptions) {
   const found = new Map<string, Row>()
   const left = new Set<string>()
   for (let offset = 0, limit: number; ; offset += limit) {
@@ -165,29 +150,24 @@ async function readPages(store: SessionStore, options: PageOptions): Promise<{ t
       if (isShown(session.key)) found.set(session.key, toRow(session))
       else left.add(session.key)
     }
-    if (sessions.length < limit || found.size > wanted) {
+    if (sessions.length < limit || found.size > wanted)
       return { total: total - left.size, rows: [...found.values()] }
-    }
     await setImmediate()
   }
 }
 
 const pageSize = 250
 
-async function storesOf(
-  app: App,
-  input: ListInput,
-  caller: Caller,
-): Promise<{ stores: SessionStore[]; path: string }> {
+async function storesOf(app: App, input: ListInput, caller: Caller) {
   if (input.store !== undefined) {
     // This reads any file of the machine, so only an operator may ask for it.
-    const asked = { name: 'sessions.list with a store of its own', scope: 'admin' as const }
-    authorizeOperation(caller, asked)
+    authorizeOperation(caller, { name: 'sessions.list with a store of its own', scope: 'admin' })
     if (!isFile(input.store)) throw new RockpoolError('not-found', `There is no file ${input.store}.`)
     const { FileSessions } = await import('../../store/files/sessions-in-file.ts')
     const agentId = input.agentId ?? defaultAgentId(app.config)
     const { clock, log } = app
-    return { stores: [new FileSessions({ agentId, path: input.store, clock, log })], path: input.store }
+    const store: SessionStore = new FileSessions({ agentId, path: input.store, clock, log })
+    return { stores: [store], path: input.store }
   }
   const agents = visibleAgents(app, caller, input.agentId)
   const path = agents.length === 1 ? app.paths.sessionsJson(agents[0]!) : '(multiple)'

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
 import { RockpoolError } from '../../domain/errors.ts'
-import type { SessionEntry } from '../../domain/session.ts'
+import type { Session, SessionEntry } from '../../domain/session.ts'
 import { isSubagentSessionKey } from '../../domain/session-key-forms.ts'
 import { recordSettingChanges } from '../../sessions/transcript-changes.ts'
 import type { App } from '../app.ts'
@@ -18,6 +18,7 @@ import {
   whichSession,
 } from './which-session.ts'
 import { parseSessionLabel } from '../../sessions/label.ts'
+import { thinkingLevels } from '../input-fields.ts'
 
 const oneOf = <const T extends readonly [string, ...string[]]>(values: T, description: string) =>
   z.enum(values).nullable().optional().describe(description)
@@ -30,7 +31,7 @@ const unused = (description: string): string => `Stored for OpenClaw, without ef
 const settings = {
   label: z.string().nullable().optional().describe('A name of your own, unique within an agent.'),
   model: line('The model, or `provider/model`.'),
-  thinkingLevel: oneOf(['off', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'], 'How much to think.'),
+  thinkingLevel: oneOf(thinkingLevels, 'How much to think.'),
   verboseLevel: oneOf(['on', 'off', 'full'], 'Whether to show tool use.'),
   reasoningLevel: oneOf(['on', 'off', 'stream'], 'Whether to show thoughts.'),
   elevatedLevel: oneOf(['on', 'off', 'ask', 'full'], unused('whether commands may run outside the sandbox')),
@@ -46,13 +47,7 @@ const settings = {
     'How to treat messages that arrive while the agent is busy.',
   ),
   spawnedBy: line('The session that started this sub-agent; can be set once.'),
-  spawnDepth: z
-    .int()
-    .min(0)
-    .max(20)
-    .nullable()
-    .optional()
-    .describe('How many sub-agents it is below the first session.'),
+  spawnDepth: z.int().min(0).max(20).nullable().optional().describe('Its depth below the first session.'),
   pinned: z.boolean().optional().describe('Whether to keep it in a cleanup.'),
 }
 
@@ -64,6 +59,7 @@ const patchInput = z.strictObject({
 })
 
 type PatchInput = z.output<typeof patchInput>
+type Named = Pick<Session, 'key' | 'agentId'>
 
 const patchOutput = z.object({
   ok: z.literal(true),
@@ -122,11 +118,7 @@ async function patch(app: App, input: PatchInput, caller: Caller): Promise<z.inp
 }
 
 /** An existing session, or the key of a new one. */
-async function targetOf(
-  app: App,
-  input: PatchInput,
-  caller: Caller,
-): Promise<{ key: string; agentId: string }> {
+async function targetOf(app: App, input: PatchInput, caller: Caller): Promise<Named> {
   const found = await findSessions(app, caller, input.key, input.agentId)
   if (found.length === 1) return found[0]!
   if (found.length > 1) throw ambiguous(input.key, found)
@@ -168,12 +160,10 @@ function setModel(entry: SessionEntry, model: string | null): void {
 }
 
 function setSpawnedBy(entry: SessionEntry, key: string, value: string | null): void {
-  if (!isSubagentSessionKey(key)) {
+  if (!isSubagentSessionKey(key))
     throw new RockpoolError('input-invalid', 'spawnedBy can only be set on the session of a sub-agent.')
-  }
-  if (entry.spawnedBy !== undefined && entry.spawnedBy !== value) {
+  if (entry.spawnedBy !== undefined && entry.spawnedBy !== value)
     throw new RockpoolError('refused', 'spawnedBy cannot be changed once it is set.')
-  }
   setField(entry, 'spawnedBy', value)
 }
 

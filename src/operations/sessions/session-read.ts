@@ -17,14 +17,12 @@ import {
   visibleAgents,
   whichSession,
 } from './which-session.ts'
+import { flag } from '../input-fields.ts'
 
 const getSession = operation({
   name: 'sessions.get',
   description: 'Give everything that is stored about a session.',
-  input: z.strictObject({
-    ...whichSession,
-    full: z.boolean().default(false).describe('Include large fields: skills and prompt report.'),
-  }),
+  input: z.strictObject({ ...whichSession, full: flag('Include large fields: skills and prompt report.') }),
   output: z.object({ key: z.string(), agentId: z.string(), entry: storedEntry }),
   scope: 'read',
   forAgents: true,
@@ -35,11 +33,8 @@ const getSession = operation({
   },
   async run(app, input, caller) {
     const session = await findSession(app, caller, input.key, input.agentId)
-    if (!input.full) return session
-    return {
-      ...session,
-      entry: (await app.storage.sessions(session.agentId).get(session.key)) ?? session.entry,
-    }
+    const whole = input.full ? await app.storage.sessions(session.agentId).get(session.key) : undefined
+    return { ...session, entry: whole ?? session.entry }
   },
 })
 
@@ -150,7 +145,7 @@ const sessionUsage = operation({
       .default('gateway')
       .describe('The time zone of the days: the configured one, UTC, or that of --utc-offset.'),
     utcOffset: z.string().max(20).optional().describe('For `specific`: an offset like +05:30 or UTC-5.'),
-    includeContextWeight: z.boolean().default(false).describe('Also what fills the context of each.'),
+    includeContextWeight: flag('Also what fills the context of each.'),
     limit: z.int().min(1).max(10_000).default(50).describe('How many sessions, the most expensive first.'),
   }),
   output: z.object({
@@ -234,10 +229,7 @@ function checkDay(day: string | undefined, field: string): string | undefined {
 }
 
 /** A name or an offset that Intl knows; undefined for the machine's own zone. */
-function zoneOf(
-  { mode, utcOffset }: { mode: string; utcOffset?: string },
-  configured: string | undefined,
-): string | undefined {
+function zoneOf({ mode, utcOffset }: { mode: string; utcOffset?: string }, configured: string | undefined) {
   if (mode === 'utc') return 'UTC'
   if (mode === 'gateway') return configured
   const [, sign, hours, minutes = '00'] =

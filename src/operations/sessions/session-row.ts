@@ -3,11 +3,63 @@ import { z } from 'zod'
 import { groupDisplayName, type Session, type SessionEntry } from '../../domain/session.ts'
 import { classifySessionKey, type SessionKeyForm } from '../../domain/session-key-forms.ts'
 
+const kinds = () => ({
+  text: z.string().optional(),
+  number: z.number().optional(),
+  yesNo: z.boolean().optional(),
+  any: z.unknown(),
+})
+type Kinds = ReturnType<typeof kinds>
+
+/** Fields of the entry that a row shows as they are. */
+const shown = {
+  label: 'text',
+  displayName: 'text',
+  channel: 'text',
+  subject: 'text',
+  groupChannel: 'text',
+  space: 'text',
+  chatType: 'text',
+  origin: 'any',
+  systemSent: 'yesNo',
+  abortedLastRun: 'yesNo',
+  thinkingLevel: 'text',
+  verboseLevel: 'text',
+  reasoningLevel: 'text',
+  elevatedLevel: 'text',
+  sendPolicy: 'text',
+  groupActivation: 'text',
+  responseUsage: 'text',
+  inputTokens: 'number',
+  outputTokens: 'number',
+  cacheRead: 'number',
+  cacheWrite: 'number',
+  contextTokens: 'number',
+  modelProvider: 'text',
+  model: 'text',
+  deliveryContext: 'any',
+  lastChannel: 'text',
+  lastTo: 'text',
+  lastAccountId: 'text',
+  lastThreadId: 'any',
+  spawnedBy: 'text',
+  spawnDepth: 'number',
+  parentSessionKey: 'text',
+  forkedFromParent: 'yesNo',
+  compactionCount: 'number',
+  estimatedCostUsd: 'number',
+  sdkSessionId: 'text',
+  status: 'text',
+  sessionStartedAt: 'number',
+  lastInteractionAt: 'number',
+  archivedAt: 'number',
+  pinnedAt: 'number',
+} as const satisfies Record<string, keyof Kinds>
+
 // Built on first use (by the reference page), so that a list does not wait for it.
 export const sessionRow = z.lazy(() => {
-  const text = z.string().optional()
-  const number = z.number().optional()
-  const yesNo = z.boolean().optional()
+  const types = kinds()
+  const fields = Object.entries(shown).map(([name, kind]) => [name, types[kind]])
   return z.object({
     key: z.string(),
     agentId: z.string(),
@@ -15,100 +67,15 @@ export const sessionRow = z.lazy(() => {
     sessionId: z.string(),
     updatedAt: z.number(),
     ageMs: z.number(),
-    label: text,
-    displayName: text,
-    derivedTitle: text,
-    lastMessagePreview: text,
-    channel: text,
-    subject: text,
-    groupChannel: text,
-    space: text,
-    chatType: text,
-    origin: z.unknown(),
-    systemSent: yesNo,
-    abortedLastRun: yesNo,
-    thinkingLevel: text,
-    verboseLevel: text,
-    reasoningLevel: text,
-    elevatedLevel: text,
-    sendPolicy: text,
-    groupActivation: text,
-    responseUsage: text,
-    inputTokens: number,
-    outputTokens: number,
-    cacheRead: number,
-    cacheWrite: number,
-    totalTokens: number,
-    totalTokensFresh: yesNo,
-    contextTokens: number,
-    modelProvider: text,
-    model: text,
-    deliveryContext: z.unknown(),
-    lastChannel: text,
-    lastTo: text,
-    lastAccountId: text,
-    lastThreadId: z.unknown(),
-    spawnedBy: text,
-    spawnDepth: number,
-    parentSessionKey: text,
-    forkedFromParent: yesNo,
-    compactionCount: number,
-    estimatedCostUsd: number,
-    sdkSessionId: text,
-    status: text,
-    sessionStartedAt: number,
-    lastInteractionAt: number,
-    archivedAt: number,
-    pinnedAt: number,
+    ...(Object.fromEntries(fields) as { [Name in keyof typeof shown]: Kinds[(typeof shown)[Name]] }),
+    derivedTitle: types.text,
+    lastMessagePreview: types.text,
+    totalTokens: types.number,
+    totalTokensFresh: types.yesNo,
   })
 })
 
 export type SessionRowOutput = z.input<typeof sessionRow>
-
-/** Fields of the entry that a row shows as they are. */
-const shown = [
-  'label',
-  'displayName',
-  'channel',
-  'subject',
-  'groupChannel',
-  'space',
-  'chatType',
-  'origin',
-  'systemSent',
-  'abortedLastRun',
-  'thinkingLevel',
-  'verboseLevel',
-  'reasoningLevel',
-  'elevatedLevel',
-  'sendPolicy',
-  'groupActivation',
-  'responseUsage',
-  'inputTokens',
-  'outputTokens',
-  'cacheRead',
-  'cacheWrite',
-  'contextTokens',
-  'modelProvider',
-  'model',
-  'deliveryContext',
-  'lastChannel',
-  'lastTo',
-  'lastAccountId',
-  'lastThreadId',
-  'spawnedBy',
-  'spawnDepth',
-  'parentSessionKey',
-  'forkedFromParent',
-  'compactionCount',
-  'estimatedCostUsd',
-  'sdkSessionId',
-  'status',
-  'sessionStartedAt',
-  'lastInteractionAt',
-  'archivedAt',
-  'pinnedAt',
-] as const
 
 export function rowOf({ key, agentId, entry }: Session, now: number, mainKey: string): SessionRowOutput {
   const form = classifySessionKey(key, { mainKey })
@@ -120,7 +87,7 @@ export function rowOf({ key, agentId, entry }: Session, now: number, mainKey: st
     updatedAt: entry.updatedAt,
     ageMs: Math.max(0, now - entry.updatedAt),
   }
-  for (const field of shown) if (entry[field] !== undefined) row[field] = entry[field]
+  for (const field of Object.keys(shown)) if (entry[field] !== undefined) row[field] = entry[field]
   row['channel'] ??= form.channel ?? entry.lastChannel
   row['displayName'] ??= derivedNameOf(key, entry, form)
   row['model'] = entry.model ?? entry.modelOverride

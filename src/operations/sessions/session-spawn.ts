@@ -11,10 +11,12 @@ import { checkedLabel } from './session-patch.ts'
 import { modelForTurn } from '../turns/known-model.ts'
 import { refuseWider } from '../coding/launch-rights.ts'
 import { operation, type Caller } from '../operation.ts'
-import { nonBlankText, permissionMode } from '../input-fields.ts'
+import { nonBlankText, permissionMode, flag } from '../input-fields.ts'
 import { addSpawnedRow, startSubagent, depthOf, runningChildren } from './subagents.ts'
 import { askTurn } from '../turns/ask-turn.ts'
 import { findSession, visibleAgents } from './which-session.ts'
+
+const seconds = z.number().positive().max(86_400)
 
 const spawnInput = z.strictObject({
   task: nonBlankText.max(100_000).describe('What to do.'),
@@ -22,29 +24,21 @@ const spawnInput = z.strictObject({
     .string()
     .max(60)
     .optional()
-    .describe('A name for it; a Claude Code session with this label continues.'),
+    .describe('Its label; a Claude Code session with this label continues.'),
   agentId: z.string().optional().describe('The agent that takes the task; the calling agent when absent.'),
   model: z.string().optional().describe('The model.'),
   thinking: z.string().optional().describe('How much to think.'),
-  runTimeoutSeconds: z
-    .number()
-    .positive()
-    .max(86_400)
-    .optional()
-    .describe('Stop it after this many seconds.'),
-  timeoutSeconds: z.number().positive().max(86_400).optional().describe('Older name of runTimeoutSeconds.'),
+  runTimeoutSeconds: seconds.optional().describe('Stop it after this many seconds.'),
+  timeoutSeconds: seconds.optional().describe('Older name of runTimeoutSeconds.'),
   cleanup: z.enum(['delete', 'keep']).default('keep').describe('Whether to keep its session afterwards.'),
   mode: z.enum(['claude-code']).optional().describe('Use Claude Code in a repository instead of an agent.'),
   repo: z
     .string()
     .optional()
-    .describe('The repository, for Claude Code: its path, or its name in coding.repos.'),
+    .describe('For Claude Code: the path of the repository, or its name in coding.repos.'),
   permissionMode: permissionMode.describe('How Claude Code asks for permission.'),
-  freshSession: z
-    .boolean()
-    .default(false)
-    .describe('Start a new conversation; do not continue an earlier one.'),
-  persistent: z.boolean().default(false).describe('Wait for more messages after the first turn.'),
+  freshSession: flag('Start a new conversation; do not continue an earlier one.'),
+  persistent: flag('Wait for more messages after the first turn.'),
 })
 
 type SpawnInput = z.output<typeof spawnInput>
@@ -193,12 +187,7 @@ const sendToSession = operation({
   input: z.strictObject({
     sessionKey: z.string().min(1).describe('The session: key, id or label.'),
     message: z.string().min(1).max(100_000).describe('The message.'),
-    timeoutSeconds: z
-      .number()
-      .min(0)
-      .max(600)
-      .default(30)
-      .describe('How long to wait for the answer; 0 does not wait.'),
+    timeoutSeconds: z.number().min(0).max(600).default(30).describe('How long to wait; 0 does not wait.'),
   }),
   output: z.object({
     status: z.enum(['ok', 'accepted']),
@@ -213,9 +202,8 @@ const sendToSession = operation({
   command: { positional: ['sessionKey', 'message'], examples: ['rockpool sessions send main "hello"'] },
   async run(app, { sessionKey: ref, message, timeoutSeconds }, caller) {
     const { key, agentId } = await findSession(app, caller, ref)
-    if (key === caller.sessionKey) {
+    if (key === caller.sessionKey)
       throw new RockpoolError('refused', 'A session cannot wait for itself.', { hint: 'Name another one.' })
-    }
     if (timeoutSeconds > 0) {
       const asked = { message, sessionKey: key, agent: agentId, deliver: false, timeout: timeoutSeconds }
       const answer = await askTurn(app, caller, asked)

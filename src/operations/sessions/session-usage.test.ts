@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openApp } from '../../app.ts'
 import { readEnvironment } from '../../store/config-file.ts'
 import type { App } from '../app.ts'
-import { perform } from '../perform.ts'
+import { perform } from '../all.ts'
 
 const reader = { via: 'rpc' as const, scopes: ['read' as const] }
 let dir: string

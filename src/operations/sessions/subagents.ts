@@ -84,13 +84,11 @@ export async function startSubagent(
 
 /** After a start: resumes waiting for the sub-agents that were running when the process ended. */
 export async function followSubagents(app: App): Promise<void> {
-  const perAgent = await Promise.all(
-    app
-      .agentIds()
-      .map(async (agentId) => (await app.storage.sessions(agentId).list({ search: ':subagent:' })).sessions),
-  )
-  for (const { agentId, key, entry } of perAgent.flat()) {
-    if (runOf(entry)?.state === 'running') follow(app, agentId, key)
+  for (const agentId of app.agentIds()) {
+    const { sessions } = await app.storage.sessions(agentId).list({ search: ':subagent:' })
+    for (const { key, entry } of sessions) {
+      if (runOf(entry)?.state === 'running') follow(app, agentId, key)
+    }
   }
 }
 
@@ -153,7 +151,7 @@ async function removeRow(app: App, agentId: string, key: string): Promise<void> 
   } catch (error) {
     app.log.warn(
       { event: 'subagent-cleanup-failed', key, error: asRockpoolError(error).message },
-      'Could not remove the session of a finished sub-agent.',
+      'Could not remove the session of a finished sub-agent; it stays in the lists.',
     )
   }
 }

@@ -82,11 +82,10 @@ async function findByKey(app: App, ref: string, agents: string[]): Promise<Sessi
 
 /** The key in its canonical spelling, and its agent. */
 export function spellKey(app: App, ref: string): { key: string; agentId: string } {
-  if (/^agent:[^:]*:*$/i.test(ref.trim())) {
+  if (/^agent:[^:]*:*$/i.test(ref.trim()))
     throw new RockpoolError('input-invalid', `${JSON.stringify(ref)} is only the beginning of a key.`, {
       hint: 'A key is agent:<agent>:<session>, as in agent:main:main.',
     })
-  }
   const { mainKey } = app.config.session
   const fallback = defaultAgentId(app.config)
   const key = canonicalSessionKey(ref, { agentId: fallback, mainKey })

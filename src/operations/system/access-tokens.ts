@@ -19,6 +19,12 @@ import {
 import { operation, scopes } from '../operation.ts'
 
 const scope = z.enum(scopes)
+const tokenRow = z.object({
+  name: z.string(),
+  scopes: z.array(z.string()),
+  agentId: z.string().optional(),
+  agents: z.string().optional(),
+})
 
 const listTokens = operation({
   name: 'tokens.list',
@@ -27,15 +33,7 @@ const listTokens = operation({
   output: z.object({
     operatorTokenFile: z.string(),
     hooks: z.object({ enabled: z.boolean(), tokenFile: z.string(), set: z.boolean() }),
-    tokens: z.array(
-      z.object({
-        name: z.string(),
-        scopes: z.array(z.string()),
-        agentId: z.string().optional(),
-        agents: z.string().optional(),
-        createdAt: z.number(),
-      }),
-    ),
+    tokens: z.array(tokenRow.extend({ createdAt: z.number() })),
   }),
   scope: 'admin',
   command: { examples: ['rockpool tokens list'] },
@@ -65,13 +63,7 @@ const addToken = operation({
       .optional()
       .describe("Bind it to OpenClaw's agents, whose ids begin with this; each call names one."),
   }),
-  output: z.object({
-    name: z.string(),
-    scopes: z.array(z.string()),
-    agentId: z.string().optional(),
-    agents: z.string().optional(),
-    token: z.string(),
-  }),
+  output: tokenRow.extend({ token: z.string() }),
   scope: 'admin',
   changesState: true,
   returnsSecret: true,
@@ -143,11 +135,8 @@ const rotateToken = operation({
       ensureGatewayToken(root)
       rotateGatewayToken(root)
     }
-    return {
-      ok: true,
-      which: input.which,
-      tokenFile: input.which === 'hook' ? hookTokenFile(root) : gatewayTokenFile(root),
-    }
+    const tokenFile = input.which === 'hook' ? hookTokenFile(root) : gatewayTokenFile(root)
+    return { ok: true, which: input.which, tokenFile }
   },
 })
 

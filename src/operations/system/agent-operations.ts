@@ -64,9 +64,8 @@ const addAgent = operation({
   },
   async run(app, input) {
     const id = checkAgentId(input.id)
-    if (app.agentIds().includes(id) && app.config.agents.list.some((agent) => agent.id === id)) {
+    if (app.agentIds().includes(id) && app.config.agents.list.some((agent) => agent.id === id))
       throw new RockpoolError('conflict', `There is an agent ${id} already.`)
-    }
     const { id: _id, ...settings } = input
     if (Object.keys(settings).length > 0) {
       await editConfigFile(app.environment.configFile, (config) =>
@@ -97,11 +96,10 @@ const removeAgent = operation({
   async run(app, input) {
     const id = checkAgentId(input.id)
     if (!app.agentIds().includes(id)) throw new RockpoolError('not-found', `There is no agent ${id}.`)
-    if (id === defaultAgentId(app.config)) {
+    if (id === defaultAgentId(app.config))
       throw new RockpoolError('refused', `${id} is the default agent.`, {
         hint: 'Make another one the default first.',
       })
-    }
     await app.storage.sessions(id).close()
     if (app.config.agents.list.some((agent) => agent.id === id)) {
       await editConfigFile(app.environment.configFile, (config) =>

@@ -20,9 +20,7 @@ export const copyReport = z.object({
   transcripts: z.number(),
   archives: z.number(),
   entries: z.number(),
-  rows: z
-    .record(z.string(), z.number())
-    .describe('New rows of the other tables: messages, people, approvals, …'),
+  rows: z.record(z.string(), z.number()).describe('New rows of the other tables: messages, people, …'),
   notes: z.number().describe('Notes of agents that both sides have now.'),
   media: z.number().describe('Files of messages and replies that were copied.'),
   problems: z.array(z.string()).describe('What could not be copied, in words.'),
@@ -33,7 +31,9 @@ type LocalStore = 'sqlite' | 'files'
 
 export async function copyToPostgres(app: App, from: LocalStore, postgres: Postgres): Promise<Report> {
   const copied = await copySessions(app, localStores(app, from), sharedStores(app, postgres), app.agentIds())
-  const rows = await withTables(app, (here) => tablesToPostgres(here, postgres, progressOf(app)))
+  const rows = await withTables(app, (here) =>
+    tablesToPostgres(here, postgres, (done) => app.onCopyProgress?.(done)),
+  )
   const media = openSharedMedia({ postgres }, app)
   const known = new Set(await media.names())
   const missing = (await media.here()).filter((path) => !known.has(media.nameOf(path)))
@@ -44,7 +44,9 @@ export async function copyToPostgres(app: App, from: LocalStore, postgres: Postg
 export async function copyFromPostgres(app: App, to: LocalStore, postgres: Postgres): Promise<Report> {
   const agents = await agentsIn(app, postgres, 'session_count')
   const copied = await copySessions(app, sharedStores(app, postgres), localStores(app, to), agents)
-  const rows = await withTables(app, (here) => tablesFromPostgres(postgres, here, progressOf(app)))
+  const rows = await withTables(app, (here) =>
+    tablesFromPostgres(postgres, here, (done) => app.onCopyProgress?.(done)),
+  )
   const media = openSharedMedia({ postgres }, app)
   const here = new Set((await media.here()).map((path) => media.nameOf(path)))
   const missing = (await media.names()).filter((name) => !here.has(name))
@@ -54,11 +56,7 @@ export async function copyFromPostgres(app: App, to: LocalStore, postgres: Postg
 }
 
 /** The agents of this machine, and those that have rows in the table. */
-async function agentsIn(
-  app: App,
-  postgres: Postgres,
-  table: 'session_count' | 'memory_file',
-): Promise<string[]> {
+async function agentsIn(app: App, postgres: Postgres, table: 'session_count' | 'memory_file') {
   const rows = await postgres.read<{ agent: string }>(`SELECT DISTINCT agent FROM ${table}`)
   return [...new Set([...app.agentIds(), ...rows.map(({ agent }) => agent)])]
 }
@@ -114,10 +112,6 @@ async function withTables<T>(app: App, work: (here: Database) => Promise<T>): Pr
   }
 }
 
-function progressOf(app: App): (copied: Record<string, number>) => void {
-  return (copied) => app.onCopyProgress?.(copied)
-}
-
 /** Merges the notes of these agents, and adds them to the report. */
 async function withNotes(
   app: App,
@@ -141,6 +135,7 @@ async function withNotes(
 async function copyEach(app: App, files: string[], copy: (file: string) => Promise<unknown>): Promise<void> {
   for (const [n, file] of files.entries()) {
     await copy(file)
-    if (n % 100 === 99) app.log.info({ event: 'copy-progress', media: n + 1, of: files.length }, 'Copying.')
+    if (n % 100 === 99)
+      app.log.info({ event: 'copy-progress', media: n + 1, of: files.length }, 'Copying media files.')
   }
 }

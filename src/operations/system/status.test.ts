@@ -8,7 +8,7 @@ import type { CodingSession } from '../../domain/coding-session.ts'
 import { readEnvironment } from '../../store/config-file.ts'
 import type { App } from '../app.ts'
 import type { Caller } from '../operation.ts'
-import { perform } from '../perform.ts'
+import { perform } from '../all.ts'
 import { workspaceOf } from '../../store/agents.ts'
 
 const home = mkdtempSync(join(tmpdir(), 'rockpool-status-'))

@@ -9,16 +9,15 @@ import { plainLine } from '../../domain/text.ts'
 import { asRockpoolError } from '../../domain/errors.ts'
 import { isRunning, type CodingSession } from '../../domain/coding-session.ts'
 import { needsYou, sessionState, sessionStates, stateText } from '../../domain/coding-state.ts'
-import { costParts, type CostParts } from '../../domain/discovered-session.ts'
-import type { Session } from '../../domain/session.ts'
+import { costParts } from '../../domain/discovered-session.ts'
 import { configProblem } from '../../store/config-reload.ts'
-import type { Cluster } from '../../store/storage.ts'
 import type { App } from '../app.ts'
 import { channelProbe, probeChannels } from '../people/channel-operations.ts'
 import { operation, type Caller } from '../operation.ts'
 import { isElsewhere } from '../coding/which-machine.ts'
 import { rowOf, sessionRow } from '../sessions/session-row.ts'
 import { visibleAgents } from '../sessions/which-session.ts'
+import { flag } from '../input-fields.ts'
 
 const waitingRow = z.object({
   kind: z.string(),
@@ -53,12 +52,9 @@ const showStatus = operation({
   name: 'status',
   description: 'Show an overview: channels, sessions, coding sessions, cost, and what waits for you.',
   input: z.strictObject({
-    all: z.boolean().default(false).describe('Also check for damage and free disk space.'),
-    usage: z.boolean().default(false).describe('Also the cost of each day.'),
-    deep: z
-      .boolean()
-      .default(false)
-      .describe('Also check the tokens with the platforms, and show which agent answers.'),
+    all: flag('Also check for damage and free disk space.'),
+    usage: flag('Also the cost of each day.'),
+    deep: flag('Also check the tokens with the platforms, and show which agent answers.'),
     recent: z.int().min(0).max(100).default(5).describe('How many sessions to show.'),
   }),
   output: z.object({
@@ -90,7 +86,7 @@ const showStatus = operation({
       .object({ connected: z.boolean(), source: z.string().optional(), hint: z.string().optional() })
       .describe('Whether Claude is logged in, and what to do if not.'),
     agent: z.object({ kind: z.string() }).optional(),
-    /** The answers of the platforms. */
+    /** The result of checking each token with its platform (`deep`). */
     probes: z.array(channelProbe).optional(),
     problems: z.array(z.string()).optional(),
     disk: z.object({ freeBytes: z.number() }).optional(),
@@ -128,13 +124,13 @@ const showStatus = operation({
       sessions: await unlessAway(app, { total: 0, recent: [] }, () =>
         recentSessions(app, agents, input.recent, now),
       ),
-      ...databaseOf(app),
+      database: app.storage.cluster?.health(),
       coding: { running },
       undelivered: operator ? await unlessAway(app, [], () => undeliveredOf(app)) : [],
       cost: {
         ...(await costToday(app, caller, now)),
         billing: findCredential(app.environment, app.config.claude.credential)?.billing ?? 'none',
-        ...(input.usage && operator ? { days: await costPerDay(app) } : {}),
+        days: input.usage && operator ? await costPerDay(app) : undefined,
       },
       claude: lookForClaude(app.environment, app.config.claude.credential),
       ...(input.deep ? { agent: { kind: (await app.runtime()).kind } } : {}),
@@ -149,19 +145,13 @@ const showStatus = operation({
 const dayMs = 26 * 3_600_000
 const shownDays = 31
 
-async function costToday(
-  app: App,
-  caller: Caller,
-  now: number,
-): Promise<{ todayUsd: number; parts: CostParts }> {
+async function costToday(app: App, caller: Caller, now: number) {
   const day = dayIn(app.config.timeZone)(now)
   const filter = { firstDay: day, lastDay: day, since: now - dayMs, agentId: caller.agentId }
   const { totals, parts } = await app.discovery().costs(filter)
   const elsewhereUsd = await codingElsewhere(app, caller, day)
-  return {
-    todayUsd: totals.costUsd + elsewhereUsd,
-    parts: { ...parts, codingUsd: parts.codingUsd + elsewhereUsd },
-  }
+  const codingUsd = parts.codingUsd + elsewhereUsd
+  return { todayUsd: totals.costUsd + elsewhereUsd, parts: { ...parts, codingUsd } }
 }
 
 /** The cost of coding sessions on other machines: their transcripts are there, their cost is in the shared database. */
@@ -190,10 +180,6 @@ async function unlessAway<T>(app: App, otherwise: T, look: () => Promise<T>): Pr
   }
 }
 
-function databaseOf(app: App): { database?: ReturnType<Cluster['health']> } {
-  return { database: app.storage.cluster?.health() }
-}
-
 async function channelsOf(app: App): Promise<ChannelStatus[]> {
   if (!app.gateway) return []
   const { channels } = await app.conversations()
@@ -214,35 +200,19 @@ async function undeliveredOf(app: App): Promise<Array<z.input<typeof undelivered
   }))
 }
 
-async function recentSessions(
-  app: App,
-  agents: string[],
-  limit: number,
-  now: number,
-): Promise<{ total: number; recent: Array<ReturnType<typeof rowOf>> }> {
+async function recentSessions(app: App, agents: string[], limit: number, now: number) {
   const pages = await Promise.all(
     agents.map((id) => app.storage.sessions(id).list({ limit: Math.max(1, limit) })),
   )
-  const newest = pages
-    .flatMap((page) => page.sessions)
-    .sort(byActivity)
-    .slice(0, limit)
+  const sessions = pages.flatMap((page) => page.sessions)
+  const newest = sessions.sort((a, b) => b.entry.updatedAt - a.entry.updatedAt).slice(0, limit)
   return {
     total: pages.reduce((sum, page) => sum + page.total, 0),
     recent: newest.map((session) => rowOf(session, now, app.config.session.mainKey)),
   }
 }
 
-function byActivity(a: Session, b: Session): number {
-  return b.entry.updatedAt - a.entry.updatedAt
-}
-
-interface Coding {
-  running: Array<z.input<typeof codingRow>>
-  waiting: Array<z.input<typeof waitingRow>>
-}
-
-function codingOf(app: App, mine: (agentId: string) => boolean): Coding {
+function codingOf(app: App, mine: (agentId: string) => boolean) {
   const { pool, approvals } = app.coding()
   const sessions = pool.list().filter(({ request }) => mine(request.agentId))
   const asked = approvals.pending().filter(({ agentId }) => mine(agentId))

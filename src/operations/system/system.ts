@@ -3,9 +3,10 @@ import { join } from 'node:path'
 import { z } from 'zod'
 import { RockpoolError } from '../../domain/errors.ts'
 import { isRecord } from '../../domain/json.ts'
-import { loadConfig, type ConfigOrigin } from '../../store/config-file.ts'
+import { loadConfig } from '../../store/config-file.ts'
 import { readLog } from '../../store/log-file.ts'
 import { operation } from '../operation.ts'
+import { flag } from '../input-fields.ts'
 
 const showHealth = operation({
   name: 'health',
@@ -28,23 +29,20 @@ const showHealth = operation({
   },
 })
 
+const origin = z.object({ value: z.unknown(), origin: z.enum(['file', 'default', 'environment']) })
+
 const showConfig = operation({
   name: 'config.show',
   description: 'Show the configuration, and where each value comes from.',
   input: z.strictObject({
     key: z.string().optional().describe('Only this key and what is below it: session.reset.'),
-    origin: z.boolean().default(false).describe('Show for each value whether the file sets it.'),
+    origin: flag('Show for each value whether the file sets it.'),
   }),
   output: z.object({
     file: z.string(),
     stateDir: z.string(),
     config: z.unknown(),
-    origins: z
-      .record(
-        z.string(),
-        z.object({ value: z.unknown(), origin: z.enum(['file', 'default', 'environment']) }),
-      )
-      .optional(),
+    origins: z.record(z.string(), origin).optional(),
     environment: z.record(z.string(), z.string()),
   }),
   scope: 'read',
@@ -61,7 +59,10 @@ const showConfig = operation({
     const { config, file, written } = await loadConfig(app.environment)
     const path = input.key?.split('.') ?? []
     const found = at(config, path)
-    if (found === undefined) throw nothingAt(input.key ?? '')
+    if (found === undefined)
+      throw new RockpoolError('not-found', `Nothing is set under ${JSON.stringify(input.key ?? '')}.`, {
+        hint: '`rockpool config show` shows all that is set; docs/config.md lists every key.',
+      })
     const shown = withoutSecrets(found)
     return {
       file,
@@ -73,29 +74,17 @@ const showConfig = operation({
   },
 })
 
-function nothingAt(key: string): RockpoolError {
-  return new RockpoolError('not-found', `Nothing is set under ${JSON.stringify(key)}.`, {
-    hint: '`rockpool config show` shows all that is set; docs/config.md lists every key.',
-  })
-}
-
 function at(value: unknown, path: string[]): unknown {
   return path.reduce((inner, name) => (isRecord(inner) ? inner[name] : undefined), value)
 }
 
-interface Origin {
-  value: unknown
-  origin: ConfigOrigin
-}
-
-function originsOf(value: unknown, written: unknown, path: string[]): Record<string, Origin> {
-  if (!isRecord(value) || Object.keys(value).length === 0) {
+function originsOf(value: unknown, written: unknown, path: string[]): Record<string, z.infer<typeof origin>> {
+  if (!isRecord(value) || Object.keys(value).length === 0)
     return { [path.join('.')]: { value, origin: written === undefined ? 'default' : 'file' } }
-  }
   const inner = Object.entries(value).map(([name, one]) =>
     originsOf(one, isRecord(written) ? written[name] : undefined, [...path, name]),
   )
-  return Object.assign({}, ...inner) as Record<string, Origin>
+  return Object.assign({}, ...inner)
 }
 
 /** Masks values whose names look like secrets, at any depth. */

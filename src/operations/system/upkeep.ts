@@ -9,12 +9,13 @@ import { backUpState } from '../../store/backup.ts'
 import type { App } from '../app.ts'
 import { operation } from '../operation.ts'
 import { partsOf } from '../sessions/which-session.ts'
+import { flag } from '../input-fields.ts'
 
 const finding = z.object({
   kind: z.string(),
   agentId: z.string().optional(),
   where: z.string(),
-  says: z.string(),
+  problem: z.string(),
   remedy: z.string(),
   fixable: z.boolean(),
 })
@@ -23,8 +24,8 @@ const doctor = operation({
   name: 'doctor',
   description: 'Diagnose problems of the state: damage, leftovers, file modes; with --fix repair them.',
   input: z.strictObject({
-    fix: z.boolean().default(false).describe('Repair them. Without this, nothing changes.'),
-    deep: z.boolean().default(false).describe('Also check whether Claude still has each conversation.'),
+    fix: flag('Repair them. Without this, nothing changes.'),
+    deep: flag('Also check whether Claude still has each conversation.'),
   }),
   output: z.object({
     ok: z.boolean(),

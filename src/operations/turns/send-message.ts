@@ -7,15 +7,14 @@ import type { SendOutcome } from '../../domain/channel.ts'
 import { RockpoolError } from '../../domain/errors.ts'
 import type { RockpoolEvent } from '../../domain/events.ts'
 import type { Reply } from '../../domain/reply.ts'
-import { openConfiguredChannel } from '../../flow/channel-host.ts'
 import { openMediaFiles } from '../../store/media/media-files.ts'
 import { copyForSending } from '../../store/media/outgoing-files.ts'
 import type { App } from '../app.ts'
-import { hasScope } from '../authorize.ts'
+import { hasScope } from '../perform-operation.ts'
 import { isChatOfAgent } from '../coding/launch-rights.ts'
 import { mirrorIntoChat } from './mirror-into-chat.ts'
 import { operation, type Caller } from '../operation.ts'
-import { checkReachable, checkSetUp, notSetUp } from './turn-target.ts'
+import { checkReachable, checkSetUp, configuredChannel, notSetUp } from './turn-target.ts'
 
 const sendInput = z.strictObject({
   channel: z.string().min(1).describe('The platform: telegram, discord, whatsapp, web.'),
@@ -109,13 +108,8 @@ async function sendByOutbox(app: App, address: Address, reply: Reply): Promise<S
     if (event.type === 'reply-failed') reject(notSent(event.reason))
   }
   const off = app.events.on((event) => (deliveryId === undefined ? early.push(event) : settle(event)))
-  const late = app.clock.after(waitMs, () =>
-    resolve({
-      state: 'queued',
-      messageIds: [],
-      note: 'It waits in the outbox and will be sent as soon as possible.',
-    }),
-  )
+  const note = 'It waits in the outbox and will be sent as soon as possible.'
+  const late = app.clock.after(waitMs, () => resolve({ state: 'queued', messageIds: [], note }))
   try {
     await checkReachable(app, address)
     const conversations = await app.conversations()
@@ -130,12 +124,13 @@ async function sendByOutbox(app: App, address: Address, reply: Reply): Promise<S
 }
 
 async function sendNow(app: App, address: Address, reply: Reply): Promise<Sent> {
-  if (address.channel === 'whatsapp') throw needsGateway()
-  const channel = await openConfiguredChannel(
-    { ...app, access: { wouldAllow: () => false } },
-    address.channel,
-    address.accountId,
-  )
+  if (address.channel === 'whatsapp') {
+    // A connection to WhatsApp also receives messages, which only the gateway can store.
+    throw new RockpoolError('unavailable', 'WhatsApp is connected only while the gateway runs.', {
+      hint: 'Start it with `rockpool up`, then try again.',
+    })
+  }
+  const channel = await configuredChannel(app, address)
   if (!channel || address.channel === 'web') throw notSetUp(address)
   checkSetUp(channel)
   try {
@@ -160,11 +155,4 @@ function sentOf(outcome: SendOutcome): Sent {
 /** For good: waiting would not help. */
 function notSent(reason: string): RockpoolError {
   return new RockpoolError('refused', `It was not sent: ${reason.replace(/\.$/, '')}.`)
-}
-
-/** A connection to WhatsApp also receives messages, which only the gateway can store. */
-function needsGateway(): RockpoolError {
-  return new RockpoolError('unavailable', 'WhatsApp is connected only while the gateway runs.', {
-    hint: 'Start it with `rockpool up`, then try again.',
-  })
 }

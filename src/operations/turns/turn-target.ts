@@ -33,16 +33,12 @@ export async function targetSession(app: App, caller: Caller, input: TargetInput
   if (!input.deliver) return asked
   if (input.to !== undefined) checkChannel(input)
   const address =
-    deliveryAddress(input) ??
+    (input.channel === undefined ? undefined : addressOf(input)) ??
     addressOfSession(await app.storage.sessions(asked.agentId).get(asked.sessionKey))
   if (address) return { ...asked, address }
-  throw new RockpoolError(
-    'usage',
-    `Session ${asked.sessionKey} has no chat to which an answer could be sent.`,
-    {
-      hint: 'Give --channel and --to.',
-    },
-  )
+  throw new RockpoolError('usage', `Session ${asked.sessionKey} has no chat for an answer.`, {
+    hint: 'Give --channel and --to.',
+  })
 }
 
 async function sessionOf(
@@ -67,12 +63,7 @@ async function sessionOf(
 }
 
 /** A key may name a new session. */
-async function keyOf(
-  app: App,
-  caller: Caller,
-  ref: string,
-  agent: string | undefined,
-): Promise<TargetSession> {
+async function keyOf(app: App, caller: Caller, ref: string, agent?: string): Promise<TargetSession> {
   if (!ref.includes(':') && ref !== 'global' && ref !== app.config.session.mainKey) {
     const session = await findSession(app, caller, ref, agent)
     return { agentId: session.agentId, sessionKey: session.key }
@@ -89,10 +80,6 @@ function addressOf({ to, channel = 'console' }: TargetInput): Address | undefine
   return to === undefined ? undefined : { channel, accountId: 'default', to }
 }
 
-function deliveryAddress({ to, channel }: TargetInput): Address | undefined {
-  return to === undefined || channel === undefined ? undefined : { channel, accountId: 'default', to }
-}
-
 /** Throws when the id and the key name different sessions. */
 function checkSame({ key, entry }: Session, named: { sessionKey: string }): void {
   if (named.sessionKey === key) return
@@ -104,11 +91,10 @@ function checkSame({ key, entry }: Session, named: { sessionKey: string }): void
 /** Throws when a channel is unknown or has no person. */
 function checkChannel({ to, channel }: { to?: string; channel?: string }): void {
   if (channel === undefined) return
-  if (to === undefined) {
+  if (to === undefined)
     throw new RockpoolError('usage', `${JSON.stringify(channel)} is given without a person.`, {
       hint: 'Say who with --to, or name the session with --session-key.',
     })
-  }
   if (channels.includes(channel)) return
   throw new RockpoolError('input-invalid', `There is no channel ${JSON.stringify(channel)}.`, {
     hint: `Known: ${channels.join(', ')}.`,
@@ -144,7 +130,7 @@ async function openChannel(app: App, address: Address): Promise<Channel | undefi
   return channels.find(({ name, accountId }) => name === address.channel && accountId === address.accountId)
 }
 
-/** Not started: the gateway delivers later. */
-function configuredChannel(app: App, { channel, accountId }: Address): Promise<Channel | undefined> {
+/** Not started: for a check, or to send without a gateway. */
+export function configuredChannel(app: App, { channel, accountId }: Address): Promise<Channel | undefined> {
   return openConfiguredChannel({ ...app, access: { wouldAllow: () => false } }, channel, accountId)
 }

@@ -9,6 +9,7 @@ import { operation } from '../operation.ts'
 import { findSession } from '../sessions/which-session.ts'
 import { answerOutput, askTurn, requestOf } from './ask-turn.ts'
 import { targetSession } from './turn-target.ts'
+import { flag, thinkingLevels } from '../input-fields.ts'
 
 const maxText = 100_000
 
@@ -23,12 +24,9 @@ export const whose = {
 export const askFields = {
   message: z.string().min(1).max(maxText).describe('The message.'),
   ...whose,
-  thinking: z
-    .enum(['off', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'])
-    .optional()
-    .describe('How much to think.'),
+  thinking: z.enum(thinkingLevels).optional().describe('How much to think.'),
   model: z.string().min(1).max(200).optional().describe('The model for this turn.'),
-  deliver: z.boolean().default(false).describe("Also send the answer to the session's chat."),
+  deliver: flag("Also send the answer to the session's chat."),
 }
 
 const ask = operation({
@@ -36,24 +34,14 @@ const ask = operation({
   description: 'Ask an agent, and wait for its answer.',
   input: z.strictObject({
     ...askFields,
-    terminal: z
-      .boolean()
-      .default(false)
-      .describe('A terminal asks, and shows later messages of the session (subscription `web`).'),
-    timeout: z
-      .number()
-      .positive()
-      .max(86_400)
-      .default(600)
-      .describe('Seconds to wait before the turn is stopped.'),
+    terminal: flag('A terminal asks, and shows later messages of the session (subscription `web`).'),
+    timeout: z.number().positive().max(86_400).default(600).describe('Seconds until the turn is stopped.'),
   }),
   output: answerOutput,
   scope: 'write',
   changesState: true,
   command: { hidden: true },
-  async run(app, input, caller) {
-    return askTurn(app, caller, input)
-  },
+  run: (app, input, caller) => askTurn(app, caller, input),
 })
 
 const where = operation({
@@ -119,11 +107,10 @@ const list = operation({
   async run(app, input, caller) {
     const session =
       input.sessionKey === undefined ? undefined : await findSession(app, caller, input.sessionKey)
-    const agentId = caller.agentId ?? input.agent
     const turns = await app.storage.work.lanes.history({
       limit: input.limit,
       lane: session?.key,
-      agentId,
+      agentId: caller.agentId ?? input.agent,
       since: input.since,
     })
     return { turns: turns.map((turn) => ({ ...turn })) }
@@ -138,7 +125,7 @@ const wake = operation({
     mode: z
       .enum(['now', 'next-heartbeat'])
       .default('now')
-      .describe('Start a turn at once, or add it to the next message.'),
+      .describe('Start a turn, or add it to the next message.'),
     agent: whose.agent,
     sessionKey: z.string().min(1).optional().describe("The session; the agent's main one when absent."),
   }),

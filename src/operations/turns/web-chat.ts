@@ -53,9 +53,8 @@ const write = operation({
   needsGateway: true,
   command: { hidden: true },
   async run(app, { files, ...input }, caller) {
-    if (input.text.trim() === '' && !input.button && files.length === 0) {
+    if (input.text.trim() === '' && !input.button && files.length === 0)
       throw new RockpoolError('input-invalid', 'The message is empty.')
-    }
     const channel = await webChannel(app)
     const id = caller.name ?? 'operator'
     const media: Media[] = []
@@ -135,10 +134,7 @@ const notices = operation({
       .filter(({ delivery }) => delivery.address.channel === 'web' && delivery.address.to === to)
       .sort((a, b) => a.seq - b.seq)
     const sent = await Promise.all(rows.map((row) => messageOf(app, row)))
-    return {
-      notices: sent.filter(({ entryId }) => entryId === undefined),
-      answers: answersIn(sent),
-    }
+    return { notices: sent.filter(({ entryId }) => entryId === undefined), answers: answersIn(sent) }
   },
 })
 
@@ -161,7 +157,9 @@ const fetchFile = operation({
     const row = await app.storage.work.outbox.get(delivery)
     const path = row?.delivery.address.channel === 'web' ? row.delivery.reply.media?.[index] : undefined
     if (path === undefined) throw new RockpoolError('not-found', 'That file was not sent to the page.')
-    const { path: real, bytes } = await openMediaFiles(app.paths.media).outgoing(await fileHere(app, path))
+    // Another machine may have composed the reply.
+    const here = await app.storage.media.bring(path)
+    const { path: real, bytes } = await openMediaFiles(app.paths.media).outgoing(here)
     return { data: Buffer.from(await readPiece(real, at)).toString('base64'), bytes }
   },
 })
@@ -196,16 +194,11 @@ async function filesOf(app: App, { id, reply }: Delivery): Promise<Array<z.outpu
   const found = await Promise.all(
     (reply.media ?? []).map(async (path, index) => {
       // Files that are gone are not listed.
-      const sent = await media.outgoing(await fileHere(app, path)).catch(() => undefined)
+      const sent = await media.outgoing(await app.storage.media.bring(path)).catch(() => undefined)
       return sent && { delivery: id, index, name: sent.name, type: sent.mimeType, bytes: sent.bytes }
     }),
   )
   return found.filter((one) => one !== undefined)
-}
-
-/** Fetches the file if another machine composed the reply. */
-async function fileHere(app: App, path: string): Promise<string> {
-  return app.storage.media.bring(path)
 }
 
 function uploadsOf(app: App): string {

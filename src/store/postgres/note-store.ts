@@ -36,7 +36,7 @@ export interface SharedNotesParts {
 
 interface ListedNote {
   origin: string
-  /** Null in a database without notes of this agent. */
+  /** Null in the row that stands for an agent without notes. */
   name: string | null
   revision: number
   gone: boolean

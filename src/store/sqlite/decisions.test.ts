@@ -61,6 +61,13 @@ test('a decision is found whole by its id, its session, a scored session, and th
   for (const ref of ['nobody', '%', '_', 'd-']) expect(decisions.find(ref)).toEqual([])
 })
 
+test('a decision of an earlier version, which was made by `nobody`, is read as made by `none`', async () => {
+  const decisions = open()
+  const older = { relevanceBy: 'nobody' } as unknown as Partial<SessionSelection>
+  const id = await decisions.record(decision(1, older))
+  expect(decisions.find(id)).toMatchObject([{ selection: { relevanceBy: 'none' } }])
+})
+
 test('the newest comes first', async () => {
   const decisions = open()
   for (const at of [1, 3, 2]) await decisions.record(decision(at, { sessionId: 's' }))

@@ -191,7 +191,7 @@ const tables: { [Kind in TableKind]: RecordTable<RecordBodies[Kind]> } = {
     }),
     read: ({ became, selection, ...row }) => ({
       ...fromRow<Decision>({ ...row, became_session_id: became }),
-      selection: parse<SessionSelection>(inflateRawSync(selection as Uint8Array).toString('utf8')),
+      selection: selectionIn(selection as Uint8Array),
     }),
     onConflict: 'became = excluded.became',
     afterPut: linkDecision,
@@ -296,4 +296,11 @@ function tableOf<K extends RecordKind>(kind: K): RecordTable<RecordBodies[K]> | 
 
 function parse<T>(text: unknown): T {
   return JSON.parse(text as string) as T
+}
+
+/** Decisions of earlier versions say `nobody` instead of `none`. */
+function selectionIn(packed: Uint8Array): SessionSelection {
+  const selection = JSON.parse(inflateRawSync(packed).toString('utf8')) as SessionSelection
+  const by: string = selection.relevanceBy
+  return by === 'nobody' ? { ...selection, relevanceBy: 'none' } : selection
 }

@@ -17,7 +17,7 @@ import type {
 import { fromRow, get, placeholders, run, type SqlDatabase } from './sql-database.ts'
 
 /** The fields of an input that its `record` column holds. */
-type InputRecord = Pick<Input, 'message' | 'mayCommand' | 'owner' | 'byOwner' | 'byMember' | 'wish'>
+type InputRecord = Pick<Input, 'message' | 'mayCommand' | 'owner' | 'byOwner' | 'byMember' | 'turnOptions'>
 
 /** The name of the agent's column differs between the databases. */
 export type AgentColumn = 'agent' | 'agent_id'
@@ -38,7 +38,7 @@ export function inboxReads(
       sql.transaction(function* () {
         const row = yield* get<{ record: string }>(`${waiting} AND key = ?`, [key])
         if (!row) return false
-        const record = { ...(JSON.parse(row.record) as InputRecord), message }
+        const record = { ...recordOf(row), message }
         const update = `UPDATE inbox SET record = ? WHERE key = ? AND state = 'waiting'`
         return (yield* run(update, [JSON.stringify(record), key])) > 0
       }),
@@ -56,7 +56,13 @@ export function inboxReads(
 export type InputRow = { record: string }
 
 export function asInput<T extends WaitingInput>({ record, ...columns }: InputRow): T {
-  return { ...(JSON.parse(record) as InputRecord), ...fromRow<T>(columns) }
+  return { ...recordOf({ record }), ...fromRow<T>(columns) }
+}
+
+/** In rows of earlier versions the options of the turn are under `wish`. */
+function recordOf({ record }: InputRow): InputRecord {
+  const { wish, ...rest } = JSON.parse(record) as InputRecord & { wish?: Input['turnOptions'] }
+  return wish ? { ...rest, turnOptions: wish } : rest
 }
 
 export function turnReads(

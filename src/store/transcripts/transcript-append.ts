@@ -34,7 +34,7 @@ export interface FileEnd {
   inode: bigint
   size: bigint
   leafId: string | null
-  /** All ids, if they were read. */
+  /** The ids of all entries; undefined for a file that is too large to read them. */
   ids: Set<string> | undefined
   needsHeader: boolean
 }

@@ -81,7 +81,7 @@ function CodingDock({ coding, onSent }: { coding: CodingRow; onSent: () => void 
         </p>
       )}
       {coding.cutOff && <p class="expired">A stop of Rockpool interrupted its turn. Resume continues it.</p>}
-      <Unsaid texts={coding.unsaid} />
+      <Unsaid texts={coding.pendingMessages} />
       <Compose
         key={coding.id}
         label={`Message to ${coding.name}`}

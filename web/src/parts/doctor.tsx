@@ -33,7 +33,7 @@ export function Doctor() {
           <ul class="names">
             {found.findings.map((one, i) => (
               <li key={i}>
-                {visible(one.says)} <code>{visible(one.where)}</code>
+                {visible(one.problem)} <code>{visible(one.where)}</code>
                 <p class="faint">{visible(one.remedy)}</p>
               </li>
             ))}

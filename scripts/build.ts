@@ -28,7 +28,8 @@ const startRoots = [
   'cli/call-operation',
   'cli/diagnostics',
   'cli/json-text',
-  'operations/perform',
+  'operations/all',
+  'operations/perform-operation',
   'rpc/json-pieces',
   'operations/sessions/session-list',
 ]

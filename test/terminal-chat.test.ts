@@ -47,14 +47,14 @@ test('questions, notices and output of coding sessions reach the terminal, and a
     await shows(/\[shed\] wants to use Bash/)
     say('yes')
     await shows(/The shed is green\./)
-    await shows(/\[shed\] finished its turn/)
+    await shows(/\[shed\] waits for input/)
     say('/claude_fg shed')
     say('/claude_respond shed now the fence')
     await shows(/The fence is blue\./)
     say('/exit')
     await shows(/left 0/)
     const ran = await startProgram(['history', 'agent:main:console:direct:terminal'], home.variables).ended
-    expect(ran.stdout).toMatch(/delivered\n +🔔 \[shed\] finished its turn/)
+    expect(ran.stdout).toMatch(/delivered\n +🔔 \[shed\] waits for input/)
   } finally {
     terminal.close()
     gateway.child.kill('SIGTERM')

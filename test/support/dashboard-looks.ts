@@ -107,7 +107,7 @@ export async function show(house: FurnishedHouse, page: Page, name: string): Pro
   if (name === 'cost of a session') await page.locator('.context-bar').waitFor()
   if (name === 'session') await page.locator('.fold', { hasText: 'Edit' }).click()
   if (name === 'coding') await page.locator('.asked').waitFor()
-  if (name === 'chat') await page.getByText('would like to use Bash').first().waitFor()
+  if (name === 'chat') await page.getByText('wants to use Bash').first().waitFor()
   if (name === 'new') await chooseSomething(house, page)
   if (name === 'document') await page.getByRole('log').getByText('A cart is kept').waitFor()
   await expect.poll(() => page.locator('.loading').count(), { timeout: 20_000 }).toBe(0)

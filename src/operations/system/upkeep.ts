@@ -61,7 +61,9 @@ const doctor = operation({
 async function invalidConfig({ environment }: App): Promise<Finding[]> {
   const says = await configProblem(environment)
   const remedy = 'Correct the file; the configuration before the change stays in force until then.'
-  return says === undefined ? [] : [{ kind: 'config-invalid', where: environment.configFile, says, remedy }]
+  return problem === undefined
+    ? []
+    : [{ kind: 'config-invalid', where: environment.configFile, says, remedy }]
 }
 
 function notesOn(app: App): string[] {

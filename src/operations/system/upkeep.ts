@@ -59,11 +59,11 @@ const doctor = operation({
 
 /** The file was changed while Rockpool runs; until it is valid, the configuration before it stays in force. */
 async function invalidConfig({ environment }: App): Promise<Finding[]> {
-  const says = await configProblem(environment)
+  const problem = await configProblem(environment)
   const remedy = 'Correct the file; the configuration before the change stays in force until then.'
   return problem === undefined
     ? []
-    : [{ kind: 'config-invalid', where: environment.configFile, says, remedy }]
+    : [{ kind: 'config-invalid', where: environment.configFile, problem, remedy }]
 }
 
 function notesOn(app: App): string[] {

@@ -49,7 +49,7 @@ describe.each<OpenClawVersion>(['2026.1.30', '2026.9.6'])('in OpenClaw %s', (ver
       // A person deleted the folder: in 2026.1.30 every command of OpenClaw fails then.
       rmSync(file('extensions', 'rockpool-openclaw'), { recursive: true })
       expect((await run('install', '--yes')).json()).toMatchObject({ version })
-      expect(existsSync(file('extensions', 'rockpool-openclaw', 'index.js'))).toBe(true)
+      expect(existsSync(file('extensions', 'rockpool-openclaw', 'openclaw.plugin.json'))).toBe(true)
       expect(readFileSync(file('rockpool-plugin.json'), 'utf8')).not.toBe(first)
 
       expect((await run('remove', '--yes')).json()).toMatchObject({ version })

@@ -49,7 +49,9 @@ export function SessionPane({ route, look }: SessionPaneProps) {
   const [forkAt, setForkAt] = useState<string>()
   useEffect(() => setForkAt(undefined), [id])
   const coding = row?.coding ?? info.data?.coding
-  if (!coding && info.data === undefined && !sessions.isLoading && info.error !== undefined) {
+  // The dock depends on what the session asks; shown together, nothing moves.
+  if (sessions.isLoading) return <Loading />
+  if (!coding && info.data === undefined && info.error !== undefined) {
     return route.view === 'coding' ? <Missing /> : <Problem text={info.error} retry={info.reload} />
   }
   const tab = tabOf(look.tab)
@@ -101,7 +103,7 @@ function Body({ tab, route, look, row, coding, info, onFork }: BodyProps) {
   const session = info.data?.session
   if (tab === 'about')
     return (
-      <div class="tab-body">
+      <div class="tab-body" tabIndex={0}>
         {session ? <About session={session} info={info} coding={coding} /> : <Loading />}
       </div>
     )
@@ -124,7 +126,7 @@ function Body({ tab, route, look, row, coding, info, onFork }: BodyProps) {
   }
   if (!session) return <Loading />
   return (
-    <div class="tab-body">
+    <div class="tab-body" tabIndex={0}>
       {tab === 'diff' && (coding ? <ReviewTab coding={coding} /> : <ChangesTab session={session} />)}
       {tab === 'files' && <FilesTab session={session} />}
       {tab === 'cost' && <CostTab session={session} coding={coding} />}

@@ -23,7 +23,9 @@ export function EndAndArchive({ row, session }: EndAndArchiveProps) {
   return (
     <div class="buttons">
       {coding?.unseen && !isWorking(coding) && <Seen id={coding.id} />}
-      {session && session.messageCount > 0 && !isRunning && <Archive session={session} />}
+      {session && session.messageCount > 0 && !isRunning && (
+        <Archive id={session.sessionId} isArchived={row?.archived ?? session.archived} />
+      )}
       {isRunning && (
         <button type="button" onClick={() => setAsks(true)}>
           End…
@@ -51,20 +53,23 @@ function Seen({ id }: { id: string }) {
   )
 }
 
-function Archive({ session }: { session: NativeSession }) {
+/** The list is loaded again at once, so its row has the state first. */
+function Archive({ id, isArchived }: { id: string; isArchived: boolean }) {
   const { reload } = useSessions()
   const tell = useTell()
-  const { run, busy } = useAction()
-  const id = session.sessionId
+  const { run, busy, error } = useAction()
   const set = async (restore: boolean): Promise<void> => {
     if (!(await run('cc.archive', { id, restore }))) return
     reload()
     if (!restore) tell({ text: 'Archived', undo: () => void set(true) })
   }
   return (
-    <button type="button" disabled={busy} onClick={() => void set(session.archived)}>
-      {session.archived ? 'Restore' : 'Archive'}
-    </button>
+    <>
+      <button type="button" disabled={busy} onClick={() => void set(isArchived)}>
+        {isArchived ? 'Restore' : 'Archive'}
+      </button>
+      {error && <Problem text={error} />}
+    </>
   )
 }
 

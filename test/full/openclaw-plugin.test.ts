@@ -190,7 +190,7 @@ async function openWorld(program: string, version: OpenClawVersion): Promise<Wor
         callback_query: { id: `press-${message.id}`, from, message: of, data, chat_instance: 'c' },
       })
     },
-    notices: () => telegram.shown.map(({ text }) => text).filter((text) => /^\S+ \[\w+\]/u.test(text)),
+    notices: () => telegram.shown.map(({ text }) => text).filter((text) => /\S \[(notes|count)\]/.test(text)),
     shown: (text) =>
       vi.waitFor(() => {
         const found = telegram.shown.find((message) => text.test(message.text))

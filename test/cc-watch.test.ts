@@ -53,12 +53,12 @@ test('cc watch lists, looks, approves, answers and ends with keys, on a wide and
     /id +name +state +now +where/i,
     /> .*make deploy/,
   )
-  await shows(/talker +waits: input/, /worker +active/, 'A approve all 2')
+  await shows(/talker +ready/, /worker +working/, 'A approve all 2')
 
   terminal.resize(70, 20)
   await shows(/name +state +now/i, '2 ask you')
   expect(terminal.screen()).not.toMatch(/ where /i)
-  expect(terminal.screen()).toMatch(/(asker|second) +waits: approval +make deploy/)
+  expect(terminal.screen()).toMatch(/(asker|second) +needs you +asks to run: make deploy/)
 
   terminal.press('Enter')
   await shows('↑↓ scroll', /^make deploy$/m)
@@ -94,7 +94,7 @@ async function choose(name: string): Promise<void> {
       const rows = terminal!
         .screen()
         .split('\n')
-        .filter((row) => /^[> ] \w+ +(waits|active|killed)/.test(row))
+        .filter((row) => /^[> ] \w+ +(needs you|ready|working|stopped)/.test(row))
       const at = rows.findIndex((row) => row.startsWith('>'))
       const wanted = rows.findIndex((row) => row.slice(2).startsWith(`${name} `))
       if (wanted !== at) terminal!.press(wanted > at ? 'Down' : 'Up')

@@ -68,17 +68,16 @@ test.each([96, 120])(
 test('the list says what runs, what it cost and how full its context is, and hides archived ones unless asked', () => {
   const text = printList({ total, sessions: rows }, { ...page, width: 160 })
   expect(text).toMatch(
-    /native\/main\s+demo\s+main\s+Renamed demo session\s+9 min\s+2\s+9\.0k\s+\$0\.0341\s+9\.0k 5%\s+cold/,
+    /native\/main\s+demo\s+main\s+Renamed demo session\s+\S.*\s9 min\s+2\s+9\.0k\s+\$0\.0341\s+9\.0k 5%\s+cold/,
   )
   expect(text).not.toContain('00000001 ')
   expect(text).toContain('… and 1 more')
   expect(printList({ total, sessions: rows }, { ...page, input: { all: true } })).toContain('00000001 ')
-  const waiting = [
-    { ...rows[0]!, status: 'waiting' as const, isRunning: true, waitingFor: 'permission prompt' },
-  ]
-  expect(printList({ total: 1, sessions: waiting }, { ...page, width: 160 })).toContain(
-    'waiting: permission prompt',
-  )
+  const waiting = { ...rows[0]!, state: 'needs you' as const, waitingFor: 'permission prompt' }
+  for (const width of [80, 120, 160]) {
+    const text = printList({ total: 1, sessions: [waiting] }, { ...page, width })
+    expect(text).toMatch(/needs you +permission prompt/)
+  }
   expect(printList({ total: 0, sessions: [] }, page)).toMatch(/^No Claude Code sessions\. .*cc launch/)
   expect(printList({ total: 0, sessions: [] }, { ...page, input: { search: 'nowhere' } })).toMatch(
     /^No .* like that/,
@@ -98,7 +97,7 @@ test.each(hostile)('a title %s cannot drive the terminal', async (_what, title) 
     title,
     branch: title,
     waitingFor: title,
-    status: 'waiting' as const,
+    state: 'needs you' as const,
     repoPath: title,
   }
   const health = await discovery.health(rows[0]!.sessionId)

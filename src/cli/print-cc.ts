@@ -2,7 +2,7 @@
 import { basename } from 'node:path'
 import { withoutMarker } from '../discovery/transcript-facts.ts'
 import type { OutputOf } from '../rpc/client.ts'
-import { currentActivity, stateOf as codingState } from './print-coding.ts'
+import { currentActivity, stateStyle } from './print-coding.ts'
 import { tokenLine } from './print-costs.ts'
 import { ago, bytes, count, duration, oneLine, pairs, styled, table, tokens, truncate, usd } from './print.ts'
 import type { Columns, Page, Printers, Style } from './print.ts'
@@ -68,22 +68,26 @@ function isNarrowed({ input = {} }: Page): boolean {
 function listColumns(rows: Row[], { width, now, input }: Page): Columns<Row> {
   const isOneRepo = input?.['repo'] !== undefined
   const cost = (row: Row): string => `${usd(row.costUsd)}${row.costGuessed ? '?' : ''}`
+  const isAsked = rows.some((row) => row.waitingFor !== undefined)
+  const hasNames = rows.some((row) => row.title !== undefined)
   const hasRegistry = rows.some((row) => registryLine(row) !== undefined)
   return {
     ID: { value: (row) => row.sessionId.slice(0, 8), min: 8, style: 'dim' },
-    STATE: { value: stateOf, min: 7, style: stateStyle },
-    SOURCE: width >= 120 && { value: sourceOf, min: 6, style: 'dim' },
+    STATE: { value: stateOf, min: 9, style: (row) => stateStyle(row.state) },
+    'WAITS FOR': isAsked && { value: (row) => row.waitingFor ?? '', min: 17, style: 'yellow' },
+    SOURCE: width >= 140 && { value: sourceOf, min: 6, style: 'dim' },
     REPO: !isOneRepo && { value: (row) => basename(row.repoPath) || '-', min: 6 },
-    BRANCH: (isOneRepo || width >= 76) && { value: (row) => row.branch || '-', min: 6 },
-    'FIRST MESSAGE': { value: headline, min: width < 76 ? 10 : 20 },
+    BRANCH: (isOneRepo || width >= 76) && { value: (row) => row.branch || '-', min: 6, optional: true },
+    NAME: hasNames && { value: (row) => row.title ?? '', min: width < 100 ? 8 : 12 },
+    'FIRST MESSAGE': (!hasNames || width >= 76) && { value: plainMessage, min: width < 76 ? 10 : 16 },
     AGE: { value: (row) => age(row, now), align: 'right', min: 5 },
-    MSGS: width >= 96 && { value: (row) => String(row.messageCount), align: 'right', min: 4 },
+    MSGS: width >= 96 && { value: (row) => String(row.messageCount), align: 'right', min: 4, optional: true },
     TOKENS: width >= 140 && { value: (row) => tokens(allTokens(row)), align: 'right', min: 6 },
     COST: { value: cost, align: 'right', min: 7 },
     OPENCLAW: hasRegistry &&
       width >= 96 && { value: (row) => registryLine(row) ?? '-', align: 'right', min: 8 },
-    CONTEXT: width >= 76 && { value: contextOf, align: 'right', min: 7, style: contextStyle },
-    CACHE: width >= 84 && { value: cacheOf, min: 4, style: (row) => (row.warm ? 'green' : 'dim') },
+    CONTEXT: { value: contextOf, align: 'right', min: 7, style: contextStyle, optional: true },
+    CACHE: { value: cacheOf, min: 4, style: (row) => (row.warm ? 'green' : 'dim'), optional: true },
   }
 }
 
@@ -92,13 +96,7 @@ function cacheOf({ warm }: Row): string {
 }
 
 function stateOf(row: Row): string {
-  if (row.status === 'waiting') return `waiting: ${row.waitingFor ?? '?'}`
-  if (row.status !== 'stopped') return row.status
-  return row.archived ? 'archived' : '-'
-}
-
-function stateStyle(row: Row): Style | undefined {
-  return row.status === 'waiting' ? 'yellow' : row.status === 'busy' ? 'green' : undefined
+  return row.archived && row.state === 'stopped' ? 'archived' : row.state
 }
 
 function sourceOf(row: Row): string {
@@ -138,7 +136,6 @@ function printCoding(row: NonNullable<Info['coding']>, page: Page): string {
   return pairs(page, {
     name: oneLine(row.name),
     'coding id': row.id,
-    lifecycle: codingState(row),
     now: row.endMessage || row.lifecycle === 'ended' ? undefined : oneLine(currentActivity(row)),
     ended: row.endMessage ? oneLine(row.endMessage) : undefined,
     budget: `${usd(row.costUsd)} of ${usd(row.budgetUsd)}`,
@@ -154,7 +151,7 @@ function printFacts(session: Row, page: Page): string {
     text === undefined ? undefined : oneLine(text)
   return pairs(page, {
     id: session.sessionId,
-    state: stateOf(session) === '-' ? 'not running' : stateOf(session),
+    state: [stateOf(session), session.waitingFor].filter(Boolean).join(': '),
     source: sourceOf(session),
     directory: session.repoPath || '-',
     branch: session.branch || '-',

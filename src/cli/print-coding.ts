@@ -1,4 +1,6 @@
 // Coding sessions, approvals, grants and machines.
+import { byState, sessionState } from '../domain/coding-state.ts'
+import type { SessionState } from '../domain/coding-state.ts'
 import type { OutputOf } from '../rpc/client.ts'
 import { ago, duration, oneLine, prose, safe, styled, table, tokens, usd, visible } from './print.ts'
 import type { Columns, Page, Printers, Style } from './print.ts'
@@ -36,15 +38,9 @@ export const printers: Printers = {
   'machines.list': printMachines,
 }
 
-/** Sessions that wait for a person first, then working ones, then the rest. */
+/** Sessions that need a person first, then the other states by urgency; in each state the latest first. */
 export function byUrgency(a: CodingRow, b: CodingRow): number {
-  return groupOf(a) - groupOf(b) || b.lastActivityAt - a.lastActivityAt
-}
-
-function groupOf(row: CodingRow): number {
-  if (isAsking(row)) return 0
-  if (row.waiting) return 1
-  return row.status === 'running' || row.status === 'starting' ? 2 : 3
+  return byState(sessionState(a), sessionState(b)) || b.lastActivityAt - a.lastActivityAt
 }
 
 /** The session cannot continue without an answer. One that waits for its next message has only finished its turn. */
@@ -52,20 +48,32 @@ export function isAsking(row: CodingRow): boolean {
   return row.waiting !== undefined && row.waiting.for !== 'input'
 }
 
+const asks: Readonly<Record<NonNullable<CodingRow['waiting']>['for'], string>> = {
+  input: '',
+  approval: 'asks to run: ',
+  answer: 'asks: ',
+  plan: 'has a plan: ',
+  budget: 'budget used up: ',
+}
+
 /** What the session asks, does, or how it ended, in one line. */
 export function currentActivity(row: CodingRow): string {
-  if (row.waiting) return row.waiting.about || row.prompt
-  return row.doing ?? (row.endMessage || row.prompt)
+  if (row.waiting) return `${asks[row.waiting.for]}${row.waiting.about || row.prompt}`
+  if (row.lifecycle === 'queued') return `queued: ${row.prompt}`
+  return row.endMessage || (row.doing ?? row.prompt)
 }
 
-export function stateOf(row: CodingRow): string {
-  return row.lifecycle === 'ended' ? row.status : row.lifecycle.replace('awaiting-', 'waits: ')
+const stateStyles: Readonly<Record<SessionState, Style>> = {
+  'needs you': 'yellow',
+  failed: 'red',
+  ready: 'cyan',
+  working: 'green',
+  idle: 'dim',
+  stopped: 'dim',
 }
 
-function styleOf(row: CodingRow): Style | undefined {
-  if (row.waiting) return 'yellow'
-  if (row.status === 'failed') return 'red'
-  return row.status === 'running' || row.status === 'starting' ? 'green' : 'dim'
+export function stateStyle(state: SessionState): Style {
+  return stateStyles[state]
 }
 
 /** Name, state and activity are shown on any page; the others only on wider ones. */
@@ -74,7 +82,7 @@ export function columnsFor({ width, now }: Page): Columns<CodingRow> {
   return {
     ID: width >= 100 && { value: (row) => row.id, min: 8 },
     NAME: { value: (row) => row.name, min: 12 },
-    STATE: { value: stateOf, min: 15, style: styleOf },
+    STATE: { value: sessionState, min: 9, style: (row) => stateStyle(sessionState(row)) },
     NOW: { value: currentActivity, min: width < 72 ? 8 : 16 },
     WHERE: width >= 100 && { value: whereOf, min: 8 },
     AGE: width >= 72 && { value: age, align: 'right', min: 5 },
@@ -110,7 +118,7 @@ function explanation(action: string, reason: string): string {
 
 /** Every session is in the queue for a moment; only one that has to wait there is called queued. */
 function launchState(row: CodingRow & { action?: string }): string {
-  return row.lifecycle === 'queued' && row.action !== 'queue' ? 'starting' : stateOf(row)
+  return row.lifecycle === 'queued' && row.action !== 'queue' ? 'starting' : sessionState(row)
 }
 
 function printMachines({ machines }: OutputOf<'machines.list'>, page: Page): string {

@@ -1,5 +1,6 @@
 // `rockpool status` and `rockpool db status`.
 import { basename } from 'node:path'
+import { sessionState } from '../domain/coding-state.ts'
 import type { OutputOf } from '../rpc/client.ts'
 import { costTodayLine } from './print-costs.ts'
 import { sessionTable } from './print-sessions.ts'
@@ -40,7 +41,7 @@ function printStatus(status: Status, page: Page): string {
     }),
     tableSection(page, 'Coding sessions', status.coding.running, {
       NAME: { value: (row) => row.name, min: 12 },
-      STATE: (row) => row.lifecycle.replace('awaiting-', 'waits: '),
+      STATE: (row) => sessionState(row),
       COST: { value: (row) => usd(row.costUsd), align: 'right' },
       WHERE: { value: (row) => basename(row.workdir), min: 8 },
       DOING: { value: (row) => row.doing ?? '', min: 12 },

@@ -57,7 +57,7 @@ test.each([60, 80, 100, 160])(
     for (const line of lines) expect(cellWidth(line)).toBeLessThanOrEqual(width)
     const shown = lines.join('\n')
     expect(shown).toContain('1 asks you, 1 done for now, 1 at work, 3 in all')
-    expect(shown).toContain('waits: approval')
+    expect(shown).toContain('needs you')
     expect(shown).toMatch(/Bash: m(ake|…)/)
     expect(shown).toContain('q quit')
     expect(shown).toContain('75%')
@@ -68,19 +68,16 @@ test.each([60, 80, 100, 160])(
 test('on the smallest screen whom it waits for and what it does still stand side by side', () => {
   const lines = renderWatch({ rows: [row()], selected: 0 }, screen(42))
   for (const line of lines) expect(cellWidth(line)).toBeLessThanOrEqual(42)
-  expect(lines.join('\n')).toMatch(/> fix-login-\S* +waits: approval +rm -rf/)
+  expect(lines.join('\n')).toMatch(/> fix-login-\S* +needs you +asks to run/)
 })
 
-test('sessions that wait for an answer come first, then those that wait for a message, then busy ones', () => {
-  const input = row({ id: 'i', waiting: { for: 'input', about: '', since: 0 }, lastActivityAt: 9 })
-  const works = row({ id: 'w', waiting: undefined, lastActivityAt: 99 })
-  const over = row({ id: 'o', waiting: undefined, status: 'completed', lastActivityAt: 999 })
-  expect([over, works, input, row()].toSorted(byUrgency).map(({ id }) => id)).toEqual([
-    'Z11Prpi3',
-    'i',
-    'w',
-    'o',
-  ])
+test('sessions that wait for an answer come first, then failed ones, then those ready for review, then working ones', () => {
+  const ready = row({ id: 'r', lifecycle: 'awaiting-input', lastActivityAt: 9 })
+  const works = row({ id: 'w', lifecycle: 'active', lastActivityAt: 99 })
+  const over = row({ id: 'o', lifecycle: 'ended', status: 'completed', lastActivityAt: 999 })
+  const failed = row({ id: 'f', lifecycle: 'ended', status: 'failed', lastActivityAt: 1 })
+  const sorted = [over, works, ready, failed, row()].toSorted(byUrgency).map(({ id }) => id)
+  expect(sorted).toEqual(['Z11Prpi3', 'f', 'r', 'w', 'o'])
 })
 
 test('keys choose, look, answer, approve, deny, end and leave', () => {

@@ -164,7 +164,7 @@ test('cc watch continues when the gateway dies, and shows what became of its ses
   try {
     const shows = (wanted: RegExp): Promise<void> =>
       vi.waitFor(() => expect(terminal.screen()).toMatch(wanted), { timeout: 60_000, interval: 200 })
-    await shows(/owl +waits: input/)
+    await shows(/owl +ready/)
     gateway.child.kill('SIGKILL')
     await shows(/owl +suspended/)
     terminal.press('q')

@@ -30,6 +30,26 @@ test('other tools are shown with all their input', () => {
   for (const part of ['Write', '/a', 'x'.repeat(5_000), '"deep": true']) expect(shown).toContain(part)
 })
 
+test('an edit is shown as the lines that it changes', () => {
+  const edit = { file_path: '/a.ts', old_string: 'one\ntwo\nthree', new_string: 'one\n2\nthree' }
+  expect(displayText(asks(edit, 'Edit'))).toBe('Edit /a.ts\n  one\n- two\n+ 2\n  three')
+  const { file_path, ...change } = edit
+  const several = { file_path, edits: [change, { old_string: 'x', new_string: '', replace_all: true }] }
+  expect(displayText(asks(several, 'MultiEdit'))).toMatch(
+    /\n\+ 2\n {2}three\nEdit \/a\.ts \(every occurrence\)\n- x$/,
+  )
+  const write = { file_path: '/b.ts', content: 'new\nfile' }
+  expect(displayText(asks(write, 'Write'))).toBe('Write /b.ts (the whole file)\n+ new\n+ file')
+})
+
+test('the options of a question are shown with their descriptions', () => {
+  const options = [{ label: 'Redis', description: 'Fast, one more server' }, { label: 'Nothing' }]
+  const shown = displayText(
+    asks({ questions: [{ question: 'Which cache?', options }] }, 'AskUserQuestion', 'question'),
+  )
+  expect(shown).toBe('Which cache?\n1. Redis: Fast, one more server\n2. Nothing')
+})
+
 test('a plan is shown with what would be allowed along with it', () => {
   const allowedPrompts = [{ tool: 'Bash', prompt: 'run anything' }]
   const shown = displayText(asks({ plan: '1. look', allowedPrompts }, 'ExitPlanMode', 'plan'))

@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto'
 import { isAbsolute, relative } from 'node:path'
 import type { PermissionRequest } from '../../domain/agent.ts'
 import type { Approval, Script } from '../../domain/coding-session.ts'
+import { editText } from './edit-text.ts'
 import { scriptsIn } from './scripts.ts'
 
 /** A permission request of Claude's, or our own question about the budget. */
@@ -30,7 +31,7 @@ interface Place {
 }
 
 /** Tools that do the same in every directory if their path is absolute. */
-const placeless = new Set(['Read', 'Write', 'Edit', 'NotebookEdit', 'WebFetch', 'WebSearch'])
+const placeless = new Set(['Read', 'Write', 'Edit', 'MultiEdit', 'NotebookEdit', 'WebFetch', 'WebSearch'])
 
 /** Where the tool works and what it runs there, for tools that depend on it. */
 function placeOf({ toolName, input, cwd, scripts = [] }: Asked): Place | undefined {
@@ -40,7 +41,7 @@ function placeOf({ toolName, input, cwd, scripts = [] }: Asked): Place | undefin
   return { directory: cwd, scripts: scripts.length === 0 ? undefined : scripts }
 }
 
-const noPlan = 'It would like to start, but has written no plan. Its output shows what it wrote.'
+const noPlan = 'Claude wants to start without a written plan; see its last message.'
 
 /** Every field of the request, and where it would happen. Control characters stay; what displays the text makes them visible. */
 export function displayText(request: QuestionRequest): string {
@@ -52,9 +53,8 @@ export function requestText(request: Pick<QuestionRequest, 'kind' | 'toolName' |
   const { toolName, input } = request
   if (request.kind === 'question') return questionText(input)
   if (request.kind === 'plan') return withRest(typeof input['plan'] === 'string' ? 'plan' : undefined, input)
-  return typeof input['command'] === 'string'
-    ? withRest('command', input)
-    : `${toolName} ${JSON.stringify(input, null, 2)}`
+  if (typeof input['command'] === 'string') return withRest('command', input)
+  return editText(toolName, input) ?? `${toolName} ${JSON.stringify(input, null, 2)}`
 }
 
 function placeLines(request: QuestionRequest): string[] {
@@ -83,7 +83,10 @@ function questionText(input: Record<string, unknown>): string {
     .map((question) =>
       [
         `${question.question}${question.several ? ' (several choices are possible: 1,2)' : ''}`,
-        ...question.options.map((label, i) => `${i + 1}. ${label}`),
+        ...question.options.map((label, i) => {
+          const description = question.descriptions[i]
+          return `${i + 1}. ${label}${description === '' ? '' : `: ${description}`}`
+        }),
       ].join('\n'),
     )
     .join('\n\n')
@@ -92,18 +95,32 @@ function questionText(input: Record<string, unknown>): string {
 export interface AskedQuestion {
   question: string
   options: string[]
+  /** What each option means; empty where Claude wrote nothing. */
+  descriptions: string[]
   /** More than one option may be chosen. */
   several: boolean
+}
+
+interface Option {
+  label?: unknown
+  description?: unknown
 }
 
 /** Reads the input of `AskUserQuestion`; leaves out what has another shape. */
 export function questionsOf(input: Record<string, unknown>): AskedQuestion[] {
   const questions: unknown[] = Array.isArray(input['questions']) ? input['questions'] : []
   return questions.flatMap((raw) => {
-    const fields = raw as { question?: unknown; options?: Array<{ label?: unknown }>; multiSelect?: unknown }
+    const fields = raw as { question?: unknown; options?: Option[]; multiSelect?: unknown }
     if (typeof fields.question !== 'string') return []
-    const options = Array.isArray(fields.options) ? fields.options.map((option) => String(option.label)) : []
-    return [{ question: fields.question, options, several: fields.multiSelect === true }]
+    const options = Array.isArray(fields.options) ? fields.options : []
+    return [
+      {
+        question: fields.question,
+        options: options.map(({ label }) => String(label)),
+        descriptions: options.map(({ description }) => (typeof description === 'string' ? description : '')),
+        several: fields.multiSelect === true,
+      },
+    ]
   })
 }
 

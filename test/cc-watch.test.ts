@@ -48,22 +48,18 @@ test('cc watch lists, looks, approves, answers and ends with keys, on a wide and
   const env = { PATH: process.env['PATH'] ?? '', HOME: folder, ROCKPOOL_STATE_DIR: folder, TERM: 'xterm' }
   const line = `${process.execPath} ${programFile} cc watch`
   terminal = openTerminal(line, { env, columns: 120, rows: 30 })
-  await shows(
-    '2 ask you, 1 done for now, 1 at work, 4 in all',
-    /id +name +state +now +where/i,
-    /> .*make deploy/,
-  )
-  await shows(/talker +ready/, /worker +working/, 'A approve all 2')
+  await shows('2 need you, 1 ready, 1 working, 4 in all', /id +name +state +now +where/i, /> .*make deploy/)
+  await shows(/talker +ready/, /worker +working/, 'A allow all 2')
 
   terminal.resize(70, 20)
-  await shows(/name +state +now/i, '2 ask you')
+  await shows(/name +state +now/i, '2 need you')
   expect(terminal.screen()).not.toMatch(/ where /i)
-  expect(terminal.screen()).toMatch(/(asker|second) +needs you +asks to run: make deploy/)
+  expect(terminal.screen()).toMatch(/(asker|second) +needs you +waits for you: make/)
 
   terminal.press('Enter')
-  await shows('↑↓ scroll', /^make deploy$/m)
+  await shows('j k scroll', /^make deploy$/m)
   terminal.press('q')
-  await shows('↑↓ select')
+  await shows('j k select')
   terminal.press('A')
   await shows(/Answered (asker, second|second, asker)\./)
   for (const name of ['asker', 'second']) await until(house, ids[name]!, 'awaiting-input')
@@ -80,12 +76,42 @@ test('cc watch lists, looks, approves, answers and ends with keys, on a wide and
   )
 
   await choose('worker')
-  terminal.press('k')
+  await shows(/── worker [⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏] \d+ s/)
+  terminal.press('x')
+  await shows('End worker? y/N')
+  terminal.press('n')
+  await shows('worker was not ended.')
+  terminal.press('x')
+  await shows('End worker? y/N')
+  terminal.press('y')
   await shows('worker was ended.')
   expect(house.pool.resolve(ids['worker']!)).toMatchObject({ status: 'killed', end: { reason: 'user' } })
   terminal.press('q')
   await shows('left 0')
+  await approveWithoutId(house, env)
 })
+
+/** `cc approve` shows what is asked, and takes only a yes for an answer. */
+async function approveWithoutId(house: CodingHouse, env: Record<string, string>): Promise<void> {
+  const edit = { file_path: '/srv/app.ts', old_string: 'let port = 80', new_string: 'let port = 8080' }
+  const { id } = await house.launch(`[[offline: ask Edit ${JSON.stringify(edit)}]]`, { name: 'editor' })
+  await until(house, id, 'awaiting-approval')
+  const line = `${process.execPath} ${programFile} cc approve`
+  for (const answer of ['n', 'y']) {
+    terminal!.close()
+    terminal = openTerminal(line, { env, columns: 80, rows: 24 })
+    await shows(
+      'editor wants to change a file',
+      /^ +- let port = 80$/m,
+      /^ +\+ let port = 8080$/m,
+      'Allow this? y/N',
+    )
+    terminal.type(answer)
+    terminal.press('Enter')
+    await shows(answer === 'n' ? 'Nothing was answered' : /[0-9a-f]{8} .* allowed by cli/)
+  }
+  await until(house, id, 'awaiting-input')
+}
 
 /** Goes up or down the list until this one is chosen. */
 async function choose(name: string): Promise<void> {
@@ -97,7 +123,7 @@ async function choose(name: string): Promise<void> {
         .filter((row) => /^[> ] \w+ +(needs you|ready|working|stopped)/.test(row))
       const at = rows.findIndex((row) => row.startsWith('>'))
       const wanted = rows.findIndex((row) => row.slice(2).startsWith(`${name} `))
-      if (wanted !== at) terminal!.press(wanted > at ? 'Down' : 'Up')
+      if (wanted !== at) terminal!.press(wanted > at ? 'j' : 'Up')
       expect(wanted).toBe(at)
       // A key shows its effect a moment later.
     },

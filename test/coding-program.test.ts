@@ -24,7 +24,13 @@ test('`cc launch --wait` runs in its own process, is answered from another termi
   child.stderr!.on('data', (chunk: Buffer) => (said += chunk.toString()))
   await vi.waitFor(() => expect(said).toMatch(/asker asks something: .*cc approve [0-9a-f]{8}/), waiting)
   expect(here.asked()).toMatchObject([{ shown: expect.stringMatching(/^touch from-afar\ndirectory: /) }])
-  expect((await here.run('cc', 'approve')).code).toBe(0)
+  // Without a terminal, nothing that was not named is allowed.
+  const unnamed = await here.run('cc', 'approve')
+  expect(unnamed).toMatchObject({
+    code: 2,
+    stderr: expect.stringMatching(/Which request\? [0-9a-f]{8} \(asker, Bash\)/),
+  })
+  expect((await here.run('cc', 'approve', here.asked()[0]!.id)).code).toBe(0)
   const ran = await ended
   expect(ran.stdout).toContain('the heron is home')
   const earlier = here.stored('asker')

@@ -1,6 +1,7 @@
 import { expect, test, vi } from 'vitest'
 import { answerFrom, PermissionPrompt } from './answer-permission.ts'
-import type { Answer, Approval, Approvals } from './answer-permission.ts'
+import type { Answer, Approvals } from './answer-permission.ts'
+import type { Approval } from './print-approvals.ts'
 import type { Terminal } from './host.ts'
 
 function approvalsOf(questions: Approval[]): Approvals & { given: Array<[string, Answer]> } {

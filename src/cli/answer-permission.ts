@@ -3,12 +3,11 @@
 import { createInterface } from 'node:readline/promises'
 import { asRockpoolError } from '../domain/errors.ts'
 import type { TurnEvent } from '../domain/turn.ts'
-import type { Call, OutputOf } from '../rpc/client.ts'
+import type { Call } from '../rpc/client.ts'
 import type { OperationClient } from './call-operation.ts'
 import type { Host, Terminal } from './host.ts'
-import { styled, visible } from './print.ts'
-
-export type Approval = OutputOf<'approvals.list'>['approvals'][number]
+import { printRequest } from './print-approvals.ts'
+import type { Approval } from './print-approvals.ts'
 
 export type Answer = { decision: 'allow' | 'deny'; text?: string; always?: boolean }
 
@@ -114,9 +113,10 @@ export class PermissionPrompt {
     return []
   }
 
-  async #askFor({ kind, toolName, shown }: Approval): Promise<Answer> {
+  async #askFor(approval: Approval): Promise<Answer> {
     const { terminal, ask } = this.#prompt
-    terminal.err(`${styled(terminal, 'yellow', `🔐 ${toolName}`)}\n${visible(shown)}\n`)
+    const { kind } = approval
+    terminal.err(`${printRequest(approval, terminal)}\n`)
     if (!ask) {
       terminal.err(
         'Denied: there is no terminal to ask at. To allow it, add it to agents.defaults.allowedTools.\n',
@@ -130,7 +130,7 @@ export class PermissionPrompt {
   }
 }
 
-const questions: Readonly<Record<Approval['kind'], string>> = {
+export const questions: Readonly<Record<Approval['kind'], string>> = {
   tool: 'Allow? y(es), n(o), a(lways in this session):',
   question: 'Your answer (a number, several such as 1,2, or words):',
   budget: 'Continue? y(es), n(o), or an amount in dollars:',

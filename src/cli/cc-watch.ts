@@ -1,17 +1,28 @@
-// `rockpool cc watch`: all coding sessions live on the whole screen, with keys to look, answer, approve and end.
+// `rockpool cc watch`: coding sessions and plain `claude` terminals live on the whole screen, with keys to look, answer, allow
+// and end.
 import { emitKeypressEvents } from 'node:readline'
 import { asRockpoolError, RockpoolError } from '../domain/errors.ts'
 import { openClient } from './call-operation.ts'
 import type { OperationClient } from './call-operation.ts'
 import type { Host } from './host.ts'
-import { byUrgency } from './print-coding.ts'
-import type { CodingRow } from './print-coding.ts'
-import { pressKey, renderWatch } from './watch-screen.ts'
-import type { Key, Screen, WatchAction, WatchState } from './watch-screen.ts'
+import { basename } from 'node:path'
+import type { InputOf, OutputOf } from '../rpc/client.ts'
+import { requestText } from './print-approvals.ts'
+import { byUrgency, codingLine, contextShare } from './print-coding.ts'
+import { oneLine, visible } from './print.ts'
+import { pressKey } from './watch-keys.ts'
+import type { Key, WatchAction } from './watch-keys.ts'
+import { renderWatch } from './watch-screen.ts'
+import type { Screen, WatchRow, WatchState } from './watch-screen.ts'
 
 const enterScreen = '\u001b[?1049h\u001b[?25l'
 const leaveScreen = '\u001b[?25h\u001b[?1049l'
 const outputBlocks = 60
+const pollMs = 500
+const spinMs = 100
+/** Discovery costs more than a look at our own rows. */
+const nativeEveryMs = 3_000
+const nativeCards = 20
 
 /** Draws, reads keys and polls until the person leaves. */
 export async function watch(host: Host): Promise<void> {
@@ -28,14 +39,14 @@ export async function watch(host: Host): Promise<void> {
   stdin.resume()
   const redraw = (): void => live.draw()
   stdout.on('resize', redraw)
-  const timer = setInterval(() => void live.refresh(), 1000)
+  const timers = [setInterval(() => void live.refresh(), pollMs), setInterval(() => live.spin(), spinMs)]
   try {
     await live.refresh()
     await new Promise<void>((leave) => {
       stdin.on('keypress', (_text: string | undefined, key: Key) => live.press(key, leave))
     })
   } finally {
-    clearInterval(timer)
+    timers.forEach((timer) => clearInterval(timer))
     stdout.off('resize', redraw)
     stdin.setRawMode(false)
     stdin.pause()
@@ -49,6 +60,7 @@ class LiveScreen {
   #client: OperationClient
   #state: WatchState = { rows: [], selected: 0 }
   #polling: Promise<void> | undefined
+  #native: { rows: WatchRow[]; at: number } = { rows: [], at: Number.NEGATIVE_INFINITY }
 
   constructor(host: Host, client: OperationClient) {
     this.#host = host
@@ -63,6 +75,11 @@ class LiveScreen {
   draw(): void {
     const lines = renderWatch(this.#state, this.#page()).map((line) => `${line}\u001b[K`)
     process.stdout.write(`\u001b[H${lines.join('\r\n')}`)
+  }
+
+  /** Moves the spinner of a working session. */
+  spin(): void {
+    if (this.#state.rows[this.#state.selected]?.state === 'working') this.draw()
   }
 
   press(key: Key, leave: () => void): void {
@@ -83,20 +100,52 @@ class LiveScreen {
 
   async #poll(): Promise<void> {
     try {
-      const { sessions } = await this.#client.call('coding.sessions', { limit: 200 })
-      const rows = sessions.toSorted(byUrgency)
+      const rows = await this.#rows()
       // The selected session stays selected when its place in the list changes.
       const id = this.#state.rows[this.#state.selected]?.id
-      const at = rows.findIndex((row) => row.id === id)
-      const selected = Math.max(0, at)
-      this.#state = { ...this.#state, rows, selected }
+      const selected = Math.max(
+        0,
+        rows.findIndex((row) => row.id === id),
+      )
+      const workingSince = sinceOf(rows, this.#state.workingSince, this.#host.now())
+      this.#state = { ...this.#state, rows, selected, workingSince }
       const row = rows[selected]
-      if (row) this.#state = { ...this.#state, details: await detailsOf(row, this.#client) }
+      if (row) this.#state = { ...this.#state, details: await this.#detailsOf(row) }
     } catch (error) {
       this.#state = { ...this.#state, notice: messageOf(error) }
       if (asRockpoolError(error).code === 'unavailable') await this.#reconnect()
     }
     this.draw()
+  }
+
+  async #rows(): Promise<WatchRow[]> {
+    const { sessions } = await this.#client.call('coding.sessions', { limit: 200 })
+    if (this.#host.now() - this.#native.at > nativeEveryMs) {
+      const native = await this.#client.call('cc.list', { running: true, archived: false })
+      this.#native = { rows: native.sessions.filter(isPlainTerminal).map(nativeRow), at: this.#host.now() }
+    }
+    const ours = new Set(sessions.map(({ claudeSessionId }) => claudeSessionId))
+    const others = this.#native.rows.filter(({ id }) => !ours.has(id))
+    const own = sessions.map((coding): WatchRow => ({ ...codingLine(coding), coding }))
+    return [...own, ...others].toSorted(byUrgency)
+  }
+
+  async #detailsOf({ id, coding }: WatchRow): Promise<NonNullable<WatchState['details']>> {
+    const { call } = this.#client
+    if (!coding) {
+      const { cards } = await call('cc.read', { id, limit: nativeCards })
+      const said = cards.map(({ tool, text }) => (tool ? `🔧 ${oneLine(tool.name)}` : visible(text).trim()))
+      return { id, text: said.filter(Boolean).join('\n') }
+    }
+    const approvalId = coding.waiting?.approvalId
+    if (approvalId !== undefined) {
+      const { approvals } = await call('approvals.list', {})
+      const found = approvals.find((approval) => approval.id === approvalId)
+      const text = found && requestText(found, this.#host.terminal)
+      if (found) return { id, approvalId, text: text!, alike: found.alike, inputHash: found.inputHash }
+    }
+    const { result } = await call('coding.output', { session: id, lines: outputBlocks })
+    return { id, approvalId, text: visible(result) }
   }
 
   /** The gateway stopped or started: the next poll may have to ask another process. */
@@ -118,18 +167,38 @@ class LiveScreen {
   }
 }
 
-async function detailsOf(
-  { id, waiting }: CodingRow,
-  { call }: OperationClient,
-): Promise<NonNullable<WatchState['details']>> {
-  const approvalId = waiting?.approvalId
-  if (approvalId !== undefined) {
-    const { approvals } = await call('approvals.list', {})
-    const found = approvals.find((approval) => approval.id === approvalId)
-    if (found) return { id, approvalId, text: found.shown, alike: found.alike }
+type NativeSession = OutputOf<'cc.list'>['sessions'][number]
+
+/** Sessions of our own chats are answered in the chat. */
+function isPlainTerminal({ source }: NativeSession): boolean {
+  return source !== 'rockpool'
+}
+
+function nativeRow(session: NativeSession): WatchRow {
+  const { sessionId: id, state, title, firstMessage, lastPrompt, waitingFor, repoPath, costUsd } = session
+  const waits = waitingFor === undefined ? undefined : `waits in its terminal: ${waitingFor}`
+  return {
+    id,
+    name: title ?? firstMessage,
+    state,
+    needsYou: state === 'needs you',
+    now: waits ?? lastPrompt ?? firstMessage,
+    where: basename(repoPath),
+    lastActivityAt: Date.parse(session.lastModified),
+    costUsd,
+    context: contextShare(session.contextTokens, session.contextWindow),
   }
-  const { result } = await call('coding.output', { session: id, lines: outputBlocks })
-  return { id, approvalId, text: result }
+}
+
+/** Since when each working session was seen at work; a session in its first turn has worked since its start. */
+function sinceOf(
+  rows: WatchRow[],
+  before: ReadonlyMap<string, number> = new Map(),
+  now: number,
+): ReadonlyMap<string, number> {
+  const working = rows.filter(({ state }) => state === 'working')
+  const start = ({ coding }: WatchRow): number => (coding?.turns === 0 ? (coding.startedAt ?? now) : now)
+  return new Map(working.map((row) => [row.id, before.get(row.id) ?? start(row)]))
 }
 
 async function perform(
@@ -141,24 +210,27 @@ async function perform(
     await call('coding.kill', { session: row.id })
     return `${row.name} was ended.`
   }
-  const id = row.waiting?.approvalId
+  const id = row.coding?.waiting?.approvalId
   if (action.do === 'respond' && id === undefined) {
     await call('coding.respond', { session: row.id, message: action.text })
     return `Sent to ${row.name}.`
   }
   if (id === undefined) return `${row.name} asks nothing.`
-  const alike = action.do === 'decide' && action.alike === true
-  const { approvals } = await call('approvals.answer', { id, ...answerTo(row, action), alike })
+  const { approvals } = await call('approvals.answer', { id, ...answerTo(row, action) })
   return `Answered ${approvals.map(({ session }) => session ?? row.name).join(', ')}.`
 }
 
 /** A typed text answers a question or names an amount; for a plan it is the change, for a tool the reason to deny. */
 function answerTo(
-  row: CodingRow,
+  { coding }: WatchRow,
   action: Extract<WatchAction, { do: 'respond' | 'decide' }>,
-): { decision: 'allow' | 'deny'; text?: string } {
-  if (action.do === 'decide') return { decision: action.decision }
-  const isNo = row.waiting?.for === 'plan' || row.waiting?.for === 'approval'
+): Omit<InputOf<'approvals.answer'>, 'id'> {
+  if (action.do === 'decide') {
+    const { decision, inputHash, alike } = action
+    // Several requests are answered by their common content, which the server compares.
+    return alike ? { decision, alike } : { decision, inputHash }
+  }
+  const isNo = coding?.waiting?.for === 'plan' || coding?.waiting?.for === 'approval'
   return { decision: isNo ? 'deny' : 'allow', text: action.text }
 }
 

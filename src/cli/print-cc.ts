@@ -73,7 +73,7 @@ function listColumns(rows: Row[], { width, now, input }: Page): Columns<Row> {
   const hasRegistry = rows.some((row) => registryLine(row) !== undefined)
   return {
     ID: { value: (row) => row.sessionId.slice(0, 8), min: 8, style: 'dim' },
-    STATE: { value: stateOf, min: 9, style: (row) => stateStyle(row.state) },
+    STATE: { value: stateOf, min: 9, style: stateStyle },
     'WAITS FOR': isAsked && { value: (row) => row.waitingFor ?? '', min: 17, style: 'yellow' },
     SOURCE: width >= 140 && { value: sourceOf, min: 6, style: 'dim' },
     REPO: !isOneRepo && { value: (row) => basename(row.repoPath) || '-', min: 6 },

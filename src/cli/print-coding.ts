@@ -1,25 +1,12 @@
-// Coding sessions, approvals, grants and machines.
-import { byState, sessionState } from '../domain/coding-state.ts'
+// Coding sessions and machines.
 import type { SessionState } from '../domain/coding-state.ts'
 import type { OutputOf } from '../rpc/client.ts'
-import { ago, duration, oneLine, prose, safe, styled, table, tokens, usd, visible } from './print.ts'
+import { duration, oneLine, prose, safe, styled, table, tokens, usd, visible } from './print.ts'
 import type { Columns, Page, Printers, Style } from './print.ts'
 
 export type CodingRow = OutputOf<'coding.sessions'>['sessions'][number]
 
 export const printers: Printers = {
-  'approvals.answer': printApprovals,
-  'rules.list': ({ rules }, page) => {
-    if (rules.length === 0) return 'There are no rules: sessions ask about everything.'
-    return table(page, rules, {
-      ID: { value: ({ id }) => id, min: 8 },
-      RULE: { value: ({ text }) => text, min: 24 },
-      FOR: { value: ({ session, sessionKey }) => session ?? sessionKey ?? 'all sessions', min: 12 },
-      BY: { value: ({ grantedBy }) => grantedBy, optional: true },
-      SINCE: { value: ({ grantedAt }) => ago(grantedAt, page.now), optional: true, min: 10 },
-    })
-  },
-  'approvals.list': printApprovals,
   'coding.foreground': ({ missed }) => visible(missed),
   'coding.launch': printLaunched,
   'coding.move': (row, page) =>
@@ -32,15 +19,51 @@ export const printers: Printers = {
   'coding.sessions': ({ sessions }, page) => {
     if (sessions.length === 0)
       return 'No coding sessions yet. Start one: rockpool cc launch "fix the failing test" --repo .'
-    return table(page, sessions.toSorted(byUrgency), columnsFor(page))
+    return table(page, sessions.map(codingLine).toSorted(byUrgency), columnsFor(page))
   },
   'coding.stats': printStats,
   'machines.list': printMachines,
 }
 
-/** Sessions that need a person first, then the other states by urgency; in each state the latest first. */
-export function byUrgency(a: CodingRow, b: CodingRow): number {
-  return byState(sessionState(a), sessionState(b)) || b.lastActivityAt - a.lastActivityAt
+/** What a table shows of a session: a coding session, or one that Claude Code runs in a terminal of its own. */
+export interface SessionLine {
+  id: string
+  name: string
+  state: SessionState
+  needsYou: boolean
+  /** What it asks, does, or said last. */
+  now: string
+  where: string
+  lastActivityAt: number
+  costUsd: number
+  context: string
+}
+
+export function codingLine(row: CodingRow): SessionLine {
+  const { id, name, state, needsYou, lastActivityAt, costUsd } = row
+  const context = contextShare(row.contextTokens, row.contextWindow)
+  return {
+    id,
+    name,
+    state,
+    needsYou,
+    now: currentActivity(row),
+    where: whereOf(row),
+    lastActivityAt,
+    costUsd,
+    context,
+  }
+}
+
+/** Failed sessions that no person has looked at come first, then those that ask, then the rest; the latest first in each group. */
+export function byUrgency(a: SessionLine, b: SessionLine): number {
+  return urgencyOf(a) - urgencyOf(b) || b.lastActivityAt - a.lastActivityAt
+}
+
+const urgency: readonly SessionState[] = ['failed', 'needs you', 'ready', 'working', 'idle', 'stopped']
+
+function urgencyOf({ state, needsYou }: SessionLine): number {
+  return state === 'failed' && !needsYou ? urgency.length : urgency.indexOf(state)
 }
 
 /** The session cannot continue without an answer. One that waits for its next message has only finished its turn. */
@@ -48,19 +71,9 @@ export function isAsking(row: CodingRow): boolean {
   return row.waiting !== undefined && row.waiting.for !== 'input'
 }
 
-const asks: Readonly<Record<NonNullable<CodingRow['waiting']>['for'], string>> = {
-  input: '',
-  approval: 'asks to run: ',
-  answer: 'asks: ',
-  plan: 'has a plan: ',
-  budget: 'budget used up: ',
-}
-
-/** What the session asks, does, or how it ended, in one line. */
 export function currentActivity(row: CodingRow): string {
-  if (row.waiting) return `${asks[row.waiting.for]}${row.waiting.about || row.prompt}`
-  if (row.lifecycle === 'queued') return `queued: ${row.prompt}`
-  return row.endMessage || (row.doing ?? row.prompt)
+  if (isAsking(row)) return `waits for you: ${row.stateText}`
+  return row.lifecycle === 'queued' ? `queued: ${row.stateText}` : row.stateText
 }
 
 const stateStyles: Readonly<Record<SessionState, Style>> = {
@@ -72,28 +85,27 @@ const stateStyles: Readonly<Record<SessionState, Style>> = {
   stopped: 'dim',
 }
 
-export function stateStyle(state: SessionState): Style {
+export function stateStyle({ state }: { state: SessionState }): Style {
   return stateStyles[state]
 }
 
 /** Name, state and activity are shown on any page; the others only on wider ones. */
-export function columnsFor({ width, now }: Page): Columns<CodingRow> {
-  const age = (row: CodingRow): string => duration(Math.max(0, now - row.lastActivityAt))
+export function columnsFor({ width, now }: Page): Columns<SessionLine> {
+  const age = (line: SessionLine): string => duration(Math.max(0, now - line.lastActivityAt))
   return {
-    ID: width >= 100 && { value: (row) => row.id, min: 8 },
-    NAME: { value: (row) => row.name, min: 12 },
-    STATE: { value: sessionState, min: 9, style: (row) => stateStyle(sessionState(row)) },
-    NOW: { value: currentActivity, min: width < 72 ? 8 : 16 },
-    WHERE: width >= 100 && { value: whereOf, min: 8 },
+    ID: width >= 100 && { value: (line) => line.id.slice(0, 8), min: 8 },
+    NAME: { value: (line) => line.name, min: 12 },
+    STATE: { value: (line) => line.state, min: 9, style: stateStyle },
+    NOW: { value: (line) => line.now, min: width < 72 ? 8 : 16 },
+    WHERE: width >= 100 && { value: (line) => line.where, min: 8 },
     AGE: width >= 72 && { value: age, align: 'right', min: 5 },
-    COST: width >= 46 && { value: (row) => usd(row.costUsd), align: 'right', min: 7 },
-    CONTEXT: width >= 54 && { value: contextShare, align: 'right', min: 4 },
+    COST: width >= 46 && { value: (line) => usd(line.costUsd), align: 'right', min: 7 },
+    CONTEXT: width >= 54 && { value: (line) => line.context, align: 'right', min: 4 },
   }
 }
 
-function contextShare(row: CodingRow): string {
-  if (row.contextTokens === undefined || !row.contextWindow) return tokens(row.contextTokens)
-  return `${Math.round((100 * row.contextTokens) / row.contextWindow)}%`
+export function contextShare(used: number | undefined, window: number | undefined): string {
+  return used === undefined || !window ? tokens(used) : `${Math.round((100 * used) / window)}%`
 }
 
 function printLaunched(
@@ -118,7 +130,7 @@ function explanation(action: string, reason: string): string {
 
 /** Every session is in the queue for a moment; only one that has to wait there is called queued. */
 function launchState(row: CodingRow & { action?: string }): string {
-  return row.lifecycle === 'queued' && row.action !== 'queue' ? 'starting' : sessionState(row)
+  return row.lifecycle === 'queued' && row.action !== 'queue' ? 'starting' : row.state
 }
 
 function printMachines({ machines }: OutputOf<'machines.list'>, page: Page): string {
@@ -160,19 +172,4 @@ function printStats({ display, budgets }: OutputOf<'coding.stats'>, page: Page):
     },
   })
   return `${visible(display)}\n\n${limits}`
-}
-
-/** Shows the whole command, because a person must see what is approved. */
-function printApprovals({ approvals }: OutputOf<'approvals.answer'>, page: Page): string {
-  if (approvals.length === 0) return 'Nothing waits for an answer.'
-  return approvals
-    .map((row) => {
-      const who = [row.session, row.kind, row.toolName].filter(Boolean).join(' · ')
-      const by = row.answeredBy ? ` by ${row.answeredBy}` : ''
-      const state = row.state === 'pending' ? '' : safe` ${row.state}${by}`
-      const alike = row.alike > 1 ? ` (${row.alike} ask the same: --alike answers all)` : ''
-      const heading = `${styled(page, 'bold', row.id)}  ${oneLine(who)}  ${ago(row.askedAt, page.now)}`
-      return `${heading}${state}${alike}\n${visible(row.shown).replace(/^/gm, '    ')}`
-    })
-    .join('\n\n')
 }

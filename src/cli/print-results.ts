@@ -1,5 +1,4 @@
 // Operations with a result of one or two sentences: what was done, and the command that undoes it or comes next.
-import { sessionState } from '../domain/coding-state.ts'
 import type { MethodName, OutputOf } from '../rpc/client.ts'
 import { bytes, count, duration, oneLine, prose, safe, styled, wrapped } from './print.ts'
 import type { Page, Printers } from './print.ts'
@@ -34,9 +33,9 @@ const results: { [Name in MethodName]?: (output: OutputOf<Name>, page: Page) => 
   'coding.background': ({ ids }) =>
     ids.length === 0 ? 'Nothing was streamed here.' : `No longer streamed here: ${ids.join(', ')}.`,
   'coding.interrupt': (row) =>
-    safe`Stopped ${row.name} (${sessionState(row)}). Tell it what to do next: rockpool cc respond ${row.id} "…"`,
+    safe`Stopped ${row.name} (${row.state}). Tell it what to do next: rockpool cc respond ${row.id} "…"`,
   'coding.kill': (row) =>
-    row.killed ? safe`Ended ${row.name}.` : safe`${row.name} has ended already (${sessionState(row)}).`,
+    row.killed ? safe`Ended ${row.name}.` : safe`${row.name} has ended already (${row.state}).`,
   'coding.release': ({ id, name }) =>
     safe`${name} is released. Continue it with: rockpool cc attach ${id}, or rockpool cc resume ${id}`,
   'coding.pr': ({ url, title }) => safe`Opened: ${title}\n${url}`,

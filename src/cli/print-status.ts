@@ -1,7 +1,7 @@
 // `rockpool status` and `rockpool db status`.
 import { basename } from 'node:path'
-import { sessionState } from '../domain/coding-state.ts'
 import type { OutputOf } from '../rpc/client.ts'
+import { stateStyle } from './print-coding.ts'
 import { costTodayLine } from './print-costs.ts'
 import { sessionTable } from './print-sessions.ts'
 import { ago, bytes, duration, oneLine, pairs, prose, safe, styled, table, usd, visible } from './print.ts'
@@ -41,7 +41,7 @@ function printStatus(status: Status, page: Page): string {
     }),
     tableSection(page, 'Coding sessions', status.coding.running, {
       NAME: { value: (row) => row.name, min: 12 },
-      STATE: (row) => sessionState(row),
+      STATE: { value: (row) => row.state, style: stateStyle },
       COST: { value: (row) => usd(row.costUsd), align: 'right' },
       WHERE: { value: (row) => basename(row.workdir), min: 8 },
       DOING: { value: (row) => row.doing ?? '', min: 12 },

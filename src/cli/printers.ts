@@ -4,6 +4,7 @@ import type { Page, Printers } from './print.ts'
 type Load = () => Promise<{ printers: Printers }>
 type Printer = (output: unknown, page: Page) => string
 
+const approvals: Load = () => import('./print-approvals.ts')
 const coding: Load = () => import('./print-coding.ts')
 const sessions: Load = () => import('./print-sessions.ts')
 const status: Load = () => import('./print-status.ts')
@@ -16,7 +17,7 @@ const results: Load = () => import('./print-results.ts')
 
 const files: Readonly<Record<string, Load>> = {
   agents: system,
-  approvals: coding,
+  approvals,
   cc: () => import('./print-cc.ts'),
   'cc.anatomy': oneSession,
   'cc.costs': () => import('./print-costs.ts'),
@@ -33,7 +34,7 @@ const files: Readonly<Record<string, Load>> = {
   machines: coding,
   memory: search,
   pairing: () => import('./print-channels.ts'),
-  rules: coding,
+  rules: approvals,
   project: () => import('./print-project.ts'),
   sessions,
   'sessions.export': history,

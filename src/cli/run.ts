@@ -107,7 +107,7 @@ async function performCommand(
   const stopAsking = await answerWhileWaiting(operation, input, client, host, json)
   try {
     if (operation.destructive && !yes && host.terminal.canAsk) await confirm(operation, input, client)
-    const output = await client.callByName(operation.name, input)
+    const output = await callOperation(operation.name, input, client, host, json)
     stopAsking()
     await print(operation.name, output, host, json, { following: follow, input })
     if (follow) await followOutput(operation, input, output, client, host, json)
@@ -116,6 +116,19 @@ async function performCommand(
     stopAsking()
     await client.close()
   }
+}
+
+/** Nothing is answered by accident: a request that was not named is shown first. */
+async function callOperation(
+  name: string,
+  input: Record<string, unknown>,
+  client: OperationClient,
+  host: Host,
+  json: boolean,
+): Promise<unknown> {
+  const isUnnamed = name === 'approvals.answer' && !input['id']
+  if (!isUnnamed) return client.callByName(name, input)
+  return (await import('./answer-request.ts')).answerRequests(client, host, input, json)
 }
 
 /** With `--wait`, the terminal answers what the session asks. Returns a function that ends this. */

@@ -1,17 +1,18 @@
 import { expect, test } from 'vitest'
-import { byUrgency } from './print-coding.ts'
+import { byUrgency, codingLine } from './print-coding.ts'
 import type { CodingRow } from './print-coding.ts'
 import { cellWidth } from './print.ts'
-import { pressKey, renderWatch } from './watch-screen.ts'
-import type { Screen, WatchState } from './watch-screen.ts'
+import { pressKey } from './watch-keys.ts'
+import { renderWatch } from './watch-screen.ts'
+import type { Screen, WatchRow, WatchState } from './watch-screen.ts'
 
-const row = (more: Partial<CodingRow> = {}): CodingRow => ({
+const codingRow = (more: Partial<CodingRow> = {}): CodingRow => ({
   id: 'Z11Prpi3',
   name: 'fix-login-bug-of-the-shop',
   status: 'running',
   lifecycle: 'awaiting-approval',
   state: 'needs you',
-  stateText: '',
+  stateText: 'rm -rf build && make 日本語',
   needsYou: true,
   cutOff: false,
   waiting: { for: 'approval', about: 'rm -rf build && make 日本語 '.repeat(5), since: 0, approvalId: 'ab12' },
@@ -34,6 +35,11 @@ const row = (more: Partial<CodingRow> = {}): CodingRow => ({
   ...more,
 })
 
+const row = (more: Partial<CodingRow> = {}): WatchRow => {
+  const coding = codingRow(more)
+  return { ...codingLine(coding), coding }
+}
+
 const screen = (width = 80): Screen => ({ width, height: 20, color: false, now: 60_000 })
 
 test.each([60, 80, 100, 160])(
@@ -42,10 +48,11 @@ test.each([60, 80, 100, 160])(
     const state: WatchState = {
       rows: [
         row(),
-        row({ id: 'b', waiting: undefined, lifecycle: 'active', doing: 'Bash: make' }),
+        row({ id: 'b', waiting: undefined, state: 'working', needsYou: false, stateText: 'Bash: make' }),
         row({
           id: 'c',
-          lifecycle: 'awaiting-input',
+          state: 'ready',
+          needsYou: false,
           waiting: { for: 'input', about: 'All done.', since: 0 },
         }),
       ],
@@ -56,10 +63,10 @@ test.each([60, 80, 100, 160])(
     expect(lines).toHaveLength(20)
     for (const line of lines) expect(cellWidth(line)).toBeLessThanOrEqual(width)
     const shown = lines.join('\n')
-    expect(shown).toContain('1 asks you, 1 done for now, 1 at work, 3 in all')
+    expect(shown).toContain('1 needs you, 1 ready, 1 working, 3 in all')
     expect(shown).toContain('needs you')
     expect(shown).toMatch(/Bash: m(ake|…)/)
-    expect(shown).toContain('q quit')
+    if (width >= 80) expect(shown).toContain('? keys   q quit')
     expect(shown).toContain('75%')
     expect(shown.replaceAll('\n', '')).toContain(state.details!.text.trimEnd())
   },
@@ -68,16 +75,20 @@ test.each([60, 80, 100, 160])(
 test('on the smallest screen whom it waits for and what it does still stand side by side', () => {
   const lines = renderWatch({ rows: [row()], selected: 0 }, screen(42))
   for (const line of lines) expect(cellWidth(line)).toBeLessThanOrEqual(42)
-  expect(lines.join('\n')).toMatch(/> fix-login-\S* +needs you +asks to run/)
+  expect(lines.join('\n')).toMatch(/> fix-login-\S* +needs you +waits for/)
 })
 
-test('sessions that wait for an answer come first, then failed ones, then those ready for review, then working ones', () => {
-  const ready = row({ id: 'r', lifecycle: 'awaiting-input', lastActivityAt: 9 })
-  const works = row({ id: 'w', lifecycle: 'active', lastActivityAt: 99 })
-  const over = row({ id: 'o', lifecycle: 'ended', status: 'completed', lastActivityAt: 999 })
-  const failed = row({ id: 'f', lifecycle: 'ended', status: 'failed', lastActivityAt: 1 })
-  const sorted = [over, works, ready, failed, row()].toSorted(byUrgency).map(({ id }) => id)
-  expect(sorted).toEqual(['Z11Prpi3', 'f', 'r', 'w', 'o'])
+test('failed sessions come first, then those that ask, those ready for review, working ones, and failures that were seen', () => {
+  const rows = [
+    row({ id: 'over', state: 'stopped', needsYou: false, lastActivityAt: 999 }),
+    row({ id: 'works', state: 'working', needsYou: false, lastActivityAt: 99 }),
+    row({ id: 'ready', state: 'ready', needsYou: false, lastActivityAt: 9 }),
+    row({ id: 'seen', state: 'failed', needsYou: false, lastActivityAt: 9_999 }),
+    row({ id: 'failed', state: 'failed', lastActivityAt: 1 }),
+    row({ id: 'asks' }),
+  ]
+  const sorted = rows.toSorted(byUrgency).map(({ id }) => id)
+  expect(sorted).toEqual(['failed', 'asks', 'ready', 'works', 'over', 'seen'])
 })
 
 test('keys choose, look, answer, approve, deny, end and leave', () => {
@@ -87,13 +98,27 @@ test('keys choose, look, answer, approve, deny, end and leave', () => {
     details: { id: 'Z11Prpi3', approvalId: 'ab12', text: 'ls' },
   }
   const press = (now: WatchState, name: string) => pressKey(now, { name, sequence: name }, screen())
-  expect(press(state, 'down').state.selected).toBe(1)
+  for (const key of ['down', 'j']) expect(press(state, key).state.selected).toBe(1)
+  for (const key of ['up', 'k']) expect(press({ ...state, selected: 1 }, key).state.selected).toBe(0)
   expect(press(state, 'return').state.peek).toEqual({ from: 0 })
   expect(press(press(state, 'return').state, 'q').state.peek).toBeUndefined()
   expect(press(state, 'a').action).toMatchObject({ do: 'decide', decision: 'allow' })
   expect(press(state, 'd').action).toMatchObject({ do: 'decide', decision: 'deny' })
-  expect(press(state, 'k').action).toMatchObject({ do: 'kill' })
+  const asked = press(state, 'x')
+  expect(asked.action).toBeUndefined()
+  expect(renderWatch(asked.state, screen()).join('\n')).toContain('End fix-login-bug-of-the-shop? y/N')
+  expect(press(asked.state, 'y').action).toMatchObject({ do: 'kill' })
+  for (const no of ['n', 'return', 'x']) expect(press(asked.state, no).action).toBeUndefined()
+  expect(renderWatch(press(state, '?').state, screen()).join('\n')).toMatch(
+    /x +end the session, after a question/,
+  )
   expect(press(state, 'q').action).toEqual({ do: 'quit' })
+  const native = { ...row(), coding: undefined }
+  for (const key of ['a', 'd', 'r', 'x']) {
+    const pressed = press({ ...state, rows: [native] }, key)
+    expect(pressed.action).toBeUndefined()
+    expect(pressed.state.notice).toContain('runs in a terminal of its own')
+  }
   const typing = ['r', 'o', '👩‍👧', 'backspace', 'k'].reduce((now, name) => press(now, name).state, state)
   expect(press(typing, 'return').action).toMatchObject({ do: 'respond', text: 'ok' })
 })
@@ -115,10 +140,10 @@ test('a command that does not fit is approved only after it was read to its end'
   expect(pressKey(reading, { name: 'a' }, screen()).action).toMatchObject({ do: 'decide' })
 })
 
-test('what is not on the screen yet is not approved: not fetched, or of an earlier question', () => {
+test('what is not on the screen yet is neither allowed nor denied: not fetched, or of an earlier question', () => {
   const state: WatchState = { rows: [row()], selected: 0 }
   const earlier = { id: 'Z11Prpi3', approvalId: 'another', text: 'ls' }
   for (const unseen of [state, { ...state, details: earlier }]) {
-    expect(pressKey(unseen, { name: 'a' }, screen()).action).toBeUndefined()
+    for (const name of ['a', 'd']) expect(pressKey(unseen, { name }, screen()).action).toBeUndefined()
   }
 })

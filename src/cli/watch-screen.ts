@@ -1,18 +1,22 @@
-// The screen of `cc watch` and its keys: the list above, below it the question or the last output of the selected session.
-// A request must be shown completely before it can be approved. Everything here is pure; cc-watch.ts has the effects.
+// The screen of `cc watch`, as a pure function of its state: the list of sessions, what the selected one asks or says, and the
+// keys. watch-keys.ts has what the keys do.
 import { columnsFor, isAsking } from './print-coding.ts'
-import type { CodingRow } from './print-coding.ts'
-import { cellWidth, oneLine, styled, table, truncate, visible } from './print.ts'
+import type { CodingRow, SessionLine } from './print-coding.ts'
+import { cellWidth, duration, oneLine, styled, table, truncate } from './print.ts'
 import type { Page } from './print.ts'
 
+/** `coding` is missing for a session of a plain `claude` in another terminal. */
+export type WatchRow = SessionLine & { coding?: CodingRow }
+
 export interface WatchState {
-  rows: CodingRow[]
+  rows: WatchRow[]
   selected: number
-  /** The full question of the selected session, or its last output. */
+  /** The full question of the selected session, or its last output; safe to print. */
   details?: {
     id: string
     text: string
     approvalId?: string
+    inputHash?: string
     /** How many sessions ask exactly this. */
     alike?: number
   }
@@ -20,35 +24,60 @@ export interface WatchState {
   peek?: { from?: number }
   /** The answer that is being typed. */
   answer?: string
+  /** The session that ends after a yes. */
+  ending?: WatchRow
+  /** The list of keys covers the screen. */
+  help?: boolean
+  /** Since when each working session was seen at work. */
+  workingSince?: ReadonlyMap<string, number>
   notice?: string
 }
 
 export type Screen = Page & { height: number }
 
-const help = '↑↓ select   ⏎ look   r answer   a approve   d deny   k end   q quit'
-const peekHelp = '↑↓ scroll   r answer   a approve   d deny   k end   q back'
-const footLines = 2
+const hint = 'j k select   ⏎ look   a allow   d deny   r answer   x end   ? keys   q quit'
+const peekHint = 'j k scroll   a allow   d deny   r answer   x end   q back'
+export const footLines = 2
+
+const keyList = [
+  ['j k ↓ ↑', 'select a session; scroll while you look at one'],
+  ['PgDn PgUp', 'ten lines'],
+  ['Enter', 'look at the whole question or output'],
+  ['a', 'allow what is asked, once all of it is on the screen'],
+  ['A', 'allow the same request of several sessions'],
+  ['d', 'deny what is asked'],
+  ['r', 'type an answer, a message, or the reason of a no'],
+  ['x', 'end the session, after a question'],
+  ['? ', 'show these keys'],
+  ['q Esc', 'back; leave'],
+] as const
 
 /** The whole screen, exactly `height` lines. */
 export function renderWatch(state: WatchState, page: Screen): string[] {
   const title = styled(page, 'bold', truncate(titleOf(state), page.width))
-  const keys = `${state.peek ? peekHelp : help}${isAlike(state) ? `   A approve all ${state.details!.alike}` : ''}`
-  const foot = [
-    state.answer === undefined
-      ? styled(page, 'dim', truncate(page.width < 72 ? keys.replaceAll('   ', ' ') : keys, page.width))
-      : truncate(`answer> ${visible(state.answer)}█`, page.width),
-    truncate(oneLine(state.notice ?? ''), page.width),
-  ]
   const room = page.height - footLines - 2
-  const body = state.peek ? peekLines(state, page, room) : [...listAndDetails(state, page, room)]
-  return [title, '', ...padTo(body.slice(0, room), room), ...foot]
+  const foot = [footOf(state, page), truncate(oneLine(state.notice ?? ''), page.width)]
+  return [title, '', ...padTo(bodyOf(state, page, room).slice(0, room), room), ...foot]
 }
 
-/** True if the whole question of the selected session is on the screen. Only then may it be approved. */
-function isShownWhole(state: WatchState, page: Screen): boolean {
+function bodyOf(state: WatchState, page: Screen, room: number): string[] {
+  if (state.help) return keyList.map(([keys, what]) => truncate(`  ${keys.padEnd(10)}  ${what}`, page.width))
+  return state.peek ? peekLines(state, page, room) : listAndDetails(state, page, room)
+}
+
+function footOf(state: WatchState, page: Screen): string {
+  if (state.ending)
+    return styled(page, 'yellow', truncate(`End ${oneLine(state.ending.name)}? y/N`, page.width))
+  if (state.answer !== undefined) return truncate(`answer> ${oneLine(state.answer)}█`, page.width)
+  const keys = `${state.peek ? peekHint : hint}${isAlike(state) ? `   A allow all ${state.details!.alike}` : ''}`
+  return styled(page, 'dim', truncate(page.width < 80 ? keys.replaceAll('   ', ' ') : keys, page.width))
+}
+
+/** True if the whole question of the selected session is on the screen. Only then may it be allowed. */
+export function isShownWhole(state: WatchState, page: Screen): boolean {
   const lines = detailLines(state, page).length
   // Not loaded yet, or an earlier question.
-  if (lines === 0 || state.details?.approvalId !== state.rows[state.selected]?.waiting?.approvalId)
+  if (lines === 0 || state.details?.approvalId !== state.rows[state.selected]?.coding?.waiting?.approvalId)
     return false
   const room = page.height - footLines - 2
   if (!state.peek) return lines <= detailRoom(state, room)
@@ -56,21 +85,21 @@ function isShownWhole(state: WatchState, page: Screen): boolean {
 }
 
 /** True if other sessions ask exactly what the selected one asks. */
-function isAlike({ details, rows, selected }: WatchState): boolean {
+export function isAlike({ details, rows, selected }: WatchState): boolean {
   return details?.id === rows[selected]?.id && (details?.alike ?? 0) > 1
 }
 
 function titleOf({ rows }: WatchState): string {
-  const count = (test: (row: CodingRow) => boolean): number => rows.filter(test).length
-  const asking = count(isAsking)
-  const idle = count((row) => row.waiting?.for === 'input')
-  const atWork = count((row) => !row.waiting && (row.status === 'running' || row.status === 'starting'))
-  const ask = `${asking} ${asking === 1 ? 'asks' : 'ask'} you`
-  return `Rockpool  ${ask}, ${idle} done for now, ${atWork} at work, ${rows.length} in all`
+  const count = (test: (row: WatchRow) => boolean): number => rows.filter(test).length
+  const needing = count((row) => row.needsYou || row.state === 'needs you')
+  const parts = (['ready', 'working'] as const).map(
+    (state) => `${count((row) => row.state === state)} ${state}`,
+  )
+  return `Rockpool  ${needing} need${needing === 1 ? 's' : ''} you, ${parts.join(', ')}, ${rows.length} in all`
 }
 
 function listAndDetails(state: WatchState, page: Screen, room: number): string[] {
-  if (state.rows.length === 0) return ['No coding sessions. Start one: rockpool cc launch "…" --repo .']
+  if (state.rows.length === 0) return ['No sessions. Start one: rockpool cc launch "…" --repo .']
   const list = listLines(state, page, listRoom(state, room))
   const details = detailLines(state, page)
   const fits = detailRoom(state, room)
@@ -78,14 +107,21 @@ function listAndDetails(state: WatchState, page: Screen, room: number): string[]
   return [...list, '', ruleFor(state, page), ...shown]
 }
 
-function ruleFor({ rows, selected }: WatchState, page: Screen): string {
-  const name = truncate(`── ${oneLine(rows[selected]?.name ?? '')} `, page.width)
+const frames = '⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏'
+
+/** The name of the selected session; of a working one also a spinner and for how long it has worked. */
+function ruleFor({ rows, selected, workingSince }: WatchState, page: Screen): string {
+  const row = rows[selected]
+  const since = row?.state === 'working' ? workingSince?.get(row.id) : undefined
+  const frame = frames[Math.floor(page.now / 100) % frames.length]!
+  const work = since === undefined ? '' : `${frame} ${duration(Math.max(0, page.now - since))} `
+  const name = truncate(`── ${oneLine(row?.name ?? '')} ${work}`, page.width)
   return styled(page, 'dim', name + '─'.repeat(page.width - cellWidth(name)))
 }
 
 /** A question is read from its beginning, output from its end. */
 function cutDetails(state: WatchState, details: string[], fits: number): string[] {
-  const row = state.rows[state.selected]
+  const row = state.rows[state.selected]?.coding
   if (!row || !isAsking(row)) return details.slice(-fits)
   const rest = details.length - fits + 1
   return [...details.slice(0, fits - 1), `… ${rest} more lines; ⏎ shows them`]
@@ -118,13 +154,16 @@ function peekLines(state: WatchState, page: Screen, room: number): string[] {
 
 function detailLines({ details, rows, selected }: WatchState, page: Screen): string[] {
   if (details === undefined || details.id !== rows[selected]?.id) return []
-  return visible(details.text)
-    .split('\n')
-    .flatMap((line) => breakLine(line, page.width))
+  return details.text.split('\n').flatMap((line) => breakLine(line, page.width))
 }
 
-/** Breaks a line after `width` cells, also inside words; nothing is cut. */
+/** Breaks a line after `width` cells, also inside words; nothing is cut. A coloured line keeps its colour on each part. */
 function breakLine(line: string, width: number): string[] {
+  const [, start = '', text = line, end = ''] = /^(\u001b\[\d+m)(.*)(\u001b\[\d+m)$/s.exec(line) ?? []
+  return breakText(text, width).map((part) => `${start}${part}${end}`)
+}
+
+function breakText(line: string, width: number): string[] {
   if (cellWidth(line) <= width) return [line]
   const lines: string[] = []
   let current = ''
@@ -144,86 +183,4 @@ function breakLine(line: string, width: number): string[] {
 
 function padTo(lines: string[], count: number): string[] {
   return [...lines, ...Array.from({ length: Math.max(0, count - lines.length) }, () => '')]
-}
-
-export interface Key {
-  name?: string
-  sequence?: string
-  ctrl?: boolean
-  shift?: boolean
-}
-
-export type WatchAction =
-  | { do: 'quit' }
-  | { do: 'respond'; row: CodingRow; text: string }
-  | { do: 'decide'; row: CodingRow; decision: 'allow' | 'deny'; alike?: boolean }
-  | { do: 'kill'; row: CodingRow }
-
-interface Pressed {
-  state: WatchState
-  action?: WatchAction
-}
-
-export function pressKey(state: WatchState, key: Key, page: Screen): Pressed {
-  if (key.ctrl && key.name === 'c') return { state, action: { do: 'quit' } }
-  if (state.answer !== undefined) return typeAnswer(state, state.answer, key)
-  const quiet = { ...state, notice: undefined }
-  if (key.name === 'q' || key.name === 'escape') {
-    return state.peek ? { state: { ...quiet, peek: undefined } } : { state, action: { do: 'quit' } }
-  }
-  const steps: Readonly<Record<string, number>> = { up: -1, down: 1, pageup: -10, pagedown: 10 }
-  const step = steps[key.name ?? '']
-  if (step !== undefined) return { state: state.peek ? scrolled(quiet, step) : selected(quiet, step) }
-  const row = state.rows[state.selected]
-  return row ? actOn(row, quiet, key, page) : { state }
-}
-
-function actOn(row: CodingRow, state: WatchState, key: Key, page: Screen): Pressed {
-  switch (key.name) {
-    case 'return':
-      return { state: { ...state, peek: isAsking(row) ? { from: 0 } : {} } }
-    case 'r':
-      return { state: { ...state, answer: '' } }
-    case 'a':
-      return approve(row, state, page, key.shift === true && isAlike(state))
-    case 'd':
-      return { state, action: { do: 'decide', row, decision: 'deny' } }
-    case 'k':
-      return { state, action: { do: 'kill', row } }
-    default:
-      return { state }
-  }
-}
-
-/** A request can be approved only after it was shown to its end. */
-function approve(row: CodingRow, state: WatchState, page: Screen, alike: boolean): Pressed {
-  if (!isAsking(row) || isShownWhole(state, page))
-    return { state, action: { do: 'decide', row, decision: 'allow', alike } }
-  const notice = 'Read it to the end, then press a.'
-  return { state: { ...state, peek: state.peek ?? { from: 0 }, notice } }
-}
-
-function selected(state: WatchState, step: number): WatchState {
-  return { ...state, selected: Math.max(0, Math.min(state.rows.length - 1, state.selected + step)) }
-}
-
-function scrolled(state: WatchState, step: number): WatchState {
-  return { ...state, peek: { from: Math.max(0, (state.peek?.from ?? Number.MAX_SAFE_INTEGER) + step) } }
-}
-
-function typeAnswer(state: WatchState, answer: string, key: Key): Pressed {
-  const row = state.rows[state.selected]
-  if (key.name === 'escape' || !row) return { state: { ...state, answer: undefined } }
-  if (key.name === 'return') {
-    const done = { ...state, answer: undefined }
-    return answer.trim() === ''
-      ? { state: done }
-      : { state: done, action: { do: 'respond', row, text: answer } }
-  }
-  if (key.name === 'backspace') {
-    const shorter = [...new Intl.Segmenter().segment(answer)].slice(0, -1)
-    return { state: { ...state, answer: shorter.map(({ segment }) => segment).join('') } }
-  }
-  const typed = key.sequence && !key.ctrl && key.sequence >= ' ' ? key.sequence : ''
-  return { state: { ...state, answer: answer + typed } }
 }

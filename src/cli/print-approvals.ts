@@ -1,0 +1,75 @@
+// What a session asks, as a person at a terminal sees it before the answer; and the lists of requests and rules.
+import type { OutputOf } from '../rpc/client.ts'
+import { ago, oneLine, safe, styled, table, visible } from './print.ts'
+import type { Page, Printers, Style } from './print.ts'
+
+export type Approval = OutputOf<'approvals.list'>['approvals'][number]
+
+export const printers: Printers = {
+  'approvals.answer': printApprovals,
+  'rules.list': ({ rules }, page) => {
+    if (rules.length === 0) return 'There are no rules: sessions ask about everything.'
+    return table(page, rules, {
+      ID: { value: ({ id }) => id, min: 8 },
+      RULE: { value: ({ text }) => text, min: 24 },
+      FOR: { value: ({ session, sessionKey }) => session ?? sessionKey ?? 'all sessions', min: 12 },
+      BY: { value: ({ grantedBy }) => grantedBy, optional: true },
+      SINCE: { value: ({ grantedAt }) => ago(grantedAt, page.now), optional: true, min: 10 },
+    })
+  },
+  'approvals.list': printApprovals,
+}
+
+function printApprovals({ approvals }: OutputOf<'approvals.answer'>, page: Page): string {
+  if (approvals.length === 0) return 'Nothing waits for an answer.'
+  return approvals
+    .map((row) => {
+      const by = row.answeredBy ? ` by ${row.answeredBy}` : ''
+      const state = row.state === 'pending' ? '' : safe` ${row.state}${by}`
+      const alike = row.alike > 1 ? ` (${row.alike} ask the same: --alike answers all)` : ''
+      const heading = `${styled(page, 'bold', row.id)}  ${headingOf(row)}  ${ago(row.askedAt, page.now)}`
+      return `${heading}${state}${alike}\n${requestText(row, page).replace(/^/gm, '    ')}`
+    })
+    .join('\n\n')
+}
+
+/** Who asks what, and the whole request below it. */
+export function printRequest(approval: Approval, page: Pick<Page, 'color'>): string {
+  return `${styled(page, 'yellow', headingOf(approval))}\n${requestText(approval, page).replace(/^/gm, '    ')}`
+}
+
+const wishes: Readonly<Record<string, string>> = {
+  Bash: 'wants to run a command',
+  Edit: 'wants to change a file',
+  MultiEdit: 'wants to change a file',
+  Write: 'wants to write a file',
+  WebFetch: 'wants to open a page',
+}
+
+/** `migrate-orders wants to run a command: Add the column`. */
+function headingOf({ kind, toolName, session = 'Your agent', input }: Approval): string {
+  const wish = {
+    tool: wishes[toolName] ?? `wants to use ${toolName}`,
+    question: 'asks you',
+    plan: 'wants to start with this plan',
+    budget: 'has used up its budget',
+  }[kind]
+  const why = kind === 'tool' && typeof input['description'] === 'string' ? `: ${input['description']}` : ''
+  return oneLine(`${session} ${wish}${why}`)
+}
+
+const signStyles: Readonly<Record<string, Style>> = { '+': 'green', '-': 'red' }
+
+/** The whole request, because a person must see what is approved. The heading has the description of a command already. */
+export function requestText({ shown, kind, toolName, input }: Approval, page: Pick<Page, 'color'>): string {
+  const isEdit = /^(Edit|MultiEdit|Write)$/.test(toolName) && kind === 'tool'
+  const described = `description: ${JSON.stringify(input['description'])}`
+  const lines = visible(shown).split('\n')
+  return lines
+    .filter((line) => kind !== 'tool' || isEdit || line !== described)
+    .map((line) => {
+      const style = isEdit ? signStyles[line[0] ?? ''] : undefined
+      return style ? styled(page, style, line) : line
+    })
+    .join('\n')
+}

@@ -111,7 +111,7 @@ test('words and tools are shown as they come, only the answer on stdout', async 
     )
     expect(denied.stdout).toContain('Not allowed, I see.')
     expect(denied.stderr).toMatch(
-      /touch unasked\.txt\ndirectory: .+\nDenied: there is no terminal to ask at\./,
+      /touch unasked\.txt\n +directory: .+\nDenied: there is no terminal to ask at\./,
     )
     const failed = await type(
       [

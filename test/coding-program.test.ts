@@ -22,7 +22,13 @@ test('`cc launch --wait` runs in its own process, is answered from another termi
   const { child, ended } = here.begin([touch, { text: 'the heron is home' }], '--name', 'asker', '--wait')
   let said = ''
   child.stderr!.on('data', (chunk: Buffer) => (said += chunk.toString()))
-  await vi.waitFor(() => expect(said).toMatch(/asker asks something: .*cc approve [0-9a-f]{8}/), waiting)
+  await vi.waitFor(
+    () =>
+      expect(said).toMatch(
+        /asker wants to run a command\n +touch from-afar[^]*asker waits for you\. Allow: rockpool cc approve [0-9a-f]{8}/,
+      ),
+    waiting,
+  )
   expect(here.asked()).toMatchObject([{ shown: expect.stringMatching(/^touch from-afar\ndirectory: /) }])
   // Without a terminal, nothing that was not named is allowed.
   const unnamed = await here.run('cc', 'approve')

@@ -20,7 +20,8 @@ test('questions, notices and output of coding sessions reach the terminal, and a
     coding: { defaultWorkdir: home.project, defaultModel: testModel },
   }
   writeFileSync(join(home.stateDir, 'rockpool.json'), JSON.stringify(config))
-  api.script('good morning', [{ text: 'Good morning to you.' }])
+  api.script('tell me a long story', [{ hang: true }])
+  api.script('good morning', [{ text: 'Good **morning** to you.' }])
   api.script('paint the shed', [
     { tools: [{ name: 'Bash', input: { command: 'touch painted.txt' } }] },
     { text: 'The shed is green.' },
@@ -41,6 +42,11 @@ test('questions, notices and output of coding sessions reach the terminal, and a
   }
   try {
     await shows(/\/exit leaves/)
+    // Ctrl-C stops also the first turn, and the chat continues.
+    say('tell me a long story')
+    await shows(/[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏] \d+ s {2}Ctrl-C stops/)
+    terminal.press('C-c')
+    await shows(/The turn was stopped before its end\./)
     say('good morning')
     await shows(/Good morning to you\./)
     say('/claude --name shed paint the shed')

@@ -3,12 +3,12 @@ import { createInterface } from 'node:readline/promises'
 import { z } from 'zod'
 import { asRockpoolError, RockpoolError } from '../domain/errors.ts'
 import { askFields, whose } from '../operations/turns/turns.ts'
-import { askLine, PermissionPrompt } from './answer-permission.ts'
-import type { Prompt } from './answer-permission.ts'
-import { messageFrom, openAgentClient, TurnView } from './ask-agent.ts'
+import { askLine } from './answer-permission.ts'
+import { messageFrom, openAgentClient } from './ask-agent.ts'
 import type { AgentClient, Question, SessionChoice } from './ask-agent.ts'
-import type { Host, LocalCommand } from './host.ts'
+import type { Host, LocalCommand, Terminal } from './host.ts'
 import { oneLine, styled, visible } from './print.ts'
+import { ShownTurn } from './shown-turn.ts'
 
 const local = z.boolean().default(false).describe('Run in this process even if a gateway runs.')
 const timeout = z
@@ -39,18 +39,14 @@ export const commands: LocalCommand[] = [
       const text = await messageFrom(message, process.stdin, process.stdin.isTTY)
       const client = await openAgentClient(host, { local })
       const ask = host.terminal.canAsk && !json ? askLine : undefined
-      const prompt = new PermissionPrompt(client, { terminal: host.terminal, ask })
-      const view = json ? undefined : new TurnView(host.terminal)
+      const turn = new ShownTurn(client, host, { ask, silent: json })
+      const onInterrupt = (): void => turn.stop()
+      process.on('SIGINT', onInterrupt)
       try {
-        const answer = await client.ask({ ...rest, message: text }, (event, sessionKey) => {
-          view?.see(event)
-          prompt.see(event, sessionKey)
-        })
-        if (json) return answer
-        view?.end(answer.text)
-        return undefined
+        const answer = await turn.ask({ ...rest, message: text })
+        return json ? answer : undefined
       } finally {
-        prompt.stop()
+        process.off('SIGINT', onInterrupt)
         await client.close()
       }
     },
@@ -80,7 +76,8 @@ export const commands: LocalCommand[] = [
   },
 ]
 
-async function converse({ terminal }: Host, client: AgentClient, choice: SessionChoice): Promise<void> {
+async function converse(host: Host, client: AgentClient, choice: SessionChoice): Promise<void> {
+  const { terminal } = host
   let showPrompt = (): void => {}
   // Watch before the first line is read: messages that arrive earlier would not be shown.
   const unwatch = await client.watch(choice, (text) => {
@@ -94,15 +91,15 @@ async function converse({ terminal }: Host, client: AgentClient, choice: Session
     terminal: terminal.canAsk,
   })
   const ask = terminal.canAsk ? (question: string) => lines.question(question) : undefined
-  let running: string | undefined
+  let running: ShownTurn | undefined
   lines.on('SIGINT', () => {
     // Ctrl-C stops the turn; without a turn it leaves the chat.
-    if (running === undefined) lines.close()
-    else void client.stop(running).catch(() => lines.close())
+    if (running) running.stop()
+    else lines.close()
   })
   if (terminal.canAsk) {
     const name = choice.agent === undefined ? 'your agent' : oneLine(choice.agent)
-    const hint = `You talk to ${name}. /help lists the commands, /exit leaves.`
+    const hint = `You talk to ${name}. /help lists the commands, /exit leaves, Ctrl-C stops an answer.`
     terminal.err(`${styled(terminal, 'dim', hint)}\n`)
     lines.prompt()
     showPrompt = () => lines.prompt(true)
@@ -110,31 +107,23 @@ async function converse({ terminal }: Host, client: AgentClient, choice: Session
   for await (const line of lines) {
     const message = line.trim()
     if (message === '/exit' || message === '/quit') break
-    if (message !== '')
-      running = await answer({ terminal, ask }, client, { ...choice, message, terminal: true })
+    if (message !== '') {
+      running = new ShownTurn(client, host, { ask })
+      await reportFailure(terminal, running.ask({ ...choice, message, terminal: true }))
+      running = undefined
+    }
     if (terminal.canAsk) lines.prompt()
   }
   unwatch()
   lines.close()
 }
 
-/** Reports a failed question, so that the chat continues. Resolves to the session key. */
-async function answer(prompt: Prompt, client: AgentClient, question: Question): Promise<string | undefined> {
-  const view = new TurnView(prompt.terminal)
-  const permissions = new PermissionPrompt(client, prompt)
+/** Reports a failed question, so that the chat continues. */
+async function reportFailure(terminal: Terminal, answer: Promise<unknown>): Promise<void> {
   try {
-    const { text, sessionKey } = await client.ask(question, (event, key) => {
-      view.see(event)
-      permissions.see(event, key)
-    })
-    view.end(text)
-    return sessionKey
+    await answer
   } catch (error) {
     const { message, hint } = asRockpoolError(error)
-    view.end('')
-    prompt.terminal.err(`${message}${hint ? ` ${hint}` : ''}\n`)
-    return undefined
-  } finally {
-    permissions.stop()
+    terminal.err(`${message}${hint ? ` ${hint}` : ''}\n`)
   }
 }

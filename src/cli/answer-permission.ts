@@ -4,8 +4,7 @@ import { createInterface } from 'node:readline/promises'
 import { asRockpoolError } from '../domain/errors.ts'
 import type { TurnEvent } from '../domain/turn.ts'
 import type { Call } from '../rpc/client.ts'
-import type { OperationClient } from './call-operation.ts'
-import type { Host, Terminal } from './host.ts'
+import type { Terminal } from './host.ts'
 import { printRequest } from './print-approvals.ts'
 import type { Approval } from './print-approvals.ts'
 
@@ -147,41 +146,4 @@ export function answerFrom(kind: string, line: string): Answer | undefined {
   if (kind === 'plan') return { decision: 'deny', text }
   if (kind === 'budget') return { decision: 'allow', text }
   return /^a(lways)?$/i.test(text) ? { decision: 'allow', always: true } : undefined
-}
-
-const waitingPollMs = 500
-
-/**
- * For `--wait`: polls for questions of the session that a launch or a resume with this prompt has just started, and asks
- * them here, or prints how to answer them elsewhere. Returns a function that ends this.
- */
-export function askWhileWaiting(
-  { call }: OperationClient,
-  host: Host,
-  command: { prompt: unknown; json: boolean },
-): () => void {
-  const since = host.now()
-  const { terminal } = host
-  const prompt =
-    terminal.canAsk && !command.json
-      ? new PermissionPrompt(approvalsOf(call, 'codingId'), { terminal, ask: askLine })
-      : undefined
-  const seen = new Set<string>()
-  const poll = async (): Promise<void> => {
-    const { sessions } = await call('coding.sessions', { limit: 20 })
-    const row = sessions.find((one) => one.createdAt >= since && one.prompt === command.prompt)
-    const id = row?.waiting?.approvalId
-    if (!row || id === undefined || seen.has(id)) return
-    seen.add(id)
-    if (prompt) return prompt.see({ type: 'waiting', for: 'permission' }, row.id)
-    const text = row.waiting?.for === 'answer' ? ' --text <answer>' : ''
-    const how = `\`rockpool cc approvals\` shows it, \`cc approve ${id}${text}\` answers it.`
-    terminal.err(`${row.name} asks something: ${how}\n`)
-  }
-  // A failed poll is ignored: the command itself reports the error.
-  const timer = setInterval(() => void poll().catch(() => {}), waitingPollMs)
-  return () => {
-    clearInterval(timer)
-    prompt?.stop()
-  }
 }

@@ -1,25 +1,26 @@
-// Asks an agent from the terminal, through the gateway if one runs, else in this process, and shows the turn while it runs.
+// Asks an agent from the terminal, through the gateway if one runs, else in this process.
 import { RockpoolError } from '../domain/errors.ts'
 import type { TurnEvent } from '../domain/turn.ts'
 import type { WebOutput } from '../domain/channel.ts'
-import { toolLine } from '../flow/tool-line.ts'
 import type { App } from '../operations/app.ts'
 import type { Call, InputOf, OutputOf } from '../rpc/client.ts'
 import { approvalsOf, type Approvals } from './answer-permission.ts'
 import { findGateway, operator, type GatewayAddress } from './call-operation.ts'
-import type { Host, Terminal } from './host.ts'
-import { styled, visible } from './print.ts'
+import type { Host } from './host.ts'
 
 export type Question = InputOf<'turns.run'> & { timeout: number }
 
 /** Which session is asked. */
 export type SessionChoice = Omit<Question, 'message'>
 
+export interface TurnListener {
+  /** Called before the turn begins, so that it can be stopped from the start. */
+  begun(sessionKey: string): void
+  event(event: TurnEvent, sessionKey: string): void
+}
+
 export interface AgentClient extends Approvals {
-  ask(
-    question: Question,
-    onEvent: (event: TurnEvent, sessionKey: string) => void,
-  ): Promise<OutputOf<'turns.run'>>
+  ask(question: Question, listener: TurnListener): Promise<OutputOf<'turns.run'>>
   /** Passes on what the session receives besides its answers: notices, questions and output of coding sessions. */
   watch(choice: SessionChoice, onText: (text: string) => void): Promise<() => void>
   /** Stops the running turn of a session. */
@@ -40,10 +41,13 @@ function localAgent(app: App): AgentClient {
   }) as Call
   return {
     ...approvalsOf(call, 'sessionKey'),
-    async ask(question, onEvent) {
+    async ask(question, listener) {
       const { askTurn } = await import('../operations/turns/ask-turn.ts')
       const { sessionKey } = await call('turns.where', addressOf(question))
-      return askTurn(app, operator, { deliver: false, ...question }, (event) => onEvent(event, sessionKey))
+      listener.begun(sessionKey)
+      return askTurn(app, operator, { deliver: false, ...question }, (event) =>
+        listener.event(event, sessionKey),
+      )
     },
     // Without a gateway nothing is delivered; notices wait in the outbox.
     watch: async () => () => {},
@@ -59,12 +63,16 @@ async function gatewayAgent({ url, token }: GatewayAddress): Promise<AgentClient
   const client = new GatewayClient({ url: `${url.replace(/^http/, 'ws')}/ws`, token })
   return {
     ...approvalsOf((name, input) => client.call(name, input), 'sessionKey'),
-    async ask(question, onEvent) {
+    async ask(question, listener) {
       const { sessionKey } = await client.call('turns.where', addressOf(question))
+      listener.begun(sessionKey)
       const unsubscribe = client.subscribe(
         'sessions.messages',
         { key: sessionKey },
-        { event: (event) => (event.type === 'turn-event' ? onEvent(event.event, sessionKey) : undefined) },
+        {
+          event: (event) =>
+            event.type === 'turn-event' ? listener.event(event.event, sessionKey) : undefined,
+        },
       )
       try {
         return await client.call('turns.run', question)
@@ -113,74 +121,4 @@ export async function messageFrom(
   if (!isTerminal) for await (const chunk of input) text += String(chunk)
   if (text.trim() !== '') return text
   throw new RockpoolError('usage', 'There is no message.', { hint: 'Give it with -m "…", or pipe it in.' })
-}
-
-/** Shows a turn: text as it is written, one line for each tool, and nothing that can control the terminal. */
-export class TurnView {
-  #terminal: Terminal
-  #shown = ''
-  #block = ''
-  #atLineStart = true
-
-  constructor(terminal: Terminal) {
-    this.#terminal = terminal
-  }
-
-  see(event: TurnEvent): void {
-    if (event.type === 'text-delta') this.#write(event.text)
-    else if (event.type === 'text') this.#endBlock(event.text)
-    else if (event.type === 'tool-start') this.#note(toolLine(event.name, event.input))
-    else if (event.type === 'tool-end' && event.isError) this.#note('   failed')
-    else if (event.type === 'retry') this.#note(`… ${event.reason}; trying again`)
-    else if (event.type === 'compaction' && event.phase === 'start')
-      this.#note('… summarising the conversation')
-    else if (event.type === 'notice') this.#note(event.text)
-  }
-
-  /** Prints the lines of the answer that were not streamed: a notice around it, or all of it. */
-  end(text: string): void {
-    this.#newLine()
-    this.#out(visible(this.#notShown(text)))
-    this.#newLine()
-  }
-
-  /** The reply may lack streamed text (a directive) and have other text (a notice, the tokens used). */
-  #notShown(text: string): string {
-    if (this.#shown.trim() === '') return text
-    const shown = this.#shown.split('\n')
-    return text
-      .split('\n')
-      .filter((line) => !shown.some((each) => each.includes(line.trim())))
-      .join('\n')
-  }
-
-  #write(text: string): void {
-    this.#block += text
-    this.#shown += text
-    this.#out(visible(text))
-  }
-
-  /** A block that was not streamed is shown when it ends. */
-  #endBlock(text: string): void {
-    if (this.#block === '') this.#write(text)
-    this.#block = ''
-    this.#shown += '\n\n'
-    this.#newLine()
-  }
-
-  /** On stderr, so that a pipe gets only the answer. */
-  #note(text: string): void {
-    this.#newLine()
-    this.#terminal.err(`${styled(this.#terminal, 'dim', visible(text))}\n`)
-  }
-
-  #newLine(): void {
-    if (!this.#atLineStart) this.#out('\n')
-  }
-
-  #out(text: string): void {
-    if (text === '') return
-    this.#terminal.out(text)
-    this.#atLineStart = text.endsWith('\n')
-  }
 }

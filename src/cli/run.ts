@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { asRockpoolError, RockpoolError } from '../domain/errors.ts'
 import type { CommandShape, Operation } from '../operations/operation.ts'
+import type { OutputOf } from '../rpc/client.ts'
 import type { OperationClient } from './call-operation.ts'
 import { findCommand } from './commands.ts'
 import { pageOf, type Host, type LocalCommand } from './host.ts'
@@ -131,7 +132,7 @@ async function callOperation(
   return (await import('./answer-request.ts')).answerRequests(client, host, input, json)
 }
 
-/** With `--wait`, the terminal answers what the session asks. Returns a function that ends this. */
+/** With `--wait`, the terminal shows what the session does and answers what it asks. Returns a function that ends this. */
 async function answerWhileWaiting(
   { name }: Operation,
   { wait, prompt }: Record<string, unknown>,
@@ -140,8 +141,8 @@ async function answerWhileWaiting(
   json: boolean,
 ): Promise<() => void> {
   if (wait !== true || !name.startsWith('coding.')) return () => {}
-  const { askWhileWaiting } = await import('./answer-permission.ts')
-  return askWhileWaiting(client, host, { prompt, json })
+  const { waitWithProgress } = await import('./wait-progress.ts')
+  return waitWithProgress(client, host, { prompt, json })
 }
 
 /** Asks before something is removed; throws if the answer is no. A missing target is reported by the operation itself. */
@@ -171,6 +172,10 @@ async function followOutput(
   host: Host,
   json: boolean,
 ): Promise<void> {
+  if (operation.name === 'coding.output' && !json) {
+    const { followSession } = await import('./follow-output.ts')
+    return followSession(client, host, output as OutputOf<'coding.output'>)
+  }
   for (let last = output; ;) {
     await new Promise((resolve) => setTimeout(resolve, 500))
     input = operation.command!.nextInput!(input, last as Record<string, unknown>)

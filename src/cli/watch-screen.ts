@@ -4,6 +4,7 @@ import { columnsFor, isAsking } from './print-coding.ts'
 import type { CodingRow, SessionLine } from './print-coding.ts'
 import { cellWidth, duration, oneLine, styled, table, truncate } from './print.ts'
 import type { Page } from './print.ts'
+import { frameAt } from './spinner.ts'
 
 /** `coding` is missing for a session of a plain `claude` in another terminal. */
 export type WatchRow = SessionLine & { coding?: CodingRow }
@@ -107,14 +108,11 @@ function listAndDetails(state: WatchState, page: Screen, room: number): string[]
   return [...list, '', ruleFor(state, page), ...shown]
 }
 
-const frames = '⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏'
-
 /** The name of the selected session; of a working one also a spinner and for how long it has worked. */
 function ruleFor({ rows, selected, workingSince }: WatchState, page: Screen): string {
   const row = rows[selected]
   const since = row?.state === 'working' ? workingSince?.get(row.id) : undefined
-  const frame = frames[Math.floor(page.now / 100) % frames.length]!
-  const work = since === undefined ? '' : `${frame} ${duration(Math.max(0, page.now - since))} `
+  const work = since === undefined ? '' : `${frameAt(page.now)} ${duration(Math.max(0, page.now - since))} `
   const name = truncate(`── ${oneLine(row?.name ?? '')} ${work}`, page.width)
   return styled(page, 'dim', name + '─'.repeat(page.width - cellWidth(name)))
 }

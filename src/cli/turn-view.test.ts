@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { Terminal } from './host.ts'
-import { TurnView } from './ask-agent.ts'
+import { TurnView } from './turn-view.ts'
 
 function shown(streamed: string[], reply: string): string {
   let out = ''
@@ -12,7 +12,7 @@ function shown(streamed: string[], reply: string): string {
     width: 80,
     color: false,
   }
-  const view = new TurnView(terminal)
+  const view = new TurnView(terminal, () => 0)
   for (const text of streamed) {
     for (const word of text.split(/(?<= )/)) view.see({ type: 'text-delta', text: word })
     view.see({ type: 'text', text })

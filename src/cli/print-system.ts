@@ -1,6 +1,7 @@
 // Configuration, logs, tokens, agents, and the findings of the doctor.
 import type { OutputOf } from '../rpc/client.ts'
-import { ago, oneLine, pairs, printFields, prose, styled, table, visible } from './print.ts'
+import { timeOf } from './print-history.ts'
+import { ago, count, oneLine, pairs, printFields, prose, styled, table, visible } from './print.ts'
 import type { Page, Printers } from './print.ts'
 
 type DoctorReport = OutputOf<'doctor'>
@@ -15,6 +16,8 @@ export const printers: Printers = {
       MODEL: (agent) => agent.model ?? '-',
       WORKSPACE: { value: (agent) => agent.workspace, min: 12 },
     }),
+  'config.get': ({ value }) => (typeof value === 'string' ? visible(value) : JSON.stringify(value, null, 2)),
+  'config.set': printChange,
   'config.show': printConfig,
   doctor: (report, page) =>
     [
@@ -37,7 +40,11 @@ function printFindings({ findings, fixed, failed, notes }: DoctorReport, page: P
   })
   const fixable = findings.filter((finding) => finding.fixable).length
   const hint =
-    fixed > 0 ? `${fixed} fixed.` : fixable > 0 ? `\`rockpool doctor --fix\` fixes ${fixable}.` : ''
+    fixed > 0
+      ? `${fixed} fixed.`
+      : fixable > 0
+        ? `Run \`rockpool doctor --fix\` to fix ${count(fixable, 'problem')}.`
+        : ''
   return [...lines, ...failed.map((text) => styled(page, 'red', visible(text))), hint]
     .filter(Boolean)
     .join('\n')
@@ -46,7 +53,7 @@ function printFindings({ findings, fixed, failed, notes }: DoctorReport, page: P
 function printLine({ level, time, message, pid: _pid, ...rest }: LogLine, page: Page): string {
   const color = level === 'error' ? 'red' : level === 'warn' ? 'yellow' : 'dim'
   const fields = Object.entries(rest).map(([name, value]) => `${name}=${oneLine(JSON.stringify(value))}`)
-  const when = styled(page, 'dim', oneLine(time.slice(0, 19).replace('T', ' ')))
+  const when = styled(page, 'dim', timeOf(time))
   return [when, styled(page, color, level.padEnd(5)), oneLine(message), styled(page, 'dim', fields.join(' '))]
     .join(' ')
     .trimEnd()
@@ -62,6 +69,24 @@ function printConfig({ file, config, origins }: OutputOf<'config.show'>, page: P
     ORIGIN: { value: (row) => row.origin, style: (row) => (row.origin === 'file' ? 'green' : 'dim') },
   })
   return `${head}\n${shown}`
+}
+
+/** What changed, and the command that undoes it. */
+function printChange(
+  { key, value, previous, file, needsRestart }: OutputOf<'config.set'>,
+  page: Page,
+): string {
+  const shown = (one: unknown): string => (one === undefined ? '(not set)' : JSON.stringify(one))
+  const undo =
+    previous === undefined ? '--unset' : `'${JSON.stringify(previous).replaceAll("'", String.raw`'\''`)}'`
+  const when = needsRestart
+    ? 'A running gateway needs a restart to use it.'
+    : 'A running gateway uses it in a second.'
+  const isSecret = previous === '[redacted]'
+  return [
+    prose(`${key}: ${shown(previous)} → ${shown(value)} in ${file}. ${when}`, page),
+    ...(isSecret ? [] : [styled(page, 'dim', visible(`Undo: rockpool config set ${key} ${undo}`))]),
+  ].join('\n')
 }
 
 function printTokens({ operatorTokenFile, hooks, tokens }: OutputOf<'tokens.list'>, page: Page): string {

@@ -61,7 +61,7 @@ const groups: Readonly<Record<string, Group>> = {
   backup: upkeep,
   db: () => import('./system/db.ts'),
   machines: () => import('./coding/machine-operations.ts'),
-  config: system,
+  config: () => import('./system/config-operations.ts'),
   health: system,
   logs: system,
   status: () => import('./system/status.ts'),

@@ -3,6 +3,7 @@
 import { mkdirSync, readFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { RockpoolError } from '../domain/errors.ts'
+import { readConfigText } from './config-file.ts'
 import { errorCode } from './disk/atomic-file.ts'
 import { FileLock } from './disk/file-lock.ts'
 import { writePrivateFile } from './disk/private-file.ts'
@@ -17,6 +18,16 @@ export async function editConfigFile(file: string, edit: (config: JsonObject) =>
     const changed = edit(readPlainConfig(file))
     held.confirm()
     writePrivateFile(file, `${JSON.stringify(changed, null, 2)}\n`)
+  })
+}
+
+/** Applies `change` to the text of the file, under the same lock; `change` checks the result before it returns it. */
+export async function editConfigText(file: string, change: (text: string) => Promise<string>): Promise<void> {
+  mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
+  await new FileLock(file).hold('change the configuration', async (held) => {
+    const changed = await change(readConfigText(file, false))
+    held.confirm()
+    writePrivateFile(file, changed.endsWith('\n') ? changed : `${changed}\n`)
   })
 }
 

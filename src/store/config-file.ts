@@ -66,6 +66,11 @@ export async function loadConfig(environment: Environment): Promise<LoadedConfig
   return { config, file, written }
 }
 
+/** Throws if the text of a configuration file is not valid. */
+export async function checkConfigText(text: string, file: string): Promise<void> {
+  await checkConfig(parseConfig(text, file), file)
+}
+
 /** Only the key `store`, for synchronous functions of the library. */
 export function readStoreKind({ configFile, configIsNamed }: Environment): unknown {
   return parseConfig(readConfigText(configFile, configIsNamed), configFile)['store']
@@ -82,7 +87,7 @@ async function checkConfig(written: Record<string, unknown>, file: string): Prom
   })
 }
 
-function readConfigText(file: string, isNamed: boolean): string {
+export function readConfigText(file: string, isNamed: boolean): string {
   try {
     return readFileSync(file, 'utf8')
   } catch (error) {
@@ -97,7 +102,7 @@ function readConfigText(file: string, isNamed: boolean): string {
   }
 }
 
-function parseConfig(text: string, file: string): Record<string, unknown> {
+export function parseConfig(text: string, file: string): Record<string, unknown> {
   let value: unknown
   try {
     value = parseWithComments(text)

@@ -1,9 +1,6 @@
-// The state of Rockpool itself: configuration, health, log. `status` has its own file.
+// The state of Rockpool itself: health and log. `status` and the configuration have files of their own.
 import { join } from 'node:path'
 import { z } from 'zod'
-import { RockpoolError } from '../../domain/errors.ts'
-import { isRecord } from '../../domain/json.ts'
-import { loadConfig } from '../../store/config-file.ts'
 import { readLog } from '../../store/log-file.ts'
 import { operation } from '../operation.ts'
 import { flag } from '../input-fields.ts'
@@ -29,93 +26,6 @@ const showHealth = operation({
   },
 })
 
-const origin = z.object({ value: z.unknown(), origin: z.enum(['file', 'default', 'environment']) })
-
-const showConfig = operation({
-  name: 'config.show',
-  description: 'Show the configuration, and where each value comes from.',
-  input: z.strictObject({
-    key: z.string().optional().describe('Only this key and what is below it: session.reset.'),
-    origin: flag('Show for each value whether the file sets it.'),
-  }),
-  output: z.object({
-    file: z.string(),
-    stateDir: z.string(),
-    config: z.unknown(),
-    origins: z.record(z.string(), origin).optional(),
-    environment: z.record(z.string(), z.string()),
-  }),
-  scope: 'read',
-  operatorOnly: true,
-  command: {
-    positional: ['key'],
-    examples: [
-      'rockpool config show',
-      'rockpool config show session --origin',
-      'rockpool config show --json',
-    ],
-  },
-  async run(app, input) {
-    const { config, file, written } = await loadConfig(app.environment)
-    const path = input.key?.split('.') ?? []
-    const found = at(config, path)
-    if (found === undefined)
-      throw new RockpoolError('not-found', `Nothing is set under ${JSON.stringify(input.key ?? '')}.`, {
-        hint: '`rockpool config show` shows all that is set; docs/config.md lists every key.',
-      })
-    const shown = withoutSecrets(found)
-    return {
-      file,
-      stateDir: app.environment.stateDir,
-      config: shown,
-      origins: input.origin ? originsOf(shown, at(written, path), path) : undefined,
-      environment: namedVariables(app.environment.variables),
-    }
-  },
-})
-
-function at(value: unknown, path: string[]): unknown {
-  return path.reduce((inner, name) => (isRecord(inner) ? inner[name] : undefined), value)
-}
-
-function originsOf(value: unknown, written: unknown, path: string[]): Record<string, z.infer<typeof origin>> {
-  if (!isRecord(value) || Object.keys(value).length === 0)
-    return { [path.join('.')]: { value, origin: written === undefined ? 'default' : 'file' } }
-  const inner = Object.entries(value).map(([name, one]) =>
-    originsOf(one, isRecord(written) ? written[name] : undefined, [...path, name]),
-  )
-  return Object.assign({}, ...inner)
-}
-
-/** Masks values whose names look like secrets, at any depth. */
-function withoutSecrets(value: unknown, name = ''): unknown {
-  if (typeof value === 'string' && /token|secret|password|apikey/i.test(name)) return '[redacted]'
-  if (Array.isArray(value)) return value.map((inner) => withoutSecrets(inner, name))
-  if (!isRecord(value)) return value
-  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, withoutSecrets(inner, key)]))
-}
-
-const variableNames = [
-  'ROCKPOOL_STATE_DIR',
-  'ROCKPOOL_CONFIG',
-  'ROCKPOOL_GATEWAY_URL',
-  'ROCKPOOL_GATEWAY_TOKEN',
-  'ROCKPOOL_DATABASE_URL',
-  'CLAUDE_CONFIG_DIR',
-  'OPENCLAW_STATE_DIR',
-  'ANTHROPIC_BASE_URL',
-  'ANTHROPIC_API_KEY',
-  'NO_COLOR',
-]
-
-/** The variables that are set, secrets masked. */
-function namedVariables(variables: Readonly<Record<string, string | undefined>>): Record<string, string> {
-  const set = variableNames.filter((name) => variables[name] !== undefined && variables[name] !== '')
-  return Object.fromEntries(
-    set.map((name) => [name, /TOKEN|KEY|DATABASE_URL/.test(name) ? '[redacted]' : variables[name]!]),
-  )
-}
-
 const levelNames: Record<number, Level> = { 20: 'debug', 30: 'info', 40: 'warn', 50: 'error', 60: 'error' }
 const levels = ['debug', 'info', 'warn', 'error'] as const
 type Level = (typeof levels)[number]
@@ -135,7 +45,8 @@ const showLogs = operation({
   }),
   scope: 'admin',
   command: {
-    examples: ['rockpool logs --follow', 'rockpool logs --level warn --limit 20'],
+    shortFlags: { limit: 'n' },
+    examples: ['rockpool logs --follow', 'rockpool logs --level warn -n 20'],
     nextInput: (input, output) => ({ ...input, cursor: output['cursor'] }),
   },
   async run(app, input) {
@@ -158,4 +69,4 @@ function parseLine(text: string): { level: Level; time: string; message: string;
   }
 }
 
-export const operations = [showConfig, showHealth, showLogs]
+export const operations = [showHealth, showLogs]

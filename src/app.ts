@@ -30,6 +30,8 @@ export interface AppOptions {
   /** Called with the progress of a long indexing of transcripts. */
   onIndexProgress?: (progress: IndexProgress) => void
   onCopyProgress?: App['onCopyProgress']
+  /** What the offline agent does for each prompt, in the demo. */
+  offlineScripts?: Readonly<Record<string, string>>
   /** This process holds the channels. */
   isGateway?: boolean
   /** Loads no heavy code before `prepare`, for a command that may need none. */
@@ -105,7 +107,7 @@ function openParts(
     smallModel: lazy.once(() => code.of('coding').smallModelOf(app())),
     // Made in the middle of the first turn, and closed after the parts that take turns.
     runtime: lazy.onceClosedLast(
-      () => openRuntime(app()),
+      () => openRuntime(app(), options),
       async (runtime) => (await runtime).close(),
     ),
     conversations: lazy.once(
@@ -125,12 +127,12 @@ function openParts(
   }
 }
 
-async function openRuntime(app: App): Promise<AgentRuntime> {
+async function openRuntime(app: App, { offlineScripts }: AppOptions): Promise<AgentRuntime> {
   const { chooseAgent } = await import('./agent/choose.ts')
   const { claudeConfigDir } = await import('./agent/credentials.ts')
   const { maskRuntime } = await import('./agent/masked-runtime.ts')
   const transcripts = app.storage.cluster?.claudeTranscripts(claudeConfigDir(app.environment))
-  return maskRuntime(await chooseAgent({ ...app, transcripts }), app.redactor())
+  return maskRuntime(await chooseAgent({ ...app, transcripts, offlineScripts }), app.redactor())
 }
 
 /** Code that is loaded only for the operations that need it: `sessions list` needs none of it, `cc list` only discovery. */

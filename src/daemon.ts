@@ -4,6 +4,7 @@ import { userInfo } from 'node:os'
 import { join } from 'node:path'
 import { lookForClaude } from './agent/choose.ts'
 import { openApp } from './app.ts'
+import type { AppOptions } from './app.ts'
 import { knownSecrets } from './store/known-secrets.ts'
 import { reloadConfigOnChange } from './store/config-reload.ts'
 import type { ReadyLine, UpInput } from './cli/host.ts'
@@ -29,6 +30,7 @@ export interface DaemonOptions {
   version: string
   input: UpInput
   webRoot?: string
+  offlineScripts?: AppOptions['offlineScripts']
   ready: (gateway: ReadyLine) => void
   /** Resolves when it is time to stop. */
   untilStopped: Promise<string>
@@ -43,7 +45,8 @@ export async function runDaemon(options: DaemonOptions): Promise<void> {
   try {
     const log = await openDaemonLog(environment)
     logUnhandledErrors(process, log)
-    const app = await openApp(environment, { version, log, isGateway: true })
+    const { offlineScripts } = options
+    const app = await openApp(environment, { version, log, isGateway: true, offlineScripts })
     try {
       await serve(app, options, log)
     } catch (error) {

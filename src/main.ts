@@ -39,10 +39,21 @@ export async function main(args: string[]): Promise<void> {
     },
     catalog: readCatalog,
     serveMcp: async (input) => (await import('./serve-mcp.ts')).serveMcp(environment, version, input),
-    async up(input, ready) {
+    async up(input, ready, demo) {
       const { runDaemon, untilSignal } = await import('./daemon.ts')
-      const untilStopped = untilSignal()
-      await runDaemon({ environment, version, input, ready, untilStopped, webRoot: findWebRoot() })
+      const world = {
+        environment,
+        version,
+        input,
+        ready,
+        untilStopped: untilSignal(),
+        webRoot: findWebRoot(),
+      }
+      await runDaemon({
+        ...world,
+        environment: demo?.environment ?? environment,
+        offlineScripts: demo?.scripts,
+      })
     },
   }
   process.exitCode = await run(args, host)

@@ -6,15 +6,21 @@ import type { Environment } from '../store/config-file.ts'
 import { findOwnCgroup } from '../store/disk/cgroup.ts'
 import { findCredential } from './credentials.ts'
 import { howToConnect, makeOfflineAgent } from './offline.ts'
+import type { OfflineOptions } from './offline.ts'
 
-export async function chooseAgent(options: Omit<ClaudeAgentOptions, 'credential'>): Promise<AgentRuntime> {
+interface ChoiceOptions extends Omit<ClaudeAgentOptions, 'credential'> {
+  /** What the offline agent does for each prompt. */
+  offlineScripts?: OfflineOptions['scripts']
+}
+
+export async function chooseAgent(options: ChoiceOptions): Promise<AgentRuntime> {
   const { environment, config, clock, log } = options
   const wanted = config.claude.credential
   const credential = findCredential(environment, wanted)
   if (!credential) {
     const reason =
       wanted === 'auto' || wanted === 'none' ? undefined : `There is no credential of the kind ${wanted}.`
-    return makeOfflineAgent({ clock, reason })
+    return makeOfflineAgent({ clock, reason, scripts: options.offlineScripts })
   }
   const { kind, source, billing } = credential
   log.info({ event: 'agent-claude', credential: kind, source, billing }, 'Using Claude.')

@@ -18,6 +18,8 @@ export interface OfflineOptions {
   delayMs?: number
   /** Obey `[[offline: …]]` in prompts. For tests: the author of the prompt then controls the agent. */
   directions?: boolean
+  /** What to do for a prompt, as directions. For the demo: its prompts look like those of a person. */
+  scripts?: Readonly<Record<string, string>>
   /** Why Claude does not answer, and what to do about it. */
   reason?: string
 }
@@ -25,7 +27,7 @@ export interface OfflineOptions {
 export const offlineModel = 'offline'
 
 export const howToConnect =
-  'To connect Claude, log in with `claude` on this machine, or set ANTHROPIC_API_KEY, and restart Rockpool.'
+  'To connect Claude, run `rockpool login`, or set ANTHROPIC_API_KEY, and restart Rockpool.'
 
 export function makeOfflineAgent(options: OfflineOptions): AgentRuntime {
   const live = new Map<string, OfflineConversation>()
@@ -109,7 +111,7 @@ class OfflineConversation implements Conversation {
     say: (text: string) => void,
     onEvent: (event: TurnEvent) => void,
   ): Promise<TurnEnd> {
-    const directions = this.#offline.directions ? readDirections(prompt.text) : []
+    const directions = readDirections(this.#directionsFor(prompt.text))
     const wait: Direction[] = this.#offline.delayMs ? [{ do: 'wait', ms: this.#offline.delayMs }] : []
     for (const direction of [...wait, ...directions]) {
       const end = await Promise.race([this.#obey(direction, say, onEvent), this.#running!.stopped])
@@ -118,6 +120,11 @@ class OfflineConversation implements Conversation {
     }
     if (directions.length === 0) say(this.#echo([prompt, ...this.#running!.steered]))
     return { kind: 'completed' }
+  }
+
+  #directionsFor(text: string): string {
+    const script = this.#offline.scripts?.[spoken(text)]
+    return script ?? (this.#offline.directions ? text : '')
   }
 
   #echo(prompts: Prompt[]): string {
@@ -136,8 +143,8 @@ class OfflineConversation implements Conversation {
     else if (direction.do === 'say') say(direction.text)
     else if (direction.do === 'emit') onEvent(direction.event)
     else if (direction.do === 'fail') {
-      const { why } = direction
-      return { kind: 'failed', why, message: `The offline agent was asked to fail: ${why}.` }
+      const { why, message = `The offline agent was asked to fail: ${why}.` } = direction
+      return { kind: 'failed', why, message }
     } else if (direction.do === 'ask') say(await this.#ask(direction.tool, direction.input, onEvent))
     else say(await this.#call(direction.tool, direction.input, onEvent))
     return undefined
@@ -234,7 +241,7 @@ function spoken(text: string): string {
 type Direction =
   | { do: 'wait'; ms: number }
   | { do: 'say'; text: string }
-  | { do: 'fail'; why: TurnFailure }
+  | { do: 'fail'; why: TurnFailure; message?: string }
   | { do: 'ask'; tool: string; input: Record<string, unknown> }
   | { do: 'call'; tool: string; input: Record<string, unknown> }
   | { do: 'emit'; event: TurnEvent }
@@ -248,7 +255,10 @@ function readDirections(text: string): Direction[] {
 
 function readDirection(verb: string, rest: string): Direction {
   if (verb === 'wait') return { do: 'wait', ms: Number(rest) }
-  if (verb === 'fail') return { do: 'fail', why: rest as TurnFailure }
+  if (verb === 'fail') {
+    const [why, ...words] = rest.split(' ')
+    return { do: 'fail', why: why as TurnFailure, message: words.join(' ') || undefined }
+  }
   if (verb === 'emit') return { do: 'emit', event: JSON.parse(rest) as TurnEvent }
   if (verb === 'ask' || verb === 'call') {
     const [tool = '', ...json] = rest.split(' ')

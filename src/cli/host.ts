@@ -21,8 +21,14 @@ export interface Host {
   catalog(): Promise<CatalogEntry[]>
   /** Serves MCP on stdin and stdout until the client disconnects. */
   serveMcp(input: McpInput): Promise<void>
-  /** Runs the gateway until it is stopped. */
-  up(input: UpInput, ready: (gateway: ReadyLine) => void): Promise<void>
+  /** Runs the gateway until it is stopped; the demo runs with an environment and an agent of its own. */
+  up(input: UpInput, ready: (gateway: ReadyLine) => void, demo?: DemoWorld): Promise<void>
+}
+
+export interface DemoWorld {
+  environment: Environment
+  /** What the offline agent does for each prompt. */
+  scripts: Readonly<Record<string, string>>
 }
 
 export interface LocalCommand extends CommandDefinition {
@@ -76,6 +82,9 @@ export interface Terminal {
   color: boolean
 }
 
+/** A file or a program gets whole values. */
+const pipeWidth = 10_000
+
 type Variables = Readonly<Record<string, string | undefined>>
 
 export function processTerminal(variables: Variables): Terminal {
@@ -93,7 +102,7 @@ export function processTerminal(variables: Variables): Terminal {
     get canAsk() {
       return stdout.isTTY && process.stdin.isTTY
     },
-    width: stdout.columns ?? 100,
+    width: stdout.columns ?? pipeWidth,
     color: wantsColor(variables, stdout.isTTY),
   }
 }

@@ -25,6 +25,11 @@ async function start() {
   if (!existsSync(`${root}dist/main.js`)) fail('Rockpool is not built yet. Run `npm run build` in ' + root)
   const { enableCompileCache } = await builtin('node:module')
   enableCompileCache()
+  if (only === 'statusline') {
+    const { main } = await import('../dist/statusline.js')
+    main(fileURLToPath(import.meta.url))
+    return
+  }
   process.removeAllListeners('warning').on('warning', (warning) => {
     if (warning.name !== 'ExperimentalWarning') process.stderr.write(`${warning.name}: ${warning.message}\n`)
   })

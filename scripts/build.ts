@@ -74,10 +74,12 @@ async function bundleProgram(): Promise<void> {
     sourcemap: false,
     codeSplitting: { groups: loadedTogether() },
   })
-  // By itself: as one more entry of the program it would make rolldown put a file in front of each module that is loaded
+  // By themselves: as further entries of the program they would make rolldown put a file in front of each module that is loaded
   // later, and `rockpool sessions` would load ten of them.
-  const writer = await bundleOf(['sessions-json-writer'])
-  await writer.write({ dir: 'dist', format: 'esm', sourcemap: false, codeSplitting: false })
+  for (const entry of ['sessions-json-writer', 'statusline']) {
+    const alone = await bundleOf([entry])
+    await alone.write({ dir: 'dist', format: 'esm', sourcemap: false, codeSplitting: false })
+  }
 }
 
 function bundleOf(entries: string[]): Promise<RolldownBuild> {

@@ -67,7 +67,9 @@ describe('answers', () => {
   })
 
   test('without a log-in to Claude, status and doctor say how to connect it', async () => {
-    expect((await home.run(['status'])).stdout).toMatch(/Claude +not connected\. To connect Claude, log in/)
+    expect((await home.run(['status'])).stdout).toMatch(
+      /Claude +not connected\. To connect Claude, run `rockpool login`/,
+    )
     expect((await home.run(['doctor'])).stdout).toContain('Claude is not connected. To connect Claude')
     expect((await home.run(['doctor', '--json'])).json()).toMatchObject({ ok: true })
   })
@@ -212,7 +214,9 @@ describe('changes', () => {
     expect((await other.run(['sessions', 'label', 'main', 'shore'])).stdout).toBe(
       'agent:main:main is now called shore.\n',
     )
-    expect((await other.run(['sessions', 'label', 'main'])).stderr).toContain('label is missing')
+    expect((await other.run(['sessions', 'label', 'main'])).stderr).toContain(
+      'Missing <label>. Usage: rockpool sessions label <key> <label>',
+    )
     expect((await other.run(['sessions', 'label', 'main', ''])).stdout).toContain('has no label now')
   })
 

@@ -1,8 +1,8 @@
 // `rockpool <command> --help`: the description, arguments, options and examples of one command.
 import { fieldsOf } from '../operations/fields.ts'
 import type { Field } from '../operations/fields.ts'
-import { commandsBelow, inGroups } from './help.ts'
-import { pageOf } from './host.ts'
+import { commandsBelow, helpPage, inGroups } from './help.ts'
+
 import type { Host } from './host.ts'
 import { positionalFields } from './parse-options.ts'
 import type { CommandDefinition } from './parse-options.ts'
@@ -20,7 +20,7 @@ export async function printCommandHelp(
   const options = fields.filter(
     (field) => !positional.includes(field) || shortFlags[field.name] !== undefined,
   )
-  const page = pageOf(host)
+  const page = helpPage(host)
   const { width } = page
   const below = commandsBelow(words, await host.catalog())
   const usage = positional.map((field) => argumentUsage(field, definition))
@@ -96,6 +96,7 @@ function common(definition: CommandDefinition): Array<[string, string]> {
       : []),
     ...(definition.destructive ? [['-y, --yes', 'Do not ask for confirmation.'] as [string, string]] : []),
     ['--json', 'Print one JSON document.'],
+    ['--no-color', 'Print without colours.'],
     ['-h, --help', 'Show this help.'],
   ]
 }

@@ -67,14 +67,6 @@ export const commands: LocalCommand[] = [
     },
   },
   {
-    name: 'dashboard',
-    description: 'Print a one-time dashboard link that is valid for a minute.',
-    input: z.strictObject({}),
-    command: { examples: ['rockpool dashboard'] },
-    run: (host) => call(host, 'dashboard.code', {}),
-    print: (output) => (output as { url: string }).url,
-  },
-  {
     name: 'gateway.call',
     description: 'Call a method by its name, with its parameters as JSON.',
     input: z.strictObject({

@@ -18,7 +18,7 @@ interface CommandGroup {
  *  A test keeps it complete; a command that is missing here is shown at the end. */
 export const commandGroups: Readonly<Record<string, readonly CommandGroup[]>> = {
   '': [
-    { title: 'Begin', words: ['setup', 'up', 'down', 'status', 'dashboard', 'doctor'] },
+    { title: 'Begin', words: ['demo', 'login', 'setup', 'up', 'down', 'status', 'dashboard', 'doctor'] },
     { title: 'Claude Code', words: ['cc', 'approvals', 'rules', 'project', 'machines'] },
     {
       title: 'Conversations',
@@ -29,10 +29,13 @@ export const commandGroups: Readonly<Record<string, readonly CommandGroup[]>> = 
       title: 'Maintenance',
       words: ['service', 'config', 'logs', 'health', 'backup', 'restore-backup', 'db'],
     },
-    { title: 'For programs', words: ['mcp', 'tokens', 'gateway', 'completion'] },
+    { title: 'For programs', words: ['mcp', 'statusline', 'tokens', 'gateway', 'completion'] },
   ],
   cc: [
-    { title: 'See', words: ['list', 'watch', 'sessions', 'info', 'read', 'anatomy', 'costs', 'stats'] },
+    {
+      title: 'See',
+      words: ['list', 'watch', 'sessions', 'info', 'show', 'read', 'anatomy', 'costs', 'stats'],
+    },
     { title: 'Choose and start', words: ['select', 'launch', 'why'] },
     {
       title: 'Follow and answer',
@@ -64,13 +67,15 @@ export const shortDescriptions: Readonly<Record<string, string>> = {
   cc: 'List, select, launch, watch and answer Claude Code sessions.',
   channels: 'List, add, test and remove Telegram, Discord and WhatsApp.',
   chat: 'Talk to an agent in this terminal.',
-  config: 'Show the configuration, and where each value comes from.',
+  config: 'Show and change the configuration.',
   dashboard: 'Print a one-time dashboard link.',
   db: 'Show and migrate the PostgreSQL that several machines share.',
+  demo: 'Try Rockpool with sample sessions; nothing is kept.',
   down: 'Stop the gateway that runs here.',
   doctor: 'Diagnose problems and preview fixes.',
   gateway: 'Call any method of the gateway.',
   machines: 'List the machines that share a database.',
+  login: 'Log in to Claude with the bundled Claude Code.',
   memory: 'List, search, show and add the notes of agents.',
   message: 'Send a message to a chat.',
   devices: 'List, add, test and remove devices that are notified.',
@@ -82,6 +87,7 @@ export const shortDescriptions: Readonly<Record<string, string>> = {
   sessions: 'List, show, label, fork, reset, import and export sessions.',
   setup: 'Set up Claude, an agent, a first channel, the service.',
   status: 'Show what runs, what waits for you, what it cost today.',
+  statusline: "Print Claude Code's status line: cost today, who needs you.",
   system: 'Tell an agent that something happened.',
   tokens: 'List, add and remove access tokens of programs.',
   turns: 'List what each turn used and cost; stop a running turn.',
@@ -90,13 +96,14 @@ export const shortDescriptions: Readonly<Record<string, string>> = {
 
 type Line = Pick<CatalogEntry, 'command' | 'description'>
 
-const footer = 'Every command takes --json. `rockpool <command> --help` shows its options and examples.'
+const footer =
+  'Every command takes --json and --no-color. `rockpool <command> --help` shows its options and examples.'
 
 /** For arguments that name no command: prints the help of a noun or of everything, or throws with the nearest name. */
 export async function helpOrUnknown(args: readonly string[], host: Host): Promise<number> {
   const catalog = await host.catalog()
   const words = args.filter((arg) => !arg.startsWith('-')).map((word, i) => (i === 0 ? nounOf(word) : word))
-  const page = pageOf(host)
+  const page = helpPage(host)
   const noun = words.join(' ')
   const below = commandsBelow(noun, catalog)
   if (below.length === 0) throw unknownCommand(words, catalog)
@@ -113,6 +120,14 @@ export async function helpOrUnknown(args: readonly string[], host: Host): Promis
   ]
   host.terminal.out(`${parts.filter((part) => part !== '').join('\n\n')}\n`)
   return 0
+}
+
+const widestHelp = 100
+
+/** Help is read by people, also when it is piped into a pager. */
+export function helpPage(host: Host): Page {
+  const page = pageOf(host)
+  return { ...page, width: page.interactive ? page.width : Math.min(widestHelp, page.width) }
 }
 
 function unknownOption(option: string, noun: string): RockpoolError {

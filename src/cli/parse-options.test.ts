@@ -65,7 +65,7 @@ test('where the last argument is a text, further words belong to it', () => {
     parseCommand({ ...search, command: shape }, 'find', args).input
   expect(typed('west', 'two', 'red  shells')).toEqual({ beach: 'west', words: 'two red  shells' })
   expect(typed('west', 'one')).toEqual({ beach: 'west', words: 'one' })
-  expect(() => typed('west')).toThrow('words is missing.')
+  expect(() => typed('west')).toThrow('Missing <words>. Usage: rockpool ')
 })
 
 test('an argument may be given by its name, but not in both ways', () => {

@@ -41,7 +41,7 @@ export function parseCommand(
       throw givenTwice(field, words)
     input[field.name] = valueOf(field, field.flag, value, words)
   }
-  if (!help) checkRequired(fields, input, words)
+  if (!help) checkRequired(fields, positional, input, words)
   return { input, help, follow: values['follow'] === true, yes: values['yes'] === true }
 }
 
@@ -127,9 +127,19 @@ function givenTwice({ name, flag }: Field, words: string): RockpoolError {
   })
 }
 
-function checkRequired(fields: Field[], input: Record<string, unknown>, words: string): void {
+function checkRequired(
+  fields: Field[],
+  positional: Field[],
+  input: Record<string, unknown>,
+  words: string,
+): void {
   const missing = fields.find((field) => field.required && input[field.name] === undefined)
-  if (missing) throw new RockpoolError('usage', `${missing.name} is missing.`, { hint: seeHelp(words) })
+  if (!missing) return
+  const required = positional.filter((field) => field.required).map(({ name }) => `<${name}>`)
+  const what = positional.includes(missing) ? `<${missing.name}>` : missing.flag
+  throw new RockpoolError('usage', `Missing ${what}. Usage: rockpool ${[words, ...required].join(' ')}`, {
+    hint: seeHelp(words),
+  })
 }
 
 /** `name`: the flag, or the argument as the help calls it. */

@@ -17,13 +17,14 @@ test('a session is read as a conversation: who, when, which tool; long results a
     { kind: 'result', at, text: 'line\n'.repeat(20), isError: true },
     { kind: 'text', at: 0, text: 'Done.' },
   ]
+  const when = new Date('2026-11-15T19:50:01Z').toLocaleString('sv-SE')
   const text = printCards({ sessionId, cards, before: 28252 }, page)
   expect(text.split('\n').slice(0, 5)).toEqual([
     '… more before this: rockpool cc read 00000002 --before 28252',
-    '2026-11-15 19:50:01Z user',
+    `${when} user`,
     '  Fix the sum\\x1b[2J helper',
-    '2026-11-15 19:50:01Z 🔧 Bash: npm test',
-    '2026-11-15 19:50:01Z result (failed)',
+    `${when} 🔧 Bash: npm test`,
+    `${when} result (failed)`,
   ])
   expect(text).toMatch(/ {2}… 8 more lines\n- assistant\n {2}Done\.$/)
 })

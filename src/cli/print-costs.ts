@@ -1,4 +1,5 @@
 // `rockpool cc costs`: a bar for each line of the report, and the totals below them.
+import { dayIn, nextPeriod, periodOf } from '../domain/local-time.ts'
 import type { TokenCounts } from '../domain/discovered-session.ts'
 import type { OutputOf } from '../rpc/client.ts'
 import { cellWidth, oneLine, pad, pairs, prose, styled, tokens, truncate, usd } from './print.ts'
@@ -22,7 +23,37 @@ function printCosts({ totals, parts, by, pricesAsOf }: CostReport, page: Page): 
       page,
     ),
   )
-  return by.length === 0 ? `${sum}\n${note}` : `${bars(by, page)}\n\n${sum}\n${note}`
+  return by.length === 0 ? `${sum}\n${note}` : `${bars(withEmptyPeriods(by, page), page)}\n\n${sum}\n${note}`
+}
+
+type Line = CostReport['by'][number] & { isNow?: boolean }
+
+const maxPeriods = 400
+
+/** Days, weeks and months without spending have a line, too, and the current one is marked. */
+function withEmptyPeriods(lines: CostReport['by'], { input = {}, now }: Page): Line[] {
+  const period = (['day', 'week', 'month'] as const).find((each) => each === input['by'])
+  const first = lines.find(({ key }) => /^\d/.test(key))
+  if (!period || !first) return lines
+  const today = periodOf(period, dayIn()(now))
+  const last = input['until'] === undefined ? today : lines.at(-1)!.key
+  const all: Line[] = lines.filter(({ key }) => !/^\d/.test(key))
+  for (let key = first.key; key <= last && all.length < maxPeriods; key = nextPeriod(period, key)) {
+    const known = lines.find((line) => line.key === key)
+    all.push({ ...(known ?? { ...nothing, key, name: key }), isNow: key === today })
+  }
+  return all
+}
+
+const nothing = {
+  inputTokens: 0,
+  outputTokens: 0,
+  cacheReadTokens: 0,
+  cacheCreationTokens: 0,
+  costUsd: 0,
+  guessed: false,
+  sessions: 0,
+  messages: 0,
 }
 
 /** How much of a total chats, coding sessions and Claude Code without Rockpool spent. */
@@ -37,22 +68,42 @@ export function costTodayLine({ todayUsd, parts, billing }: OutputOf<'status'>['
 
 const longestBar = 80
 
-/** One line each: the name, the amount, and a bar in proportion to the largest amount. */
-function bars(lines: CostReport['by'], page: Page): string {
-  const names = lines.map((line) => oneLine(line.name) || '-')
-  const amounts = lines.map((line) => `${usd(line.costUsd)}${line.guessed ? '?' : ''}`)
-  const amountWidth = Math.max(...amounts.map((text) => text.length))
+/** From this width on, tokens stand beside each amount. */
+const tokensFromWidth = 100
+
+const figures: ReadonlyArray<[title: string, of: (line: Line) => string]> = [
+  ['COST', (line) => `${usd(line.costUsd)}${line.guessed ? '?' : ''}`],
+  ['IN', (line) => tokens(line.inputTokens)],
+  ['OUT', (line) => tokens(line.outputTokens)],
+  ['CACHE READ', (line) => tokens(line.cacheReadTokens)],
+  ['WRITTEN', (line) => tokens(line.cacheCreationTokens)],
+]
+
+/** One line each: the name, the amount, tokens where there is room, and a bar in proportion to the largest amount. */
+function bars(lines: Line[], page: Page): string {
+  const hasTokens = page.width >= tokensFromWidth
+  const shown = hasTokens ? figures : figures.slice(0, 1)
+  const names = lines.map((line) => `${oneLine(line.name) || '-'}${line.isNow ? ' (now)' : ''}`)
   const widest = Math.max(...names.map((name) => cellWidth(name)))
   const nameWidth = Math.min(widest, Math.max(10, Math.floor(page.width * 0.45)))
-  const room = Math.max(0, Math.min(page.width - nameWidth - amountWidth - 4, longestBar))
+  const cells = lines.map((line) => shown.map(([, of]) => of(line)))
+  const widths = shown.map(([title], i) =>
+    Math.max(hasTokens ? title.length : 0, ...cells.map((row) => row[i]!.length)),
+  )
+  const used = widths.reduce((sum, width) => sum + width + 2, nameWidth + 2)
+  const room = Math.max(0, Math.min(page.width - used, longestBar))
   const largest = Math.max(...lines.map((line) => line.costUsd))
-  return lines
-    .map((line, i) => {
-      const name = pad(shortened(names[i]!, nameWidth), nameWidth)
-      const bar = styled(page, 'cyan', barOf(largest > 0 ? line.costUsd / largest : 0, room))
-      return `${name}  ${pad(amounts[i]!, amountWidth, 'right')}  ${bar}`.trimEnd()
-    })
-    .join('\n')
+  const rowOf = (name: string, values: string[], bar: string): string =>
+    [pad(name, nameWidth), ...values.map((value, i) => pad(value, widths[i]!, 'right')), bar]
+      .join('  ')
+      .trimEnd()
+  const titles = shown.map(([title]) => title)
+  const head = hasTokens ? [styled(page, 'dim', rowOf('', titles, ''))] : []
+  const body = lines.map((line, i) => {
+    const bar = styled(page, 'cyan', barOf(largest > 0 ? line.costUsd / largest : 0, room))
+    return rowOf(shortened(names[i]!, nameWidth), cells[i]!, bar)
+  })
+  return [...head, ...body].join('\n')
 }
 
 /** A path is cut at its beginning, because its end is more useful. */

@@ -43,10 +43,11 @@ function printEntry(entry: Entry, page: Page): string[] {
   return []
 }
 
-/** In UTC, marked with Z: transcripts are read on many machines. */
+/** In the time of this machine: `2026-11-15 21:04:05`. */
 export function timeOf(timestamp: string | number): string {
   const at = typeof timestamp === 'number' ? timestamp : Date.parse(timestamp)
-  return Number.isNaN(at) || at === 0 ? '-' : `${new Date(at).toISOString().slice(0, 19).replace('T', ' ')}Z`
+  // Sweden writes dates as ISO does.
+  return Number.isNaN(at) || at === 0 ? '-' : new Date(at).toLocaleString('sv-SE')
 }
 
 interface Message {

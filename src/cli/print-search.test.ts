@@ -44,7 +44,7 @@ test('what was found stands by session, with three lines, branch, age and cost, 
     '    after it',
     '  user, line 40, by meaning',
     '    login again',
-    `  rockpool cc info 3f2a0000 · rockpool cc resume 3f2a0000 · rockpool cc fork 3f2a0000 --at-message ${hit.messageId}`,
+    `  rockpool cc read 3f2a0000 --around ${hit.messageId}`,
     '',
     expect.stringMatching(/^MEMORY\.md {2}note · /),
     '  assistant, line 12',
@@ -67,9 +67,7 @@ test('a chat is opened, gone on with and forked by its key; what matched is mark
     notes: [],
   }
   const printed = printSearch(output, { ...page, color: true })
-  expect(printed).toContain(
-    'rockpool history agent:main:main · rockpool chat --session-key agent:main:main · rockpool sessions fork agent:main:main --leaf-id 0000000a',
-  )
+  expect(printed).toContain('rockpool history agent:main:main')
   expect(printed).toContain('the \u001b[33mred\u001b[39m')
   expect(printed).not.toContain('\u001b[2J')
   expect(printed).toContain('1 place in one session')

@@ -1,4 +1,5 @@
 // Search results and notes. Results are grouped by session, with the lines around each match.
+import { withoutMarker } from '../discovery/prompt-text.ts'
 import type { OutputOf } from '../rpc/client.ts'
 import { ago, bytes, oneLine, pairs, styled, table, truncate, usd, visible, wrapped } from './print.ts'
 import type { Page, Printers } from './print.ts'
@@ -60,7 +61,7 @@ function printSession(hits: Hit[], page: Page): string {
   return [
     truncate(heading.join('  '), page.width + 40),
     ...hits.map((hit) => printHit(hit, page)),
-    ...nextCommands(first, page),
+    nextCommand(first, page),
   ].join('\n')
 }
 
@@ -70,37 +71,45 @@ function printHit(hit: Hit, page: Page): string {
   return `  ${styled(page, 'cyan', who)}\n${wrapped(marked(hit, page), page, 4)}`
 }
 
-/** Commands that read the session, resume it, or fork it after the best match. */
-function nextCommands(hit: Hit, page: Page): string[] {
-  if (hit.source === 'memory') return [styled(page, 'dim', `  ${visible(hit.path)}`)]
-  const commands = hit.source === 'native' ? nativeCommands(hit) : chatCommands(hit)
-  const lines = commands.map((command) => visible(`rockpool ${command}`))
-  const joined = lines.join(' · ')
-  return (joined.length + 2 <= page.width ? [joined] : lines).map((each) => styled(page, 'dim', `  ${each}`))
+/** The command that shows the place of the best match. */
+function nextCommand(hit: Hit, page: Page): string {
+  const command = hit.source === 'memory' ? hit.path : `rockpool ${commandFor(hit)}`
+  return styled(page, 'dim', `  ${visible(command)}`)
 }
 
-function nativeCommands({ sessionId, messageId }: Hit): string[] {
-  const after = messageId === undefined ? '' : ` --at-message ${messageId}`
-  const id = sessionId.slice(0, 8)
-  return [`cc info ${id}`, `cc resume ${id}`, `cc fork ${id}${after}`]
+function commandFor({ source, sessionId, sessionKey, messageId }: Hit): string {
+  if (source === 'native') {
+    const around = messageId === undefined ? '' : ` --around ${messageId}`
+    return `cc read ${sessionId.slice(0, 8)}${around}`
+  }
+  // A transcript that a reset has archived belongs to no session until it is restored.
+  return sessionKey === undefined ? `sessions restore ${sessionId}` : `history ${sessionKey}`
 }
 
-/** A transcript that a reset has archived belongs to no session until it is restored. */
-function chatCommands({ sessionId, sessionKey, messageId }: Hit): string[] {
-  if (sessionKey === undefined) return [`sessions restore ${sessionId}`]
-  const after = messageId === undefined ? '' : ` --leaf-id ${messageId}`
-  return [`history ${sessionKey}`, `chat --session-key ${sessionKey}`, `sessions fork ${sessionKey}${after}`]
-}
-
-function marked({ snippet, matches }: Hit, page: Page): string {
+/** Whole words are marked; parts of words only where no whole word matches. */
+function marked(hit: Hit, page: Page): string {
+  const { snippet, matches } = withoutOrigin(hit)
+  const whole = matches.filter(([start, end]) => isWhole(snippet, start, end))
   let text = ''
   let done = 0
-  for (const [start, end] of matches) {
+  for (const [start, end] of whole.length > 0 ? whole : matches) {
     if (start < done) continue
     text += visible(snippet.slice(done, start)) + styled(page, 'yellow', visible(snippet.slice(start, end)))
     done = end
   }
   return text + visible(snippet.slice(done))
+}
+
+function isWhole(text: string, start: number, end: number): boolean {
+  const isWord = (character: string | undefined): boolean => /[\p{L}\p{N}_]/u.test(character ?? '')
+  return !isWord(text[start - 1]) && !isWord(text[end])
+}
+
+/** The marker that programs write before a first message is not for people. */
+function withoutOrigin({ snippet, matches }: Hit): Pick<Hit, 'snippet' | 'matches'> {
+  const cut = snippet.length - withoutMarker(snippet).length
+  const shifted = matches.map(([start, end]): [number, number] => [start - cut, end - cut])
+  return { snippet: snippet.slice(cut), matches: shifted.filter(([start]) => start >= 0) }
 }
 
 function printIndex(status: OutputOf<'memory.status'>, page: Page): string {

@@ -6,18 +6,31 @@ import type { CommandShape, Operation } from '../operations/operation.ts'
 import type { OutputOf } from '../rpc/client.ts'
 import type { OperationClient } from './call-operation.ts'
 import { findCommand } from './commands.ts'
-import { pageOf, type Host, type LocalCommand } from './host.ts'
+import { pageOf, type Host, type LocalCommand, type Terminal } from './host.ts'
 import { parseCommand, type CommandDefinition, type ParsedCommand } from './parse-options.ts'
 import type { Page } from './print.ts'
 
 /** Runs one command line; resolves to the exit code. Errors are printed here, as text or as JSON. */
 export async function run(args: readonly string[], host: Host): Promise<number> {
   const json = wantsJson(args)
+  const rest = withoutColorOption(args)
+  const shown = rest.length < args.length ? { ...host, terminal: withoutColor(host.terminal) } : host
   try {
-    return await runCommand(globalOptionsLast(args), host, json)
+    return await runCommand(globalOptionsLast(rest), shown, json)
   } catch (error) {
-    return await reportError(asRockpoolError(error), host, json)
+    return await reportError(asRockpoolError(error), shown, json)
   }
+}
+
+/** `--no-color` may be anywhere before `--`. */
+function withoutColorOption(args: readonly string[]): string[] {
+  const end = args.indexOf('--')
+  return args.filter((arg, index) => arg !== '--no-color' || (end >= 0 && index > end))
+}
+
+/** A copy would open stdin, which most commands do not use. */
+function withoutColor(terminal: Terminal): Terminal {
+  return Object.create(terminal, { color: { value: false } }) as Terminal
 }
 
 async function runCommand(args: string[], host: Host, json: boolean): Promise<number> {

@@ -56,7 +56,7 @@ async function examine(host: Host): Promise<{ findings: Findings; paths: StatePa
       ? { found: true, source: credential.source }
       : {
           found: false,
-          hint: 'Run `claude` and log in, or set ANTHROPIC_API_KEY. Until then the offline agent answers.',
+          hint: 'Run `rockpool login`, or set ANTHROPIC_API_KEY. Until then the offline agent answers.',
         },
     agents: config.agents.list.map(({ id }) => id),
     channels,

@@ -1,6 +1,7 @@
 // Adds up tokens and dollars over many files. Each message counts once, although several files may repeat it: with the record
 // that has most tokens, charged to the file that has it first.
 import type { Cost, CostFilter, CostGroup, CostParts, CostReport } from '../domain/discovered-session.ts'
+import { periodOf } from '../domain/local-time.ts'
 import { chargeFor, pricesAsOf, pricesOf } from './price-table.ts'
 import { UsageTable, creationOf, type UsageRecord } from './usage-table.ts'
 import { noTokens } from './transcript-facts.ts'
@@ -99,7 +100,7 @@ function groupOf(
   if (by === 'agent') return { key: agentId, name: agentId || '(no agent)' }
   if (by === 'model') return { key: model, name: model }
   if (by === 'session') return { key: sessionId, name: sessionName }
-  const day = seconds > 0 ? dayOf(seconds * 1000) : 'unknown'
+  const day = seconds > 0 ? periodOf(by, dayOf(seconds * 1000)) : 'unknown'
   return { key: day, name: day }
 }
 
@@ -113,7 +114,11 @@ function lineOf(groups: Map<string, Line & { ids: Set<string> }>, key: string, n
 function sorted(groups: Map<string, Line & { ids: Set<string> }>, by: CostGroup): Line[] {
   const lines = [...groups.values()].map(({ ids, ...line }) => ({ ...line, sessions: ids.size }))
   const byKey = (a: Line, b: Line): number => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0)
-  return lines.sort((a, b) => (by === 'day' ? byKey(a, b) : b.costUsd - a.costUsd || byKey(a, b)))
+  return lines.sort((a, b) => (isPeriod(by) ? byKey(a, b) : b.costUsd - a.costUsd || byKey(a, b)))
+}
+
+function isPeriod(by: CostGroup): boolean {
+  return by === 'day' || by === 'week' || by === 'month'
 }
 
 function noCost(): Cost {

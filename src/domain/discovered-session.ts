@@ -157,7 +157,7 @@ export interface UnreadablePath {
   reason: string
 }
 
-export const costGroups = ['repo', 'agent', 'day', 'model', 'session'] as const
+export const costGroups = ['repo', 'agent', 'day', 'week', 'month', 'model', 'session'] as const
 export type CostGroup = (typeof costGroups)[number]
 
 export interface CostFilter {

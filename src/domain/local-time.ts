@@ -19,6 +19,25 @@ export function dayIn(timeZone?: string): (moment: number) => string {
   }
 }
 
+export type Period = 'day' | 'week' | 'month'
+
+/** The first day of a day, a week or a month: `2026-03-29`, its Monday, `2026-03`. */
+export function periodOf(period: Period, day: string): string {
+  if (period === 'month') return day.slice(0, 7)
+  const sinceMonday = (new Date(`${day}T00:00:00Z`).getUTCDay() + 6) % 7
+  return period === 'day' ? day : daysAfter(day, -sinceMonday)
+}
+
+/** The period after one that `periodOf` gave. */
+export function nextPeriod(period: Period, key: string): string {
+  if (period !== 'month') return daysAfter(key, period === 'day' ? 1 : 7)
+  return daysAfter(`${key}-28`, 4).slice(0, 7)
+}
+
+function daysAfter(day: string, count: number): string {
+  return new Date(Date.parse(`${day}T00:00:00Z`) + count * 86_400_000).toISOString().slice(0, 10)
+}
+
 /** The latest moment, not after `now`, at which clocks in the time zone showed this full hour. */
 export function lastTimeAtHour(hour: number, now: number, timeZone?: string): number {
   const clock = new Intl.DateTimeFormat('en-US', {

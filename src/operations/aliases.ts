@@ -77,6 +77,8 @@ export const aliases: AliasTable = {
     history: { of: 'sessions.history' },
     search: { of: 'sessions.search' },
     config: { of: 'config.show' },
+    project: { of: 'project.status', examples: ['rockpool project', 'rockpool project ~/code/shop'] },
+    'cc show': { of: 'cc.info', examples: ['rockpool cc show fix-login-bug'] },
     'system event': { of: 'turns.wake' },
     'cc sessions': { of: 'coding.sessions' },
     'cc launch': {

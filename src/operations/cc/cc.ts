@@ -4,7 +4,7 @@ import { resumeChanges } from '../../coding/session/resume-origin.ts'
 import type { CodingSession } from '../../domain/coding-session.ts'
 import { costGroups, costReport, sessionHealth, sessionRecord } from '../../domain/discovered-session.ts'
 import type { DiscoveredSession } from '../../domain/discovered-session.ts'
-import { RockpoolError } from '../../domain/errors.ts'
+import { asRockpoolError, RockpoolError } from '../../domain/errors.ts'
 import { plainLine } from '../../domain/text.ts'
 import { writeNativeArchived, writeNativeTitle } from '../../store/transcripts/claude-file.ts'
 import type { App } from '../app.ts'
@@ -15,13 +15,13 @@ import { parseTime, sinceField, flag, nameField, pathField, agentField } from '.
 import { operation, type Caller } from '../operation.ts'
 import { toRecord, withoutTranscript } from './cc-list.ts'
 
-export const sessionId = nameField.describe("Claude's id of the session, or its beginning.")
+export const sessionId = nameField.describe('A session: its name, its id, or the beginning of either.')
 
 const showSession = operation({
   name: 'cc.info',
   description: 'Show one Claude Code session: its state, its cost, and whether a resume finds all of it.',
   input: z.strictObject({
-    id: nameField.describe("Claude's id, or its beginning; or a coding session's name or id."),
+    id: sessionId,
   }),
   output: z.object({
     session: sessionRecord,
@@ -71,6 +71,7 @@ const addUpCosts = operation({
     examples: [
       'rockpool cc costs',
       'rockpool cc costs --since 7d --by day',
+      'rockpool cc costs --by month',
       'rockpool cc costs --by model --json',
     ],
   },
@@ -157,8 +158,46 @@ function codingNamed(app: App, ref: string, caller: Caller): CodingSession | und
   return findCoding(app, caller, found.id)
 }
 
-export async function ownSession(app: App, id: string, caller: Caller): Promise<DiscoveredSession> {
-  const session = await app.discovery().get(id)
+/** By the exact name or id of a coding session, by Claude's id or its beginning, else by the beginning of a name or title. */
+export async function ownSession(app: App, ref: string, caller: Caller): Promise<DiscoveredSession> {
+  const coding = codingNamed(app, ref, caller)
+  const session = await app
+    .discovery()
+    .get(coding?.sdkSessionId ?? ref)
+    .catch((error: unknown) => sessionCalled(app, ref, caller, error))
   if (caller.agentId === undefined || session.agentId === caller.agentId) return session
-  throw new RockpoolError('not-found', `There is no Claude Code session ${JSON.stringify(id)} of yours.`)
+  throw new RockpoolError('not-found', `There is no Claude Code session ${JSON.stringify(ref)} of yours.`)
+}
+
+/** Throws `otherwise` if no session that the caller may see is called so. */
+async function sessionCalled(
+  app: App,
+  ref: string,
+  { agentId }: Caller,
+  otherwise: unknown,
+): Promise<DiscoveredSession> {
+  if (asRockpoolError(otherwise).code !== 'not-found') throw otherwise
+  const { sessions } = await app.discovery().list({ agentId })
+  const ours = new Set(
+    app.storage
+      .existingCoding()
+      ?.resolve(ref)
+      .map(({ sdkSessionId }) => sdkSessionId),
+  )
+  const called = (session: DiscoveredSession, test: (title: string) => boolean): boolean =>
+    session.title !== undefined && test(session.title.toLowerCase())
+  const wanted = ref.toLowerCase()
+  const exact = sessions.filter((session) => called(session, (title) => title === wanted))
+  const found = sessions.filter(
+    (session) => ours.has(session.sessionId) || called(session, (title) => title.startsWith(wanted)),
+  )
+  const [one, ...more] = exact.length > 0 ? exact : found
+  if (one && more.length === 0) return one
+  if (!one) throw otherwise
+  const names = [one, ...more]
+    .slice(0, 5)
+    .map(({ title, sessionId: id }) => `${title ?? ''} (${id.slice(0, 8)})`)
+  throw new RockpoolError('ambiguous', `${JSON.stringify(ref)} could be ${more.length + 1} sessions.`, {
+    hint: `Name one of them in full, or by its id: ${names.join(', ')}.`,
+  })
 }

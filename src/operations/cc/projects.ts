@@ -56,6 +56,7 @@ export const operations = [
     output: projectStatus,
     scope: 'read',
     command: {
+      positional: ['repo'],
       paths: ['repo'],
       currentDirectory: 'repo',
       examples: ['rockpool project status', 'rockpool project status --repo ~/code/shop --json'],

@@ -101,8 +101,7 @@ export const sampleSessions: readonly SampleSession[] = [
     repo: 'storefront',
     prompt: 'Update the dependencies and repair what breaks.',
     script:
-      says('I begin with the build tools.') +
-      '[[offline: fail overloaded The API is overloaded (529). Try again in a few minutes: rockpool cc resume update-dependencies]]',
+      says('I begin with the build tools.') + '[[offline: fail overloaded The API is overloaded (529).]]',
   },
   {
     name: 'write-api-docs',

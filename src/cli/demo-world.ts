@@ -20,7 +20,7 @@ export function makeDemoFolder(own: Environment, now: number): DemoFolder {
   const repoPath = (name: string): string => join(root, 'code', name)
   const folder: DemoFolder = { root, environment: environmentIn(root, own), repoPath }
   // The offline agent answers, also on a machine where Claude is logged in: the demo costs nothing.
-  const config = { claude: { credential: 'none' }, coding: { maxSessions: 20 } }
+  const config = { claude: { credential: 'none' }, coding: { maxSessions: 20, perRepo: { running: 5 } } }
   write(folder.environment.configFile, JSON.stringify(config, null, 2))
   for (const [name, files] of Object.entries(sampleRepos)) makeRepo(repoPath(name), files)
   for (const conversation of sampleConversations) writeConversation(folder, conversation, now)

@@ -68,13 +68,13 @@ function isNarrowed({ input = {} }: Page): boolean {
 function listColumns(rows: Row[], { width, now, input }: Page): Columns<Row> {
   const isOneRepo = input?.['repo'] !== undefined
   const cost = (row: Row): string => `${usd(row.costUsd)}${row.costGuessed ? '?' : ''}`
-  const isAsked = rows.some((row) => row.waitingFor !== undefined)
+  const isAsked = rows.some((row) => waitsFor(row) !== '')
   const hasNames = rows.some((row) => row.title !== undefined)
   const hasRegistry = rows.some((row) => registryLine(row) !== undefined)
   return {
     ID: { value: (row) => row.sessionId.slice(0, 8), min: 8, style: 'dim' },
     STATE: { value: stateOf, min: 9, style: stateStyle },
-    'WAITS FOR': isAsked && { value: (row) => row.waitingFor ?? '', min: 17, style: 'yellow' },
+    'WAITS FOR': isAsked && { value: waitsFor, min: 17, style: 'yellow' },
     SOURCE: width >= 140 && { value: sourceOf, min: 6, style: 'dim' },
     REPO: !isOneRepo && { value: (row) => basename(row.repoPath) || '-', min: 6 },
     BRANCH: (isOneRepo || width >= 76) && { value: (row) => row.branch || '-', min: 6, optional: true },
@@ -89,6 +89,11 @@ function listColumns(rows: Row[], { width, now, input }: Page): Columns<Row> {
     CONTEXT: { value: contextOf, align: 'right', min: 7, style: contextStyle, optional: true },
     CACHE: { value: cacheOf, min: 4, style: (row) => (row.warm ? 'green' : 'dim'), optional: true },
   }
+}
+
+/** A session that is ready waits only for its next message. */
+function waitsFor({ waitingFor = '' }: Row): string {
+  return waitingFor === 'input' ? '' : waitingFor
 }
 
 function cacheOf({ warm }: Row): string {
@@ -151,7 +156,7 @@ function printFacts(session: Row, page: Page): string {
     text === undefined ? undefined : oneLine(text)
   return pairs(page, {
     id: session.sessionId,
-    state: [stateOf(session), session.waitingFor].filter(Boolean).join(': '),
+    state: [stateOf(session), waitsFor(session)].filter(Boolean).join(': '),
     source: sourceOf(session),
     directory: session.repoPath || '-',
     branch: session.branch || '-',

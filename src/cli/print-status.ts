@@ -19,7 +19,7 @@ function printStatus(status: Status, page: Page): string {
   const parts = [
     statusFacts(status, page),
     tableSection(page, 'Waits for you', status.waiting, {
-      WHAT: (row) => row.kind,
+      STATE: (row) => waitingState(row.kind),
       ID: (row) => row.name ?? row.id.slice(0, 8),
       SINCE: { value: (row) => ago(row.since, page.now), align: 'right' },
       ABOUT: { value: (row) => row.about, min: 20 },
@@ -55,6 +55,12 @@ function printStatus(status: Status, page: Page): string {
     section(page, 'Problems', problems?.map((problem) => visible(problem)).join('\n') ?? ''),
   ]
   return parts.filter((part) => part !== '').join('\n\n')
+}
+
+/** An open question is of some kind (tool, plan, …); a session that has finished its turn waits for input. */
+function waitingState(kind: string): string {
+  if (kind === 'input') return 'ready'
+  return kind === 'failed' || kind === 'ready' || kind === 'expired' ? kind : 'needs you'
 }
 
 function statusFacts(status: Status, page: Page): string {

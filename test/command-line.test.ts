@@ -1,11 +1,11 @@
 // The command line as people and scripts meet it: the built program, its output and its exit codes.
 import { execFileSync, spawnSync } from 'node:child_process'
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { allLocalCommands } from '../src/cli/commands.ts'
 import { makeCatalog } from '../src/operations/catalog.ts'
-import { makeHome } from './support/program.ts'
+import { makeHome, startProgram } from './support/program.ts'
 import type { Home } from './support/program.ts'
 
 let home: Home
@@ -17,6 +17,43 @@ beforeAll(async () => {
 afterAll(() => home.remove())
 
 describe('answers', () => {
+  test('one value of the configuration is set and read; comments stay, an invalid value changes nothing', async () => {
+    const file = join(home.env['ROCKPOOL_STATE_DIR']!, 'rockpool.json')
+    const text = '{\n  // few are enough\n  coding: { maxSessions: 5 }, // for now\n}\n'
+    writeFileSync(file, text)
+    const set = await home.run(['config', 'set', 'coding.maxSessions', '9'])
+    expect(set.stdout).toMatch(
+      /coding\.maxSessions: 5 → 9 [^]*Undo: rockpool config set coding\.maxSessions '5'/,
+    )
+    expect(readFileSync(file, 'utf8')).toBe(text.replace('5', '9'))
+    expect((await home.run(['config', 'get', 'coding.maxSessions'])).stdout).toBe('9\n')
+    const wrong = await home.run(['config', 'set', 'coding.maxSessions', 'many'])
+    expect(wrong.code).not.toBe(0)
+    expect(wrong.stderr).toMatch(/Not changed\..*coding\.maxSessions/)
+    expect(readFileSync(file, 'utf8')).toBe(text.replace('5', '9'))
+    expect((await home.run(['config', 'set', 'no.such.key', '1'])).stderr).toMatch(/unknown key no/)
+    rmSync(file)
+  })
+
+  test('the status line is printed at once, and found out in the background', async () => {
+    const claude = JSON.stringify({ rate_limits: { five_hour: { used_percentage: 61.7 } } })
+    expect((await home.run(['statusline', '--refresh'])).code).toBe(0)
+    const line = await startProgram(['statusline'], home.env, claude).ended
+    expect(line.stdout).toBe('$0.00 today · 5h 62%\n')
+  })
+
+  test('small words that people try work: cc show, project ., logs -n, --no-color, login without a terminal', async () => {
+    expect((await home.run(['cc', 'show', 'no-such-name'])).stderr).toMatch(/no-such-name/)
+    expect((await home.run(['project', '.', '--json'], {})).json()).toMatchObject({ repo: expect.anything() })
+    expect((await home.run(['logs', '-n', '1'])).code).toBe(0)
+    const plain = await home.run(['status', '--no-color'], { FORCE_COLOR: '1' })
+    expect([plain.code, plain.stdout.includes('\u001b')]).toEqual([0, false])
+    expect(await home.run(['login'])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('needs a terminal'),
+    })
+  })
+
   test('sessions --json is one document in the shape that scripts rely on', async () => {
     const { code, stdout, stderr } = await home.run(['sessions', '--json'])
     expect([code, stderr]).toEqual([0, ''])

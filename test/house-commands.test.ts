@@ -1,8 +1,8 @@
 // Commands around the house, as people run them: setup, service, agents, tokens and logs. Each in a home of its own.
 import { spawn } from 'node:child_process'
 import { appendFileSync, chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { dirname, join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { makeHome, programFile } from './support/program.ts'
 import type { Home } from './support/program.ts'
 
@@ -176,4 +176,28 @@ test('logs --follow shows what is there, and then what comes', async () => {
   await until(() => said.includes('a later line'))
   follow.child.kill('SIGTERM')
   expect(said.match(/the first line/g)).toHaveLength(1)
+})
+
+test('the demo shows sessions in every state without touching anything else, and leaves nothing behind', async () => {
+  const demo = home.start(['demo', '--json'])
+  const { stateDir } = JSON.parse(await demo.line) as { stateDir: string }
+  const env = { ROCKPOOL_STATE_DIR: stateDir }
+  const states = async (): Promise<string[]> => {
+    const { sessions } = (await home.run(['cc', 'sessions', '--json'], env)).json() as {
+      sessions: Array<{ name: string; state: string }>
+    }
+    return sessions.map(({ name, state }) => `${name} ${state}`).sort()
+  }
+  const wanted = [
+    'fix-login-button ready',
+    'migrate-orders needs you',
+    'retry-sync needs you',
+    'update-dependencies failed',
+    'write-api-docs working',
+  ]
+  await vi.waitFor(async () => expect(await states()).toEqual(wanted), { timeout: 30_000 })
+  expect(existsSync(home.env['ROCKPOOL_STATE_DIR']!)).toBe(false)
+  demo.child.kill('SIGINT')
+  expect(await demo.ended).toMatchObject({ code: 0 })
+  expect(existsSync(dirname(stateDir))).toBe(false)
 })

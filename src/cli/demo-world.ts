@@ -5,6 +5,7 @@ import { randomUUID } from 'node:crypto'
 import { mkdirSync, mkdtempSync, realpathSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
+import { readEnvironment } from '../store/config-file.ts'
 import type { Environment } from '../store/config-file.ts'
 import { sampleConversations, sampleRepos } from './demo-samples.ts'
 import type { SampleConversation } from './demo-samples.ts'
@@ -31,17 +32,14 @@ export function makeDemoFolder(own: Environment, now: number): DemoFolder {
 function environmentIn(root: string, { variables }: Environment): Environment {
   const home = join(root, 'home')
   mkdirSync(home, { recursive: true })
-  const stateDir = join(root, 'state')
   const { PATH, LANG, TERM, TZ } = variables
-  return {
-    home,
-    stateDir,
-    configFile: join(stateDir, 'rockpool.json'),
-    claudeConfigDir: join(root, 'claude'),
-    openclawStateDir: join(root, 'openclaw'),
-    machineDir: join(root, 'machine'),
-    variables: { PATH, LANG, TERM, TZ, HOME: home },
+  const folders = {
+    HOME: home,
+    ROCKPOOL_STATE_DIR: join(root, 'state'),
+    CLAUDE_CONFIG_DIR: join(root, 'claude'),
+    OPENCLAW_STATE_DIR: join(root, 'openclaw'),
   }
+  return { ...readEnvironment({ PATH, LANG, TERM, TZ, ...folders }), machineDir: join(root, 'machine') }
 }
 
 export function write(path: string, text: string): void {

@@ -118,3 +118,13 @@ test('costs are bars that fit, the largest as long as there is room', async () =
   expect(cellWidth(bar!)).toBeLessThanOrEqual(80)
   expect(text).toContain('API list prices of 2026-11-15')
 })
+
+test('days without spending have a line, too, the current one is marked, and tokens stand beside each amount', async () => {
+  const now = Date.parse('2026-11-17T12:00:00Z')
+  const wide = { ...page, width: 120, now, input: { by: 'day' } }
+  const lines = printCosts(await discovery.costs({ by: 'day' }), wide).split('\n')
+  expect(lines[0]).toMatch(/COST +IN +OUT +CACHE READ +WRITTEN$/)
+  expect(lines[1]).toMatch(/^2026-11-15 +\$\d/)
+  expect(lines[2]).toMatch(/^2026-11-16 +\$0\.00 +0 +0 +0 +0$/)
+  expect(lines[3]).toMatch(/^2026-11-17 \(now\) +\$0\.00/)
+})

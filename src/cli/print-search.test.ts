@@ -82,3 +82,13 @@ test('a name that was asked for is not written into the terminal as it is', () =
     'Nothing found.\nThere is no agent "\\u202emain" here.',
   )
 })
+
+test('whole words are marked, not parts of others, and the marker of a program is left out', () => {
+  const snippet = '[openclaw:agent=main] migrate the rate table'
+  const at = (word: string): [number, number] => [snippet.indexOf(word), snippet.indexOf(word) + 4]
+  const matches = [[28, 32] as [number, number], at('rate table')]
+  const output = { tookMs: 1, total: 1, hits: [{ ...hit, snippet, matches }], notes: [] }
+  const printed = printSearch(output, { ...page, color: true })
+  expect(printed).toContain('migrate the \u001b[33mrate\u001b[39m table')
+  expect(printed).not.toContain('openclaw')
+})

@@ -104,6 +104,19 @@ type CardPage = {
 const read = async (input: Record<string, unknown>, caller = operator): Promise<CardPage> =>
   (await perform(app, 'cc.read', input, caller)) as CardPage
 
+test('every command takes the title of a session, or its beginning, and says when several are called so', async () => {
+  const { sessions } = await list({ search: 'renamed demo' })
+  for (const id of ['Renamed demo session', 'renamed de']) {
+    for (const name of ['cc.read', 'cc.anatomy', 'cc.info']) {
+      const found = JSON.stringify(await perform(app, name, { id }, operator))
+      expect(found).toContain(sessions[0]!.sessionId)
+    }
+  }
+  await expect(perform(app, 'cc.read', { id: 'no such title' }, operator)).rejects.toMatchObject({
+    code: 'not-found',
+  })
+})
+
 test('a session is read from its end or around a message, and pieces join to the whole', async () => {
   const { cards: whole } = await read({ id: '00000008', limit: 1000 })
   const uuids = [...new Set(whole.map(({ uuid }) => uuid))]
@@ -152,6 +165,15 @@ test('a sub-agent is named by the result that it gave, and read by its id or the
   })
   await expect(read({ id: '00000009', subagent: '../0000000a' })).rejects.toMatchObject({ code: 'not-found' })
   await expect(read({ id: '00000009', subagent: id }, agent)).rejects.toMatchObject({ code: 'not-found' })
+})
+
+test('costs are added up by week, from Monday, and by month', async () => {
+  const keys = async (by: string): Promise<string[]> =>
+    ((await perform(app, 'cc.costs', { by }, operator)) as { by: Array<{ key: string }> }).by.map(
+      ({ key }) => key,
+    )
+  expect(await keys('week')).toEqual(['2026-11-09'])
+  expect(await keys('month')).toEqual(['2026-11'])
 })
 
 test('costs begin at a date, a time or so long ago; anything else is refused', async () => {

@@ -1,12 +1,13 @@
 // `rockpool cc watch`: coding sessions and plain `claude` terminals live on the whole screen, with keys to look, answer, allow
 // and end.
+import { basename } from 'node:path'
 import { emitKeypressEvents } from 'node:readline'
+import { titleText } from '../discovery/transcript-facts.ts'
 import { asRockpoolError, RockpoolError } from '../domain/errors.ts'
+import type { InputOf, OutputOf } from '../rpc/client.ts'
 import { openClient } from './call-operation.ts'
 import type { OperationClient } from './call-operation.ts'
 import type { Host } from './host.ts'
-import { basename } from 'node:path'
-import type { InputOf, OutputOf } from '../rpc/client.ts'
 import { requestText } from './print-approvals.ts'
 import { byUrgency, codingLine, contextShare } from './print-coding.ts'
 import { oneLine, visible } from './print.ts'
@@ -179,10 +180,10 @@ function nativeRow(session: NativeSession): WatchRow {
   const waits = waitingFor === undefined ? undefined : `waits in its terminal: ${waitingFor}`
   return {
     id,
-    name: title ?? firstMessage,
+    name: title ?? titleText(firstMessage),
     state,
     needsYou: state === 'needs you',
-    now: waits ?? lastPrompt ?? firstMessage,
+    now: waits ?? titleText(lastPrompt ?? firstMessage),
     where: basename(repoPath),
     lastActivityAt: Date.parse(session.lastModified),
     costUsd,

@@ -84,6 +84,13 @@ test('the list says what runs, what it cost and how full its context is, and hid
   )
 })
 
+test('text that programs put before a first message is not shown', () => {
+  const firstMessage = '[openclaw:agent=main] System: web: connected\n\nFind papers about retries'
+  const text = printList({ total: 1, sessions: [{ ...rows[0]!, firstMessage, title: undefined }] }, page)
+  expect(text).toContain('Find papers')
+  expect(text).not.toMatch(/System:|openclaw/)
+})
+
 test('the list says of which repository a session is, on any screen, unless it was asked for one', () => {
   for (const width of [60, 100, 160]) {
     expect(printList({ total, sessions: rows }, { ...page, width })).toMatch(/^ID +STATE .*REPO/)

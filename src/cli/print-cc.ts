@@ -1,6 +1,6 @@
 // `rockpool cc list`, `cc info` and `cc repair`: Claude Code sessions.
 import { basename } from 'node:path'
-import { withoutMarker } from '../discovery/transcript-facts.ts'
+import { titleText } from '../discovery/transcript-facts.ts'
 import type { OutputOf } from '../rpc/client.ts'
 import { currentActivity, stateStyle } from './print-coding.ts'
 import { tokenLine } from './print-costs.ts'
@@ -115,7 +115,7 @@ function headline(row: Row): string {
 
 /** Without the marker that programs write before the first message. */
 function plainMessage(row: Row): string {
-  return withoutMarker(row.firstMessage) || '-'
+  return titleText(row.firstMessage) || '-'
 }
 
 function age(row: Row, now: number): string {
@@ -163,7 +163,7 @@ function printFacts(session: Row, page: Page): string {
     label: session.label,
     tag: session.tag,
     'first message': line(plainMessage(session)),
-    'last prompt': line(session.lastPrompt && withoutMarker(session.lastPrompt)),
+    'last prompt': line(session.lastPrompt && titleText(session.lastPrompt)),
     'last task': line(session.lastTask),
     began: session.createdAt && ago(Date.parse(session.createdAt), page.now),
     'last used': ago(Date.parse(session.lastModified), page.now),
@@ -215,6 +215,8 @@ function cacheLine(session: Row, now: number): string {
 
 function printHealth(health: Health, page: Page): string {
   const style: Style = health.verdict === 'sound' ? 'green' : health.verdict === 'degraded' ? 'yellow' : 'red'
+  if (health.verdict === 'sound' && health.reachableShare === 1 && health.findings.length === 0)
+    return `${styled(page, style, 'Transcript intact')}  ${count(health.records, 'record')}`
   const share = `${health.reachable} of ${health.records} records reached (${Math.round(health.reachableShare * 100)}%)`
   const lines = [
     `${styled(page, style, health.verdict)}  ${share}`,

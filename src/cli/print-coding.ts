@@ -125,6 +125,7 @@ function printLaunched(
 
 /** The reason often begins with the action. */
 function explanation(action: string, reason: string): string {
+  if (reason === 'asked for') return action === 'fresh' ? 'New session (--fresh)' : `${action}, as you asked`
   return oneLine(reason.startsWith(action) ? reason : `${action}: ${reason}`)
 }
 

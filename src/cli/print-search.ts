@@ -1,5 +1,5 @@
 // Search results and notes. Results are grouped by session, with the lines around each match.
-import { withoutMarker } from '../discovery/prompt-text.ts'
+import { withoutMarker } from '../discovery/transcript-facts.ts'
 import type { OutputOf } from '../rpc/client.ts'
 import { ago, bytes, oneLine, pairs, styled, table, truncate, usd, visible, wrapped } from './print.ts'
 import type { Page, Printers } from './print.ts'

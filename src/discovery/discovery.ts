@@ -26,7 +26,7 @@ import { reportCosts, type FileUsage } from './cost.ts'
 import { matching, sortSessions } from './filter.ts'
 import { accessFault, type Listing } from './list-files.ts'
 import { NativeIndex, indexFormat, stampOf, type KnownFile } from './native-index.ts'
-import { withoutMarker } from './transcript-facts.ts'
+import { titleText } from './transcript-facts.ts'
 import { readLiveSessions, readRegistries } from './registries.ts'
 import type { LiveSession, RegistryRow, RegistrySource } from './registries.ts'
 import { repairTranscript } from './repair.ts'
@@ -273,7 +273,7 @@ class SessionDiscovery implements Discovery {
         usage,
         models: known.facts.models,
         sessionId,
-        sessionName: (session && (session.title ?? withoutMarker(session.firstMessage))) || sessionId,
+        sessionName: (session && (session.title ?? titleText(session.firstMessage))) || sessionId,
         repoPath: session?.repoPath ?? known.facts.firstCwd ?? '',
         agentId: session?.agentId ?? '',
         part: partOf(rows.get(sessionId), workspaces.has(known.facts.firstCwd ?? '')),

@@ -2,7 +2,7 @@
 import type { DiscoveredSession } from '../domain/discovered-session.ts'
 import { plainLine } from '../domain/text.ts'
 import type { ScoreFactors, SessionScore, TaskRelevance } from '../domain/selection.ts'
-import { withoutMarker } from './transcript-facts.ts'
+import { titleText } from './transcript-facts.ts'
 
 export interface ScoreContext {
   currentBranch: string
@@ -49,7 +49,7 @@ export function scoreSession(session: DiscoveredSession, context: ScoreContext):
 }
 
 function titleOf({ title, firstMessage }: DiscoveredSession): string {
-  return plainLine(title ?? withoutMarker(firstMessage), 80)
+  return plainLine(title ?? titleText(firstMessage), 80)
 }
 
 /** The used share of the given budget, or else of the session's own. */

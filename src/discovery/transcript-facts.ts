@@ -166,6 +166,11 @@ export function withoutMarker(firstMessage: string): string {
   return firstMessage.replace(/^\s*\[openclaw:agent=[^\]]+\]\s*/, '')
 }
 
+/** For titles: also without the lines that programs put before a message (`System: web: connected`). */
+export function titleText(message: string): string {
+  return message.replace(/^(?:\s*\[openclaw:agent=[^\]]+\]\s*|System: (?!\[)[^\n]*\n\s*)+/, '')
+}
+
 const continuations = new Set(
   (
     'yes|yep|yeah|y|ok|okay|sure|please|no|n|go|go ahead|go on|do it|do that|proceed|continue|continue please|carry on|' +

@@ -1,6 +1,6 @@
 // Searches every session and the notes: by word, by substring, by meaning, by regular expression.
 import { z } from 'zod'
-import { withoutMarker } from '../../discovery/transcript-facts.ts'
+import { titleText } from '../../discovery/transcript-facts.ts'
 import { realPath, worktreesOf } from '../../discovery/repo-paths.ts'
 import { subagentIdIn } from '../../discovery/list-files.ts'
 import type { DiscoveredSession } from '../../domain/discovered-session.ts'
@@ -125,5 +125,5 @@ async function withTitles(app: App, hits: SearchHit[]): Promise<Array<z.input<ty
 
 /** The title of a session, or its first prompt. */
 function headlineOf({ title, firstMessage }: DiscoveredSession): string | undefined {
-  return title ?? (plainLine(withoutMarker(firstMessage), 80) || undefined)
+  return title ?? (plainLine(titleText(firstMessage), 80) || undefined)
 }

@@ -45,7 +45,7 @@ const results: { [Name in MethodName]?: (output: OutputOf<Name>, page: Page) => 
       : safe`Resumed ${sessions.map(({ name }) => name).join(', ')}.`,
     ...refused.map(({ name, reason }) => safe`${name} was not resumed: ${reason}`),
   ],
-  'coding.seen': (row) => safe`${row.name} is marked as looked at (${stateOf(row)}).`,
+  'coding.seen': (row) => safe`${row.name} is marked as looked at (${row.state}).`,
   'coding.respond': ({ name }) => safe`Sent to ${name}.`,
   'devices.add': ({ device }) =>
     safe`${device.name} is notified from now on. Try it: rockpool devices test ${device.id}`,

@@ -27,6 +27,7 @@ test('questions, notices and output of coding sessions reach the terminal, and a
     { text: 'The shed is green.' },
   ])
   api.script('now the fence', [{ text: 'The fence is blue.' }])
+  api.script('now the gate', [{ text: 'The gate is red and wide.', chunkSize: 6, hangAfter: 2 }])
   const gateway = startProgram(['up', '--port', '0', '--json'], home.variables)
   await gateway.line
   const terminal = openTerminal(`${process.execPath} ${programFile} chat`, {
@@ -57,6 +58,15 @@ test('questions, notices and output of coding sessions reach the terminal, and a
     say('/claude_fg shed')
     say('/claude_respond shed now the fence')
     await shows(/The fence is blue\./)
+    // Words of an answer that never ends are shown while Claude writes them.
+    const follow = startProgram(['cc', 'output', 'shed', '--follow'], home.variables)
+    let followed = ''
+    follow.child.stdout!.on('data', (chunk) => (followed += String(chunk)))
+    await vi.waitFor(() => expect(followed).toContain('The fence is blue.'), patience)
+    say('/claude_respond shed now the gate')
+    await vi.waitFor(() => expect(followed).toMatch(/The gate is?$/), patience)
+    follow.child.kill('SIGTERM')
+    await follow.ended
     say('/exit')
     await shows(/left 0/)
     const ran = await startProgram(['history', 'agent:main:console:direct:terminal'], home.variables).ended

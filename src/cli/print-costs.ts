@@ -36,7 +36,8 @@ function withEmptyPeriods(lines: CostReport['by'], { input = {}, now }: Page): L
   const first = lines.find(({ key }) => /^\d/.test(key))
   if (!period || !first) return lines
   const today = periodOf(period, dayIn()(now))
-  const last = input['until'] === undefined ? today : lines.at(-1)!.key
+  const isOpen = input['until'] === undefined && input['lastDay'] === undefined
+  const last = isOpen ? today : lines.at(-1)!.key
   const all: Line[] = lines.filter(({ key }) => !/^\d/.test(key))
   for (let key = first.key; key <= last && all.length < maxPeriods; key = nextPeriod(period, key)) {
     const known = lines.find((line) => line.key === key)

@@ -64,7 +64,7 @@ test('questions, notices and output of coding sessions reach the terminal, and a
     follow.child.stdout!.on('data', (chunk) => (followed += String(chunk)))
     await vi.waitFor(() => expect(followed).toContain('The fence is blue.'), patience)
     say('/claude_respond shed now the gate')
-    await vi.waitFor(() => expect(followed).toMatch(/The gate is?$/), patience)
+    await vi.waitFor(() => expect(followed).toMatch(/The gate is $/), patience)
     follow.child.kill('SIGTERM')
     await follow.ended
     say('/exit')

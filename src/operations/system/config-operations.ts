@@ -5,7 +5,6 @@ import { asRockpoolError, RockpoolError } from '../../domain/errors.ts'
 import { isRecord } from '../../domain/json.ts'
 import { editConfigText } from '../../store/config-edit.ts'
 import { checkConfigText, loadConfig, parseConfig } from '../../store/config-file.ts'
-import type { ConfigOrigin } from '../../store/config-file.ts'
 import { fixedAtStart } from '../../store/config-reload.ts'
 import { setInText } from '../../store/config-text.ts'
 import { operation } from '../operation.ts'
@@ -67,7 +66,7 @@ function at(value: unknown, path: string[]): unknown {
 
 interface Origin {
   value: unknown
-  origin: ConfigOrigin
+  origin: 'file' | 'default'
 }
 
 function originsOf(value: unknown, written: unknown, path: string[]): Record<string, Origin> {

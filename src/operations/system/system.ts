@@ -3,7 +3,6 @@ import { join } from 'node:path'
 import { z } from 'zod'
 import { readLog } from '../../store/log-file.ts'
 import { operation } from '../operation.ts'
-import { flag } from '../input-fields.ts'
 
 const showHealth = operation({
   name: 'health',

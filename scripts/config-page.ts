@@ -44,7 +44,7 @@ The running gateway applies a changed file at once. These keys need a restart, a
 intervals of heartbeats.
 
 Environment: \`ROCKPOOL_STATE_DIR\`, \`ROCKPOOL_CONFIG\`, \`ROCKPOOL_GATEWAY_URL\`, \`ROCKPOOL_GATEWAY_TOKEN\`,
-\`ROCKPOOL_DATABASE_URL\`, \`CLAUDE_CONFIG_DIR\`, \`OPENCLAW_STATE_DIR\` (only read from), \`ANTHROPIC_BASE_URL\`,
+\`ROCKPOOL_DATABASE_URL\`, \`CLAUDE_CONFIG_DIR\`, \`OPENCLAW_STATE_DIR\` (read; \`rockpool openclaw install\` writes there), \`ANTHROPIC_BASE_URL\`,
 \`ANTHROPIC_API_KEY\`, \`ANTHROPIC_AUTH_TOKEN\`, \`CLAUDE_CODE_OAUTH_TOKEN\`, \`TELEGRAM_BOT_TOKEN\`, \`DISCORD_BOT_TOKEN\`, \`NO_COLOR\`.
 `
 

@@ -50,7 +50,10 @@ test('after one marked copy without a confirmation, the chat gets a note instead
   const [first, copy, note] = shownIn(502)
   expect(copy).toBe(`(resent after an interruption)\n${first}`)
   expect(note).toMatch(/could not learn whether it arrived \(it began: .+\)\. If you do not see it, let me/)
-  await vi.waitFor(() => expect(shownIn(501).join()).toMatch(/sent twice and nobody knows/), waiting)
+  await vi.waitFor(
+    () => expect(shownIn(501).join()).toMatch(/sent twice, and it is unknown whether it arrived/),
+    waiting,
+  )
   const { id, buttons } = telegram.shown.findLast((one) => one.chat === 502)!
   const press = (chat: number): void => {
     const message = { message_id: id, date: 1, chat: { id: chat, type: 'private' } }

@@ -41,25 +41,34 @@ export const fixedAtStart = [
 const pollMs = 1_000
 
 export function reloadConfigOnChange(parts: ReloadParts): () => void {
-  const file = parts.environment.configFile
+  const { configFile: file } = parts.environment
   let known = fileVersion(file)
+  let unreadable: string | undefined
   return repeat(parts.clock, pollMs, async () => {
     const version = fileVersion(file)
     if (version === known) return
+    const reason = await reload(parts)
+    // An editor may still be writing: an invalid file is read again before it is reported.
+    if (reason !== undefined && version !== unreadable) {
+      unreadable = version
+      return
+    }
     known = version
-    await reload(parts)
+    if (reason !== undefined)
+      parts.log.error(
+        { event: 'config-invalid', reason },
+        'The changed configuration is invalid; the old one stays in force.',
+      )
   })
 }
 
-async function reload(parts: ReloadParts): Promise<void> {
+/** Resolves to the reason why the file is invalid, or to nothing when it is in force. */
+async function reload(parts: ReloadParts): Promise<string | undefined> {
   try {
-    const { config } = await loadConfig(parts.environment)
-    applyConfig(parts, config)
+    applyConfig(parts, (await loadConfig(parts.environment)).config)
+    return undefined
   } catch (error) {
-    parts.log.error(
-      { event: 'config-invalid', reason: errorText(error) },
-      'The changed configuration is invalid; the old one stays in force.',
-    )
+    return errorText(error)
   }
 }
 

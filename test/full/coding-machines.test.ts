@@ -169,11 +169,13 @@ test('the dashboard launches on another machine, says where a session is, and mo
     await page.fill('#task', `from the page ${inline({ text: 'seen' })}`)
     await page.fill('#repo', webapp.a)
     await page.getByLabel('Machine').selectOption('b')
-    await page.getByRole('button', { name: /^Launch/ }).click()
-    const about = page.getByRole('complementary', { name: 'About this session' })
-    await about.getByText('b', { exact: false }).first().waitFor()
+    await page.getByRole('radio', { name: /^New/ }).check()
+    await page.getByRole('button', { name: /^Start a new session/ }).click()
     await page.waitForURL(/\/coding\//)
-    const id = page.url().split('/').at(-1)!
+    const id = new URL(page.url()).pathname.split('/').at(-1)!
+    await page.getByRole('link', { name: 'About' }).click()
+    const about = page.getByRole('region', { name: 'About this session' })
+    await about.getByText('b', { exact: false }).first().waitFor()
     expect(await b.until(id, 'awaiting-input')).toMatchObject({ machine: 'b', workdir: webapp.b })
     await page.getByLabel('Another machine').selectOption('a')
     await page.getByRole('button', { name: 'Move' }).click()

@@ -16,7 +16,7 @@ export function TopBar({ waiting, onFind }: TopBarProps) {
   return (
     <header class="top-bar">
       <a class="brand" href="/" onClick={follow({ view: 'inbox' })}>
-        <img src="/icon.svg" alt="" width="22" height="22" /> Rockpool
+        <img src="/icon.svg" alt="" width="22" height="22" /> <span class="wide">Rockpool</span>
       </a>
       <button type="button" class="find" onClick={onFind}>
         Find <kbd>{modKey}K</kbd>
@@ -45,7 +45,7 @@ function Today({ cost: { todayUsd, parts } }: TodayProps) {
   const words = `coding sessions ${usd(parts.codingUsd)}, chats ${usd(parts.chatsUsd)}, Claude Code alone ${usd(parts.nativeUsd)}`
   return (
     <Link class="today" to={{ view: 'cost' }} title={`Today: ${words}`}>
-      Today <strong>{usd(todayUsd)}</strong>
+      <span class="wide">Today</span> <strong>{usd(todayUsd)}</strong>
     </Link>
   )
 }
@@ -57,7 +57,7 @@ function Connection({ claude }: { claude: { connected: boolean; source?: string;
       class={`claude ${connected ? 'connected' : 'missing'}`}
       title={visible((connected ? source : hint) ?? '')}
     >
-      {connected ? 'Claude connected' : 'Claude not connected'}
+      <span class="wide">Claude</span> {connected ? 'connected' : 'not connected'}
     </span>
   )
 }

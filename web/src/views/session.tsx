@@ -221,9 +221,7 @@ function Output({ coding }: { coding: CodingRow }) {
       <VirtualList items={lines} keyOf={(line, i) => `${i} ${line.length}`} label="Output">
         {(line) => <p class="card line">{visible(line)}</p>}
       </VirtualList>
-      {(coding.status === 'starting' || coding.status === 'running') && (
-        <Working coding={coding} cards={[]} />
-      )}
+      {coding.state === 'working' && <Working coding={coding} cards={[]} />}
     </section>
   )
 }

@@ -17,7 +17,7 @@ const toolNames = 'launch sessions output respond kill fg bg stats'.split(' ').m
 const moreTools: Readonly<Record<string, string>> = {
   claude_select: 'cc.select',
   claude_search: 'sessions.search',
-  claude_why: 'coding.why',
+  claude_why: 'cc.why',
 }
 const commandNames = [
   'claude',

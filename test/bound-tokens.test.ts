@@ -401,6 +401,9 @@ describe("the token of an agent host, such as OpenClaw's plugin", () => {
       const stream = (channel: string) => asAgent('main', 'coding.foreground', { session: id, channel })
       expect((await stream(chatOf('other'))).error?.data.code).toBe('refused')
       expect((await stream(chatOf('main'))).error).toBeUndefined()
+      const end = (channel: string) => asAgent('main', 'coding.background', { session: id, channel })
+      expect((await end(chatOf('other'))).error?.data.code).toBe('refused')
+      expect((await end(chatOf('main'))).result).toEqual({ ids: [id] })
       expect((await asAgent('other', 'coding.output', { session: id })).error?.data.code).toBe('not-found')
     })
 

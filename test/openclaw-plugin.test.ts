@@ -94,7 +94,7 @@ test.each(versions)('in %s the manifest, the registrations and the operations ag
   }
   expect([...claw.tools.keys()]).toEqual(manifest.contracts.tools)
   expect(manifest.contracts.tools).toEqual(
-    expect.arrayContaining([...eight, 'claude_select', 'claude_search']),
+    expect.arrayContaining([...eight, 'claude_select', 'claude_search', 'claude_why']),
   )
   expect([...claw.commands.keys()]).toEqual(manifest.activation.onCommands)
   expect([...claw.commands.keys()].join(' ')).toBe(

@@ -80,7 +80,7 @@ test('a new person who writes to the bot waits for the owner, in the terminal an
   await pagePicture(page.getByRole('region', { name: 'People' }), 'who-may-talk.png')
   await inTerminal(async (terminal) => {
     enter(terminal, 'rockpool pairing list')
-    await seen(terminal, /Nobody is paired yet/)
+    await seen(terminal, /No person is paired yet/)
     const code = /pairing code is (\w{8})/.exec(telegram.shown.at(-1)!.text)![1]!
     enter(terminal, `rockpool pairing approve ${code}`)
     await seen(terminal, /may talk now and owns this Rockpool/)

@@ -156,6 +156,9 @@ test('cc watch continues when the gateway dies, and shows what became of its ses
   const gateway = await here.startGateway()
   await here.launch([{ text: 'the owl is awake' }], '--name', 'owl', '--json')
   await here.untilStored('owl', { lifecycle: 'awaiting-input' })
+  const endless = [{ text: 'the lark sings on and on', hangAfter: 1 }]
+  await here.launch(endless, '--name', 'lark', '--fresh', '--json')
+  await here.untilStored('lark', { lifecycle: 'active' })
   const terminal = openTerminal(`${process.execPath} ${programFile} cc watch`, {
     env: { ...here.claude.variables, TERM: 'xterm-256color' },
     columns: 100,
@@ -164,9 +167,10 @@ test('cc watch continues when the gateway dies, and shows what became of its ses
   try {
     const shows = (wanted: RegExp): Promise<void> =>
       vi.waitFor(() => expect(terminal.screen()).toMatch(wanted), { timeout: 60_000, interval: 200 })
-    await shows(/owl +ready/)
+    await shows(/lark +working/)
     gateway.child.kill('SIGKILL')
-    await shows(/owl +suspended/)
+    await shows(/lark +stopped/)
+    await shows(/owl +ready/)
     terminal.press('q')
     await shows(/left 0/)
   } finally {

@@ -148,6 +148,7 @@ const background = operation({
   },
   async run(app, input, caller) {
     const id = input.session === undefined ? undefined : findCoding(app, caller, input.session).id
+    if (!caller.address) await refuseWider(app, { originChannel: input.channel }, caller)
     return { ids: await app.coding().pool.background(watcherOf(caller, input.channel), id) }
   },
 })

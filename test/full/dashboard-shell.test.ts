@@ -43,7 +43,7 @@ test('a new build is shown by the next load, is what is kept from then on, and o
     .replace('#0e7c7b', '#123456')
     .replace(/<link rel="manifest".*?>/, `<link rel="modulepreload" href="/assets/${late}" />`)
   writeFileSync(join(web, 'index.html'), newer)
-  await page.goto(`${address}settings`)
+  await page.goto(`${address}new`)
   expect(await page.evaluate('document.head.innerHTML')).toContain('#123456')
   const after = [...before.filter((path) => path !== '/rockpool.webmanifest'), `/assets/${late}`].sort()
   await expect.poll(() => keptBy(page), { timeout: 20_000 }).toEqual(after)

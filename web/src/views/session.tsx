@@ -39,15 +39,16 @@ export function SessionPane({ route, look }: SessionPaneProps) {
   const row = sessions.rows.find((one) =>
     route.view === 'coding' ? one.id === route.id : one.sessionId === route.id || one.id === route.id,
   )
-  const id = (route.view === 'coding' ? row?.sessionId : undefined) ?? route.id
+  const sessionId = row?.sessionId ?? route.id
+  // By the id of the coding session: one on another machine has no transcript here.
   const info = useLive(
     'cc.info',
-    { id },
-    (event) => event.type === 'native-changed' && event.sessionId === id,
+    { id: route.id },
+    (event) => event.type === 'native-changed' && event.sessionId === sessionId,
     1_000,
   )
   const [forkAt, setForkAt] = useState<string>()
-  useEffect(() => setForkAt(undefined), [id])
+  useEffect(() => setForkAt(undefined), [route.id])
   const coding = row?.coding ?? info.data?.coding
   // The dock depends on what the session asks; shown together, nothing moves.
   if (sessions.isLoading) return <Loading />

@@ -44,7 +44,9 @@ export function SessionPane({ route, look }: SessionPaneProps) {
   const info = useLive(
     'cc.info',
     { id: route.id },
-    (event) => event.type === 'native-changed' && event.sessionId === sessionId,
+    (event) =>
+      (event.type === 'native-changed' && event.sessionId === sessionId) ||
+      (event.type === 'coding-changed' && event.id === route.id),
     1_000,
   )
   const [forkAt, setForkAt] = useState<string>()

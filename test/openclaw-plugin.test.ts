@@ -193,6 +193,22 @@ describe.each(versions)('in %s', (version) => {
   })
 })
 
+test('the output of a session in the foreground is streamed into the chat, until it is put into the background', async () => {
+  const claw = await openConnected('2026.9.6')
+  const name = 'stream'
+  const prompt = '[[offline: say ready]]'
+  await claw.tool('claude_launch', { prompt, workdir: newRepo(), name, fresh: true })
+  await vi.waitFor(() => expect(textsOf(claw)).toContain(`[${name}] waits for input`))
+  const foreground = await claw.command(`/claude_fg ${name}`)
+  expect(foreground.isError).not.toBe(true)
+  await claw.command(`/claude_respond ${name} [[offline: say the tide comes in]]`)
+  await vi.waitFor(() => expect(claw.sent.map(({ text }) => text)).toContain('the tide comes in'))
+  await claw.command(`/claude_bg ${name}`)
+  await claw.command(`/claude_respond ${name} [[offline: say the tide goes out]]`)
+  await vi.waitFor(() => expect(textsOf(claw)).toMatch(/waits for input[^🔔]*the tide goes out/u))
+  expect(claw.sent.map(({ text }) => text)).not.toContain('the tide goes out')
+})
+
 test('the model gets the error and its remedy as text', async () => {
   const claw = open('2026.9.6')
   expect(await claw.tool('claude_output', { session: 'nothing' })).toMatch(/nothing/)

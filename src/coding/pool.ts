@@ -159,7 +159,7 @@ export class CodingPool {
     const fork = options.fork === true
     const earlier = this.#parts.store.resolve(ref).length > 0 ? await this.#present(ref) : undefined
     if (earlier && !fork) return resumeSession(this.#parts, this.#running, earlier, prompt, options)
-    const from = earlier ? ownOrigin(earlier) : await nativeOrigin(this.#parts, ref, fork)
+    const from = earlier ? ownOrigin(earlier) : await nativeOrigin(this.#parts, ref, options)
     if (!fork) await checkResumable(this.#parts.claude.runtime, from.sdkSessionId)
     return this.spawn(
       {

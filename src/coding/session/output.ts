@@ -19,7 +19,7 @@ export class SessionOutput {
   #heldChars = 0
   #dropped = 0
   #writing: Promise<void> | undefined
-  /** Tool calls that a person denied, or that nobody answered, with the words for it. */
+  /** Tool calls that a person denied or that expired, with the reason. */
   #refused = new Map<string, string>()
 
   constructor(parts: SessionParts, record: LiveRecord) {

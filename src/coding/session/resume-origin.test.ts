@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { resumeChanges } from './resume-origin.ts'
+import { codingConfig } from '../../domain/config/coding-settings.ts'
+import { nativeOrigin, resumeChanges } from './resume-origin.ts'
 
 const native = {
   sessionId: 's',
@@ -24,4 +25,12 @@ test('a model and a mode that stay are not named', () => {
 
 test("a session of Rockpool's own changes nothing", () => {
   expect(resumeChanges({ ...native, source: 'rockpool', entrypoint: 'sdk-ts' }, config)).toBeUndefined()
+})
+
+test('a conversation that no agent owns belongs to the agent that resumes it', async () => {
+  const parts = { findNative: async () => native, config: codingConfig.parse({}) }
+  const ownerOf = async (agentId?: string): Promise<string> =>
+    (await nativeOrigin(parts, 'x', { agentId })).request.agentId
+  expect(await ownerOf('openclaw-main')).toBe('openclaw-main')
+  expect(await ownerOf()).toBe('main')
 })

@@ -21,7 +21,7 @@ export function ownOrigin(earlier: CodingSession): ResumeOrigin {
 export async function nativeOrigin(
   { findNative, config }: Pick<CodingParts, 'findNative' | 'config'>,
   ref: string,
-  fork: boolean,
+  { fork = false, agentId = 'main' }: { fork?: boolean; agentId?: string },
 ): Promise<ResumeOrigin> {
   const native = await findNative(ref)
   if (!native) throw cannotResume(ref, undefined)
@@ -31,7 +31,7 @@ export async function nativeOrigin(
     sdkSessionId: native.sessionId,
     request: {
       workdir: native.repoPath,
-      agentId: native.agentId ?? 'main',
+      agentId: native.agentId ?? agentId,
       name: native.label,
       label: native.label,
       model: config.defaultModel,

@@ -19,6 +19,8 @@ export interface ResumeOptions {
   multiTurn?: boolean
   /** The chat that resumes it, and the session if an agent does. As before when absent. */
   origin?: Pick<CodingRequest, 'originChannel' | 'originThreadId' | 'originSessionKey'>
+  /** The agent that resumes a conversation that no agent owns; `main` when absent. */
+  agentId?: string
   /** For a session that moves to this machine: its repository here, and the text for Claude about the move. */
   moved?: { workdir: string; aside: string }
   /** The id of a fork, chosen by the machine that asks. */

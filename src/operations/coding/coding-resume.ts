@@ -41,7 +41,7 @@ export async function resumeCoding(app: App, input: ResumeInput, caller: Caller)
   if (!known) {
     checkHere(app, input)
     if (caller.agentId !== undefined) await checkNative(app, input.session, caller)
-    return pool.resume(input.session, input.prompt, options)
+    return pool.resume(input.session, input.prompt, { ...options, agentId: caller.agentId })
   }
   refuseDirectory(app, known.request.workdir, caller.agentId)
   const spot = await placeOfResume(app, known, input.machine)

@@ -159,7 +159,7 @@ function ToolCard({ card, root, result, sessionId, isWaiting, more }: ToolProps)
 function toolState(result: Card | undefined, isWaiting: boolean | undefined): string {
   if (result === undefined) return isWaiting ? 'waits for you' : 'runs'
   if (!result.isError) return 'done'
-  if (/no answer|nobody answered|expired/i.test(result.text.slice(0, 200))) return 'expired'
+  if (/no answer|expired/i.test(result.text.slice(0, 200))) return 'expired'
   return /person said no|denied|doesn't want to proceed/i.test(result.text.slice(0, 200))
     ? 'denied'
     : 'failed'

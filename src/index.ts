@@ -1,7 +1,10 @@
 // The library: `import … from 'rockpool'`.
 import { codingLibrary, discoveryLibrary, selectionLibrary, withAppFrom } from './library/one-call.ts'
-import { Session as SeedSession, SessionManager as SeedSessionManager } from './library/seed-sessions.ts'
-import type { SessionConfig } from './library/seed-sessions.ts'
+import {
+  Session as LibrarySession,
+  SessionManager as LibrarySessionManager,
+} from './library/coding-classes.ts'
+import type { SessionConfig } from './library/coding-classes.ts'
 import { readEnvironment } from './store/config-file.ts'
 
 export { RockpoolError } from './domain/errors.ts'
@@ -139,21 +142,21 @@ export const { respondToPermission, routeEventMessage } = codingLibrary(withApp)
 export { InputStream as MessageStream } from './agent/input-stream.ts'
 
 /** A coding session; see docs/library.md. */
-export class Session extends SeedSession {
+export class Session extends LibrarySession {
   constructor(config: SessionConfig, name: string) {
     super(config, name, open)
   }
 }
 
 /** All coding sessions of this program; see docs/library.md. */
-export class SessionManager extends SeedSessionManager {
+export class SessionManager extends LibrarySessionManager {
   constructor(options: { maxSessions?: number } = {}) {
     super(open, options)
   }
 }
 
-export { NotificationRouter } from './library/seed-sessions.ts'
-export type { SessionConfig } from './library/seed-sessions.ts'
+export { NotificationRouter } from './library/coding-classes.ts'
+export type { SessionConfig } from './library/coding-classes.ts'
 export { formatListing, formatStats } from './coding/listing.ts'
 export { formatDuration, generateSessionName } from './coding/session/names.ts'
 export { resolveOriginChannel } from './coding/session/origin.ts'

@@ -1,4 +1,4 @@
-// All coding sessions: launch, find, answer, kill, resume, recover. The library calls it SessionManager, as the seeds do.
+// All coding sessions: launch, find, answer, kill, resume, recover. The library calls it SessionManager.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
 import { KeyedQueue, repeat } from '../domain/async.ts'

@@ -3,7 +3,7 @@
 import type { DiscoveredSession } from './discovered-session.ts'
 import type { ProjectStatus } from './project-status.ts'
 
-/** The tools under the names of the seeds; `mcpBridge.tools` in the configuration switches each. */
+/** The names that Claude sees. Each tool can be switched off in `mcpBridge.tools`. */
 export const bridgeToolNames = [
   'openclaw_conversation_context',
   'openclaw_memory_search',

@@ -150,7 +150,7 @@ export interface Session {
 /** Fields that are large and rarely read; lists leave them out. */
 export const bulkyFields = ['skillsSnapshot', 'systemPromptReport'] as const
 
-/** Where replies go, in OpenClaw's fields (`channel, to, accountId, threadId`) or the seed's (`channel, target, account`).
+/** Where replies go, in OpenClaw's fields (`channel, to, accountId, threadId`) or as `channel, target, account`.
  *  Empty fields are left out; undefined when nothing remains. */
 export function readDeliveryContext(value: unknown): DeliveryContext | undefined {
   if (!isRecord(value)) return undefined

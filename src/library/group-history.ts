@@ -1,4 +1,4 @@
-// The seeds' functions for the history of groups in a map. The program keeps this history in its store.
+// Library functions for the history of groups in a map. The program keeps this history in its store.
 import { buildHistoryContext, MAX_HISTORY_KEYS, type HistoryEntry } from '../inbound/prompt-context.ts'
 
 export { MAX_HISTORY_KEYS } from '../inbound/prompt-context.ts'

@@ -1,4 +1,4 @@
-// The seeds' functions that open the program for one call: finding native sessions, project status and selection, messages of
+// Library functions that open the program for one call: finding native sessions, project status and selection, messages of
 // coding sessions. A program that calls often is better served by the gateway. src/index.ts passes in how to open it.
 import { configDirsOf, isSessionId, listTranscripts } from '../discovery/list-files.ts'
 import { gatherProjectStatus } from '../discovery/project-status.ts'

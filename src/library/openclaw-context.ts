@@ -1,4 +1,4 @@
-// OpenClaw's form of a message and the seeds' functions on it. The program itself uses Message; this form exists for
+// OpenClaw's form of a message and the library functions on it. The program itself uses Message; this form exists for
 // programs that build on the library.
 import { randomUUID } from 'node:crypto'
 import { systemClock } from '../domain/clock.ts'

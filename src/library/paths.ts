@@ -1,4 +1,4 @@
-// The seeds' paths, in the state directory that the environment names.
+// Library functions that return paths in the state directory (`ROCKPOOL_STATE_DIR`).
 import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { readEnvironment } from '../store/config-file.ts'

@@ -1,4 +1,4 @@
-// The seeds' functions on reply payloads: what the agent said becomes what is sent, in the seeds' order (heartbeat tokens,
+// Library functions on reply payloads: what the agent said becomes what is sent, in this order of steps (heartbeat tokens,
 // threading, directives, only what can be shown, nothing that a tool or the stream has sent already).
 import { parseDirectives, stripHeartbeatToken, type ParsedDirectives } from '../replies/compose.ts'
 
@@ -47,7 +47,7 @@ export function buildReplyPayloads(
   return { replyPayloads, refused }
 }
 
-/** Which message a reply answers; directives of the agent are applied later and win. */
+/** Sets which message each reply answers. A directive of the agent, applied later, overrides this. */
 export function applyReplyThreading(
   payloads: readonly ReplyPayload[],
   options: ReplyPayloadOptions,
@@ -60,7 +60,7 @@ export function applyReplyThreading(
   })
 }
 
-/** `ParsedDirectives` with the seeds' names. */
+/** `ParsedDirectives` with the field names of `ReplyPayload`. */
 export function parseReplyDirectives(
   raw: string,
   options: { currentMessageId?: string } = {},

@@ -1,4 +1,4 @@
-// The seeds' functions for transcripts as text for an index: one entry for each file, its conversation as `User: …` and
+// Library functions for transcripts as text for an index: one entry for each file, its conversation as `User: …` and
 // `Assistant: …` with secrets removed, and a hash that changes with the content.
 import { createHash } from 'node:crypto'
 import { readdirSync } from 'node:fs'
@@ -37,7 +37,7 @@ export async function listSessionFilesForAgent(agentId = 'main'): Promise<string
   }
 }
 
-/** The entry of a file; null if it cannot be read. */
+/** The index entry of a transcript file; null if the file cannot be read. */
 export async function sessionFileEntry(absPath: string): Promise<SessionFileEntry | null> {
   const path = resolve(absPath)
   const file = await openForeignHandle(path).catch(() => null)

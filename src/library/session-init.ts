@@ -1,5 +1,5 @@
-// The seeds' first steps of a reply: find the session, apply the model of a reset, put events before the message, fork a
-// parent's transcript.
+// Library functions for the first steps of a reply: find the session, apply the model of a reset, put events before the message,
+// fork a parent's transcript.
 import { randomUUID } from 'node:crypto'
 import { dirname, resolve } from 'node:path'
 import { systemClock } from '../domain/clock.ts'
@@ -45,7 +45,7 @@ export interface SessionInitResult {
   bodyStripped?: string
   /** The text in which commands were looked for. */
   triggerBodyNormalized: string
-  /** The model that the reset asked for. */
+  /** The model that the reset command named. */
   modelHint?: string
   /** Always false here: everything is stored. */
   timesPending: boolean
@@ -180,7 +180,7 @@ export async function applyResetModelOverride(params: {
   return { selection: { provider: 'anthropic', model, isDefault }, cleanedBody }
 }
 
-// The seeds pass in no place for waiting events, so they are at module level, like the open stores.
+// Callers pass in no object that could keep waiting events, so they are at module level, like the open stores.
 const waiting = new Map<string, SystemEvent[]>()
 
 /** Adds an event that the agent reads before the next message of a session. */

@@ -1,4 +1,4 @@
-// The seeds' session store: one object in one file, loaded, saved and updated as a whole or by entry.
+// The library's session store: one object in one file, loaded, saved and updated as a whole or by entry.
 import { randomUUID } from 'node:crypto'
 import { systemClock } from '../domain/clock.ts'
 import type { SessionEntry } from '../domain/session.ts'
@@ -28,7 +28,7 @@ export async function saveSessionStore(
   await saved.writeFile()
 }
 
-/** `mutator` changes its argument. It runs again if another writer changed the same entries meanwhile. */
+/** `mutator` changes its argument. If another writer changed the same entries meanwhile, `mutator` is called again. */
 export function updateSessionStore<T>(
   storePath: string,
   mutator: (store: Record<string, SessionEntry>) => T | Promise<T>,

@@ -1,4 +1,4 @@
-// The seeds' updates of one session: the facts of a message, the address of replies, the usage of turns.
+// Library functions that update one session: the facts of a message, the address of replies, the usage of turns.
 import {
   deliveryContextOf,
   deliveryFields,

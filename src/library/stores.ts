@@ -1,4 +1,4 @@
-// The seeds' functions take only a path. So the library, unlike the program, keeps its open stores at module level.
+// Callers of the library pass in only a path. So the library, unlike the program, keeps its open stores at module level.
 import { existsSync, statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { systemClock } from '../domain/clock.ts'

@@ -1,4 +1,4 @@
-// The seeds' transcript functions: listening for changes, and recording messages that were not sent by a turn.
+// Library functions on transcripts: listening for changes, and recording messages that were not sent by a turn.
 import { dirname, resolve } from 'node:path'
 import { systemClock } from '../domain/clock.ts'
 import { parseAgentSessionKey } from '../domain/session-key-forms.ts'
@@ -11,7 +11,7 @@ import { storeAt } from './stores.ts'
 
 type Listener = (update: { sessionFile: string }) => void
 
-// The seeds pass in no place for the listeners, so they are at module level, like the open stores.
+// Callers pass in no object that could keep the listeners, so they are at module level, like the open stores.
 const listeners = new Set<Listener>()
 
 /** The returned function removes the listener. */

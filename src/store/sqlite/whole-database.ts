@@ -1,4 +1,4 @@
-// The seeds' session store on a database: an update of one entry reads and writes one row, however many there are.
+// The library's session store on a database: an update of one entry reads and writes one row, however many there are.
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { existsSync, statSync } from 'node:fs'
 import { KeyedQueue } from '../../domain/async.ts'
@@ -156,7 +156,7 @@ export class WholeDatabase implements WholeStore {
     return isSaved
   }
 
-  /** One transaction, or a savepoint in the transaction of the lock. */
+  /** Runs `fn` in a transaction of its own, or in a savepoint if the caller's lock has a transaction open. */
   async #transact<T>(fn: (q: Queries) => T): Promise<T> {
     const held = this.#context.getStore()?.held?.queries
     return held ? inSavepoint(held, fn) : this.#openedNow().db.write(fn)

@@ -1,4 +1,4 @@
-// Session, SessionManager and NotificationRouter of seed 004, for programs that run coding sessions as a library. The sessions
+// The classes Session, SessionManager and NotificationRouter, for programs that run coding sessions as a library. The sessions
 // run in the same pool, with the same store, limits and notices as in the gateway.
 import { systemClock } from '../domain/clock.ts'
 import type { PermissionMode } from '../domain/agent.ts'
@@ -31,7 +31,7 @@ export interface SessionConfig {
 
 export type OpenApp = () => Promise<App>
 
-/** The maximum number of text blocks that `getOutput` returns, as in the seed. */
+/** The maximum number of text blocks that `getOutput` returns. */
 const outputBufferMax = 200
 const keepEndedMs = 3_600_000
 
@@ -240,7 +240,7 @@ export class SessionManager {
     return (await this.#world()).pool.getMetrics()
   }
 
-  /** Notifies the chat or the agent that a session has ended. The engine does so by itself; each notice is sent once. */
+  /** Notifies the chat or the agent that a session has ended. The engine also does this by itself; each notice is sent once. */
   async triggerAgentEvent(session: Session): Promise<void> {
     if (session.row) await (await this.#world()).notifications.onSessionComplete(session.row)
   }

@@ -30,7 +30,7 @@ export interface ProcessSettings {
   deniedPaths: readonly string[]
 }
 
-/** A text that two conversations have in common if one process can serve both, one after the other. */
+/** A text to compare: one process can serve two conversations, one after the other, if the text is the same for both. */
 export function processShape(options: ConversationOptions): string {
   const { agent, cwd, systemPromptAppend, allowedTools, toolRights } = options
   const tools = options.tools.map((server) => [

@@ -143,10 +143,10 @@ export class ClaudeConversation implements Conversation {
         throw new Error('no answer in time')
       })
     } catch (error) {
-      // Either the conversation has ended, which its end reports, or Claude does not react, which the watchdog detects.
+      // If the conversation has ended, its end is reported elsewhere. If Claude hangs, the watchdog ends the turn.
       this.#parts.log.debug(
         { event: 'interrupt-unanswered', key: this.key, error: String(error) },
-        'Claude did not answer an interrupt.',
+        'Claude did not answer an interrupt; the watchdog ends the turn if Claude hangs.',
       )
     }
   }
@@ -171,7 +171,7 @@ export class ClaudeConversation implements Conversation {
       const usage = await within(systemClock, 5_000, asked, () => undefined)
       return usage && { totalTokens: usage.totalTokens, maxTokens: usage.maxTokens }
     } catch {
-      // Only an estimate; older versions of Claude do not support the request.
+      // Older versions of Claude cannot report the context usage. Callers work without it: the value is only an estimate.
       return undefined
     }
   }

@@ -18,7 +18,7 @@ export interface OfflineOptions {
   delayMs?: number
   /** Obey `[[offline: …]]` in prompts. For tests: the author of the prompt then controls the agent. */
   directions?: boolean
-  /** What to do for a prompt, as directions. For the demo: its prompts look like those of a person. */
+  /** For the demo: maps a prompt, written as a person would write it, to the directions to follow. */
   scripts?: Readonly<Record<string, string>>
   /** Why Claude does not answer, and what to do about it. */
   reason?: string

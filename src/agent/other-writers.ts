@@ -34,7 +34,7 @@ function readRegistryEntry(path: string): RegistryEntry | undefined {
   try {
     return JSON.parse(readForeign(path, 65_536).toString('utf8')) as RegistryEntry
   } catch {
-    // Removed meanwhile, or half written: the process has just ended, or just starts under another id.
+    // The file was removed or is half written. Its process has just ended, or just starts a session with another id.
     return undefined
   }
 }

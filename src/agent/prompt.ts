@@ -6,7 +6,7 @@ import { plainLine } from '../domain/text.ts'
 
 export interface PromptParts {
   agent: Agent
-  /** The rendered skills of a session's snapshot. */
+  /** The part of the prompt that lists the skills, from the session's `skillsSnapshot`. */
   skillsPrompt?: string
   /** Many people write in this chat. */
   isGroup?: boolean

@@ -117,7 +117,7 @@ export interface Receiving {
   release: () => Promise<void>
 }
 
-/** Rejects with `locked` while another process receives there. */
+/** Rejects with `locked` while another process receives from this account. */
 export async function beginReceiving(
   host: ChannelHost,
   hold: { name: string; among: 'machine' | 'state' },

@@ -136,7 +136,7 @@ export class DiscordIntake {
       await this.#answerInteraction(source).catch((error: unknown) =>
         this.#parts.host.log.debug(
           { event: 'button-ack-failed', error: describeFailure(error) },
-          'Could not acknowledge a button press.',
+          'Could not acknowledge a button press; Discord shows an error beside the button.',
         ),
       )
     })

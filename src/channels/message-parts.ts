@@ -29,7 +29,7 @@ export function marked(text: string, isSecondCopy: boolean): string {
 export class PartSender {
   #lanes = new KeyedQueue()
 
-  /** Sends the parts that are not sent yet. Parts of two replies to one `lane` (a chat) never mix. */
+  /** Sends the parts that are not sent yet. The parts of two replies in one `lane` (a chat) are never interleaved. */
   async send<Part>(
     lane: string,
     options: SendOptions,

@@ -62,7 +62,7 @@ export function networkCode(error: unknown): string {
   return ''
 }
 
-/** True if nothing was sent before the failure, so that the message may be sent again without a mark. */
+/** True if nothing was sent before the failure. The message is then sent again without the mark `resentMark`. */
 export function nothingWasSent(error: unknown): boolean {
   return neverConnected.has(networkCode(error))
 }

@@ -55,7 +55,7 @@ export function readUpdate(
   return undefined
 }
 
-/** The message on Telegram that the id of a Message refers to: edits, presses and reactions append to it. */
+/** Telegram's message id in the id of a Message. The ids of edits, presses and reactions have a suffix: `12#press-…`. */
 export function messageIdOf(id: string): number | undefined {
   const found = /^(\d+)(#|$)/.exec(id)
   return found ? Number(found[1]) : undefined

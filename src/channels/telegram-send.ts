@@ -165,7 +165,7 @@ export function retryAfterMs(error: unknown): number | undefined {
   return seconds === undefined ? undefined : seconds * 1_000
 }
 
-/** What went wrong, in words that never contain the token: the request's address has it. */
+/** What went wrong. Never contains the text of a network error: it may quote the request's URL, which has the token. */
 export function describeFailure(error: unknown): string {
   if (error instanceof GrammyError) return `Telegram said ${error.error_code}: ${error.description}`
   if (error instanceof HttpError) {

@@ -12,7 +12,7 @@ export interface OwnIds {
   lid?: string
 }
 
-/** Finds the number of a hidden id, if WhatsApp has revealed it. */
+/** Finds the phone number of a hidden id (LID); null unless WhatsApp has revealed the number. */
 export type FindNumber = (lid: string) => Promise<string | null>
 
 /** The ids of our own messages begin like this, so that we recognize them in a chat with ourselves. */

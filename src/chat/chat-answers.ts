@@ -28,7 +28,7 @@ export class LastMessages {
     this.#isOwners = isOwners
   }
 
-  /** By our clock, unless the message is much older because its delivery was delayed. */
+  /** Records the time of the message by our clock; by the platform's clock if its delivery was delayed. */
   received({ address, sentAt }: Message): void {
     const now = this.#clock.now()
     this.#record(address, sentAt < now - clockToleranceMs ? sentAt : now)
@@ -50,7 +50,9 @@ export class LastMessages {
 
 /**
  * The command that the owner's plain words mean as an answer to a pending question. Only in private chats: in a group others
- * read along. The words answer the question that they reply to, or the last thing that was said; otherwise they are a message.
+ * read along. A reply
+ * answers the question that it quotes. Other words answer the questions that were asked after the last message in the chat; if
+ * there are none, the words are a message to the agent.
  */
 export function commandForAnswer(
   app: App,

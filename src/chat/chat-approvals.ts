@@ -70,7 +70,7 @@ function answerOne([one, ...others]: Approval[], said: string): string | undefin
   return yes.test(said) || no.test(said) || always.test(said) ? '/approve' : undefined
 }
 
-/** If all ask the same, the answer to the last one is the answer to all; otherwise the id is asked for. */
+/** The command that answers all requests, if all ask the same; otherwise a command that asks for the id. */
 function answerAll(open: Approval[], said: string): string | undefined {
   const last = open.at(-1)
   const words = last && wordsAsAnswer(last, said)?.replace(' ', ' all ')
@@ -92,7 +92,7 @@ function wordsAsAnswer({ id, kind }: Approval, said: string): string | undefined
 /** The largest expected difference between the clock of a platform and ours. */
 export const clockToleranceMs = 5_000
 
-/** The requests that a message can answer: a message that was written before a request does not answer it. */
+/** The requests that a message of this time can answer: those that were asked before the message was written. */
 export function askedBefore(open: Approval[], saidAt: number): Approval[] {
   return open.filter(({ askedAt }) => askedAt <= saidAt + clockToleranceMs)
 }

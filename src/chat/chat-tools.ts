@@ -36,7 +36,7 @@ const offered = new Set([
   'session_status',
 ])
 
-/** The one tool for guests and groups; it always reports the current session. */
+/** The only one of Rockpool's tools that guests and groups have. For them it always reports the current session. */
 const ofThisSession = 'session_status'
 
 /** Channels that only the owner can use: the machine or the gateway has authenticated them. */
@@ -109,7 +109,7 @@ function sharedWorld(world: BridgeWorld, { sharedFiles }: Rights): BridgeWorld {
   }
 }
 
-/** How many hits are filtered for shared ones. */
+/** How many hits to search for, because hits that are not shared are then removed. */
 const moreHits = 200
 
 /** A private chat with the owner, or one that only the owner can open. */
@@ -121,7 +121,7 @@ export function isOwnersChat(app: App, pairing: Pick<People, 'find'>, address: A
   return isListed || pairing.find({ channel, accountId, senderId })?.owner === true
 }
 
-/** The private chats with the owners: those of the configuration, and paired ones. */
+/** The private chats with the owners: those in `channels.ownerAllowFrom`, and owners who were paired. */
 export function ownerChats(config: Config, pairing: People): Address[] {
   const listed = config.channels.ownerAllowFrom.map((owner) => {
     const [channel = '', ...id] = owner.split(':')

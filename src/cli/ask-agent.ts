@@ -37,7 +37,7 @@ function localAgent(app: App): AgentClient {
   const call = (async (name: string, input: Record<string, unknown>) => {
     const { perform } = await import('../operations/all.ts')
     return perform(app, name, input, operator)
-    // The output was checked against the schema that its type is made from.
+    // `perform` validates the output with the schema from which the type `Call` is inferred.
   }) as Call
   return {
     ...approvalsOf(call, 'sessionKey'),

@@ -40,7 +40,7 @@ export function styled({ color }: { color: boolean }, style: Style, text: string
   return color ? styleText(style, text, { validateStream: false }) : text
 }
 
-// Control characters, invisible ones, and those that change the writing direction. Written as escapes on purpose.
+// Control characters, invisible ones, and those that change the writing direction; as escapes, so that this file has none.
 const hidden =
   /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]|[\u{e0000}-\u{e007f}]|[\ud800-\udfff]/gu
 
@@ -166,7 +166,7 @@ export function prose(text: string, page: Page, indent = 0): string {
   return wrapped(visible(text), page, indent)
 }
 
-/** Like `prose`, for text that is visible already and may have colours. */
+/** Like `prose`, for text that has passed through `visible` and may have colour codes. */
 export function wrapped(text: string, page: Page, indent = 0): string {
   const space = ' '.repeat(indent)
   const lines = text.split('\n')

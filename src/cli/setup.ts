@@ -161,7 +161,7 @@ function editSection(
   return { ...config, [section]: change((config[section] ?? {}) as JsonObject) }
 }
 
-/** Printed without a terminal. */
+/** The output when there is no terminal in which to ask. */
 function printFindings(output: unknown, page: Page): string {
   const { claude, agents, channels, service } = output as Findings
   const named = channels.map(({ channel, tokenFrom }) => `${channel} (token from ${tokenFrom})`)

@@ -99,7 +99,7 @@ async function notify(parts: DeviceNoticeParts, notice: Notice | undefined): Pro
   } catch (error) {
     parts.log.error(
       { event: 'device-notice-failed', notice: notice.key, error: String(error) },
-      'Could not queue a notification for the devices of the owner.',
+      'Could not queue a notification for the devices of the owner; they do not get it.',
     )
   }
 }

@@ -89,7 +89,7 @@ export function openCodingWorld(app: App): CodingWorld {
   return { pool, machines, notifications, approvals, today, isTaken, choice }
 }
 
-/** For the gateway. The result stops it. */
+/** Sends notifications to the owner's devices until the returned function is called. Only the gateway calls this. */
 export function notifyOwnersDevices(app: App): () => void {
   const { coding: store, approvals, work } = app.storage
   const devices = (): Device[] => readDevices(app.paths.root)
@@ -134,7 +134,7 @@ function choiceIn(app: App, repos: RepoGate): SessionChoice {
   })
 }
 
-/** Notifications of one chat stay in order, and each key is delivered once. The gateway sends them. */
+/** Enqueues a notification; the gateway sends it. Notifications of one chat stay in order; each key is delivered once. */
 function deliverFor(app: App): NotificationParts['deliver'] {
   return async (address, reply, idempotencyKey, codingId, isOutput) => {
     const lane = `notices:${formatOriginChannel(address)}`
@@ -179,7 +179,7 @@ async function findNative(app: App, ref: string): Promise<DiscoveredSession | un
   }
 }
 
-/** The small model that judges candidates; undefined without a credential. Its code is loaded at the first question. */
+/** The small model that judges which session fits a task; undefined without a credential. Loaded at the first question. */
 export function smallModelOf({ environment, config, paths, version }: App): AskStructured | undefined {
   const credential = findCredential(environment, config.claude.credential)
   if (!credential) return undefined

@@ -80,7 +80,7 @@ export async function openConversations(
             ),
       makeChannel: (name, accountId) => openConfiguredChannel(host, name, accountId),
       leave,
-      // A command that takes one turn ends before maintenance is due.
+      // Only for the gateway: a command that takes one turn ends before maintenance is due.
       chores: options.withChannels ? app.storage.cluster?.openChores() : undefined,
       askPermission: (session, address) => askInChat(app, () => conversations, session, address),
     },
@@ -147,7 +147,7 @@ async function flowParts(
         await storage.cluster?.forgetMachines(clock.now() - keepMachinesMs)
       },
       async own() {
-        // Uploaded files whose message never arrived.
+        // Remove uploaded files whose message never arrived.
         await removeOldUploads(join(paths.media, 'inbound'), clock.now())
       },
     },
@@ -156,7 +156,7 @@ async function flowParts(
   }
 }
 
-/** Routes answers to messages that we sent, and answers to questions. */
+/** Routes people's replies to our messages, and their answers to questions of coding sessions. */
 function answerParts(
   app: App,
   isOwners: (address: Address) => boolean,

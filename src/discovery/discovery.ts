@@ -286,7 +286,8 @@ function beganAt({ facts: { firstTimestamp } }: KnownFile): number {
   return (firstTimestamp && Date.parse(firstTimestamp)) || 0
 }
 
-/** After a reset no registry row names the session of a chat; then the agent's workspace identifies it. */
+/** The part of the costs to which a session belongs. After a reset no row names the session of a chat; a session without a
+ *  row in an agent's workspace was such a chat. */
 function partOf(row: RegistryRow | undefined, isInWorkspace: boolean): keyof CostParts {
   if (row?.source === 'rockpool') return row.chat === undefined ? 'codingUsd' : 'chatsUsd'
   return row === undefined && isInWorkspace ? 'chatsUsd' : 'nativeUsd'

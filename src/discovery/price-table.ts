@@ -115,7 +115,7 @@ interface CallParts {
   cacheWrite: number
 }
 
-/** The cost of one call to a model in dollars. Cache writes are priced for five minutes. */
+/** The cost of one call to a model in dollars. Cache writes have the price of the five-minute cache. */
 export function callCost(model: string, usage: CallParts): number {
   const { input, output, cacheRead, cacheWrite } = costOfParts(model, usage)
   return input + output + cacheRead + cacheWrite

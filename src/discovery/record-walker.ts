@@ -23,7 +23,7 @@ const topStrings = [
   'promptCacheRequested',
 ] as const
 const flags = ['isMeta', 'isCompactSummary', 'isSidechain', 'isApiErrorMessage'] as const
-/** The field of the walker for each number of a usage. */
+/** Maps each field of Claude's `usage` to the field of the walker. */
 const usageFields = {
   input_tokens: 'inputTokens',
   output_tokens: 'outputTokens',

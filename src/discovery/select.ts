@@ -1,5 +1,5 @@
-// Selects the session for the next task. A label decides by itself; a session that we run here is waited for; otherwise all own
-// sessions are scored, and the best one above the threshold is resumed.
+// Selects the session for the next task. A label decides alone. Without a label, the task waits while the repository has as many
+// working sessions as are allowed; otherwise the agent's own sessions are scored, and the best above the threshold is resumed.
 import type { Clock } from '../domain/clock.ts'
 import type { SessionSelectionConfig } from '../domain/config/coding-settings.ts'
 import type { DiscoveredSession, Discovery } from '../domain/discovered-session.ts'

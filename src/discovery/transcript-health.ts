@@ -45,7 +45,8 @@ export function healthOf(sessionId: string, chain: Chain): SessionHealth {
   return health
 }
 
-/** Tool results without their call make the API refuse the whole conversation. */
+/** Orphaned: tool results without their call, which make the API refuse the whole conversation. Unanswered: calls without
+ *  a result. */
 export function toolsOf(reached: ChainRecord[]): { orphaned: string[]; unanswered: string[] } {
   const calls = new Set(reached.flatMap((link) => link.calls))
   const results = new Set(reached.flatMap((link) => link.results))

@@ -3,7 +3,7 @@
 import type { Message } from './message.ts'
 
 export type RefusalReason =
-  /** A bot or ourselves. */
+  /** The sender is a bot, or our own account. */
   | 'not-a-person'
   /** No sender id, or none that the platform guarantees. */
   | 'sender-unknown'

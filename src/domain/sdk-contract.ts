@@ -1,2 +1,2 @@
-// The one contract of the Claude Agent SDK that lies outside agent/: where Claude's transcripts may be kept. Types only.
+// The only types of the Claude Agent SDK that are used outside agent/: the interface of a store for Claude's transcripts.
 export type { SessionKey, SessionStore, SessionStoreEntry } from '@anthropic-ai/claude-agent-sdk'

@@ -80,7 +80,7 @@ export interface SearchQuestion extends SearchFilter {
 export interface SearchAnswer {
   total: number
   hits: SearchHit[]
-  /** Messages about kinds of search that could not be used. */
+  /** Why some kinds of search (by meaning, for example) could not be used. */
   notes: string[]
 }
 
@@ -93,7 +93,7 @@ export const searchStatus = z.lazy(() =>
   z.object({
     sources: z.number(),
     passages: z.number(),
-    spoken: z.number().describe('Passages of people, agents and notes; only these are compared by meaning.'),
+    spoken: z.number().describe('Passages of people, agents and notes; search by meaning finds only these.'),
     withPieces: z.number().describe('Passages that can be found by a part of a word.'),
     withVector: z.number().describe('Passages that can be found by meaning.'),
     withoutTools: z.number().describe('Files whose tool calls and results are not indexed yet.'),
@@ -101,8 +101,8 @@ export const searchStatus = z.lazy(() =>
     meaning: z
       .object({ name: z.string(), languages: z.string() })
       .optional()
-      .describe('The model for meaning.'),
-    lack: z.string().optional().describe('Why there is no model for meaning.'),
+      .describe('The model that search by meaning uses.'),
+    lack: z.string().optional().describe('Why search by meaning is not available.'),
   }),
 )
 export type SearchStatus = z.infer<typeof searchStatus>

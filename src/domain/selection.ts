@@ -24,7 +24,7 @@ const taskRelevance = z.object({
 })
 export type TaskRelevance = z.infer<typeof taskRelevance>
 
-/** What each factor adds to the score, as in the seed: hundredths, written as fractions of 1. */
+/** What each factor adds to the score, as a fraction of 1. */
 const scoreFactors = z.object({
   branch: z.number(),
   recency: z.number(),
@@ -39,7 +39,7 @@ export const sessionPrice = z.object({
   model: z.string().optional(),
   /** The model is not in the price table; its family's price was used. */
   guessed: z.boolean(),
-  tokens: z.number().describe('Tokens that a resume sends.'),
+  tokens: z.number().describe('How many tokens a resume sends to the model.'),
   /** Is Claude's prompt cache still there? Then most of the tokens cost a tenth. */
   cache: z.enum(['warm', 'cold']),
   /** How long it stays warm. */

@@ -34,7 +34,7 @@ export interface SessionKeyForm {
   threadKind?: 'thread' | 'topic'
   /** The nesting of sub-agents; 0 for a session that a person started. */
   depth: number
-  /** One run of a cron job: an internal row that lists leave out. */
+  /** Set if the key belongs to one run of a cron job. Lists leave out such rows. */
   runId?: string
   heartbeat: boolean
 }

@@ -18,7 +18,7 @@ export interface AskRequest {
   text: string
   /** The requester's name, for the record. */
   from: string
-  /** Asked in a terminal, which also shows later messages of the session. */
+  /** The requester sits at a terminal, which also shows later messages of the session. */
   terminal?: boolean
   /** Where the reply is sent if `deliver` is set. */
   address?: Address

@@ -87,7 +87,7 @@ function failed(thrown: unknown, input: WaitingInput, parts: CommandParts): Repl
   const { message, hint } = asRockpoolError(thrown)
   parts.log.warn(
     { event: 'command-failed', lane: input.lane, error: String(thrown) },
-    'A chat command failed.',
+    'A chat command failed; the chat gets the reason.',
   )
   return { text: `That did not work: ${message}${hint ? ` ${hint}` : ''}`, isError: true }
 }

@@ -102,7 +102,7 @@ async function removePurged(parts: ClusterEventParts, cluster: Cluster, since: s
   } catch (error) {
     parts.log.warn(
       { event: 'purge-local-failed', error: String(error) },
-      "Could not remove Claude's transcript of a session that was purged on another machine.",
+      "Could not remove Claude's transcript of a session that was purged on another machine; the next start tries again.",
     )
   }
 }

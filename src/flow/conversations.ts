@@ -186,7 +186,7 @@ export class Conversations {
       .catch((error: unknown) => {
         log.info(
           { event: 'prestart-failed', error: String(error) },
-          'Could not start a Claude process ahead of time.',
+          'Could not start a Claude process ahead of time; the first turn starts one.',
         )
       })
   }

@@ -177,7 +177,7 @@ export class Converse {
     } catch (error) {
       this.parts.log.warn(
         { event: 'quoted-text-waits', lane, error: String(error) },
-        'Could not add the text of another program to the running turn; it waits for the next turn.',
+        'Could not start a turn for events of another author; the events wait for the next turn.',
       )
     }
   }

@@ -15,7 +15,7 @@ import type { LiveTurn, Preview } from './live-turn.ts'
 import type { ComposedPrompt } from './prompt.ts'
 import type { Batch } from './turn-queue.ts'
 
-/** What a turn leaves. Without `result` the agent was not asked. */
+/** The outcome of a turn. `result` is absent if the agent was not asked. */
 export interface FinishedTurn {
   replies: Reply[]
   session?: Session

@@ -107,7 +107,7 @@ export class OpenChannels {
       .catch((error: unknown) =>
         this.#parts.log.warn(
           { event: 'channel-stop-failed', channel: channel.name, error: String(error) },
-          'A channel did not stop cleanly.',
+          'A channel did not stop cleanly; continuing without it.',
         ),
       )
   }

@@ -144,7 +144,7 @@ async function forkAt(
   return { agentId, sessionKey }
 }
 
-/** The old transcript was archived at the reset; it is unarchived for the fork and archived again. */
+/** A reset has archived the old transcript: unarchives it, forks it, and archives it again. */
 async function forkOldTranscript(
   transcripts: TranscriptStore,
   route: ForkRoute,

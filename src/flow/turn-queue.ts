@@ -81,7 +81,7 @@ export class TurnQueue {
     return this.#lanes.get(lane)?.busy ?? false
   }
 
-  /** Lanes with work, whether their turn has started or not. */
+  /** The lanes in which a turn runs or waits to start. */
   activeLanes(): string[] {
     return [...this.#lanes].filter(([, lane]) => lane.busy).map(([key]) => key)
   }

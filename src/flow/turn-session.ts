@@ -65,7 +65,7 @@ function staleText(why: 'daily' | 'idle', oldId: string | undefined): string {
   return `(This is a new session: the last one ended because ${reason}.${undo})`
 }
 
-/** Replies go to the chat of the last message, unless its author has other rights than the session's. */
+/** Replies go to the chat of the last message, unless its author has fewer rights than the author of the session. */
 function maySetRoute(input: WaitingInput, entry: SessionEntry, parts: TurnParts): boolean {
   if (addressOfSession(entry) === undefined) return true
   return mayChangeRoute(authorOfInput(input, parts), authorOfSession(input.lane, entry, parts))

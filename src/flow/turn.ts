@@ -77,7 +77,7 @@ export async function takeTurn(
     }
     parts.log.error(
       { event: 'turn-failed', lane: batch.lane, turnId, error: String(error) },
-      'A turn failed before the agent answered.',
+      'A turn failed before the agent answered; the chat gets the reason.',
     )
     return failedTurn(error)
   })

@@ -98,7 +98,7 @@ export class HttpRefusal extends RockpoolError {
   }
 }
 
-/** JSON as text, or as bytes for a large answer. Other requests are served between its pieces. */
+/** JSON as text. A large value becomes bytes, piece by piece, so that other requests are served between the pieces. */
 export async function stringifyInPieces(value: unknown): Promise<string | Buffer> {
   if (!hasLongList(value)) return jsonText(value)
   const pieces: Buffer[] = []

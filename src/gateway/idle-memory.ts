@@ -14,7 +14,7 @@ const worthMb = 8
 export interface Heap {
   /** How long the event loop has been busy since the start of the process. */
   busyMs(): number
-  /** With the garbage and the free pages that V8 keeps. */
+  /** The size of the heap, including garbage and the free pages that V8 keeps. */
   sizeMb(): number
   collect(): void
 }

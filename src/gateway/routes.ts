@@ -38,7 +38,7 @@ const maxRpcBody = 1024 * 1024
 
 type RouteArguments = [request: IncomingMessage, response: ServerResponse, parts: RouteParts]
 
-/** By method and path. `access`: who may use a route, for the reference page and the tests. */
+/** The routes by method and path. `access` describes who may use a route; the reference page and the tests read it. */
 export const routes: Record<
   string,
   {

@@ -42,7 +42,7 @@ export function admit(
   return needsMention && !addressed ? { kind: 'overheard' } : accepted
 }
 
-/** Session over the group's own setting over the general one. */
+/** The session's setting decides; then `requireMention: false` of the group; then the general setting. */
 function resolveActivation(requireMention: boolean, activation: GroupActivation): 'mention' | 'always' {
   if (activation.session) return activation.session
   return requireMention ? activation.config : 'always'
@@ -194,7 +194,7 @@ interface Excess {
 const windowMs = 60_000
 const maxSenders = 10_000
 
-/** Counts the messages of each sender in the last minute. In memory, for ten thousand senders at most. */
+/** Counts the messages of each sender in the last minute. Kept in memory, for at most ten thousand senders. */
 class SenderLimiter {
   #clock: Clock
   #senders = new Map<string, { acceptedAt: number[]; isNotified: boolean }>()

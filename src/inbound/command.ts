@@ -55,7 +55,7 @@ const shapes = {
     who: 'owner-in-groups',
   },
   verbose: {
-    description: 'Show the tools that are used.',
+    description: 'Show the tools that the agent uses.',
     when: 'now',
     usage: '[on | off]',
     aliases: ['v'],

@@ -5,11 +5,11 @@ import { RockpoolError } from '../domain/errors.ts'
 export interface MentionRules {
   /** The agent's own names on the platform, with or without `@`. */
   names?: readonly string[]
-  /** `messages.groupChat.mentionPatterns`: regular expressions, upper and lower case alike. */
+  /** `messages.groupChat.mentionPatterns`: regular expressions that ignore case. */
   patterns?: readonly MentionPattern[]
 }
 
-/** Removes mentions and keeps the lines as they are. For groups and channels only. */
+/** Removes mentions and keeps the line breaks. For groups and channels only. */
 export function stripMentions(text: string, rules: MentionRules = {}): string {
   let rest = text
   for (const pattern of rules.patterns ?? []) rest = pattern.without(rest)
@@ -61,9 +61,9 @@ function refusedPattern(source: string, cause?: unknown): RockpoolError {
   )
 }
 
-/** The limit is wall time, and a busy machine may not run us for longer than the first one: so there is a second try. */
+/** Time limits of the first and the second try. They are wall time: on a busy machine a good pattern can exceed the first. */
 const limitsMs = [25, 250]
-/** Mentions are near the start of a text. */
+/** Only this many characters are searched; mentions are near the start of a text. */
 const longestText = 10_000
 
 const test = new Script("new RegExp(source, 'iu').test(text)")

@@ -6,10 +6,10 @@ import type { Message, Sender } from '../domain/message.ts'
 import { stripMentions, type MentionRules } from './mentions.ts'
 
 export interface MessageText {
-  /** In a group without the mention, and with a line that names the sender. */
+  /** The text for the agent. In a group, the mention is removed and a line that names the sender is added. */
   forAgent: string
   forCommands: string
-  /** Metadata: the group's title, the quoted message, the attached files. */
+  /** Metadata that others control: the group's title, the quoted message, the attached files. */
   untrusted: string[]
 }
 
@@ -104,7 +104,7 @@ export function normalizeInboundTextNewlines(text: string): string {
     .join('')
 }
 
-// Fenced code (closed, or open to the end) and code inside a line. The group makes `split` keep them, at odd places.
+// Fenced code (closed, or open to the end) and code inside a line. Because of the group, `split` keeps them, at odd indexes.
 const codeParts = /(```[\s\S]*?(?:```|$)|~~~[\s\S]*?(?:~~~|$)|`[^`\n]+`)/
 
 function unescapeNewlines(text: string): string {

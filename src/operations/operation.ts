@@ -41,7 +41,7 @@ export interface CommandShape {
   shortFlags?: Readonly<Record<string, string>>
   /** Options with another name than their field: `{ activeMinutes: 'active' }` is `--active`. */
   flags?: Readonly<Record<string, string>>
-  /** Fields that this name of the command sets itself; the help leaves them out. */
+  /** Fields that the name of the command already sets; the help leaves them out. */
   implied?: readonly string[]
   /** Fields that name a file or directory: the command line makes them absolute. */
   paths?: readonly string[]

@@ -79,12 +79,12 @@ function describeIssue(issue: z.core.$ZodIssue): string {
 
 type Guarded = Pick<Operation, 'name' | 'scope' | 'operatorOnly' | 'forHosts'>
 
-/** A caller that is bound to an agent sees only what belongs to that agent, whatever its scopes; what belongs to all is the
- *  operator's. */
+/** A caller that is bound to an agent sees only what belongs to that agent, whatever its scopes. Only the operator, who is
+ *  bound to no agent, may use what belongs to all agents. */
 export function authorizeOperation(caller: Caller, operation: Guarded): void {
   authorize(caller, operation.scope, operation.name, operation.forHosts)
   if (caller.agentId === undefined || !isOperatorOnly(operation)) return
-  throw new RockpoolError('forbidden', `${operation.name} is the operator's, not an agent's.`, {
+  throw new RockpoolError('forbidden', `${operation.name} is for the operator only, not for agents.`, {
     hint: `This caller is bound to the agent ${caller.agentId}; use a token that is bound to none.`,
   })
 }

@@ -25,7 +25,7 @@ export interface DeliverOptions {
   withFiles?: (delivery: Delivery) => Promise<Delivery>
   /** Copies a sent message into the transcript. */
   mirror: (delivery: Delivery) => Promise<void>
-  /** A reply will not be sent again. Called before its row is closed, so it may be called twice. */
+  /** Called when delivery of a reply is given up. After a crash it may be called again: it runs before the row is closed. */
   onDead: (delivery: Delivery, end: DeadEnd) => Promise<void>
   sendTimeoutMs?: number
   random?: () => number
@@ -126,7 +126,7 @@ export class Deliverer {
   #begin(lane: string): void {
     const work: Promise<void> = this.#drain(lane)
       .catch((error: unknown) => {
-        // The rows of this lane are taken again later.
+        // Forgotten rows are read from the outbox again.
         this.#options.log.error(
           { event: 'delivery-failed', lane, error: String(error) },
           'Could not send the replies of a lane; retrying.',
@@ -161,7 +161,7 @@ export class Deliverer {
       if (asRockpoolError(error).code !== 'lock-lost') throw error
       this.#options.log.warn(
         { event: 'delivery-reassigned', lane, delivery: row.delivery.id },
-        'A reply was assigned to another process.',
+        'A reply was assigned to another process, which sends it.',
       )
       return 'reassigned'
     }
@@ -208,7 +208,8 @@ export class Deliverer {
     row.isMarked = false
     row.state = 'attempting'
     const outcome = await this.#sender.send(channel, row)
-    // Before the row is marked: after a crash in between, the transcript has as many copies as the chat.
+    // Copy into the transcript before the row is marked as sent: a crash in between sends and copies the reply once more, so
+    // the transcript has as many copies as the chat.
     if (outcome.kind === 'sent') await this.#mirror(delivery)
     // The outcome is known; a failure to store it must not send the reply again.
     return this.#untilStored(laneOf(delivery), () => this.#settle(row, outcome, isRepeatable))
@@ -282,7 +283,7 @@ export class Deliverer {
     events.emit({ type: 'reply-failed', key: delivery.sessionKey, deliveryId: delivery.id, reason })
     log.warn(
       { event: 'reply-undelivered', delivery: delivery.id, lane: delivery.lane, reason },
-      'A reply was not delivered.',
+      'A reply was not delivered and is not sent again.',
     )
     return 'done'
   }

@@ -34,7 +34,7 @@ export class OutboxIntake {
     return this.#take(() => undefined)
   }
 
-  /** Takes rows that other processes have stored since the last take. */
+  /** Takes ownership of rows that other processes have stored since the last take. */
   takeMore(): Promise<void> {
     return this.#take(() => this.#lastTaken)
   }
@@ -65,13 +65,13 @@ export class OutboxIntake {
   /** All rows belong to other processes now. Resolves when no take is pending. */
   async forgetAll(): Promise<void> {
     await this.#taking.catch(() => {
-      // The caller of the take handles the error.
+      // The caller of `takeAll` or `takeMore` handles the error.
     })
     this.#held = []
     this.#open.clear()
   }
 
-  /** Takes run one after another, because their answers could arrive in another order. */
+  /** Only one take runs at a time: the results of two could arrive in the wrong order. */
   #take(afterSeq: () => number | undefined): Promise<void> {
     const take = (): Promise<void> => this.#takeOnce(afterSeq())
     this.#takes++
@@ -83,7 +83,7 @@ export class OutboxIntake {
     let taken: OutboxRow[]
     try {
       taken = await this.#outbox.take(afterSeq)
-      // In single-process mode take() can return rows before add() has reported them; yield once so that they sort together.
+      // In single-process mode take() can return rows before add() has reported them; yield once, so that all are sorted.
       await new Promise((resolve) => setImmediate(resolve))
       this.#isInDoubt = false
     } catch (error) {

@@ -122,7 +122,7 @@ export function isRecognisedByKey({ createdAt }: Delivery, { abilities }: Channe
   return idempotentSend && now - createdAt < idempotentForMs
 }
 
-/** The marked copy was sent, too: a person must not see a third one, however many crashes and lost answers there were. */
+/** True if the second copy, marked as resent, was sent too. A person must never see a third copy. */
 export function isLastCopySent({ delivery, resent, attempts }: OutboxRow, isRepeatable: boolean): boolean {
   const { repeats = 1 } = delivery
   return resent && !isRepeatable && (repeats <= 1 || attempts > repeats)

@@ -10,7 +10,7 @@ export type CommandRight = 'anybody' | 'members-in-groups' | 'owner-in-groups' |
 
 export interface CommandAuthor {
   byOwner: boolean
-  /** Named in the list of the group (`allowFrom`), or the owner. */
+  /** The author is in the group's `allowFrom`, or is the owner. */
   byMember: boolean
   inGroup: boolean
 }

@@ -11,7 +11,7 @@ export interface Rights {
   author: Author
   /** Claude's own tools. */
   tools: ToolRights
-  /** Rules for what Claude may use without asking, of the tools that are open. */
+  /** Rules for what Claude may do without asking, with the tools in `tools`. */
   allowedRules: readonly string[]
   /** Rockpool's tools: all that an agent can have, only those about this session, or none. */
   ownTools: 'all' | 'this-session' | 'none'
@@ -35,7 +35,7 @@ export interface Grants {
   /** What the agent may use without asking: for the owner, and for a program that is bound to the agent. */
   owner: readonly string[]
   program: readonly string[]
-  /** What the owner shares with guests and groups, by name. */
+  /** The names of the tools and files that the owner shares with guests and groups. */
   shared: { tools: readonly string[]; files: readonly string[] }
   workspace: string
 }
@@ -62,8 +62,8 @@ export function isShared(path: string, sharedFiles: readonly string[]): boolean 
   return sharedFiles.some((shared) => (shared.endsWith('/') ? path.startsWith(shared) : path === shared))
 }
 
-/** The author of a call to an operation. An agent calls for the author of its turn, a token that is bound to an agent for a
- *  program. */
+/** The author of a call to an operation. An agent that calls has the author of its turn; a token that is bound to an
+ *  agent has the author `program`. */
 export function callerAuthor(caller: { via: string; agentId?: string; author?: Author }): Author {
   if (caller.author !== undefined) return caller.author
   if (caller.via === 'hook') return 'hook'

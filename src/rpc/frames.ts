@@ -82,7 +82,7 @@ export function parseJson(text: string): unknown {
   return value
 }
 
-/** True for most requests: too short for many keys, not deep, and without `__proto__`. They need no further check. */
+/** True for a request that needs no further check: too short to have many keys, not deep, and without `__proto__`. */
 function isSmall(text: string): boolean {
   return text.length < 4096 && !/\\|__proto__/.test(text) && openings(text) <= maxDepth
 }

@@ -42,7 +42,7 @@ export function withoutCopies<Found extends { passage: FoundPassage; score: numb
   })
 }
 
-/** True if one passage is Claude's record of the same message as the other. */
+/** True if both passages are the same message: one from our transcript, one from Claude's. */
 export function isSameMessage(a: FoundPassage, b: FoundPassage): boolean {
   if (a.source.kind === b.source.kind || a.role !== b.role || a.at === 0 || b.at === 0) return false
   const conversation = conversationOf(a)

@@ -123,7 +123,7 @@ export function modelOf(settings: MeaningSettings): string | undefined {
   return settings.use === 'provider' ? `${settings.model} ${settings.url}` : undefined
 }
 
-/** The languages that the model knows, for people. */
+/** The languages that the model knows, as a text to show. */
 export function languagesOf(settings: MeaningSettings): string {
   return settings.use === 'provider' ? settings.languages : wordVectorLanguages
 }

@@ -24,7 +24,7 @@ const enough = 10
 /** The weight of a passage with only some of the words, and of one that is only near in meaning; with all words it is 1. */
 const someWeight = 0.5
 const meaningWeight = 0.7
-/** More than ranks can add up to: passages with all words come first. */
+/** Greater than any sum of rank scores, so that passages with all words come first. */
 const allWordsBonus = 1
 /** Tool texts rank after what people and agents said. */
 const toolWeight = 0.6

@@ -27,7 +27,7 @@ export interface NewPassage extends Omit<FoundPassage, 'id' | 'source'> {
 /** The result of reading a file, or a part of it. */
 export interface Addition {
   source: SearchSource
-  /** The offset where reading started; undefined when the file is read from its beginning. */
+  /** The offsets where reading started; undefined if the file was read from its beginning. */
   from: Pick<FileState, 'readBytes' | 'toolsBytes'> | undefined
   /** How far the file has been read now. */
   state: FileState

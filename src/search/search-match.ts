@@ -113,6 +113,7 @@ export class SearchMatch {
     }
   }
 
+  /** A phrase is used for ranking if one of its words is not common: only the few passages with that word are counted. */
   #isRanking(term: string): boolean {
     return phrasesIn(term).every((words) => words.some((word) => !this.#isCommon(word)))
   }
@@ -127,8 +128,7 @@ export class SearchMatch {
   }
 }
 
-/** The words of every phrase of a term, quoted. A phrase ranks if one of its words is not common: only passages with that
- *  word are counted. */
+/** The words of every phrase of a term, each in quotes. */
 function phrasesIn(term: string): string[][] {
   return [...term.matchAll(/"((?:[^"]|"")*)"(\*?)/g)].map(([, text, star]) => {
     const words = text!.match(/[\p{L}\p{N}\p{M}\p{Co}]+/gu) ?? []

@@ -111,7 +111,7 @@ async function copySources(parts: SourceParts, copies: TranscriptCopies): Promis
   return all.map((copy) => copySource(copy, sessions.get(transcriptKey(copy.agentId, copy))))
 }
 
-/** The sources of some copies. */
+/** The search sources for these local copies of transcripts from the shared database. */
 export function sourcesOfCopies(parts: SourceParts, copies: TranscriptCopy[]): Promise<SearchSource[]> {
   return Promise.all(
     copies.map(async (copy) => {

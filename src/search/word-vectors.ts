@@ -52,7 +52,7 @@ function readTable(file: string): Buffer | undefined {
   return made
 }
 
-/** The table at the top of the build, if this module is part of a build. */
+/** The path of the table in the root folder of the build; undefined if this module runs from source. */
 function builtTable(): string | undefined {
   if (import.meta.url.endsWith('.ts')) return undefined
   const places = [`./${wordVectorFile}`, `../${wordVectorFile}`]
@@ -70,7 +70,7 @@ function packageFile(from = import.meta.url): string | undefined {
   }
 }
 
-/** Sorted words and their vectors. Used in the format of the file, because a query needs only a few words. */
+/** Sorted words and their vectors. Reads the file's bytes without parsing all of them: a query needs few words. */
 class WordTable {
   readonly count: number
   readonly #bytes: Buffer
@@ -204,7 +204,7 @@ function weightedRows({ words, rows }: Vectors): WeightedRow[] {
   })
 }
 
-/** The main direction, by power iteration. */
+/** The first principal component of the rows, by power iteration. */
 function mainDirection(rows: Float32Array[]): Float32Array {
   let direction = new Float32Array(dimensions).map((_, k) => Math.sin(k + 1))
   for (let round = 0; round < 20; round++) {

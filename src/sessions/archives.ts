@@ -8,7 +8,7 @@ import { transcriptOf } from '../store/transcripts/transcript-paths.ts'
 import { changeEntry, emitChange, newEntry, refuseBusy, type SessionParts } from './session-parts.ts'
 
 const customType = 'rockpool.session'
-/** A turn that was still ending may have written entries after the note. */
+/** How many of the last entries are searched for the note: a turn that was still ending may have written after it. */
 const searchedEntries = 200
 
 export interface ArchiveNote {
@@ -148,7 +148,7 @@ async function findArchive({ transcripts }: SessionParts, ref: string) {
     const names = [first, ...others].map(({ name }) => name)
     throw ambiguous(ref, names)
   }
-  // Newest first: the last conversation that had this key or label.
+  // The newest archive is the first: find the last conversation that had this key or label.
   for (const archive of archives) {
     const note = await readArchiveNote(transcripts, archive.name)
     if (note && (note.key === ref || note.entry.label === ref)) return { archive, note }

@@ -25,7 +25,7 @@ export interface CleanupPlan {
 export type CleanupLimits = SessionConfig['maintenance']
 
 const dayMs = 86_400_000
-/** A transcript is written before the row that names it, so a young one is not an orphan. */
+/** A transcript without a row is an orphan only after this time: a transcript is written before its row. */
 const youngMs = 3_600_000
 /** Over `maxDiskBytes`, cleanup frees space down to this share of it. */
 const diskTarget = 0.8
@@ -53,7 +53,7 @@ export async function planCleanup(parts: SessionParts, limits: CleanupLimits): P
   return plan
 }
 
-/** Resolves to the failures. */
+/** Deletes what the plan names. Resolves to one text for each failure. */
 export async function applyCleanup(parts: SessionParts, plan: CleanupPlan): Promise<string[]> {
   const failed: string[] = []
   const attempt = async (what: string, fn: () => Promise<unknown>): Promise<void> => {

@@ -71,7 +71,7 @@ export async function* examine(parts: DoctorParts): AsyncGenerator<Finding> {
 
 async function* examineClaude({ unreadable }: DoctorParts): AsyncGenerator<Finding> {
   const remedy =
-    'nothing by itself: allow the account that runs Rockpool to read it; then its sessions are listed'
+    'no automatic fix: allow the account that runs Rockpool to read it; then its sessions are listed'
   for (const { path, reason } of (await unreadable?.()) ?? [])
     yield { kind: 'claude-unreadable', where: path, problem: `cannot be read: ${reason}`, remedy }
 }
@@ -85,7 +85,7 @@ async function* orFinding(
     yield* part()
   } catch (error) {
     const { message, hint } = asRockpoolError(error)
-    const remedy = `nothing by itself: ${hint ?? 'correct the cause and run `rockpool doctor` again'}`
+    const remedy = `no automatic fix: ${hint ?? 'correct the cause and run `rockpool doctor` again'}`
     yield { kind: 'not-examined', ...place, problem: `could not be examined: ${message}`, remedy }
   }
 }
@@ -149,7 +149,7 @@ async function* examineSessions(
 /** Values in sessions.json that are not entries are kept as they are; only a person can correct them. */
 async function* damagedEntries({ sessions }: SessionParts, path: string): AsyncGenerator<Finding> {
   const { agentId } = sessions
-  const remedy = 'nothing by itself: it is kept as it is; correct it in sessions.json, or leave it'
+  const remedy = 'no automatic fix: correct the entry in sessions.json, or leave it; it is kept unchanged'
   for (const problem of await sessions.damage())
     yield { kind: 'entry-damaged', agentId, where: path, problem, remedy }
 }
@@ -158,7 +158,7 @@ async function* damagedEntries({ sessions }: SessionParts, path: string): AsyncG
 function unreadableFile(error: RockpoolError, path: string, clock: Clock): FileFault {
   const problem = error.message
   if (error.code !== 'damaged' || !existsSync(path))
-    return { path, problem, remedy: 'nothing by itself: restore a backup (`rockpool restore-backup`)' }
+    return { path, problem, remedy: 'no automatic fix: restore a backup (`rockpool restore-backup`)' }
   const remedy = 'set it aside and start with an empty file; there is nothing to rebuild it from'
   return { path, problem, remedy, fix: async () => void (await setSessionsAside(path, clock)) }
 }
@@ -170,7 +170,7 @@ function withRebuild(fault: FileFault, paths: StatePaths, { sessions }: SessionP
     ...fault,
     remedy: 'set it aside and rebuild it from its readable rows, sessions.json and the transcripts',
     fix: async () => {
-      // An open store would keep writing into the file that is set aside. Its next use opens the new file.
+      // Close the store: it would keep writing into the file that is set aside. The next use opens the new file.
       await sessions.close()
       await rebuildSessionDatabase({ agentId, database: fault.path, mirror })
     },
@@ -242,7 +242,12 @@ async function missingTranscript(
   const archive = archives.find(({ sessionId, reason }) => sessionId === entry.sessionId && reason !== 'bak')
   const problem = `has no transcript (${entry.sessionId})`
   if (!archive)
-    return { kind: 'transcript-missing', ...base, problem, remedy: 'nothing: the next message starts one' }
+    return {
+      kind: 'transcript-missing',
+      ...base,
+      problem,
+      remedy: 'none needed: the next message starts a new transcript',
+    }
   const remedy = `restore ${archive.name}`
   const restore = async (): Promise<void> => void (await agent.transcripts.unarchive(archive.name))
   return { kind: 'transcript-missing', ...base, problem, remedy, fix: restore }

@@ -37,7 +37,7 @@ export async function* exportSession(
   yield page.end
 }
 
-/** The header, every entry of every branch, and the archive note. */
+/** The lines of a JSONL export: the header, every entry of every branch, and a note with the session's key and row. */
 async function* linesOf(
   transcripts: TranscriptStore,
   session: Session,

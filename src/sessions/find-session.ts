@@ -190,7 +190,7 @@ export function recordInbound(key: string, entry: SessionEntry, message: Message
     channel: entry.channel ?? message.address.channel,
     chatType: entry.chatType ?? message.chatType,
     origin: { ...entry.origin, ...originOf(message) },
-    // Older rows have no start: from now on their resets depend on this time, not on `updatedAt`.
+    // Rows of older versions have no start time. Store one: a reset must not depend on `updatedAt`, which changes.
     sessionStartedAt: entry.sessionStartedAt ?? entry.updatedAt,
     lastInteractionAt: now,
     updatedAt: Math.max(entry.updatedAt, now),

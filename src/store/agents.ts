@@ -54,7 +54,7 @@ export function knownAgentIds(
 function agentIds(config: Pick<Config, 'agents'>, folder: string): string[] {
   const found = new Set(config.agents.list.map((agent) => agent.id))
   for (const name of agentFoldersIn(folder)) found.add(name)
-  // The default agent exists before its first session.
+  // The default agent is listed even if it has no settings and no session yet.
   found.add(defaultAgentId(config))
   return [...found].sort()
 }

@@ -58,7 +58,7 @@ export function findSetAside(folder: string): FileFault[] {
   return namesIn(folder, (name) => /\.corrupt-[^/]*Z$/.test(name)).map((name) => ({
     path: join(folder, name),
     problem: 'could not be read and was set aside; what it held and was nowhere else is only in here',
-    remedy: 'nothing by itself: compare it with `rockpool sessions`, then move it away',
+    remedy: 'no automatic fix: compare it with `rockpool sessions`, then move it away',
   }))
 }
 
@@ -96,7 +96,7 @@ export async function findDatabaseFault(
     const { code, message, hint } = asRockpoolError(error)
     if (!notDamage.includes(code)) return databaseFault(path, message)
     const problem = `cannot be looked at: ${message}`
-    return { path, problem, remedy: `nothing by itself: ${hint}`, isDamaged: false }
+    return { path, problem, remedy: `no automatic fix: ${hint}`, isDamaged: false }
   }
 }
 
@@ -104,14 +104,14 @@ export async function findDatabaseFault(
 const notDamage: readonly ErrorCode[] = ['disk-failed', 'locked', 'schema-newer']
 
 function databaseFault(path: string, why: string): FileFault & { isDamaged: boolean } {
-  const remedy = 'nothing by itself: restore a backup (`rockpool restore-backup`), or move the file away'
+  const remedy = 'no automatic fix: restore a backup (`rockpool restore-backup`), or move the file away'
   return { path, problem: `cannot be relied on: ${why}`, remedy, isDamaged: true }
 }
 
 function modeFault(path: string, stats: Stats): FileFault | undefined {
   const uid = process.getuid?.()
   if (uid !== undefined && stats.uid !== uid) {
-    const remedy = `nothing by itself: give it to user ${uid}`
+    const remedy = `no automatic fix: give it to user ${uid}`
     return { path, problem: `belongs to user ${stats.uid}`, remedy }
   }
   if ((stats.mode & 0o077) === 0 || !(stats.isFile() || stats.isDirectory())) return undefined

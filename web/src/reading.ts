@@ -130,7 +130,7 @@ function useEarlier<Item extends { key: string }>(
       .then(inTheNextFrame)
       .then((found) => {
         const { earlier: known } = now.current
-        // Otherwise the list was started again meanwhile, and this page is outdated.
+        // Ignore this page if the list was loaded again while the page was fetched.
         if (loading.current === way && known[side] === mark) begin(extended(known, side, found))
       })
       .catch(fail)

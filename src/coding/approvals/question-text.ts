@@ -19,7 +19,7 @@ export async function withScripts(request: QuestionRequest): Promise<QuestionReq
 }
 
 export function requestHash(request: QuestionRequest): string {
-  // An answer means the same in every directory, so identical questions of several sessions can be answered together.
+  // A question has no place in its hash, so that one answer can answer identical questions of sessions in other directories.
   const place = request.kind === 'question' ? undefined : placeOf(request)
   const exact = JSON.stringify([request.toolName, request.input, place])
   return createHash('sha256').update(exact).digest('hex')

@@ -5,7 +5,7 @@ import type { Clock } from '../../domain/clock.ts'
 
 export const ownCalls = 'own'
 
-/** Nothing waits longer for a call: the agent that made it may be gone. */
+/** The longest wait for a call to end; the agent that made the call may be gone. */
 const maxWaitMs = 600_000
 
 export class CallsInProgress {

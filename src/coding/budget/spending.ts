@@ -23,7 +23,7 @@ export class Spending {
   #metering: Promise<void> = Promise.resolve()
   /** Calls of sub-agents whose cost is not known yet. */
   #unpriced = 0
-  /** The costs of sub-agents' calls are reported some time after the calls. */
+  /** Claude reported the cost of a sub-agent's call too late once. From then on, calls do not wait for such reports. */
   #isPriceLate = false
 
   constructor(parts: SessionParts, record: LiveRecord, hold: Hold) {
@@ -58,7 +58,7 @@ export class Spending {
     this.#calls.start(ownCalls)
   }
 
-  /** Replaces the metered costs of the turn by Claude's own total. */
+  /** At the end of a turn: replaces the costs that we metered with the total that Claude reports. */
   async settle(result: TurnResult, turnId: string): Promise<void> {
     await this.#meter.settle(result, turnId)
   }

@@ -33,7 +33,7 @@ export function isSameOwner(one: CodingOwner | undefined, other: CodingOwner | u
   return one === undefined || other === undefined ? one === other : nameOfOwner(one) === nameOfOwner(other)
 }
 
-/** Tells whether the owner of a session is alive. The host name does not matter: it may change. */
+/** Tells whether the process that owns a session is alive. Ignores the host name, which may change. */
 export function ownerCheck(
   store: Pick<CodingStore, 'ownerSeenAt'>,
   clock: Pick<Clock, 'now'>,

@@ -25,7 +25,7 @@ export interface RepoGateParts {
   clock: Clock
   /** The configuration in force. */
   readonly config: Pick<CodingConfig, 'perRepo' | 'maxSessions' | 'maxQueued'>
-  /** A directory of the same name on another machine is not the same. Sessions of dead owners hold nothing. */
+  /** Tells which sessions occupy a repository: only those of this machine, and only while their owner is alive. */
   owners: Pick<Owners, 'machine' | 'ownerLives'>
 }
 
@@ -62,7 +62,7 @@ export class RepoGate {
     )
   }
 
-  /** Throws when the queue is full, on this machine or for the repository. A launch beyond `maxSessions` waits in the queue. */
+  /** Throws if the queue of this machine (`maxQueued`) or of the repository (`perRepo`) is full. */
   checkRoom(repo: string): void {
     const { maxQueued, perRepo } = this.#parts.config
     const waiting = this.#running().filter(({ lifecycle }) => lifecycle === 'queued').length

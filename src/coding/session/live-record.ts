@@ -64,7 +64,7 @@ export class LiveRecord {
       (error: unknown) =>
         this.#parts.log.error(
           { event: 'coding-change-failed', coding: this.session.id, error: String(error) },
-          'A change of a coding session could not be stored.',
+          'Could not store or report a change of a coding session; its row or its notices may be out of date.',
         ),
     )
   }

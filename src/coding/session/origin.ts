@@ -4,8 +4,8 @@ import type { Address } from '../../domain/address.ts'
 import type { CodingRequest } from '../../domain/coding-session.ts'
 import type { CodingConfig } from '../../domain/config/coding-settings.ts'
 
-/** The seeds' order: the channel that the caller names, the chat of the caller, the directory's own channel, the fallback,
- *  `unknown`. */
+/** The first of these that exists: the channel that the caller names, the chat of the caller, the directory's own channel,
+ *  the fallback, `unknown`. */
 export function resolveOriginChannel(
   asked: { originChannel?: string; messageChannel?: string; workdir: string },
   config: Pick<CodingConfig, 'agentChannels' | 'fallbackChannel'>,
@@ -59,7 +59,7 @@ export function withoutOriginMarker(prompt: string): string {
   return prompt.replace(/^(\s*\[openclaw:agent=[^\]]*\]\s*)+/, '')
 }
 
-/** The marker as a tag of the transcript, which no prompt can imitate. A resumed conversation keeps its own tag. */
+/** The marker as a tag: a record in the transcript that no prompt can imitate. A resumed conversation keeps its tag. */
 export function originTag({
   agentId,
   resume,

@@ -25,7 +25,7 @@ export interface ResumeOptions {
   moved?: { workdir: string; aside: string }
   /** The id of a fork, chosen by the machine that asks. */
   id?: string
-  /** The request that a person has answered meanwhile. */
+  /** The id of the request that a person answered while the session was not running. */
   answered?: string
   /** Messages of agents in a row, this one included; 0 for a person's. */
   autoResponds?: number

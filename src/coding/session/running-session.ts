@@ -138,7 +138,7 @@ export class RunningSession {
       if (this.#isOver) return
       const error = asRockpoolError(thrown)
       const failure = { event: 'coding-failed', coding: this.session.id, error: error.message }
-      this.#parts.log.error(failure, 'A coding session failed.')
+      this.#parts.log.error(failure, 'A coding session failed; ending it.')
       await this.claude.kill()
       const reason = this.session.turns === 0 ? 'start-failed' : 'turn-failed'
       await this.#end('failed', 'ended', reason, error.message)

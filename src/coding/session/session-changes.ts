@@ -125,7 +125,7 @@ export interface ResumeRequest {
   origin?: Partial<Pick<CodingRequest, 'originChannel' | 'originThreadId' | 'originSessionKey'>>
   multiTurn?: boolean
   aside?: string
-  /** The request that a person has answered meanwhile. */
+  /** The id of the request that a person answered while the session was not running. */
   answered?: string
   autoResponds?: number
 }

@@ -1,5 +1,5 @@
-// Claude's process for one coding session. It starts with the first turn, is closed while the session waits if others need
-// the room, and starts again with the next message.
+// Claude's process for one coding session. It starts with the first turn. While the session waits for a message, the
+// process may be closed to stay below `coding.maxSessions`; the next message starts it again.
 import { randomUUID } from 'node:crypto'
 import type { AgentRuntime, AskPermission, BeforeTool } from '../../domain/agent.ts'
 import type { Conversation, ConversationEnd, ConversationOptions } from '../../domain/agent.ts'

@@ -35,7 +35,7 @@ export const codingConfig = z.strictObject({
       agentUsdPerDay: z.number().positive().optional(),
     })
     .prefault({}),
-  /** A session that another session started reports its progress to that one. */
+  /** A session that was started by another session reports its progress to the other session. */
   progressRelay: z
     .strictObject({
       enabled: z.boolean().default(true),
@@ -54,7 +54,7 @@ export type CodingConfig = z.infer<typeof codingConfig>
 export const discoveryConfig = z.strictObject({
   /** Claude config directories to look into, beside CLAUDE_CONFIG_DIR, ~/.claude and ~/.config/claude. */
   configDirs: z.array(z.string()).default([]),
-  /** Leave the home directories out; only `configDirs` and CLAUDE_CONFIG_DIR. */
+  /** Look only into `configDirs` and CLAUDE_CONFIG_DIR, not into ~/.claude and ~/.config/claude. */
   onlyConfigured: z.boolean().default(false),
 })
 

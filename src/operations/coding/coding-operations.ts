@@ -26,7 +26,7 @@ function hasFailed({ status, output }: Record<string, unknown>): boolean {
   return output !== undefined && (status === 'failed' || status === 'killed')
 }
 
-/** Reported at launch, not only when somebody looks at the session. */
+/** A warning for the caller of a launch or a resume: the session runs here, and there is no credential for Claude. */
 function notConnected(app: App, { machine }: CodingSession): string | undefined {
   const claude = lookForClaude(app.environment, app.config.claude.credential)
   const isElsewhere = machine !== undefined && machine !== app.coding().machines?.name

@@ -55,7 +55,7 @@ export const codingRow = codingSessionSchema.pick(storedFields).extend({
   queue: z
     .object({ place: z.number(), waitsFor: z.array(z.string()) })
     .optional()
-    .describe('Its place in the queue, and the sessions that work meanwhile.'),
+    .describe('The place of the session in the queue, and the working sessions that it waits for.'),
   endReason: z.string().optional(),
   endMessage: z.string().optional(),
   prompt: z.string(),

@@ -28,7 +28,7 @@ export async function placeOfLaunch(app: App, workdir: string, called: string | 
   try {
     return spotOf(placeFor(all, { workdir, machine: called, ...known }))
   } catch (error) {
-    // The local reason is more useful than "no machine has it".
+    // Launch here: the launch then fails with its own reason, which is more useful than "no machine has it".
     const isNowhere = asRockpoolError(error).code === 'not-found'
     if (isNowhere && isAsked && isDirectory(workdir)) return { workdir }
     throw error

@@ -7,7 +7,7 @@ import { readReport } from './read-report.ts'
 import { readTokenRecords } from '../../store/gateway-tokens.ts'
 import { readOpenClawReport, writeOpenClawReport } from '../../store/openclaw/openclaw-report.ts'
 
-/** The plugin's own connection: it is no agent, and its token may approve. */
+/** For operations that only OpenClaw's plugin calls. The plugin is not an agent, and its token may approve. */
 const plugin = {
   scope: 'approve',
   forHosts: 'only',

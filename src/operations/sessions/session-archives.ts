@@ -111,7 +111,7 @@ const restore = operation({
   input: z.strictObject({
     ref: whichSession.key.describe('A key, an id or its beginning, a label, or the name of an archive.'),
     agentId: whichSession.agentId,
-    key: z.string().optional().describe('The key to restore it under, when the archive has none.'),
+    key: z.string().optional().describe('The key of the restored session, if the archive does not name one.'),
   }),
   output: changedSession.extend({ archived: z.string().optional() }),
   scope: 'write',

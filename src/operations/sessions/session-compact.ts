@@ -134,7 +134,7 @@ export async function compactedHistory(
   if (session) {
     const { key, agentId, entry } = session
     await readOurs(app, session, removed)
-    // Claude compacts its own record of the conversation; ours does not always show it.
+    // Claude compacts its own transcript, and ours does not always record that: then read Claude's.
     const native = removed.compactions === 0 ? await claudeSessionOf(app, session) : undefined
     if (native) await readNative(native, removed)
     return { key, agentId, sessionId: entry.sessionId, ...removed.answer() }

@@ -92,7 +92,7 @@ export function rowOf({ key, agentId, entry }: Session, now: number, mainKey: st
   row['displayName'] ??= derivedNameOf(key, entry, form)
   row['model'] = entry.model ?? entry.modelOverride
   row['totalTokensFresh'] = entry.totalTokens !== undefined && entry.totalTokensFresh !== false
-  // An occupancy that is no longer true is not shown as if it were.
+  // A stale count of tokens is left out.
   if (row['totalTokensFresh']) row['totalTokens'] = entry.totalTokens
   return row as SessionRowOutput
 }

@@ -161,7 +161,7 @@ function runOf(entry: SessionEntry): SubagentRun | undefined {
   return typeof run === 'object' && run !== null ? (run as SubagentRun) : undefined
 }
 
-/** A coding session that another session launched has a row among the sessions, so that lists show it below its parent. */
+/** The session row of a coding session that another session launched. Lists show it below the session that launched it. */
 interface SpawnedRow {
   childSessionKey: string
   parentKey: string

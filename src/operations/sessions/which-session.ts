@@ -65,7 +65,7 @@ export function noSession(ref: string): RockpoolError {
 
 /** Accepts older spellings of a key (`main`, `:dm:`): the row may be stored under the old or the current one. */
 async function findByKey(app: App, ref: string, agents: string[]): Promise<Session | undefined> {
-  // Most callers give the key as it is stored.
+  // First look for the key as it is: most callers give the stored spelling.
   const named = /^agent:([^:]+):/.exec(ref)?.[1]
   if (named !== undefined && agents.includes(named)) {
     const entry = await app.storage.sessions(named).peek(ref)

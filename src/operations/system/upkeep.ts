@@ -71,7 +71,7 @@ function notesOn(app: App): string[] {
   return claude.connected ? [] : [`Claude is not connected. ${claude.hint}`]
 }
 
-/** Only Claude itself can tell; for the offline agent every conversation is lost. */
+/** Checks whether Claude can resume a conversation. There is no check with the offline agent, which can resume none. */
 async function claudeCheck(app: App): Promise<{ isResumable?: (id: string) => Promise<boolean> }> {
   const runtime = await app.runtime()
   if (runtime.kind !== 'claude') return {}

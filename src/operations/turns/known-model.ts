@@ -28,7 +28,7 @@ export function modelForTurn(app: Pick<App, 'config'>, given: string): string {
   })
 }
 
-/** Claude's own short names may carry the size of the context window: `sonnet[1m]`. */
+/** Is this a name that Claude Code knows? Its short names may end with the size of the context window: `sonnet[1m]`. */
 function isClaudes(name: string): boolean {
   return /claude/i.test(name) || /^(?:opus|sonnet|haiku|opusplan|default)(?:\[1m\])?$/i.test(name)
 }

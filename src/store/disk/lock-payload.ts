@@ -91,7 +91,7 @@ function timeIn({ startedAt, createdAt }: LegacyPayload): number | undefined {
   return Number.isFinite(at) ? at : undefined
 }
 
-/** A newer process may have the same pid; only a lock with `starttime` can tell them apart. */
+/** A new process may have the pid of the holder. Only `starttime` tells them apart; without it, the holder may be alive. */
 function isLegacyHolderGone(payload: LegacyPayload): boolean {
   const found = identifyProcess(Number(payload.pid))
   if (!found) return true

@@ -18,7 +18,7 @@ export function writerLock(path: string): FileLock {
 /** The rows are in the database: if no writer can be started, the next process that opens the store writes the file. */
 export function startBackgroundWriter(task: WriterTask): void {
   const program = writerProgram()
-  // A running writer checks once more after it released its lock, so it sees what was committed before this call.
+  // A writer that runs needs no second one: it checks for new rows again after it has released its lock.
   if (program === undefined || writerLock(task.path).heldFor() !== undefined) return
   // Loaded here only: it takes some milliseconds, and a command that reads starts no writer.
   const { spawn } = process.getBuiltinModule('node:child_process')

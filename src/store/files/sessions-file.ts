@@ -102,7 +102,7 @@ export class SessionsFile {
     this.#logged = identity
     this.#options.log.error(
       { event: 'sessions-json-damaged', path: this.path },
-      `${damage.join('; ')}. Nothing was changed yet.`,
+      `${damage.join('; ')}. The file is unchanged until the next write, which rebuilds it.`,
     )
   }
 
@@ -178,7 +178,7 @@ export class SessionsFile {
     if (content.recovered)
       this.#options.log.error(
         { event: 'sessions-json-rebuilt', damage: content.damage },
-        `Rebuilt ${this.path}.`,
+        `Rebuilt ${this.path}; the damaged file was set aside.`,
       )
     const saved = { entries, unusable, identity, plain: true, recovered: false, damage: describe(unusable) }
     this.#cache = { content: saved, readAt: this.#options.clock.monotonic() }

@@ -99,8 +99,8 @@ export class SessionsJsonMirror {
       // Another program uses the file. Its edit is imported at the next call.
       if (asRockpoolError(error).code !== 'locked') throw error
       this.#options.log.warn(
-        { event: 'sessions-json-refused', path: this.#options.path },
-        asRockpoolError(error).message,
+        { event: 'sessions-json-refused', path: this.#options.path, error: asRockpoolError(error).message },
+        'Another program uses sessions.json; its edit is imported at the next call.',
       )
     }
   }
@@ -147,7 +147,7 @@ export class SessionsJsonMirror {
     await this.#writing
   }
 
-  /** Returns whether a write was scheduled. */
+  /** Cancels the scheduled write; returns whether there was one. */
   #unschedule(): boolean {
     const cancel = this.#cancelTimer
     this.#cancelTimer = undefined

@@ -76,7 +76,7 @@ export class NoteBases {
     await this.#db.write((q) => q.run('DELETE FROM base WHERE agent = ? AND name = ?', agentId, name))
   }
 
-  /** Clears all bases if they belong to another database. */
+  /** Clears the stored base versions of all notes if they come from another database than the one with this id. */
   async checkOrigin(id: string): Promise<void> {
     const known = this.#db.queries.get<{ id: string }>('SELECT id FROM origin')?.id
     if (known === id) return

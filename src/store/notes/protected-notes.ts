@@ -48,7 +48,7 @@ export async function restoreAbandonedNotes(copies: string, log: Log): Promise<v
       // Kept for the next start: it may be the only copy of a note.
       log.warn(
         { event: 'notes-restore-failed', path, error: String(error) },
-        'Could not restore a copy of notes.',
+        'Could not restore notes from a copy; the copy is kept, and the next start tries again.',
       )
     }
   }

@@ -65,7 +65,7 @@ function readNodes(path: string, log: Log): Record<string, unknown> {
   } catch (error) {
     log.warn(
       { event: 'openclaw-unreadable', path, reason: String(error) },
-      "Could not read OpenClaw's sessions.",
+      "Could not read OpenClaw's sessions; continuing without them until the file changes.",
     )
     return {}
   } finally {
@@ -81,7 +81,7 @@ function readJson(path: string, log: Log): Record<string, unknown> {
     if (errorCode(error) !== 'ENOENT')
       log.warn(
         { event: 'openclaw-unreadable', path, reason: String(error) },
-        "Could not read OpenClaw's sessions.",
+        "Could not read OpenClaw's sessions; continuing without them until the file changes.",
       )
     return {}
   }

@@ -105,7 +105,7 @@ export class SharedChores implements Chores {
   #logFailure(error: unknown): void {
     this.#options.log.warn(
       { event: 'chores-failed', error: String(error) },
-      'The maintenance queue failed; retrying.',
+      'Could not use the maintenance queue in PostgreSQL; retrying.',
     )
   }
 }

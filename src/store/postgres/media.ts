@@ -132,7 +132,7 @@ export class SharedMedia {
       if (!this.#isClosed)
         log.warn(
           { event: 'media-purge-failed', error: String(error) },
-          'Could not remove local copies of files that were removed on another machine.',
+          'Could not remove local copies of files that were removed on another machine; the next start tries again.',
         )
     }
   }

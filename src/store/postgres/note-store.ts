@@ -176,7 +176,7 @@ export class SharedNotes {
       this.#problems.add(problem)
       this.#parts.log.warn(
         { event: 'note-not-shared', agentId, name, error: String(error) },
-        'Could not share a note with the other machines.',
+        'Could not share a note; the other machines do not get its last version.',
       )
     }
   }

@@ -70,7 +70,7 @@ export class Signals {
     } catch (error) {
       this.#parts.log.warn(
         { event: 'notify-invalid', error: String(error) },
-        'Ignored a notification that could not be parsed.',
+        'Could not read a notification of another machine; its change is found by polling.',
       )
     }
   }

@@ -185,7 +185,7 @@ export class CodingStore {
     return this.#records.put('owner', owner, { owner, at: at + this.#records.aheadMs }, { at })
   }
 
-  /** By our clock. Undefined: the owner never sent a heartbeat, or was declared dead. */
+  /** The time of the owner's last heartbeat, by our clock; undefined if there was none, or the owner was declared dead. */
   ownerSeenAt(owner: string): number | undefined {
     const found = getRecord(this.#db.queries, 'owner', owner)
     return found && Math.max(found.at - this.#records.aheadMs, this.#records.backSince)

@@ -97,7 +97,7 @@ function openOrRebuild(path: string, log: Log): Database {
       ({ message }) => {
         log.warn(
           { event: 'discovery-index-rebuilt', path, reason: message },
-          'Rebuilding the discovery index.',
+          'Could not use the discovery index; rebuilding it from the transcripts.',
         )
         removeDatabase(path)
       },

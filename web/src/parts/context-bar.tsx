@@ -2,7 +2,7 @@
 import type { Anatomy } from '../data.ts'
 import { tokens } from '../format.ts'
 
-/** A little wider than the window, so that its end is visible: there Claude Code compacts. */
+/** The bar is a little wider than the context window, so that the end of the window, where Claude Code compacts, is visible. */
 const shownOfWindow = 1.04
 
 export function ContextBar({ context, contextTokens, contextWindow }: Anatomy) {

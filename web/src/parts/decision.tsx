@@ -11,7 +11,7 @@ import { Problem } from './states.tsx'
 interface DecisionProps {
   approval: Approval
   onAnswered: () => void
-  /** The keys are for the session that is shown, not for the cards of a list. */
+  /** Keyboard shortcuts are active: for the session that is shown, not for the cards of a list. */
   hasKeys?: boolean
 }
 

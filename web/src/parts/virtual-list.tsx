@@ -71,12 +71,12 @@ function useReader(keys: string[], { target, onStart, onEnd, drawSoon }: Wishes)
   reader.take(keys, targetKey === reached.current ? undefined : targetKey)
   reached.current = targetKey
   reader.look(aroundPx)
-  useLayoutEffect(() => stand(box.current, reader), [keys, targetKey])
+  useLayoutEffect(() => restoreScroll(box.current, reader), [keys, targetKey])
   const watch = useMemo(
     () =>
       watchHeights((heights) => {
         const shift = reader.grew(heights)
-        if (shift !== 0 || reader.isAtEnd) stand(box.current, reader)
+        if (shift !== 0 || reader.isAtEnd) restoreScroll(box.current, reader)
         drawSoon()
       }),
     [],
@@ -107,8 +107,8 @@ function useReader(keys: string[], { target, onStart, onEnd, drawSoon }: Wishes)
   }
 }
 
-/** Sets the scroll position that the list was rendered for. */
-function stand(box: HTMLDivElement | null, reader: Reader): void {
+/** Scrolls to the position that the list was rendered for: the end, or where the reader was. */
+function restoreScroll(box: HTMLDivElement | null, reader: Reader): void {
   if (!box) return
   if (reader.isAtEnd) {
     box.scrollTop = box.scrollHeight

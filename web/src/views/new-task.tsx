@@ -22,7 +22,7 @@ export function NewTask({ inRepo }: { inRepo?: string }) {
   const sessions = known.data?.sessions ?? []
   const choice = useChoice(task.trim(), repo.trim())
   const field = useRef<HTMLTextAreaElement>(null)
-  // Before the next key: what a person types at once goes into the field.
+  // A layout effect: the field has the focus before the next key is pressed.
   useLayoutEffect(() => field.current?.focus(), [])
   // Another task or repository: choose again.
   useEffect(() => setPicked(undefined), [choice.selection])

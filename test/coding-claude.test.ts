@@ -172,7 +172,11 @@ test('a session whose Rockpool was killed just after the start continues under t
     newSdkSessionId: reached.newSdkSessionId!,
     cwd: reached.request.workdir,
   })
-  await claude.turn({ uuid: reached.given[0]!.uuid, text: prompt }, () => {})
+  const first = await claude.turn({ uuid: reached.given[0]!.uuid, text: prompt }, () => {})
+  expect(first.end).toEqual({ kind: 'completed' })
+  // Claude writes its transcript a moment later, and a slow process is killed before that.
+  const received = () => coding.real.agent.received(reached.newSdkSessionId!, reached.given)
+  await vi.waitFor(async () => expect((await received()).size).toBe(1), { timeout: 30_000 })
   await claude.close()
   for (const row of [reached, lost]) await coding.house.store.save(row)
   await coding.house.pool.recover()

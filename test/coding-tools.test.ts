@@ -1,4 +1,5 @@
 // Coding sessions and sub-agents from inside a chat: the tools that an agent gets, and the words that a person answers with.
+import { randomUUID } from 'node:crypto'
 import { describe, expect, test, vi } from 'vitest'
 import { answerByReply, answerInWords, openInChat, pressedButton } from '../src/chat/chat-approvals.ts'
 import { approvalReply } from '../src/coding/approvals/approval-reply.ts'
@@ -352,6 +353,22 @@ describe('sessions_spawn', () => {
     expect((await rpc(house, 'cc.list', { search: 'nothing like it' })).result).toMatchObject({ total: 0 })
     const info = await rpc(house, 'cc.info', { id: 'stillborn' })
     expect(info.result).toMatchObject({ session: { sessionId: id }, coding: { endReason: 'start-failed' } })
+  })
+
+  test('`cc list` shows a session whose transcript Claude has not written yet', async () => {
+    const house = await openGateway()
+    const workdir = newRepo(house)
+    const launch = { prompt: '[[offline: say hi]]', name: 'unwritten', workdir, fresh: true }
+    const { id } = (await rpc(house, 'coding.launch', launch)).result as { id: string }
+    const { pool } = house.app.coding()
+    await vi.waitFor(() => expect(pool.resolve(id).lifecycle).toBe('awaiting-input'))
+    const sdkSessionId = randomUUID()
+    await house.app.storage.coding.update(id, (session) => Object.assign(session, { sdkSessionId }))
+    const listed = await rpc(house, 'cc.list', { repo: workdir })
+    expect(listed.result).toMatchObject({
+      total: 1,
+      sessions: [{ sessionId: id, title: 'unwritten', status: 'waiting' }],
+    })
   })
 
   test('sessions_send answers from another session, never from itself; session_status tells of this one', async () => {

@@ -477,6 +477,22 @@ test('while watching, an appended line is seen soon, and answers come from memor
   await stop()
 })
 
+test('while watching, the config directory of a first start of Claude is noticed, with the session in it', async () => {
+  const fixtures = copyOfFixtures()
+  const configDir = join(mkdtempSync(join(tmpdir(), 'rockpool-home-')), '.claude')
+  const discovery = discover([configDir])
+  const { promise, resolve } = Promise.withResolvers<string>()
+  const stop = await discovery.watch(resolve)
+  expect((await discovery.list()).total).toBe(0)
+  const file = join(configDir, 'projects/-new', `${numbered('7')}.jsonl`)
+  mkdirSync(dirname(file), { recursive: true })
+  writeFileSync(file, readFileSync(sessionFile(fixtures, numbered('7'))))
+  expect(await promise).toBe(numbered('7'))
+  expect((await discovery.list()).total).toBe(1)
+  await stop()
+  // The periodic check would find it later.
+}, 20_000)
+
 test('while watching, a session that starts to wait is reported, and no other file is read for it', async () => {
   const configDir = copyOfFixtures()
   mkdirSync(join(configDir, 'sessions'))

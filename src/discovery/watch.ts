@@ -67,22 +67,27 @@ class TranscriptWatcher {
     await this.#handling
   }
 
-  /** The config directories, their projects, and the folders of sessions, where sub-agents write. */
-  #watchFolders(): void {
+  /** The config directories, their projects, and the folders of sessions, where sub-agents write. Before Claude's first start a
+   *  config directory does not exist: then the folder is watched in which it will appear. Returns true if a folder is new. */
+  #watchFolders(): boolean {
     const since = this.#clock.now() - inactiveMs
     const wanted = new Set(
-      this.#configDirs.flatMap((dir) => [dir, join(dir, 'sessions'), ...projectFolders(dir, since)]),
+      this.#configDirs.flatMap((dir) =>
+        isFolder(dir) ? [dir, join(dir, 'sessions'), ...projectFolders(dir, since)] : dirname(dir),
+      ),
     )
     for (const [path, watcher] of this.#folders) {
       if (wanted.has(path)) continue
       watcher.close()
       this.#folders.delete(path)
     }
-    for (const path of wanted) this.#watchFolder(path)
+    const added = [...wanted].filter((path) => this.#watchFolder(path))
+    return added.length > 0
   }
 
-  #watchFolder(path: string): void {
-    if (this.#folders.has(path) || !isFolder(path)) return
+  /** Returns true if the folder was not watched before. */
+  #watchFolder(path: string): boolean {
+    if (this.#folders.has(path) || !isFolder(path)) return false
     try {
       const watcher = watch(path, (_event, name) => this.#noticed(path, name))
       // The folder was removed, or the system has no more watches: periodic polling still finds changes.
@@ -91,8 +96,10 @@ class TranscriptWatcher {
         this.#folders.delete(path)
       })
       this.#folders.set(path, watcher)
+      return true
     } catch {
       // As above.
+      return false
     }
   }
 
@@ -100,8 +107,8 @@ class TranscriptWatcher {
     if (!this.#note(folder, name)) return
     this.#cancelGather ??= this.#clock.after(gatherMs, () => {
       this.#cancelGather = undefined
-      // A new folder must be watched, too.
-      if (this.#mustCheckAll) this.#watchFolders()
+      // New folders must be watched, too, and those that appeared in them before they were watched.
+      if (this.#mustCheckAll) while (this.#watchFolders());
       this.#handle({
         transcripts: this.#mustCheckAll ? undefined : [...this.#changed],
         live: this.#hasLiveChange,
@@ -114,7 +121,11 @@ class TranscriptWatcher {
   /** Remembers what changed; false if it does not concern sessions. */
   #note(folder: string, name: string | null): boolean {
     const isConfigDir = this.#configDirs.includes(folder)
-    if (basename(folder) === 'sessions' && this.#configDirs.includes(dirname(folder))) {
+    const awaited = isConfigDir ? [] : this.#configDirs.filter((dir) => dirname(dir) === folder)
+    if (awaited.length > 0) {
+      if (name !== null && !awaited.includes(join(folder, name))) return false
+      this.#mustCheckAll = true
+    } else if (basename(folder) === 'sessions' && this.#configDirs.includes(dirname(folder))) {
       if (name !== null && !/^\d+\.json$/.test(name)) return false
       this.#hasLiveChange = true
     } else if (isConfigDir && name !== null && name !== 'projects' && name !== 'sessions') return false

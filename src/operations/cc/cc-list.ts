@@ -80,18 +80,28 @@ export function toRecord(session: DiscoveredSession): SessionRecord {
 /** Every session with a transcript, and our coding sessions without one: they are queued, starting, or failed before Claude
  *  wrote anything, so no scan finds them. */
 export async function listEverySession(app: App, filter: SessionFilter): Promise<SessionList> {
-  const own = matching(unstartedSessions(app), filter)
-  if (own.length === 0) return app.discovery().list(filter)
+  const candidates = mayHaveNoTranscript(app)
+  if (candidates.length === 0) return app.discovery().list(filter)
   const { limit, offset = 0, ...which } = filter
   const { sessions, unreadable } = await app.discovery().list(which)
+  const found = await app.discovery().known(candidates.flatMap(({ sdkSessionId }) => sdkSessionId ?? []))
+  const foundIds = new Set<string | undefined>(found.map(({ sessionId }) => sessionId))
+  const missing = candidates.filter(({ sdkSessionId }) => !foundIds.has(sdkSessionId))
+  const own = matching(
+    missing.map((session) => withoutTranscript(app, session)),
+    filter,
+  )
   const all = sortSessions([...own, ...sessions], filter.sort ?? 'recent')
   const page = all.slice(offset, limit === undefined ? undefined : offset + limit)
   return { total: all.length, sessions: page, unreadable }
 }
 
-function unstartedSessions(app: App): DiscoveredSession[] {
-  const unstarted = app.storage.existingCoding()?.list({ neverBegun: true }) ?? []
-  return unstarted.map((session) => withoutTranscript(app, session))
+/** Claude reports its id before it writes the transcript. A session with a machine may have its transcript there. */
+function mayHaveNoTranscript(app: App): CodingSession[] {
+  const coding = app.storage.existingCoding()
+  const unstarted = coding?.list({ neverBegun: true }) ?? []
+  const running = coding?.list({ running: true }) ?? []
+  return [...unstarted, ...running.filter(({ sdkSessionId, machine }) => sdkSessionId && !machine)]
 }
 
 /** A coding session without a transcript, as far as it is known. */

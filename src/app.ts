@@ -13,6 +13,7 @@ import type { Log } from './domain/log.ts'
 import { makeRedactor } from './domain/redact.ts'
 import type { Redactor } from './domain/redact.ts'
 import type { IndexProgress } from './domain/search.ts'
+import type { UsageReport } from './domain/usage-window.ts'
 import { knownSecrets } from './store/known-secrets.ts'
 import type { App, HeavyPart } from './operations/app.ts'
 import { knownAgentIds } from './store/agents.ts'
@@ -132,7 +133,18 @@ async function openRuntime(app: App, { offlineScripts }: AppOptions): Promise<Ag
   const { claudeConfigDir } = await import('./agent/credentials.ts')
   const { maskRuntime } = await import('./agent/masked-runtime.ts')
   const transcripts = app.storage.cluster?.claudeTranscripts(claudeConfigDir(app.environment))
-  return maskRuntime(await chooseAgent({ ...app, transcripts, offlineScripts }), app.redactor())
+  const onUsage = (report: UsageReport): void => {
+    app.storage.usage
+      .report(report)
+      .catch((error: unknown) =>
+        app.log.warn(
+          { event: 'usage-not-stored', error: String(error) },
+          'Could not store what Claude reported about its usage windows.',
+        ),
+      )
+  }
+  const runtime = await chooseAgent({ ...app, transcripts, offlineScripts, onUsage })
+  return maskRuntime(runtime, app.redactor())
 }
 
 /** Code that is loaded only for the operations that need it: `sessions list` needs none of it, `cc list` only discovery. */

@@ -33,6 +33,19 @@ test('a failed turn makes the session failed with a message, and that is reporte
   await vi.waitFor(() => expect(texts(house).some((text) => text.startsWith('❌'))).toBe(true))
 })
 
+test('a session that a usage limit stops is kept, says until when, and continues with its next message', async () => {
+  const house = open()
+  const resetsAt = Date.now() + 3_600_000
+  const resume = { sdkSessionId: '00000000-0000-4000-8000-000000000007', fork: false }
+  const { id } = await house.launch(`[[offline: say half]] [[offline: limit ${resetsAt}]]`, { resume })
+  const limited = await until(house, id, 'suspended')
+  expect(limited).toMatchObject({ end: { reason: 'usage-limit', limit: { until: resetsAt } } })
+  expect([sessionState(limited), needsYou(limited)]).toEqual(['limited', false])
+  expect(texts(house).at(-1)).toMatch(/⏳ \[.*\] limited .*asked to fail: rate-limited/)
+  await house.pool.respond(id, '[[offline: say rest]]', { userInitiated: true })
+  expect(await until(house, id, 'awaiting-input')).toMatchObject({ lastWords: 'rest' })
+})
+
 test('a session that cannot start is failed and reported, never silent', async () => {
   const house = open()
   await expect(house.launch('x', { workdir: '/does/not/exist' })).rejects.toThrow(/not a directory/)

@@ -179,3 +179,32 @@ test('unknown messages are ignored', () => {
   const unknown = { type: 'from_the_future', subtype: 'x', payload: 1 } as unknown as SDKMessage
   expect(reader.read(unknown)).toEqual([])
 })
+
+test('the windows of the subscription are read from what Claude reports, used up when it rejects', () => {
+  const window = { utilization: 0.42, resetsAt: 2_000, status: 'allowed' }
+  const info = {
+    status: 'rejected',
+    resetsAt: 1_000,
+    rateLimitType: 'five_hour',
+    unifiedWindows: {
+      five_hour: { utilization: 0.99, resetsAt: 1_000, status: 'rejected' },
+      seven_day: window,
+    },
+  }
+  const message = { type: 'rate_limit_event', rate_limit_info: info } as unknown as SDKMessage
+  expect(makeStreamReader().read(message)).toEqual([
+    {
+      is: 'windows',
+      reports: [
+        { id: 'five_hour', used: 1, resetsAt: 1_000_000, isRejected: true },
+        { id: 'seven_day', used: 0.42, resetsAt: 2_000_000, isRejected: false },
+      ],
+    },
+    { is: 'limit', endsAt: 1_000_000, window: 'five_hour' },
+  ])
+  const allowed = {
+    type: 'rate_limit_event',
+    rate_limit_info: { status: 'allowed' },
+  } as unknown as SDKMessage
+  expect(makeStreamReader().read(allowed)).toEqual([])
+})

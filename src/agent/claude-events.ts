@@ -8,6 +8,7 @@ import type {
   SDKUserMessage,
 } from '@anthropic-ai/claude-agent-sdk'
 import { addUsage, noUsage, type TurnEvent, type Usage } from '../domain/turn.ts'
+import { windowName, type UsageReport } from '../domain/usage-window.ts'
 import { withSummaries } from './compaction-summary.ts'
 
 /** One part of a message: an event of the turn, its result, or the state of the process. */
@@ -18,7 +19,9 @@ export type StreamItem =
   | { is: 'state'; state: 'running' | 'waiting' | 'idle' }
   | { is: 'prompt'; uuid: string; state: 'queued' | 'started' | 'over' }
   /** A limit of the subscription was reached; it ends at `endsAt`. */
-  | { is: 'limit'; endsAt: number }
+  | { is: 'limit'; endsAt: number; window?: string }
+  /** How much of each window of the subscription is used. */
+  | { is: 'windows'; reports: Array<Omit<UsageReport, 'at'>> }
   /** The number of sub-agents in the background. When one ends, Claude takes a turn by itself. */
   | { is: 'background'; subagents: number }
 
@@ -212,11 +215,39 @@ function spentSince(memory: Memory, message: SDKResultMessage): { usage: Usage; 
   return { usage, costUsd: perModel.reduce((sum, part) => sum + part.costUSD, 0) }
 }
 
-function readRateLimit(info: { status: string; utilization?: number; resetsAt?: number }): StreamItem[] {
-  if (info.status === 'rejected' && info.resetsAt) return [{ is: 'limit', endsAt: info.resetsAt * 1_000 }]
-  if (info.status !== 'allowed_warning' || info.utilization === undefined) return []
-  const percent = Math.round(info.utilization * 100)
-  return event({ type: 'notice', text: `${percent} % of Claude's usage limit is used.` })
+/** A window as Claude reports it; `unifiedWindows` is missing in the SDK's types. */
+interface ReportedWindow {
+  utilization?: number
+  resetsAt?: number
+  status?: string
+}
+
+type RateLimitInfo = ReportedWindow & {
+  rateLimitType?: string
+  unifiedWindows?: Record<string, ReportedWindow>
+}
+
+function readRateLimit(info: RateLimitInfo): StreamItem[] {
+  const { status, utilization, resetsAt, rateLimitType: window } = info
+  const reports = windowsIn(info)
+  const items: StreamItem[] = reports.length > 0 ? [{ is: 'windows', reports }] : []
+  if (status === 'rejected' && resetsAt) return [...items, { is: 'limit', endsAt: resetsAt * 1_000, window }]
+  if (status !== 'allowed_warning' || utilization === undefined) return items
+  const name = window === undefined ? '' : ` (${windowName(window)})`
+  const text = `${Math.round(utilization * 100)} % of Claude's usage limit${name} is used.`
+  return [...items, ...event({ type: 'notice', text })]
+}
+
+/** A rejected window is used up, whatever share Claude reports. */
+function windowsIn({ rateLimitType, unifiedWindows = {}, ...representative }: RateLimitInfo) {
+  const windows = rateLimitType === undefined ? {} : { [rateLimitType]: representative }
+  return Object.entries({ ...windows, ...unifiedWindows }).flatMap(
+    ([id, { utilization, resetsAt, status }]) => {
+      const isRejected = status === 'rejected'
+      const used = isRejected ? Math.max(1, utilization ?? 1) : utilization
+      return used === undefined || !resetsAt ? [] : [{ id, used, resetsAt: resetsAt * 1_000, isRejected }]
+    },
+  )
 }
 
 function readSystem(memory: Memory, message: Extract<SDKMessage, { type: 'system' }>): StreamItem[] {

@@ -6,6 +6,7 @@ import { KeyedQueue } from '../domain/async.ts'
 import type { Clock } from '../domain/clock.ts'
 import type { Config } from '../domain/config.ts'
 import type { Log } from '../domain/log.ts'
+import type { UsageReport } from '../domain/usage-window.ts'
 import { ClaudeProcesses } from '../store/sqlite/claude-processes.ts'
 import type { Environment } from '../store/config-file.ts'
 import type { SharedClaudeTranscripts } from '../store/storage.ts'
@@ -31,6 +32,8 @@ export interface ClaudeAgentOptions {
   clock: Clock
   log: Log
   version: string
+  /** Called with what Claude reports about the windows of the subscription. */
+  onUsage?: (report: UsageReport) => void
   /** Claude's transcripts, when several machines share them. */
   transcripts?: SharedClaudeTranscripts
   /** The cgroup in which each Claude process gets its own cgroup, where that is possible. */
@@ -166,6 +169,7 @@ class ClaudeAgent implements AgentRuntime {
         },
         transcript: new TranscriptWatch(this.#configDir, (pid) => this.#isOurs(pid)),
         onSession: (sdkSessionId) => this.#lease(sdkSessionId, options.key),
+        onUsage: this.#options.onUsage,
         onTurn: () => {
           this.#pool.touch(options.key)
           this.#tag(conversation)

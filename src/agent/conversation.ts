@@ -8,6 +8,7 @@ import type {
   PermissionMode,
   Prompt,
 } from '../domain/agent.ts'
+import type { UsageReport } from '../domain/usage-window.ts'
 import { sleep, within } from '../domain/async.ts'
 import { systemClock, type Clock } from '../domain/clock.ts'
 import { errorText, RockpoolError } from '../domain/errors.ts'
@@ -34,6 +35,7 @@ export interface ConversationParts {
   silence: SilenceLimits
   /** Claude gave the conversation an id, for the first time or a new one. */
   onSession: (sdkSessionId: string) => void
+  onUsage?: (report: UsageReport) => void
   /** A turn began or ended. */
   onTurn: () => void
   transcript: TranscriptWatch
@@ -237,6 +239,10 @@ export class ClaudeConversation implements Conversation {
   }
 
   #take(item: StreamItem): void {
+    if (item.is === 'windows') {
+      for (const report of item.reports) this.#parts.onUsage?.({ ...report, at: this.#parts.clock.now() })
+      return
+    }
     const event = item.is === 'event' ? item.event : undefined
     if (event?.type === 'session-id') {
       this.#ids.add(event.sdkSessionId)

@@ -143,8 +143,8 @@ class OfflineConversation implements Conversation {
     else if (direction.do === 'say') say(direction.text)
     else if (direction.do === 'emit') onEvent(direction.event)
     else if (direction.do === 'fail') {
-      const { why, message = `The offline agent was asked to fail: ${why}.` } = direction
-      return { kind: 'failed', why, message }
+      const { why, message = `The offline agent was asked to fail: ${why}.`, retryAt } = direction
+      return { kind: 'failed', why, message, retryAt }
     } else if (direction.do === 'ask') say(await this.#ask(direction.tool, direction.input, onEvent))
     else say(await this.#call(direction.tool, direction.input, onEvent))
     return undefined
@@ -241,12 +241,12 @@ function spoken(text: string): string {
 type Direction =
   | { do: 'wait'; ms: number }
   | { do: 'say'; text: string }
-  | { do: 'fail'; why: TurnFailure; message?: string }
+  | { do: 'fail'; why: TurnFailure; message?: string; retryAt?: number }
   | { do: 'ask'; tool: string; input: Record<string, unknown> }
   | { do: 'call'; tool: string; input: Record<string, unknown> }
   | { do: 'emit'; event: TurnEvent }
 
-/** `wait 200`, `say words`, `fail rate-limited`, `ask Bash {"command":"ls"}`, `call tool {…}`, `emit {event}`. */
+/** `wait 200`, `say words`, `fail rate-limited`, `limit 1794850852000`, `ask Bash {"command":"ls"}`, `call tool {…}`, `emit {event}`. */
 function readDirections(text: string): Direction[] {
   return [...text.matchAll(/\[\[offline: (\w+) ?([\s\S]*?)\]\]/g)].map(([, verb = '', rest = '']) =>
     readDirection(verb, rest),
@@ -259,6 +259,7 @@ function readDirection(verb: string, rest: string): Direction {
     const [why, ...words] = rest.split(' ')
     return { do: 'fail', why: why as TurnFailure, message: words.join(' ') || undefined }
   }
+  if (verb === 'limit') return { do: 'fail', why: 'rate-limited', retryAt: Number(rest) }
   if (verb === 'emit') return { do: 'emit', event: JSON.parse(rest) as TurnEvent }
   if (verb === 'ask' || verb === 'call') {
     const [tool = '', ...json] = rest.split(' ')

@@ -113,13 +113,18 @@ export class TurnTally {
   #contextTokens: number | undefined
   /** When the rate limit ends that Claude waits for. */
   #retryAt: number | undefined
+  /** The window of the subscription whose limit is reached. */
+  #window: string | undefined
   /** Calls of the model in this turn, for a turn that ends without a result. */
   #counted: Usage = noUsage
 
   add(item: StreamItem, now: number): void {
     if (item.is === 'event') this.#addEvent(item.event, now)
     if (item.is === 'result') this.#results.push(item.result)
-    if (item.is === 'limit') this.#retryAt = item.endsAt
+    if (item.is === 'limit') {
+      this.#retryAt = item.endsAt
+      this.#window = item.window
+    }
   }
 
   get hasResult(): boolean {
@@ -138,7 +143,9 @@ export class TurnTally {
     const answers = this.#results.flatMap((result) => (result.isError || !result.text ? [] : [result.text]))
     return {
       ...about,
-      end: verdict ?? (last ? endOfTurn(last, { retryAt: this.#retryAt, now, timeZone }) : fallback),
+      end:
+        verdict ??
+        (last ? endOfTurn(last, { retryAt: this.#retryAt, window: this.#window, now, timeZone }) : fallback),
       text: (answers.length > 0 ? answers : this.#texts).join('\n\n'),
       said: this.#texts,
       prompts: [...new Set(this.#results.flatMap((result) => result.prompts))],

@@ -5,6 +5,8 @@ import type { ClaudeResult } from './claude-events.ts'
 export interface FailureContext {
   /** When a limit ends, if known. */
   retryAt?: number
+  /** The window of the subscription whose limit is reached. */
+  window?: string
   now: number
   timeZone?: string
 }
@@ -19,7 +21,9 @@ export function endOfTurn(result: ClaudeResult, context: FailureContext): TurnEn
     kind: 'failed',
     why,
     ...explainFailure(why, details, context),
-    ...(why === 'rate-limited' && isAhead(context) ? { retryAt: context.retryAt } : {}),
+    ...(why === 'rate-limited' && isAhead(context)
+      ? { retryAt: context.retryAt, window: context.window }
+      : {}),
   }
 }
 

@@ -60,7 +60,15 @@ export function byUrgency(a: SessionLine, b: SessionLine): number {
   return urgencyOf(a) - urgencyOf(b) || b.lastActivityAt - a.lastActivityAt
 }
 
-const urgency: readonly SessionState[] = ['failed', 'needs you', 'ready', 'working', 'idle', 'stopped']
+const urgency: readonly SessionState[] = [
+  'failed',
+  'needs you',
+  'ready',
+  'limited',
+  'working',
+  'idle',
+  'stopped',
+]
 
 function urgencyOf({ state, needsYou }: SessionLine): number {
   return state === 'failed' && !needsYou ? urgency.length : urgency.indexOf(state)
@@ -80,6 +88,7 @@ const stateStyles: Readonly<Record<SessionState, Style>> = {
   'needs you': 'yellow',
   failed: 'red',
   ready: 'cyan',
+  limited: 'yellow',
   working: 'green',
   idle: 'dim',
   stopped: 'dim',

@@ -75,6 +75,7 @@ function statusFacts(status: Status, page: Page): string {
     Claude: claudeLine(status.claude, page),
     Agent: agent?.kind,
     'Cost today': costTodayLine(cost),
+    ...Object.fromEntries(status.usage.map((window) => [`Usage, ${window.name}`, usageLine(window, page)])),
     'Disk free': disk && bytes(disk.freeBytes),
   })
 }
@@ -82,6 +83,15 @@ function statusFacts(status: Status, page: Page): string {
 function claudeLine({ connected, source = '', hint = '' }: Status['claude'], page: Page): string {
   if (connected) return `connected (${oneLine(source)})`
   return `${styled(page, 'yellow', 'not connected.')} ${oneLine(hint)}`
+}
+
+/** `62%, at this pace the window ends at 16:40`. */
+function usageLine(
+  { usedPercent, forecast, state, reportedAt }: Status['usage'][number],
+  page: Page,
+): string {
+  const line = `${Math.round(usedPercent)}%, ${forecast} (reported ${ago(reportedAt, page.now)})`
+  return state === 'open' ? line : styled(page, state === 'used up' ? 'red' : 'yellow', line)
 }
 
 /** Problems first, the address last. */

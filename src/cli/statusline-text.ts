@@ -3,7 +3,7 @@
 import { spawn } from 'node:child_process'
 import { fstatSync, readFileSync } from 'node:fs'
 import { styleText } from 'node:util'
-import { claimRefresh, readStatusline } from '../store/statusline-file.ts'
+import { claimRefresh, leaveUsage, readStatusline } from '../store/statusline-file.ts'
 import type { StatuslineFacts } from '../store/statusline-file.ts'
 import type { Host } from './host.ts'
 
@@ -24,7 +24,9 @@ export function printStatusline(host: LineHost): void {
     const args = [host.program, 'statusline', '--refresh']
     spawn(process.execPath, args, { detached: true, stdio: 'ignore' }).unref()
   }
-  terminal.out(`${statusline(facts, readClaude(), !environment.variables['NO_COLOR'])}\n`)
+  const claude = readClaude()
+  if (claude.rate_limits) leaveUsage(environment.stateDir, { ...claude.rate_limits }, now)
+  terminal.out(`${statusline(facts, claude, !environment.variables['NO_COLOR'])}\n`)
 }
 
 /** The parts of Claude's JSON that the line uses. Older versions of Claude Code do not report the windows. */
@@ -34,6 +36,7 @@ interface ClaudeState {
 
 interface UsageWindow {
   used_percentage?: number
+  resets_at?: number
 }
 
 /** What Claude Code writes to stdin; nothing in a terminal. */
@@ -48,22 +51,42 @@ function readClaude(): ClaudeState {
   }
 }
 
-/** `$6.63 today · 5h 62% · 2 need you: migrate-orders, hook`. */
+/** `$6.63 today · 5h 62%, ends 16:40 · 2 need you: migrate-orders, hook`. */
 export function statusline(facts: StatuslineFacts | undefined, claude: ClaudeState, color: boolean): string {
   const { five_hour: hours, seven_day: week } = claude.rate_limits ?? {}
   return [
     facts ? `$${facts.costTodayUsd.toFixed(2)} today` : 'rockpool',
-    windowText('5h', hours),
-    windowText('week', week),
+    windowText(
+      '5h',
+      hours,
+      facts?.usage?.find(({ window }) => window === 'five_hour'),
+    ),
+    windowText(
+      'week',
+      week,
+      facts?.usage?.find(({ window }) => window === 'seven_day'),
+    ),
     facts && needsYouText(facts.needsYou, color),
   ]
     .filter(Boolean)
     .join(' · ')
 }
 
-function windowText(name: string, window: UsageWindow | undefined): string | undefined {
-  const used = window?.used_percentage
-  return typeof used === 'number' ? `${name} ${Math.round(used)}%` : undefined
+/** What Claude reports now; if it does not, what was known at the last refresh. The forecast is ours. */
+function windowText(
+  name: string,
+  window: UsageWindow | undefined,
+  known: NonNullable<StatuslineFacts['usage']>[number] | undefined,
+): string | undefined {
+  const used = window?.used_percentage ?? known?.usedPercent
+  if (typeof used !== 'number') return undefined
+  const ends = known?.endsAt === undefined ? '' : `, ends ${timeOf(known.endsAt)}`
+  return `${name} ${Math.round(used)}%${ends}`
+}
+
+function timeOf(moment: number): string {
+  const at = new Date(moment)
+  return [at.getHours(), at.getMinutes()].map((part) => String(part).padStart(2, '0')).join(':')
 }
 
 function needsYouText(names: string[], color: boolean): string | undefined {

@@ -28,9 +28,9 @@ export const commands: LocalCommand[] = [
 async function refreshFacts(host: Host): Promise<void> {
   const client = await openClient(host)
   try {
-    const { cost } = await client.call('status', { recent: 0 })
+    const { cost, usage } = await client.call('status', { recent: 0 })
     const needsYou = await namesNeedingYou(client.call)
-    const facts: StatuslineFacts = { at: host.now(), costTodayUsd: cost.todayUsd, needsYou }
+    const facts: StatuslineFacts = { at: host.now(), costTodayUsd: cost.todayUsd, needsYou, usage }
     writeStatusline(host.environment.stateDir, facts)
   } finally {
     await client.close()

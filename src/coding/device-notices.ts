@@ -1,8 +1,10 @@
-// Notifies the owner's devices when a session needs the owner: it asks, has failed, or has finished its turn. Each goes through
+// Notifies the owner's devices when a session needs the owner: it asks, has failed, has finished its turn, or
+// a usage limit stopped it. Each goes through
 // the outbox under a key that names the event and the device, so that each device gets it once, also after a crash.
 import { randomUUID } from 'node:crypto'
 import type { Clock } from '../domain/clock.ts'
 import type { Approval, CodingSession } from '../domain/coding-session.ts'
+import { isLimited } from '../domain/coding-state.ts'
 import { addressOfDevice } from '../domain/device.ts'
 import type { Device } from '../domain/device.ts'
 import type { Events, RockpoolEvent } from '../domain/events.ts'
@@ -71,6 +73,10 @@ function noticeOfSession({ store }: DeviceNoticeParts, session: CodingSession): 
   if (lifecycle === 'ended' && status === 'failed') {
     const text = `${name} failed\n${end?.message ?? ''}`
     return { codingId: id, key: `failed:${id}:${turns}`, reply: { text } }
+  }
+  if (isLimited(session)) {
+    const text = `${name} is limited\n${end?.message ?? ''}`
+    return { codingId: id, key: `limited:${id}:${turns}`, reply: { text } }
   }
   const isDone = lifecycle === 'awaiting-input' || (lifecycle === 'ended' && status === 'completed')
   if (!isDone || turns === 0) return undefined

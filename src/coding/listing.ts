@@ -1,7 +1,7 @@
 // Coding sessions as text for a chat, in the format of the OpenClaw plugin, and figures of all sessions. The figures are computed
 // from the store: they survive restarts and count each session once.
 import type { CodingLifecycle, CodingSession, CodingStatus, OutputBlock } from '../domain/coding-session.ts'
-import { sessionState, stateText } from '../domain/coding-state.ts'
+import { isLimited, sessionState, stateText } from '../domain/coding-state.ts'
 import { formatUsd } from '../domain/text.ts'
 import type { CodingStore } from '../store/sqlite/coding-store.ts'
 import type { SpendStore } from '../store/sqlite/spend-store.ts'
@@ -25,7 +25,8 @@ const icons: Record<CodingLifecycle, string> = {
 const endIcons = { completed: '✅', failed: '❌', killed: '⛔', starting: '🟡', running: '🟢' }
 
 export function formatListing(session: CodingSession, watched: boolean, now: number): string {
-  const icon = icons[session.lifecycle] || endIcons[session.status]
+  const limited = isLimited(session)
+  const icon = limited ? '⏳' : icons[session.lifecycle] || endIcons[session.status]
   const where = watched ? 'foreground' : 'background'
   const turns = session.request.multiTurn ? 'multi-turn' : 'single'
   const { resume } = session.request
@@ -34,6 +35,7 @@ export function formatListing(session: CodingSession, watched: boolean, now: num
     `📁 ${session.request.workdir}${session.machine === undefined ? '' : ` on ${session.machine}`}`,
     `📝 "${oneLine(session.request.prompt, 80)}"`,
     ...(session.waiting ? [`⏳ waits for ${session.waiting.for}: ${session.waiting.about}`] : []),
+    ...(limited ? [`⏳ limited: ${stateText(session)}`] : []),
     ...(session.startedAt ? pendingMessages(session) : []).map(
       (text) => `✉️ not delivered yet: ${oneLine(text, 80)}`,
     ),

@@ -3,6 +3,7 @@
 import type { Address } from '../domain/address.ts'
 import type { Clock } from '../domain/clock.ts'
 import type { Approval, CodingSession, OutputBlock } from '../domain/coding-session.ts'
+import { isLimited } from '../domain/coding-state.ts'
 import type { Log } from '../domain/log.ts'
 import type { Reply } from '../domain/reply.ts'
 import { formatUsd } from '../domain/text.ts'
@@ -154,9 +155,11 @@ export class NotificationRouter {
       return this.#notifyAgentOrChat(session, event, `✅ [${session.name}] finished (${took}${cost})`, hint)
     }
     const isSuspended = session.lifecycle === 'suspended'
-    const icon = isSuspended ? '💤' : session.status === 'killed' ? '⛔' : '❌'
+    const limited = isLimited(session)
+    const icon = limited ? '⏳' : isSuspended ? '💤' : session.status === 'killed' ? '⛔' : '❌'
+    const state = limited ? 'limited' : isSuspended ? 'suspended' : session.status
     const resume = session.sdkSessionId ? `\nResume: /claude_resume ${session.name}` : ''
-    const text = `${icon} [${session.name}] ${isSuspended ? 'suspended' : session.status} (${took}${cost})${why}${resume}`
+    const text = `${icon} [${session.name}] ${state} (${took}${cost})${why}${resume}`
     // The person who ended it knows. The agent that launched it must learn of every other end.
     if (session.end?.reason === 'user') await this.#notifyChat(session, event, { text })
     else await this.#notifyAgentOrChat(session, event, text)

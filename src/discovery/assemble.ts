@@ -100,7 +100,10 @@ export class Assembler {
   assemble(files: SessionFiles, context: SessionContext): DiscoveredSession {
     const known = this.#known.get(files.sessionId)
     if (known && isSame(known.files, files) && isSameContext(known.context, context)) {
-      if (isWarm(files.main.facts, context.now) === known.session.warm) return known.session
+      const { facts } = files.main
+      const hasChanged = (is: (facts: TranscriptFacts, now: number) => boolean): boolean =>
+        is(facts, known.context.now) !== is(facts, context.now)
+      if (!hasChanged(isWarm) && !hasChanged(isLimited)) return known.session
     }
     const session = assemble(files, context)
     this.#known.set(files.sessionId, { files, context, session })
@@ -129,6 +132,11 @@ function isSameContext(a: SessionContext, b: SessionContext): boolean {
   )
 }
 
+/** Claude's usage limit stopped the session, and is not reset yet. */
+function isLimited({ limit }: TranscriptFacts, now: number): boolean {
+  return limit !== undefined && now < limit.until
+}
+
 function isWarm(facts: TranscriptFacts, now: number): boolean {
   const usedAt = facts.lastUsageSeconds * 1000
   return usedAt > 0 && now < usedAt + facts.cacheTtlMinutes * 60_000
@@ -142,7 +150,7 @@ function assemble(files: SessionFiles, context: SessionContext): DiscoveredSessi
   const subagentTokens = addTokens([...files.subagents.map((sub) => sub.facts), ...lost])
   const costUsd = files.subagents.reduce((sum, sub) => sum + sub.facts.costUsd, facts.costUsd) - repeatedUsd
   const first = facts.firstPrompt ?? facts.firstCommand ?? facts.summary ?? ''
-  const life = liveness(context)
+  const life = liveness(facts, context)
   // Every field is listed, none spread: V8 then keeps one shape for thousands of sessions.
   return {
     sessionId: files.sessionId,
@@ -188,6 +196,7 @@ function assemble(files: SessionFiles, context: SessionContext): DiscoveredSessi
     state: life.state,
     status: life.status,
     waitingFor: life.waitingFor,
+    limit: life.limit,
     pid: context.live?.pid,
     lastUsageAt: facts.lastUsageSeconds > 0 ? new Date(facts.lastUsageSeconds * 1000) : undefined,
     cacheTtlMinutes: facts.cacheTtlMinutes,
@@ -236,16 +245,18 @@ function repoOf(facts: TranscriptFacts, registry: RegistryRow | undefined): stri
 }
 
 /** Our own state has priority: we know what our processes wait for before they have written it. */
-function liveness({
-  registry,
-  live,
-}: SessionContext): Pick<DiscoveredSession, 'status' | 'state' | 'waitingFor'> {
+function liveness(
+  facts: TranscriptFacts,
+  { registry, live, now }: SessionContext,
+): Pick<DiscoveredSession, 'status' | 'state' | 'waitingFor' | 'limit'> {
   const own = registry?.status !== undefined && registry.status !== 'stopped' ? registry : undefined
   const status = own?.status ?? live?.status ?? 'stopped'
   // Somebody may continue in a terminal what our row calls stopped.
   const ownState = own || !live ? registry?.state : undefined
   const waitingFor = status === 'waiting' ? (own?.waitingFor ?? live?.waitingFor) : undefined
-  return { status, state: ownState ?? nativeState(status), waitingFor }
+  const limit = isLimited(facts, now) && status !== 'busy' ? facts.limit : undefined
+  const state = ownState ?? (limit ? 'limited' : nativeState(status))
+  return { status, state, waitingFor, limit: state === 'limited' ? facts.limit : undefined }
 }
 
 function budgetUsed(facts: TranscriptFacts, registry: RegistryRow | undefined): number | undefined {

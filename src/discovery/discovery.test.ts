@@ -198,6 +198,43 @@ test('a first message is shown with at most 200 characters, and never half of on
   expect((await discover([configDir]).get(sessionId))?.firstMessage).toBe('a'.repeat(199))
 })
 
+test('a session that a usage limit stopped is limited until the reset, or until somebody continues it', async () => {
+  const configDir = folder()
+  const project = join(configDir, 'projects', '-p')
+  mkdirSync(project, { recursive: true })
+  const sessionId = numbered('201')
+  const file = join(project, `${sessionId}.jsonl`)
+  const common = { sessionId, cwd: '/p', version: '2.1.0', timestamp: '2026-11-01T10:00:00.000Z' }
+  const until = Date.parse('2026-11-01T12:00:00Z')
+  const info = { status: 'rejected', resetsAt: until / 1_000, rateLimitType: 'five_hour' }
+  const records = [
+    { ...common, type: 'user', uuid: 'u1', message: { role: 'user', content: 'Fix it' } },
+    {
+      ...common,
+      type: 'assistant',
+      uuid: 'u2',
+      isApiErrorMessage: true,
+      error: 'rate_limit',
+      apiErrorParams: { rate_limit_info: info },
+      message: { id: 'm', role: 'assistant', model: '<synthetic>', content: [] },
+    },
+  ]
+  writeFileSync(file, records.map((record) => `${JSON.stringify(record)}\n`).join(''))
+  let now = until - 60_000
+  const discovery = discover([configDir], { clock: { ...systemClock, now: () => now } })
+  const shown = async () => {
+    const [session] = (await discovery.list()).sessions
+    return { state: session!.state, limit: session!.limit }
+  }
+  const limit = { until, window: 'five_hour' }
+  expect(await shown()).toEqual({ state: 'limited', limit })
+  now = until + 1
+  expect(await shown()).toEqual({ state: 'stopped', limit: undefined })
+  now = until - 60_000
+  appendFileSync(file, `${JSON.stringify({ ...records[0], uuid: 'u3' })}\n`)
+  expect(await shown()).toEqual({ state: 'stopped', limit: undefined })
+})
+
 test('two directories with one slug keep their sessions apart, by the cwd inside', async () => {
   const discovery = discover([fixtures])
   const dotted = await discovery.list({ repoPath: '/home/dev/projects/my.app_v2' })

@@ -87,6 +87,7 @@ export class FactsBuilder {
     const { facts } = this
     const walker = this.#walker
     facts.messageCount++
+    facts.limit = walker.isApiErrorMessage ? limitIn(parsed(buffer, start, end)) : undefined
     if (walker.isApiErrorMessage) facts.apiErrorCount++
     this.#leave(start, end)
     const model = this.#model()
@@ -187,6 +188,7 @@ export class FactsBuilder {
     const { facts } = this
     const walker = this.#walker
     facts.messageCount++
+    facts.limit = undefined
     if (walker.isToolResult) return this.#leave(start, end)
     this.#unread.start = -1
     this.#readSettings(buffer)
@@ -283,6 +285,16 @@ export class FactsBuilder {
     if (walker.timestamp.start >= 0 && (facts.lastTimestamp === undefined || time > facts.lastTimestamp))
       facts.lastTimestamp = time
   }
+}
+
+/** The usage limit that a message of Claude Code itself reports, with the time of its reset. */
+function limitIn(record: Record<string, unknown> | undefined): TranscriptFacts['limit'] {
+  const params = record?.['apiErrorParams']
+  const info = isRecord(params) ? params['rate_limit_info'] : undefined
+  if (record?.['error'] !== 'rate_limit' || !isRecord(info)) return undefined
+  const { resetsAt, rateLimitType } = info
+  if (typeof resetsAt !== 'number') return undefined
+  return { until: resetsAt * 1_000, window: typeof rateLimitType === 'string' ? rateLimitType : undefined }
 }
 
 /** Records that are not part of the conversation but describe the session, by type. The last one wins. */

@@ -82,6 +82,8 @@ export type TranscriptFacts = typeof noCounts & {
   /** Names of the models in the usage table, by number. */
   models: string[]
   lastModel?: string
+  /** Claude's usage limit that stopped the session, if nothing follows in the transcript. */
+  limit?: { window?: string; until: number }
   /** Tokens that the model wrote in the last call. */
   lastAnswerTokens?: number
   /** The usage of sub-agents in progress records of this file, by the name of the transcript that repeats it. */

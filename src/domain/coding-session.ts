@@ -38,8 +38,19 @@ const endReason = z.enum([
   'budget',
   'start-failed',
   'turn-failed',
+  /** Claude's usage limit stopped its turn; it can continue after the reset. */
+  'usage-limit',
 ])
 export type EndReason = z.infer<typeof endReason>
+
+/** Claude's usage limit that stopped a turn. */
+const usageLimit = z.object({
+  /** When the limit is reset. */
+  until: z.number(),
+  /** Claude's name of the window: `five_hour`, `seven_day`, … */
+  window: z.string().optional(),
+})
+export type UsageLimit = z.infer<typeof usageLimit>
 
 /** What the session waits for, and since when. */
 const waiting = z.object({
@@ -131,7 +142,9 @@ export const codingSessionSchema = z.object({
   /** The id that Claude will use for a new conversation, stored before Claude starts. */
   newSdkSessionId: z.string().optional(),
   waiting: waiting.optional(),
-  end: z.object({ reason: endReason, message: z.string(), at: z.number() }).optional(),
+  end: z
+    .object({ reason: endReason, message: z.string(), at: z.number(), limit: usageLimit.optional() })
+    .optional(),
   createdAt: z.number(),
   startedAt: z.number().optional(),
   lastActivityAt: z.number(),

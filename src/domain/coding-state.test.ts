@@ -54,6 +54,12 @@ test.each<[state: string, what: string, about: Fields, text: string]>([
     'The reason.',
   ],
   [
+    'limited',
+    'that a usage limit stopped',
+    { status: 'killed', lifecycle: 'suspended', lastWords: 'Hm.', ...endedBy('usage-limit') },
+    'The reason.',
+  ],
+  [
     'stopped',
     'that was cut off',
     { status: 'killed', lifecycle: 'suspended', ...endedBy('crash') },

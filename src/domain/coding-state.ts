@@ -7,6 +7,8 @@ export const sessionStates = [
   'working',
   /** Cannot continue without an answer, or its question expired without one. */
   'needs you',
+  /** Claude's usage limit stopped it; it can continue after the reset. */
+  'limited',
   /** Has finished a turn that no person has looked at. */
   'ready',
   /** Waits for its next message. */
@@ -23,11 +25,17 @@ export function sessionState(session: StateFields): SessionState {
   const { status, lifecycle, waiting, expired, unseen, end } = session
   if (expired || (waiting && waiting.for !== 'input')) return 'needs you'
   if (status === 'failed') return 'failed'
+  if (isLimited(session)) return 'limited'
   const isFinished = waiting !== undefined || status === 'completed'
   if (isFinished && unseen) return 'ready'
   // A stop of Rockpool ends its process; its next message starts it again.
   if (waiting && end?.reason !== 'idle-timeout') return 'idle'
   return lifecycle === 'suspended' || lifecycle === 'ended' ? 'stopped' : 'working'
+}
+
+/** Did Claude's usage limit stop the session, and no message continued it since? */
+export function isLimited({ lifecycle, end }: Pick<StateFields, 'lifecycle' | 'end'>): boolean {
+  return lifecycle === 'suspended' && end?.reason === 'usage-limit'
 }
 
 const nativeStates = {
@@ -61,7 +69,9 @@ export function stateText(
   const { waiting, expired, end, doing, lastWords, lifecycle, request } = session
   if (expired) return `${expired.text}: ${expired.about}`
   if (waiting && waiting.for !== 'input') return waiting.about
-  if (sessionState(session) === 'failed') return end?.message || lastWords || request.prompt
+  const state = sessionState(session)
+  if (state === 'failed') return end?.message || lastWords || request.prompt
+  if (state === 'limited') return end?.message ?? ''
   const isOver = waiting !== undefined || lifecycle === 'suspended' || lifecycle === 'ended'
   return (isOver ? lastWords || waiting?.about || end?.message : doing) || request.prompt
 }

@@ -26,6 +26,7 @@ const tokenCounts = () =>
 export type TokenCounts = z.infer<ReturnType<typeof tokenCounts>>
 
 /** A session as JSON, with times as text. */
+// oxlint-disable-next-line max-lines-per-function -- a list of fields, with nothing to decide
 export const sessionRecord = z.lazy(() =>
   z.object({
     sessionId: text,
@@ -93,6 +94,8 @@ export const sessionRecord = z.lazy(() =>
     state: z.enum(sessionStates),
     status: z.enum(['busy', 'idle', 'waiting', 'stopped']),
     waitingFor: maybeText,
+    /** Claude's usage limit that stopped it: the window, and when it is reset (ms). */
+    limit: z.object({ window: maybeText, until: number }).optional(),
     pid: maybeNumber,
     /** Last call to the model, and how long the prompt cache lives after it. */
     lastUsageAt: maybeText,

@@ -67,7 +67,15 @@ export type TurnEnd =
   | { kind: 'completed' }
   | { kind: 'interrupted' }
   /** `message` tells the person in a chat what happened and what to do; `what` says only what happened. */
-  | { kind: 'failed'; why: TurnFailure; message: string; what?: string; retryAt?: number }
+  | {
+      kind: 'failed'
+      why: TurnFailure
+      message: string
+      what?: string
+      /** When a rate limit ends, and the window of the subscription that it belongs to. */
+      retryAt?: number
+      window?: string
+    }
 
 export interface TurnResult {
   end: TurnEnd

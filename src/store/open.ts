@@ -20,6 +20,7 @@ import { SpendStore } from './sqlite/spend-store.ts'
 import { sqliteSql } from './sqlite/sql.ts'
 import { openStateDatabase } from './sqlite/state-database.ts'
 import { purgeWork, sqliteWork } from './sqlite/work.ts'
+import { UsageStore } from './sqlite/usage-store.ts'
 import type { Storage, StorageParts } from './storage.ts'
 import { answersIn } from './tables/answers.ts'
 import { replyMapIn } from './tables/reply-map.ts'
@@ -53,6 +54,7 @@ function openLocalStorage(parts: StorageParts): Storage {
     existingCoding: () => () => (existsSync(paths.database) ? coding() : undefined),
     approvals: () => new ApprovalStore(database()),
     spend: () => new SpendStore(database()),
+    usage: () => new UsageStore(database()),
     decisions: () => decisionsIn(database()),
     answers: () => answersIn(sqliteSql(database()), clock),
     replyMap: () => replyMapIn(sqliteSql(database())),

@@ -11,12 +11,43 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { dirname, join } from 'node:path'
+import type { UsageReport } from '../domain/usage-window.ts'
 
 export interface StatuslineFacts {
   at: number
   costTodayUsd: number
   /** Names of sessions. */
   needsYou: string[]
+  /** The usage windows, for a Claude Code that does not report them itself. */
+  usage?: Array<{ window: string; usedPercent: number; endsAt?: number }>
+}
+
+interface LeftReport {
+  at: number
+  windows: Record<string, { used_percentage?: unknown; resets_at?: unknown } | undefined>
+}
+
+/** Keeps what Claude Code told the status line about the usage windows; `reportedToStatusline` reads it. */
+export function leaveUsage(stateDir: string, windows: LeftReport['windows'], at: number): void {
+  try {
+    writeWhole(usageFileIn(stateDir), { at, windows } satisfies LeftReport)
+  } catch {
+    // The line is shown all the same; the windows are only older.
+  }
+}
+
+export function reportedToStatusline(stateDir: string): UsageReport[] {
+  try {
+    const { at, windows } = JSON.parse(readFileSync(usageFileIn(stateDir), 'utf8')) as LeftReport
+    return Object.entries(windows).flatMap(([id, window]) => {
+      const { used_percentage: percent, resets_at: resets } = window ?? {}
+      if (typeof percent !== 'number' || typeof resets !== 'number') return []
+      return [{ id, used: percent / 100, resetsAt: resets * 1_000, isRejected: percent >= 100, at }]
+    })
+  } catch {
+    // No Claude Code has told the status line anything.
+    return []
+  }
 }
 
 export function readStatusline(stateDir: string): StatuslineFacts | undefined {
@@ -29,11 +60,14 @@ export function readStatusline(stateDir: string): StatuslineFacts | undefined {
 }
 
 export function writeStatusline(stateDir: string, facts: StatuslineFacts): void {
-  const file = fileIn(stateDir)
-  mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
-  writeFileSync(`${file}.${process.pid}`, JSON.stringify(facts), { mode: 0o600 })
-  renameSync(`${file}.${process.pid}`, file)
+  writeWhole(fileIn(stateDir), facts)
   rmSync(markIn(stateDir), { force: true })
+}
+
+function writeWhole(file: string, content: object): void {
+  mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
+  writeFileSync(`${file}.${process.pid}`, JSON.stringify(content), { mode: 0o600 })
+  renameSync(`${file}.${process.pid}`, file)
 }
 
 /** True for one caller at a time. A refresh that died is forgotten after this time. */
@@ -55,6 +89,10 @@ export function claimRefresh(stateDir: string, now: number): boolean {
 
 function fileIn(stateDir: string): string {
   return join(stateDir, 'index', 'statusline.json')
+}
+
+function usageFileIn(stateDir: string): string {
+  return join(stateDir, 'index', 'usage-windows.json')
 }
 
 function markIn(stateDir: string): string {

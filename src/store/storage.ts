@@ -18,6 +18,7 @@ import type { SessionStore, TranscriptStore } from './session-store.ts'
 import type { ApprovalStore } from './sqlite/approval-store.ts'
 import type { CodingStore } from './sqlite/coding-store.ts'
 import type { SpendStore } from './sqlite/spend-store.ts'
+import type { UsageStore } from './sqlite/usage-store.ts'
 import type { Answers } from './tables/answers.ts'
 import type { People } from './tables/pairing.ts'
 import type { PurgedSession } from './tables/purge-rows.ts'
@@ -35,6 +36,8 @@ export interface Storage {
   existingCoding(): CodingStore | undefined
   readonly approvals: ApprovalStore
   readonly spend: SpendStore
+  /** The usage windows of the Claude subscription. */
+  readonly usage: UsageStore
   readonly decisions: Decisions
   readonly answers: Answers
   readonly replyMap: ReplyMap

@@ -35,6 +35,7 @@ export interface Row {
 export const groups: Array<[state: State, title: string]> = [
   ['needs you', 'Needs you'],
   ['failed', 'Failed'],
+  ['limited', 'Limited'],
   ['ready', 'Ready for review'],
   ['working', 'Working'],
 ]

@@ -20,7 +20,7 @@ import { SessionOutput } from './output.ts'
 import { handedOver, requeued, seen } from './session-changes.ts'
 import type { HandOver } from './session-changes.ts'
 import { SessionConversation } from './session-conversation.ts'
-import { failureText, reasonOfExit, reasonOfFailure, SessionEnding } from './session-ending.ts'
+import { failureText, limitOf, reasonOfExit, reasonOfFailure, SessionEnding } from './session-ending.ts'
 import { makeSessionTimers } from './session-timers.ts'
 import type { SessionTimers } from './session-timers.ts'
 import { SessionTurn } from './session-turn.ts'
@@ -256,8 +256,15 @@ export class RunningSession {
 
   async #endFailed(end: Extract<TurnResult['end'], { kind: 'failed' }>): Promise<void> {
     await this.claude.close()
+    const limit = limitOf(end)
+    const text = failureText(end, this.session)
+    // Nothing is lost: what Claude did so far is in its transcript, and messages that wait stay in the row.
+    if (limit)
+      return this.#ending.once(() =>
+        this.#ending.write('killed', 'suspended', 'usage-limit', end.what ?? text, limit),
+      )
     const lifecycle = end.why === 'process-died' || end.why === 'stalled' ? 'suspended' : 'ended'
-    await this.#end('failed', lifecycle, reasonOfFailure(end.why), failureText(end, this.session))
+    await this.#end('failed', lifecycle, reasonOfFailure(end.why), text)
   }
 
   /** Without a raised limit the session ends; it can be resumed with another budget. */

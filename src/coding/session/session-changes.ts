@@ -8,6 +8,7 @@ import type {
   CodingSession,
   CodingStatus,
   EndReason,
+  UsageLimit,
 } from '../../domain/coding-session.ts'
 import { isRunning } from '../../domain/coding-session.ts'
 import type { TurnEvent, TurnResult } from '../../domain/turn.ts'
@@ -90,7 +91,7 @@ export const noMessages: Pick<CodingSession, 'inbox' | 'given'> = { inbox: [], g
 export interface Ending {
   status: CodingStatus
   lifecycle: CodingLifecycle
-  end: { reason: EndReason; message: string; at: number }
+  end: { reason: EndReason; message: string; at: number; limit?: UsageLimit }
 }
 
 export function ended({ waiting }: Pick<CodingSession, 'waiting'>, how: Ending): Fields {

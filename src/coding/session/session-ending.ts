@@ -1,5 +1,11 @@
 // The end of a running coding session: it happens once, is stored, and is then announced. Also the reasons and texts of an end.
-import type { CodingLifecycle, CodingSession, CodingStatus, EndReason } from '../../domain/coding-session.ts'
+import type {
+  CodingLifecycle,
+  CodingSession,
+  CodingStatus,
+  EndReason,
+  UsageLimit,
+} from '../../domain/coding-session.ts'
 import type { TurnEnd, TurnFailure } from '../../domain/turn.ts'
 import type { SessionParts } from '../coding-parts.ts'
 import type { LiveRecord } from './live-record.ts'
@@ -56,9 +62,10 @@ export class SessionEnding {
     lifecycle: CodingLifecycle,
     reason: EndReason,
     message: string,
+    limit?: UsageLimit,
   ): Promise<void> {
     await this.#beforeStored()
-    const end = { reason, message, at: this.#parts.clock.now() }
+    const end = { reason, message, at: this.#parts.clock.now(), limit }
     await this.#record.change((session) => ended(session, { status, lifecycle, end }))
     this.finish()
     if (!this.#record.isLost) await this.#parts.notifications.onSessionComplete(this.#record.session)
@@ -80,9 +87,16 @@ export function reasonOfExit(why: string): EndReason {
   return why === 'closed' ? 'shutdown' : 'crash'
 }
 
+/** The limit that stopped the turn, if Claude reported when it is reset: then the session can continue after that. */
+export function limitOf({ why, retryAt, window }: Failed): UsageLimit | undefined {
+  return why === 'rate-limited' && retryAt !== undefined ? { until: retryAt, window } : undefined
+}
+
+type Failed = Extract<TurnEnd, { kind: 'failed' }>
+
 /** What happened, and what to do now: a session that has ended accepts no messages and no chat commands. */
 export function failureText(
-  { why, message, what = message }: Extract<TurnEnd, { kind: 'failed' }>,
+  { why, message, what = message }: Failed,
   { name, sdkSessionId }: Pick<CodingSession, 'name' | 'sdkSessionId'>,
 ): string {
   const resume = sdkSessionId === undefined ? '`rockpool cc launch`' : `\`rockpool cc resume ${name}\``

@@ -5,7 +5,14 @@ import type { QueuePlace } from '../../coding/queue/repo-queue.ts'
 import { pendingMessages } from '../../coding/session/messages.ts'
 import { waitedOf } from '../../coding/session/session-changes.ts'
 import { codingSessionSchema, type CodingSession } from '../../domain/coding-session.ts'
-import { needsYou, sessionState, sessionStates, stateText, wasCutOff } from '../../domain/coding-state.ts'
+import {
+  isLimited,
+  needsYou,
+  sessionState,
+  sessionStates,
+  stateText,
+  wasCutOff,
+} from '../../domain/coding-state.ts'
 import { RockpoolError } from '../../domain/errors.ts'
 import type { App } from '../app.ts'
 import type { Caller, Operation } from '../operation.ts'
@@ -47,6 +54,7 @@ export const stateFields = {
   state: z.enum(sessionStates).describe('The state in one word.'),
   stateText: z.string().describe('What it asks, does, or said last, or why it failed, in one line.'),
   needsYou: z.boolean().describe('It asks, or failed and no person has looked at it yet.'),
+  limitedUntil: z.number().optional().describe("When Claude's usage limit is reset that stopped it."),
   cutOff: z.boolean().describe('A stop of Rockpool interrupted its turn; resuming continues it.'),
 }
 
@@ -107,6 +115,7 @@ export function stateOf(session: CodingSession): z.input<z.ZodObject<typeof stat
     state: sessionState(session),
     stateText: stateText(session),
     needsYou: needsYou(session),
+    limitedUntil: isLimited(session) ? session.end?.limit?.until : undefined,
     cutOff: wasCutOff(session),
   }
 }

@@ -10,6 +10,8 @@ import type { App } from '../app.ts'
 import type { Caller } from '../operation.ts'
 import { perform } from '../all.ts'
 import { workspaceOf } from '../../store/agents.ts'
+import { leaveUsage } from '../../store/statusline-file.ts'
+import type { UsageWindowRow } from './usage-windows.ts'
 
 const home = mkdtempSync(join(tmpdir(), 'rockpool-status-'))
 const operator: Caller = { via: 'cli', scopes: ['admin'] }
@@ -124,4 +126,34 @@ test('all runs of a resumed coding session count, and its label and last real ta
   expect(sessions).toMatchObject([
     { totalCostUsd: 3.5, totalTurns: 5, budgetUsedPct: 0.7, label: 'login', lastTask: 'Fix the login form' },
   ])
+})
+
+test('the usage windows are shown with pace and forecast, from sessions and from the status line', async () => {
+  const now = Date.now()
+  const hour = 3_600_000
+  const resetsAt = now + 2 * hour
+  const report = { id: 'five_hour', resetsAt, isRejected: false }
+  await app.storage.usage.report({ ...report, used: 0.5, at: now - hour / 2 })
+  const week = { used_percentage: 95, resets_at: Math.round(now / 1_000) + 86_400 }
+  leaveUsage(
+    app.paths.root,
+    { five_hour: { used_percentage: 70, resets_at: resetsAt / 1_000 }, seven_day: week },
+    now,
+  )
+  const { usage } = (await perform(app, 'status', {}, operator)) as { usage: UsageWindowRow[] }
+  expect(usage).toMatchObject([
+    {
+      window: 'five_hour',
+      name: '5 hours',
+      usedPercent: 70,
+      state: 'open',
+      percentPerHour: expect.closeTo(40, 0),
+    },
+    { window: 'seven_day', name: 'week', usedPercent: 95, state: 'nearly used' },
+  ])
+  expect(usage[0]!.endsAt).toBeGreaterThan(now + 40 * 60_000)
+  expect(usage[0]!.endsAt).toBeLessThan(now + 50 * 60_000)
+  expect(usage[0]!.forecast).toMatch(/^at this pace the window ends at \d\d:\d\d$/)
+  const agent: Caller = { via: 'mcp', scopes: ['read'], agentId: 'main' }
+  expect(await perform(app, 'status', {}, agent)).toMatchObject({ usage: [] })
 })

@@ -18,6 +18,7 @@ import { isElsewhere } from '../coding/which-machine.ts'
 import { rowOf, sessionRow } from '../sessions/session-row.ts'
 import { visibleAgents } from '../sessions/which-session.ts'
 import { flag } from '../input-fields.ts'
+import { usageWindowRow, usageWindows } from './usage-windows.ts'
 
 const waitingRow = z.object({
   kind: z.string(),
@@ -82,6 +83,9 @@ const showStatus = operation({
         .describe('With a subscription, dollars are the price of the API.'),
       days: z.array(z.object({ day: z.string(), usd: z.number() })).optional(),
     }),
+    usage: z
+      .array(usageWindowRow)
+      .describe('The usage windows of the Claude subscription, as far as Claude has reported them.'),
     claude: z
       .object({ connected: z.boolean(), source: z.string().optional(), hint: z.string().optional() })
       .describe('Whether Claude is logged in, and what to do if not.'),
@@ -132,6 +136,7 @@ const showStatus = operation({
         billing: findCredential(app.environment, app.config.claude.credential)?.billing ?? 'none',
         days: input.usage && operator ? await costPerDay(app) : undefined,
       },
+      usage: operator ? await unlessAway(app, [], () => usageWindows(app)) : [],
       claude: lookForClaude(app.environment, app.config.claude.credential),
       ...(input.deep ? { agent: { kind: (await app.runtime()).kind } } : {}),
       ...(input.deep && operator ? { probes: await probeChannels(app) } : {}),

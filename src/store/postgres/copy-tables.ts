@@ -239,4 +239,5 @@ function* recordsHere(q: Queries): Generator<NewRecord> {
   yield* each('grant', ({ id, grantedAt }) => [id, grantedAt])
   yield* each('spend', ({ id, at }) => [id, at])
   yield* each('decision', ({ id, at }) => [id, at])
+  yield* each('usage', ({ id, resetsAt }) => [id, resetsAt])
 }

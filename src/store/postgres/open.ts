@@ -13,6 +13,7 @@ import { decisionsIn } from '../sqlite/decisions.ts'
 import { purgeWork } from '../sqlite/work.ts'
 import { SpendStore } from '../sqlite/spend-store.ts'
 import { openStateDatabase } from '../sqlite/state-database.ts'
+import { UsageStore } from '../sqlite/usage-store.ts'
 import type { Cluster, Storage, StorageParts } from '../storage.ts'
 import { answersIn } from '../tables/answers.ts'
 import { replyMapIn } from '../tables/reply-map.ts'
@@ -72,6 +73,7 @@ export function openSharedStorage(parts: StorageParts): Storage {
     existingCoding: () => () => (existsSync(paths.database) ? coding() : undefined),
     approvals: () => new ApprovalStore(copy(), followed()),
     spend: () => new SpendStore(copy(), followed()),
+    usage: () => new UsageStore(copy(), followed()),
     decisions: () => decisionsIn(copy(), records()),
     answers: () => answersIn(postgresSql(postgres), clock),
     replyMap: () => replyMapIn(postgresSql(postgres)),

@@ -1,10 +1,11 @@
-// The records of the state database (records.ts): coding sessions, approvals, spend, decisions. This file says how each kind
+// The records of the state database (records.ts): coding sessions, approvals, spend, decisions, usage windows. This file says how each kind
 // is written to its table and read back.
 import type { SQLInputValue } from 'node:sqlite'
 import { deflateRawSync, inflateRawSync } from 'node:zlib'
 import type { Approval, CodingSession, Grant, OutputKind } from '../../domain/coding-session.ts'
 import type { Repository } from '../../domain/machine.ts'
 import type { Decision, SessionSelection } from '../../domain/selection.ts'
+import type { UsageWindow } from '../../domain/usage-window.ts'
 import { columnsOf, fromRow } from '../tables/sql-database.ts'
 import { insertRow, type Queries, type Row } from './database.ts'
 
@@ -61,6 +62,7 @@ export interface RecordBodies {
   grant: Grant
   spend: Spend
   decision: Decision
+  usage: UsageWindow
   /** Without a table: read from the shared database itself, together with which machines are alive. */
   machine: MachineBody
 }
@@ -195,6 +197,12 @@ const tables: { [Kind in TableKind]: RecordTable<RecordBodies[Kind]> } = {
     }),
     onConflict: 'became = excluded.became',
     afterPut: linkDecision,
+  },
+  usage: {
+    table: 'usage_window',
+    columns: (window) => ({ id: window.id, record: JSON.stringify(window) }),
+    reads: 'record',
+    read: ({ record }) => parse(record),
   },
 }
 

@@ -13,6 +13,7 @@ const migrations = sqlFiles(
   'state/007-record-cursor.sql',
   'state/008-asked-inputs.sql',
   'state/009-permission-rules.sql',
+  'state/010-usage-windows.sql',
 )
 
 export function openStateDatabase(path: string, options: DatabaseOptions = {}): Database {

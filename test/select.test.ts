@@ -195,6 +195,16 @@ test('a running native session is forked, never resumed, and never waited for', 
   expect(found).toMatchObject({ action: 'fork', sessionId: id(1), scores: [{ price: { cache: 'cold' } }] })
 })
 
+test('attaching to a session that runs in a terminal of its own names that process and a fork, not `cc respond`', async () => {
+  running(session(1, [{ minutesAgo: 1, text: 'Repair the login form' }]))
+  const { code, err } = await rockpool('cc', 'attach', id(1))
+  expect(code).toBe(5)
+  expect(err).toContain(`${id(1)} is working; two processes must not write to one conversation.`)
+  expect(err).toContain(`Close it in its own terminal (process ${process.pid}) first`)
+  expect(err).toContain(`\`rockpool cc fork ${id(1)}\``)
+  expect(err).not.toMatch(/cc (respond|interrupt)/)
+})
+
 test('three compactions: fresh, and the answer for people says why', async () => {
   session(1, [{ minutesAgo: 1, text: 'Repair the login form' }], { compactions: 3 })
   const { out, code } = await rockpool('cc', 'select', 'Repair the login form')

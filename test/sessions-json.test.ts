@@ -371,3 +371,48 @@ test('a process that ends leaves a large file to a process of its own, and the f
   store = open()
   expect(await store.damage()).toEqual([])
 })
+
+/** What this process reads and writes meanwhile, in bytes, of files and pipes. */
+async function bytesMoved(work: () => Promise<unknown>): Promise<{ read: number; written: number }> {
+  const moved = (name: string): number =>
+    Number(new RegExp(`^${name}: (\\d+)`, 'm').exec(readFileSync('/proc/self/io', 'utf8'))![1])
+  const before = { read: moved('rchar'), written: moved('wchar') }
+  await work()
+  return { read: moved('rchar') - before.read, written: moved('wchar') - before.written }
+}
+
+test('a command that changes one row writes as much with a large sessions.json as with a small one', async (ctx) => {
+  if (process.platform !== 'linux') ctx.skip('bytes are counted in /proc')
+  const label = async (): Promise<void> => {
+    // A command ends before the timer of its store.
+    store = open({ ...systemClock, after: () => () => {} })
+    await store.update('k0', (one) => ({ ...one!, label: `l${one!.updatedAt}` }))
+    await store.close()
+  }
+  await store.update('k0', () => entry('id0', 0))
+  await store.close()
+  const small = await bytesMoved(label)
+  store = open()
+  const large = 'x'.repeat(100_000)
+  for (let i = 1; i < 40; i++) await store.update(`k${i}`, () => entry(`id${i}`, i, { large }))
+  await store.close()
+  await expect.poll(() => Object.keys(file()).length, soon).toBe(40)
+  expect(statSync(path).size).toBeGreaterThan(3_900_000)
+  expect((await bytesMoved(label)).written).toBeLessThan(small.written + 200_000)
+  await expect.poll(() => file()['k0']?.label, soon).toBe('l0')
+})
+
+test('in file mode a file whose lock was left by a dead process is read again before it is written', async (ctx) => {
+  if (process.platform !== 'linux') ctx.skip('bytes are counted in /proc')
+  const files = new FileSessions({ agentId: 'main', path, clock: systemClock, log: silentLog })
+  const change = (n: number) => (): Promise<unknown> =>
+    files.update('k', (one) => ({ ...entry('a', n), ...one, n }))
+  await files.update('large', () => entry('b', 1, { text: 'x'.repeat(1_000_000) }))
+  // The first change makes a copy of the file; after that only the cache is read.
+  await change(1)()
+  expect((await bytesMoved(change(2))).read).toBeLessThan(500_000)
+  writeFileSync(`${path}.lock`, JSON.stringify({ pid: 2 ** 22 + 1, startedAt: Date.now() }))
+  expect((await bytesMoved(change(3))).read).toBeGreaterThan(1_000_000)
+  expect((await bytesMoved(change(4))).read).toBeLessThan(500_000)
+  expect(file()['k']).toMatchObject({ n: 4 })
+})

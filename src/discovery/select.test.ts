@@ -301,6 +301,73 @@ test('the model decides; when it is late or off, keywords decide', async () => {
   })
 })
 
+test('a task in another language than the history: the model decides, and without it no session is resumed by accident', async () => {
+  const english = [
+    session({ sessionId: 'form', firstMessage: 'Repair the login form' }),
+    session({ sessionId: 'manual', firstMessage: 'Write the manual chapter about backups' }),
+  ]
+  const german = 'Das Anmeldeformular soll das Passwort nicht mehr vergessen'
+  const ask: AskStructured = async ({ prompt }) => {
+    const lines = prompt.split('\n').filter((line) => /^\d\. /.test(line))
+    const scores = lines.map((line, at) => {
+      const relevance = line.includes('login form') ? 0.9 : 0
+      return { index: at + 1, relevance, reasoning: '' }
+    })
+    return { scores }
+  }
+  expect(await select(english, { task: german, ask })).toMatchObject({ action: 'resume', sessionId: 'form' })
+  expect(await select(english, { task: german })).toMatchObject({ action: 'fresh' })
+  // Names of things are the same in every language.
+  const named = 'WebhookHandler und InvoiceQueue: bitte den Fehler beheben'
+  const about = session({ sessionId: 'names', firstMessage: 'The WebhookHandler blocks the InvoiceQueue' })
+  expect(await select([...english, about], { task: named })).toMatchObject({
+    action: 'resume',
+    sessionId: 'names',
+  })
+})
+
+// Written as people write, and not used to choose a weight or a threshold: the words of the follow-up are those of its matter.
+const heldOut = {
+  basket: 'The shopping basket loses its items when somebody logs in on a second device',
+  invoices: 'Invoices for customers in Switzerland show the wrong VAT rate',
+  deploy: 'Our deployment pipeline takes 40 minutes, please make the docker build faster',
+  flaky: 'tests/upload.spec.ts is flaky on CI, find out why',
+  dark: 'Add a dark theme to the settings page',
+  emails: 'Password reset emails arrive twice',
+  export: 'Users want to export their reports as CSV',
+  crash: 'The Android app crashes on start since version 4.2',
+} as const
+const laterTasks: Array<[task: string, expected: keyof typeof heldOut | 'fresh']> = [
+  ['the basket still loses items after the login on a phone, look at it again', 'basket'],
+  ['Now the same VAT rate problem for invoices in Norway', 'invoices'],
+  ['can we cache the docker layers so the build gets faster', 'deploy'],
+  ['upload.spec.ts failed again on CI', 'flaky'],
+  ['the dark theme has unreadable links on the settings page', 'dark'],
+  ['reset emails still arrive twice for gmail users', 'emails'],
+  ['CSV export of reports: umlauts are broken in Excel', 'export'],
+  ['the Android app crashes again, this time in version 4.3', 'crash'],
+  ['Upgrade PostgreSQL to 16', 'fresh'],
+  ['Translate the landing page into French', 'fresh'],
+  ['Write a load test for the search endpoint', 'fresh'],
+  ['Remove the unused feature flags', 'fresh'],
+  ['add rate limits to the public API', 'fresh'],
+]
+
+test('of thirteen later tasks as people write them most find their session, and none continues a wrong one', async () => {
+  const sessions = Object.entries(heldOut).map(([sessionId, firstMessage]) =>
+    session({ sessionId, firstMessage }),
+  )
+  const wrong: string[] = []
+  let found = 0
+  for (const [later, expected] of laterTasks) {
+    const { action, sessionId = 'fresh' } = await select(sessions, { task: later })
+    if (sessionId === expected) found++
+    else if (action !== 'fresh') wrong.push(`${later}: ${sessionId}`)
+  }
+  expect(wrong).toEqual([])
+  expect(found).toBeGreaterThanOrEqual(12)
+})
+
 test('the model is asked once, about a dozen at most, and never about those that cannot win', async () => {
   const asked: string[] = []
   const sessions = [

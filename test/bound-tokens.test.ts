@@ -24,6 +24,8 @@ const hostToken = newToken()
 const outside = realpathSync(mkdtempSync(join(tmpdir(), 'rockpool-outside-')))
 let house: House
 let sessionId: string
+/** Two coding sessions of `main` whose names begin with the secret. */
+const codingIds: string[] = []
 
 const bound = (method: string, params: object = {}): ReturnType<typeof rpc> =>
   rpc(house, method, params, token)
@@ -53,6 +55,10 @@ beforeAll(async () => {
   const address = { channel: 'web', accountId: 'default', to: 'dashboard' }
   await house.app.storage.work.outbox.leave([{ ...delivery, address, reply: { text: secret } }])
   for (const agentId of ['main', 'work']) await askFor(agentId)
+  for (const name of [`${secret}-a`, `${secret}-b`]) {
+    const launch = { prompt: '[[offline: say x]]', workdir: join(house.dir, 'shop'), name, fresh: true }
+    codingIds.push(((await rpc(house, 'coding.launch', launch)).result as { id: string }).id)
+  }
 })
 afterAll(() => house.close())
 
@@ -94,36 +100,52 @@ test('an operation that is open to it looks at who asks', () => {
   expect(careless.map(({ name }) => name)).toEqual(['health', 'turns.wait'])
 })
 
-test('no reading operation gives it anything of another agent, by no name', { timeout: 60_000 }, async () => {
-  const workspace = join(house.app.paths.workspace('main'))
-  mkdirSync(workspace, { recursive: true })
-  writeFileSync(join(workspace, 'README.md'), secret)
-  const reading = operations.filter((operation) => operation.scope === 'read' && !isOperatorOnly(operation))
-  for (const operation of reading) {
-    for (const params of questions(operation, workspace)) {
-      const { result } = await bound(operation.name, params)
-      // What it said itself tells it nothing.
-      const told = [params['keys'], params['query'], params['key']]
-        .flat()
-        .reduce<string>(
-          (text, said) => text.replaceAll(JSON.stringify(said ?? ''), ''),
-          JSON.stringify(result ?? null),
+test(
+  'no operation gives or tells it anything of another agent, by no name',
+  { timeout: 60_000 },
+  async () => {
+    const workspace = join(house.app.paths.workspace('main'))
+    mkdirSync(workspace, { recursive: true })
+    writeFileSync(join(workspace, 'README.md'), secret)
+    const open = operations.filter((operation) => !isOperatorOnly(operation) && operation.forHosts !== 'only')
+    for (const operation of open) {
+      for (const params of questions(operation, workspace)) {
+        const { result, error } = await bound(operation.name, params)
+        // What it said itself tells it nothing.
+        const said = Object.values(params)
+          .flat()
+          .filter((word) => typeof word === 'string' && word.length > 4)
+        const told = said.reduce<string>(
+          (text, word) => text.replaceAll(String(word), ''),
+          JSON.stringify({ result, error }),
         )
-      const found = [secret, sessionId].filter((word) => told.includes(word))
-      expect({ name: operation.name, params, found }).toMatchObject({ found: [] })
+        const found = [secret, sessionId, ...codingIds].filter((word) => told.includes(word))
+        expect({ name: operation.name, params, found }).toMatchObject({ found: [] })
+      }
     }
-  }
-})
+  },
+)
 
 /** Everything that names something of `main`, in every field that takes a name. */
 function questions({ input }: Operation, workspace: string): Array<Record<string, unknown>> {
-  const names = [key, sessionId, secret, 'main', 'main-ask']
+  const names = [key, sessionId, secret, 'main', 'main-ask', secret.slice(0, 4), ...codingIds]
   const folders = [workspace, house.dir, '/']
   const path = join(workspace, 'README.md').slice(1)
   const fixed = { query: secret, pattern: secret, task: secret, text: secret, path, all: true, limit: 50 }
   const asked = [...names.map((name) => [name, workspace]), ...folders.map((repo) => ['main', repo])]
   return asked.map(([name, repo]) => {
-    const naming = ['key', 'ref', 'id', 'sessionId', 'sessionKey', 'name', 'agent', 'agentId', 'label']
+    const naming = [
+      'key',
+      'ref',
+      'id',
+      'session',
+      'sessionId',
+      'sessionKey',
+      'name',
+      'agent',
+      'agentId',
+      'label',
+    ]
     const all: Record<string, unknown> = {
       ...fixed,
       ...Object.fromEntries(naming.map((f) => [f, name])),

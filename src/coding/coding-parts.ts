@@ -42,7 +42,7 @@ export interface SessionParts extends CodingBase {
 export interface CodingParts extends SessionParts {
   owners: Owners
   /** Finds a session that Claude Code made without us, by its id or a prefix of it. */
-  findNative: (ref: string) => Promise<NativeSession | undefined>
+  findNative: (ref: string, visibleTo?: string) => Promise<NativeSession | undefined>
 }
 
 export interface ClaudeParts {

@@ -72,9 +72,9 @@ export class CodingPool {
     return this.list({ open: true, visibleTo }).filter(wasCutOff)
   }
 
-  /** By id, name, Claude's id or a prefix. Throws when no session matches, or more than one. */
-  resolve(ref: string): CodingSession {
-    const found = this.#parts.store.resolve(ref)
+  /** By id, name, Claude's id or a prefix. Throws when no session that this agent may see matches, or more than one. */
+  resolve(ref: string, visibleTo?: string): CodingSession {
+    const found = this.#parts.store.resolve(ref, visibleTo)
     if (found.length === 1) return found[0]!
     throw found.length === 0 ? noSuchSession(ref) : ambiguousSession(ref, found)
   }
@@ -87,8 +87,8 @@ export class CodingPool {
   }
 
   /** A session that Claude Code made without us. */
-  findNative(ref: string): Promise<NativeSession | undefined> {
-    return this.#parts.findNative(ref)
+  findNative(ref: string, visibleTo?: string): Promise<NativeSession | undefined> {
+    return this.#parts.findNative(ref, visibleTo)
   }
 
   /** Sends a message to a session. Agents may send only a limited number in a row without a person. */

@@ -80,7 +80,7 @@ export function openCodingWorld(app: App): CodingWorld {
     log,
     events,
     owners,
-    findNative: (ref) => findNative(app, ref),
+    findNative: (ref, visibleTo) => findNative(app, ref, visibleTo),
     readBase: (workdir) => readBase(workdir, app.environment.variables),
     choose: (session) => choice.chooseFor(session),
   })
@@ -170,9 +170,16 @@ function bridgeFor(app: App, bridge: Bridge, session: CodingSession): ToolServer
   return server ? [server] : []
 }
 
-async function findNative(app: App, ref: string): Promise<DiscoveredSession | undefined> {
+/** For an agent only among its own sessions and those without an owner. */
+async function findNative(
+  app: App,
+  ref: string,
+  visibleTo: string | undefined,
+): Promise<DiscoveredSession | undefined> {
+  const mayBe = ({ agentId }: DiscoveredSession): boolean =>
+    visibleTo === undefined || agentId === undefined || agentId === visibleTo
   try {
-    return await app.discovery().get(ref)
+    return await app.discovery().get(ref, mayBe)
   } catch (error) {
     if (asRockpoolError(error).code === 'not-found') return undefined
     throw error

@@ -122,9 +122,12 @@ class SessionDiscovery implements Discovery {
       .flatMap((files) => transcriptsOf(files, rows.get(files.sessionId)))
   }
 
-  async get(idOrPrefix: string): Promise<DiscoveredSession> {
+  async get(
+    idOrPrefix: string,
+    mayBe: (session: DiscoveredSession) => boolean = () => true,
+  ): Promise<DiscoveredSession> {
     const wanted = idOrPrefix.toLowerCase()
-    const sessions = await this.#sessions()
+    const sessions = (await this.#sessions()).filter(mayBe)
     const exact = sessions.find((session) => session.sessionId === wanted)
     if (exact) return exact
     const found = wanted === '' ? [] : sessions.filter((session) => session.sessionId.startsWith(wanted))

@@ -9,7 +9,7 @@ import { plainLine } from '../../domain/text.ts'
 import { writeNativeArchived, writeNativeTitle } from '../../store/transcripts/claude-file.ts'
 import type { App } from '../app.ts'
 import { visibleTo } from '../perform-operation.ts'
-import { codingRow, findCoding, rowOf } from '../coding/coding-row.ts'
+import { codingRow, rowOf } from '../coding/coding-row.ts'
 import { isElsewhere } from '../coding/which-machine.ts'
 import { parseTime, sinceField, flag, nameField, pathField, agentField } from '../input-fields.ts'
 import { operation, type Caller } from '../operation.ts'
@@ -153,20 +153,19 @@ export const operations = [showSession, addUpCosts, repairSession, labelSession,
 
 /** Only the exact name or id: the beginning of an id may mean another session. */
 function codingNamed(app: App, ref: string, caller: Caller): CodingSession | undefined {
-  const [found] = app.storage.existingCoding()?.resolve(ref) ?? []
-  if (!found || (found.id !== ref && found.name !== ref)) return undefined
-  return findCoding(app, caller, found.id)
+  const [found] = app.storage.existingCoding()?.resolve(ref, caller.agentId) ?? []
+  return found && (found.id === ref || found.name === ref) ? found : undefined
 }
 
 /** By the exact name or id of a coding session, by Claude's id or its beginning, else by the beginning of a name or title. */
 export async function ownSession(app: App, ref: string, caller: Caller): Promise<DiscoveredSession> {
   const coding = codingNamed(app, ref, caller)
-  const session = await app
+  const isOwn = ({ agentId }: DiscoveredSession): boolean =>
+    caller.agentId === undefined || agentId === caller.agentId
+  return app
     .discovery()
-    .get(coding?.sdkSessionId ?? ref)
+    .get(coding?.sdkSessionId ?? ref, isOwn)
     .catch((error: unknown) => sessionCalled(app, ref, caller, error))
-  if (caller.agentId === undefined || session.agentId === caller.agentId) return session
-  throw new RockpoolError('not-found', `There is no Claude Code session ${JSON.stringify(ref)} of yours.`)
 }
 
 /** Throws `otherwise` if no session that the caller may see is called so. */
@@ -181,7 +180,7 @@ async function sessionCalled(
   const ours = new Set(
     app.storage
       .existingCoding()
-      ?.resolve(ref)
+      ?.resolve(ref, agentId)
       .map(({ sdkSessionId }) => sdkSessionId),
   )
   const called = (session: DiscoveredSession, test: (title: string) => boolean): boolean =>

@@ -228,13 +228,12 @@ interface Chosen {
 /** By our id or name, or Claude's id. An agent may continue only its own sessions and those without an owner. */
 export async function conversationNamed(app: App, ref: string, caller: Caller): Promise<string> {
   const { pool } = app.coding()
-  if (app.storage.coding.resolve(ref).length > 0) {
+  if (app.storage.coding.resolve(ref, caller.agentId).length > 0) {
     const { sdkSessionId } = findCoding(app, caller, ref)
     if (sdkSessionId !== undefined) return sdkSessionId
   }
-  const native = await pool.findNative(ref)
-  const isVisible = caller.agentId === undefined || (native?.agentId ?? caller.agentId) === caller.agentId
-  if (native && isVisible) return native.sessionId
+  const native = await pool.findNative(ref, caller.agentId)
+  if (native) return native.sessionId
   throw new RockpoolError('not-found', `There is no session ${ref.slice(0, 80)} to continue.`, {
     hint: '`rockpool cc list` shows the sessions of this machine.',
   })

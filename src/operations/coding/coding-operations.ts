@@ -10,6 +10,7 @@ import { asRockpoolError } from '../../domain/errors.ts'
 import type { App } from '../app.ts'
 import { nonBlankText } from '../input-fields.ts'
 import { operation } from '../operation.ts'
+import type { Caller } from '../operation.ts'
 import { launchCoding, launchInput } from './coding-launch.ts'
 import { resumeCoding, resumeInput } from './coding-resume.ts'
 import { afterRecovery, codingRow, codingSession, findCoding, rowOf } from './coding-row.ts'
@@ -87,7 +88,7 @@ const resume = operation({
     examples: ['rockpool cc resume fix-login-bug "now write the test"'],
   },
   async run(app, input, caller) {
-    const changes = await changesOf(app, input.session)
+    const changes = await changesOf(app, input.session, caller)
     const session = await resumeCoding(app, input, caller)
     const note = [changes, notConnected(app, session)].filter(Boolean).join(' ') || undefined
     return { ...(input.wait ? await atEndOfTurn(app, session.id) : rowOf(app, session)), note }
@@ -127,9 +128,9 @@ const resumeAll = operation({
 })
 
 /** For a session that Claude Code made without Rockpool. */
-async function changesOf(app: App, ref: string): Promise<string | undefined> {
-  const { pool } = app.coding()
-  const native = app.storage.coding.resolve(ref).length > 0 ? undefined : await pool.findNative(ref)
+async function changesOf(app: App, ref: string, { agentId }: Caller): Promise<string | undefined> {
+  const isOurs = app.storage.coding.resolve(ref, agentId).length > 0
+  const native = isOurs ? undefined : await app.coding().pool.findNative(ref, agentId)
   return native && resumeChanges(native, app.config.coding)
 }
 

@@ -30,8 +30,8 @@ type ResumeInput = Omit<z.output<typeof resumeInput>, 'wait'>
 export async function resumeCoding(app: App, input: ResumeInput, caller: Caller): Promise<CodingSession> {
   const { pool } = app.coding()
   // A session that Claude Code made without Rockpool gets the configured mode.
-  const known =
-    app.storage.coding.resolve(input.session).length > 0 ? findCoding(app, caller, input.session) : undefined
+  const isKnown = app.storage.coding.resolve(input.session, caller.agentId).length > 0
+  const known = isKnown ? findCoding(app, caller, input.session) : undefined
   refuseBypass(known?.request.permissionMode, caller)
   await refuseWider(app, { originChannel: input.originChannel }, caller)
   // Going back to a message in place would remove the later ones.
@@ -40,8 +40,10 @@ export async function resumeCoding(app: App, input: ResumeInput, caller: Caller)
   const options = { fork, atMessage, origin: originOf(caller, input.originChannel) }
   if (!known) {
     checkHere(app, input)
-    if (caller.agentId !== undefined) await checkNative(app, input.session, caller)
-    return pool.resume(input.session, input.prompt, { ...options, agentId: caller.agentId })
+    // The whole id: a prefix may also fit a session of another agent.
+    const { agentId } = caller
+    const ref = agentId === undefined ? input.session : await checkNative(app, input.session, caller)
+    return pool.resume(ref, input.prompt, { ...options, agentId })
   }
   refuseDirectory(app, known.request.workdir, caller.agentId)
   const spot = await placeOfResume(app, known, input.machine)
@@ -50,11 +52,12 @@ export async function resumeCoding(app: App, input: ResumeInput, caller: Caller)
   return resumeThere(app, spot.elsewhere.name, known.id, input.prompt, all)
 }
 
-/** An agent continues native sessions that no other agent owns, in directories that are open to it. */
-async function checkNative(app: App, ref: string, caller: Caller): Promise<void> {
-  await conversationNamed(app, ref, caller)
-  const native = await app.coding().pool.findNative(ref)
+/** An agent continues native sessions that no other agent owns, in directories that are open to it. Resolves to the whole id. */
+async function checkNative(app: App, ref: string, caller: Caller): Promise<string> {
+  const id = await conversationNamed(app, ref, caller)
+  const native = await app.coding().pool.findNative(id, caller.agentId)
   if (native) refuseDirectory(app, native.repoPath, caller.agentId)
+  return id
 }
 
 /** If the answer of the other machine is lost, the row tells whether the session runs there. */

@@ -13,7 +13,6 @@ import {
   stateText,
   wasCutOff,
 } from '../../domain/coding-state.ts'
-import { RockpoolError } from '../../domain/errors.ts'
 import type { App } from '../app.ts'
 import type { Caller, Operation } from '../operation.ts'
 
@@ -130,14 +129,7 @@ function queueOf(app: App, session: CodingSession): { queue?: QueuePlace; stateT
 
 /** The session, if the caller may see it: an agent sees its own, and what it launched for another one. */
 export function findCoding(app: App, caller: Caller, reference: string): CodingSession {
-  const session = app.coding().pool.resolve(reference)
-  const { agentId, launchedBy } = session.request
-  if (caller.agentId === undefined || caller.agentId === agentId || caller.agentId === launchedBy)
-    return session
-  throw new RockpoolError(
-    'not-found',
-    `There is no coding session ${JSON.stringify(reference.slice(0, 80))}.`,
-  )
+  return app.coding().pool.resolve(reference, caller.agentId)
 }
 
 /** Recovers sessions whose owner process died before each operation, also when no gateway runs. */

@@ -25,6 +25,8 @@ export interface CodingFilter {
   limit?: number
 }
 
+const visibleToAgent = "? IN (agent_id, json_extract(record, '$.request.launchedBy'))"
+
 export class CodingStore {
   #db: Database
   #records: Records
@@ -66,7 +68,7 @@ export class CodingStore {
       ['agent_id = ?', filter.agentId],
       ['repo = ?', filter.repo],
       ['created_at >= ?', filter.since],
-      ["? IN (agent_id, json_extract(record, '$.request.launchedBy'))", filter.visibleTo],
+      [visibleToAgent, filter.visibleTo],
     ]
     const used = terms.filter((term): term is [string, string | number] => term[1] !== undefined)
     const where = [
@@ -83,8 +85,9 @@ export class CodingStore {
     return this.#sessions(`${where.join(' AND ')} ORDER BY created_at DESC, id LIMIT ?`, ...values)
   }
 
-  /** By id, then by name (the latest of that name), then by Claude's id, then by a prefix of either id or of a name. */
-  resolve(ref: string): CodingSession[] {
+  /** By id, then by name (the latest of that name), then by Claude's id, then by a prefix of either id or of a name. For an
+   *  agent only among the sessions that it may see: names of others exist for it as little as the sessions. */
+  resolve(ref: string, visibleTo?: string): CodingSession[] {
     const prefix = `${ref.replace(/[\\%_]/g, '\\$&')}%`
     const tiers: Array<[string, string]> = [
       ['id = ?', ref],
@@ -94,8 +97,10 @@ export class CodingStore {
       ["(sdk_session_id LIKE ? ESCAPE '\\') ORDER BY created_at DESC LIMIT 10", prefix],
       ["(name LIKE ? ESCAPE '\\') ORDER BY created_at DESC LIMIT 10", prefix],
     ]
+    const seen = visibleTo === undefined ? [] : [visibleTo]
+    const visible = visibleTo === undefined ? '' : `${visibleToAgent} AND `
     for (const [where, value] of ref === '' ? [] : tiers) {
-      const found = this.#sessions(where, value)
+      const found = this.#sessions(`${visible}${where}`, ...seen, value)
       if (found.length > 0) return found
     }
     return []

@@ -1,0 +1,169 @@
+// Where the records of the vault are: its chunks, and the last version of each kept file. An index: the packs of the vault
+// have all of it, and it is rebuilt from them when it is missing or damaged.
+import type { Log } from '../../domain/log.ts'
+import { Database, insertRow, openOrRecreate, removeDatabase, type Queries } from './database.ts'
+import { sqlFiles } from './migrations.ts'
+
+export interface ChunkRow {
+  /** As hexadecimal digits. */
+  hash: string
+  pack: string
+  offset: number
+  stored: number
+  raw: number
+}
+
+export interface FileRow {
+  session: string
+  /** The directory that `path` begins in: the config directory of the program that made the session. */
+  root: string
+  path: string
+  agent: string
+  size: number
+  mtime: number
+  inode: number
+  keptAt: number
+  pack: string
+  offset: number
+  /** So many chunks at the beginning end where the content decided; those after them are joined and cut again when more follows. */
+  settled: number
+  /** The session as JSON, for lists; only of its main file. */
+  about: string | null
+  /** `[hash, bytes, 1 if the id of the session is masked][]` as JSON. */
+  chunks: string
+}
+
+export interface RemovalRow {
+  session: string
+  at: number
+  forever: number
+  pack: string
+  offset: number
+}
+
+const migrations = sqlFiles('vault/001-records.sql')
+const fileColumns =
+  'session, root, path, agent, size, mtime, inode, kept_at AS keptAt, pack, offset, settled, about, chunks'
+
+/** Changes of one moment: written together, with how far the packs were read. */
+export class VaultIndex {
+  readonly #database: Database
+
+  private constructor(database: Database) {
+    this.#database = database
+  }
+
+  /** `:memory:` for an encrypted vault, whose texts must not be readable here. */
+  static open(path: string, log: Log): VaultIndex {
+    const database = openOrRecreate(
+      () => openChecked(path),
+      ({ message }) => {
+        log.warn({ event: 'vault-index-rebuilt', path, reason: message }, 'Rebuilding the index of the vault.')
+        removeDatabase(path)
+      },
+    )
+    return new VaultIndex(database)
+  }
+
+  packs(): Map<string, number> {
+    const rows = this.#database.read((q) => q.all<{ name: string; scanned: number }>('SELECT name, scanned FROM pack'))
+    return new Map(rows.map(({ name, scanned }) => [name, scanned]))
+  }
+
+  chunk(hash: string): ChunkRow | undefined {
+    return this.#database.read((q) => q.get<ChunkRow>('SELECT * FROM chunk WHERE hash = ?', hash))
+  }
+
+  chunks(): ChunkRow[] {
+    return this.#database.read((q) => q.all<ChunkRow>('SELECT * FROM chunk ORDER BY pack, offset'))
+  }
+
+  file(session: string, root: string, path: string): FileRow | undefined {
+    const sql = `SELECT ${fileColumns} FROM file WHERE session = ? AND root = ? AND path = ?`
+    return this.#database.read((q) => q.get<FileRow>(sql, session, root, path))
+  }
+
+  /** The kept files of one session, or of all. */
+  files(session?: string): FileRow[] {
+    const where = session === undefined ? '' : 'WHERE session = ?'
+    const values = session === undefined ? [] : [session]
+    return this.#database.read((q) =>
+      q.all<FileRow>(`SELECT ${fileColumns} FROM file ${where} ORDER BY session, path`, ...values),
+    )
+  }
+
+  /** The main file of each session: only its place and the session as JSON. */
+  sessions(): Array<{ session: string; root: string; path: string; agent: string; about: string }> {
+    const sql = 'SELECT session, root, path, agent, about FROM file WHERE about IS NOT NULL'
+    return this.#database.read((q) => q.all(sql))
+  }
+
+  removals(): RemovalRow[] {
+    return this.#database.read((q) => q.all<RemovalRow>('SELECT * FROM removal'))
+  }
+
+  removal(session: string): RemovalRow | undefined {
+    return this.#database.read((q) => q.get<RemovalRow>('SELECT * FROM removal WHERE session = ?', session))
+  }
+
+  write<T>(change: (rows: IndexChange) => T): Promise<T> {
+    return this.#database.write((q) => change(new IndexChange(q)))
+  }
+
+  /** Leaves no byte of what was removed. */
+  rewrite(): Promise<void> {
+    return this.#database.rewrite()
+  }
+
+  close(): Promise<void> {
+    return this.#database.close()
+  }
+}
+
+/** One transaction. */
+export class IndexChange {
+  readonly #q: Queries
+
+  constructor(q: Queries) {
+    this.#q = q
+  }
+
+  addChunk(row: ChunkRow): void {
+    insertRow(this.#q, 'chunk', { ...row })
+  }
+
+  addFile({ keptAt, ...row }: FileRow): void {
+    insertRow(this.#q, 'file', { ...row, kept_at: keptAt })
+  }
+
+  hasChunk(hash: string): boolean {
+    return this.#q.get('SELECT 1 FROM chunk WHERE hash = ?', hash) !== undefined
+  }
+
+  removeSession(row: RemovalRow): void {
+    insertRow(this.#q, 'removal', { ...row })
+    this.#q.run('DELETE FROM file WHERE session = ?', row.session)
+  }
+
+  setScanned(pack: string, scanned: number): void {
+    insertRow(this.#q, 'pack', { name: pack, scanned })
+  }
+
+  /** A damaged chunk is unknown from now on, so that the next copy of its content is stored again. */
+  forgetChunk(hash: string): void {
+    this.#q.run('DELETE FROM chunk WHERE hash = ?', hash)
+  }
+
+  forgetPack(pack: string): void {
+    this.#q.run('DELETE FROM pack WHERE name = ?', pack)
+    for (const table of ['chunk', 'file', 'removal']) this.#q.run(`DELETE FROM ${table} WHERE pack = ?`, pack)
+  }
+
+  clear(): void {
+    for (const table of ['pack', 'chunk', 'file', 'removal']) this.#q.run(`DELETE FROM ${table}`)
+  }
+}
+
+function openChecked(path: string): Database {
+  return Database.open(path, migrations, { durability: 'relaxed', busyMs: 5_000 })
+}

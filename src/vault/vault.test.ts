@@ -1,0 +1,190 @@
+import { randomBytes, randomUUID } from 'node:crypto'
+import { appendFileSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, statSync, truncateSync, utimesSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { systemClock } from '../domain/clock.ts'
+import { silentLog } from '../domain/log.ts'
+import type { SessionToKeep } from './keep.ts'
+import { openVault, type Vault } from './vault.ts'
+
+let folder: string
+let claude: string
+let vault: Vault
+
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'rockpool-vault-'))
+  claude = join(folder, 'claude')
+  vault = await open()
+})
+afterEach(async () => {
+  await vault.close()
+  rmSync(folder, { recursive: true, force: true })
+})
+
+const open = (secret?: string): Promise<Vault> =>
+  openVault({
+    folder: join(folder, 'vault'),
+    indexFile: join(folder, 'index', 'vault.sqlite'),
+    secret: secret === undefined ? undefined : Buffer.from(secret),
+    clock: systemClock,
+    log: silentLog,
+  })
+
+async function reopen(secret?: string): Promise<void> {
+  await vault.close()
+  vault = await open(secret)
+}
+
+/** A session with a transcript and a file of its own folder. */
+function makeSession(lines: string[], id: string = randomUUID()): SessionToKeep {
+  const transcript = join(claude, 'projects', '-home-dev-shop', `${id}.jsonl`)
+  const result = join(claude, 'projects', '-home-dev-shop', id, 'tool-results', 'b1.txt')
+  mkdirSync(dirname(result), { recursive: true })
+  writeFileSync(transcript, lines.map((line) => `${JSON.stringify({ sessionId: id, text: line })}\n`).join(''))
+  writeFileSync(result, `output of ${id}`)
+  return { sessionId: id, agent: 'claude', root: claude, files: [transcript, result], about: { title: id } }
+}
+
+function someLines(count: number, bytes: number): string[] {
+  return Array.from({ length: count }, () => randomBytes(bytes / 2).toString('hex'))
+}
+
+const packFolder = (): string => join(folder, 'vault', 'packs')
+const packBytes = (): number =>
+  readdirSync(packFolder()).reduce((sum, name) => sum + statSync(join(packFolder(), name)).size, 0)
+
+test('files of a session that were deleted are restored byte for byte, with a new time', async () => {
+  const session = makeSession(someLines(40, 30_000))
+  const originals = session.files.map((file) => readFileSync(file))
+  for (const file of session.files) utimesSync(file, 1, 1)
+  await vault.keep([session])
+  rmSync(claude, { recursive: true })
+  await reopen()
+  expect(await vault.sessions()).toMatchObject([{ sessionId: session.sessionId, isGone: true, about: session.about }])
+  const restored = await vault.restore(session.sessionId)
+  expect(restored.map(({ outcome }) => outcome)).toEqual(['restored', 'restored'])
+  for (const [i, file] of session.files.entries()) {
+    expect(readFileSync(file)).toEqual(originals[i])
+    expect(statSync(file).mode & 0o777).toBe(0o600)
+    expect(Date.now() - statSync(file).mtimeMs).toBeLessThan(60_000)
+  }
+})
+
+test('every state of a transcript that grows is kept, whatever was appended', async () => {
+  const session = makeSession(['first'])
+  const [transcript] = session.files as [string]
+  for (const bytes of [10, 100_000, 300_000, 3, ...Array.from({ length: 40 }, () => 2_000), 1_500_000, 1]) {
+    appendFileSync(transcript, randomBytes(bytes))
+    await vault.keep([session])
+    const before = readFileSync(transcript)
+    rmSync(transcript)
+    await vault.restore(session.sessionId)
+    expect(readFileSync(transcript).equals(before)).toBe(true)
+  }
+})
+
+test('an append stores only what was appended', async () => {
+  const session = makeSession(someLines(40, 30_000))
+  await vault.keep([session])
+  const before = packBytes()
+  appendFileSync(session.files[0]!, 'one more line\n')
+  const read = await vault.keep([session])
+  expect(packBytes() - before).toBeLessThan(2_000)
+  expect(read).toBeLessThan(1_100_000)
+  expect(await vault.keep([session])).toBe(0)
+})
+
+test('a file that was rewritten or cut is kept as it is now', async () => {
+  const session = makeSession(someLines(20, 30_000))
+  const [transcript] = session.files as [string]
+  await vault.keep([session])
+  truncateSync(transcript, 100_000)
+  await vault.keep([session])
+  const content = readFileSync(transcript)
+  rmSync(transcript)
+  await vault.restore(session.sessionId)
+  expect(readFileSync(transcript).equals(content)).toBe(true)
+})
+
+test('a fork that differs only in the id of the session takes almost no room', async () => {
+  const lines = someLines(60, 30_000)
+  await vault.keep([makeSession(lines)])
+  const before = packBytes()
+  const fork = makeSession([...lines, 'another end'])
+  const original = readFileSync(fork.files[0]!)
+  await vault.keep([fork])
+  expect(packBytes() - before).toBeLessThan(before / 4)
+  rmSync(fork.files[0]!)
+  await vault.restore(fork.sessionId)
+  expect(readFileSync(fork.files[0]!).equals(original)).toBe(true)
+})
+
+test('a file that exists is never replaced', async () => {
+  const session = makeSession(['kept'])
+  const [transcript, result] = session.files as [string, string]
+  await vault.keep([session])
+  writeFileSync(transcript, 'somebody else wrote this')
+  appendFileSync(result, ' and more')
+  const outcomes = Object.fromEntries((await vault.restore(session.sessionId)).map((one) => [one.path, one.outcome]))
+  expect(outcomes).toEqual({ [transcript]: 'different', [result]: 'longer' })
+  expect(readFileSync(transcript, 'utf8')).toBe('somebody else wrote this')
+})
+
+test('verify finds every flipped byte, and a damaged chunk affects only the file that needs it', async () => {
+  const first = makeSession(['one'])
+  const second = makeSession(['two'])
+  await vault.keep([first])
+  await vault.keep([second])
+  expect(await vault.verify()).toMatchObject({ damage: [], files: [], unfinished: 0 })
+  const pack = join(packFolder(), readdirSync(packFolder())[0]!)
+  const whole = readFileSync(pack)
+  for (let at = 0; at < whole.length; at += 23) {
+    const flipped = Buffer.from(whole)
+    flipped[at]! ^= 1 << at % 8
+    writeFileSync(pack, flipped)
+    const { damage, unfinished } = await vault.verify()
+    expect(damage.length, `byte ${at}`).toBe(1)
+    expect(unfinished).toBe(0)
+  }
+  // A byte of the first chunk's content: only the first session needs it.
+  const flipped = Buffer.from(whole)
+  flipped[60]! ^= 1
+  writeFileSync(pack, flipped)
+  const { files } = await vault.verify()
+  expect(files).toHaveLength(1)
+  rmSync(claude, { recursive: true })
+  rmSync(join(folder, 'index'), { recursive: true })
+  await reopen()
+  expect((await vault.restore(first.sessionId)).map(({ outcome }) => outcome).sort()).toEqual(['damaged', 'restored'])
+  expect((await vault.restore(second.sessionId)).map(({ outcome }) => outcome)).toEqual(['restored', 'restored'])
+})
+
+test.each([1, 55, 5_000, -1])('a record that ends after %i bytes is ignored, and the next begins a new pack', async (bytes) => {
+  const [first, second] = [makeSession(someLines(3, 30_000)), makeSession(someLines(3, 30_000))]
+  await vault.keep([first])
+  const pack = join(packFolder(), readdirSync(packFolder())[0]!)
+  const complete = statSync(pack).size
+  await vault.keep([second])
+  truncateSync(pack, bytes < 0 ? statSync(pack).size + bytes : complete + bytes)
+  await reopen()
+  expect(await vault.verify()).toMatchObject({ damage: [], unfinished: 1 })
+  await vault.keep([second])
+  expect(readdirSync(packFolder())).toHaveLength(2)
+  rmSync(claude, { recursive: true })
+  for (const session of [first, second])
+    expect((await vault.restore(session.sessionId)).map(({ outcome }) => outcome)).toEqual(['restored', 'restored'])
+})
+
+test('an encrypted vault has no readable text, and opens only with its passphrase', async () => {
+  await reopen('open sesame')
+  const session = makeSession(['a secret plan'])
+  await vault.keep([session])
+  const stored = readdirSync(packFolder()).map((name) => readFileSync(join(packFolder(), name), 'latin1')).join('')
+  for (const text of ['secret plan', session.sessionId, 'projects']) expect(stored).not.toContain(text)
+  await vault.close()
+  await expect(open('wrong')).rejects.toMatchObject({ code: 'refused' })
+  vault = await open('open sesame')
+  rmSync(claude, { recursive: true })
+  expect((await vault.restore(session.sessionId)).map(({ outcome }) => outcome)).toEqual(['restored', 'restored'])
+})

@@ -3,7 +3,7 @@ const levels = [
   ['domain'],
   ['rights'],
   ['store', 'rpc', 'channels'],
-  ['inbound', 'sessions', 'agent', 'replies', 'discovery', 'search'],
+  ['inbound', 'sessions', 'agent', 'replies', 'discovery', 'search', 'vault'],
   ['coding', 'flow'],
   ['operations'],
   ['gateway', 'mcp', 'cli', 'chat', 'library'],

@@ -167,6 +167,11 @@ const meanings: Record<string, string> = {
 
   'discovery.configDirs': 'Further config directories of Claude Code, besides the usual ones.',
   'discovery.onlyConfigured': 'Leaves the usual directories out.',
+  'vault.enabled': "Whether copies of every session's files are kept; see [the vault](vault.md).",
+  'vault.maxGb':
+    'The limit of its size. Above it, the oldest sessions are removed, those without a label first, none younger than a year.',
+  'vault.keyFile':
+    'Encrypts the vault with the content of this file. `ROCKPOOL_VAULT_PASSPHRASE` does it with a passphrase.',
   'sessionSelection.relevanceModel': 'The model that compares a task with earlier sessions.',
   'sessionSelection.relevanceMaxTokens': 'The most tokens of its answer.',
   'sessionSelection.relevanceTimeoutMs': 'How long to wait for it; then shared words are compared instead.',
@@ -236,6 +241,7 @@ export const examples: Record<string, unknown> = {
     },
   },
   discovery: { discovery: { configDirs: ['/home/work/.claude'] } },
+  vault: { vault: { maxGb: 5 } },
   sessionSelection: { sessionSelection: { resumeThreshold: 0.7 } },
   mcpBridge: { mcpBridge: { tools: { openclaw_announce: false } } },
   memory: { memory: { folders: ['~/notes'] } },

@@ -93,7 +93,7 @@ function redactorFor(basis: Parameters<typeof knownSecrets>[0]): Redactor {
   return redactor
 }
 
-type PartName = 'discovery' | 'search' | 'smallModel' | 'runtime' | 'conversations' | 'coding'
+type PartName = 'discovery' | 'vault' | 'search' | 'smallModel' | 'runtime' | 'conversations' | 'coding'
 
 /** The parts that work with the storage. */
 function openParts(
@@ -105,6 +105,10 @@ function openParts(
   return {
     discovery: lazy.open(() => code.of('discovery').openDiscoveryOf(app(), options.onScanProgress)),
     search: lazy.open(() => code.of('search').openSearch(app(), options.onIndexProgress)),
+    vault: lazy.once(
+      async () => (await import('./compose/vault.ts')).openVaultOf(app()),
+      async (vault) => (await vault).close(),
+    ),
     smallModel: lazy.once(() => code.of('coding').smallModelOf(app())),
     // Made in the middle of the first turn, and closed after the parts that take turns.
     runtime: lazy.onceClosedLast(

@@ -8,6 +8,7 @@ import type { AppOptions } from './app.ts'
 import { knownSecrets } from './store/known-secrets.ts'
 import { reloadConfigOnChange } from './store/config-reload.ts'
 import type { ReadyLine, UpInput } from './cli/host.ts'
+import { errorText } from './domain/errors.ts'
 import type { Log } from './domain/log.ts'
 import { makeRedactor } from './domain/redact.ts'
 import { collectWhenIdle } from './gateway/idle-memory.ts'
@@ -123,13 +124,35 @@ async function startServing(app: App): Promise<() => Promise<void>> {
   const endWatching = await app
     .discovery()
     .watch((sessionId, why) => app.events.emit({ type: 'native-changed', sessionId, why }))
+  const endKeeping = app.config.vault.enabled ? await keepSessions(app) : undefined
   const endIndexing = await app.search().follow()
   const endCollecting = collectWhenIdle(app.clock)
   return async () => {
     endCollecting()
     endNotifying()
+    await endKeeping?.()
     await endIndexing()
     await endWatching()
+  }
+}
+
+/** Without a vault, for example because its key is missing, everything else works. */
+async function keepSessions(app: App): Promise<(() => Promise<void>) | undefined> {
+  try {
+    const { followSessions } = await import('./vault/follow.ts')
+    const vault = await app.vault()
+    return followSessions({
+      ...app,
+      vault,
+      discovery: app.discovery(),
+      maxBytes: app.config.vault.maxGb * 1e9,
+    })
+  } catch (error) {
+    app.log.error(
+      { event: 'vault-not-open', reason: errorText(error) },
+      'Could not open the vault; sessions are not kept.',
+    )
+    return undefined
   }
 }
 

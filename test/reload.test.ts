@@ -40,6 +40,7 @@ const sections: Record<keyof Config, Reloadable | { restart: unknown }> = {
   channels: { restart: { telegram: { enabled: false } } },
   memory: { restart: { folders: ['notes'] } },
   discovery: { restart: { onlyConfigured: true } },
+  vault: { restart: { enabled: false } },
   session: {
     to: { dmScope: 'main' },
     seen: async ({ route }) => (await route()).lane,

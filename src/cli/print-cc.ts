@@ -101,6 +101,7 @@ function cacheOf({ warm }: Row): string {
 }
 
 function stateOf(row: Row): string {
+  if (row.kept) return 'kept'
   return row.archived && row.state === 'stopped' ? 'archived' : row.state
 }
 

@@ -45,6 +45,7 @@ const files: Readonly<Record<string, Load>> = {
   status,
   tokens: system,
   turns: sessions,
+  vault: () => import('./print-vault.ts'),
 }
 
 export async function findPrinter(name: string): Promise<Printer> {

@@ -21,6 +21,7 @@ import { keepKeysMs } from '../flow/turn-recovery.ts'
 import { makeReplyRouting } from '../flow/reply-routing.ts'
 import { makeAccessPolicy } from '../inbound/admit.ts'
 import { commandInfos } from '../inbound/command.ts'
+import { purgeKept } from '../operations/vault/kept-sessions.ts'
 import type { App } from '../operations/app.ts'
 import { mirrorIntoChat } from '../operations/turns/mirror-into-chat.ts'
 import type { People } from '../store/tables/pairing.ts'
@@ -50,6 +51,7 @@ export async function openConversations(
     ...app,
     async onPurged(sdkSessionIds) {
       await app.discovery().purge()
+      await purgeKept(app, sdkSessionIds)
       await app.search().purge(sdkSessionIds)
     },
   })

@@ -56,6 +56,15 @@ const machineConfig = z.strictObject({
   turnsAtOnce: z.int().min(1).max(1_000).default(16),
 })
 
+/** Copies of every session's files, kept after Claude Code has deleted them. */
+const vaultConfig = z.strictObject({
+  enabled: z.boolean().default(true),
+  /** Above this size the oldest sessions are removed, those without a label first, none younger than a year. */
+  maxGb: z.number().positive().default(20),
+  /** Encrypts the vault with the content of this file; ROCKPOOL_VAULT_PASSPHRASE does it with a passphrase. */
+  keyFile: z.string().optional(),
+})
+
 const wholeConfig = z.strictObject({
   store: z.enum(['sqlite', 'files', 'postgres']).default('sqlite'),
   durability: z.enum(['full', 'relaxed']).default('full'),
@@ -77,6 +86,7 @@ const wholeConfig = z.strictObject({
   hooks: hooksConfig.prefault({}),
   coding: codingConfig.prefault({}),
   discovery: discoveryConfig.prefault({}),
+  vault: vaultConfig.prefault({}),
   sessionSelection: sessionSelectionConfig.prefault({}),
   mcpBridge: mcpBridgeConfig.prefault({}),
   memory: memoryConfig.prefault({}),

@@ -25,6 +25,13 @@ const tokenCounts = () =>
   })
 export type TokenCounts = z.infer<ReturnType<typeof tokenCounts>>
 
+const transcriptPlace = () => ({
+  configDir: text,
+  filePath: text,
+  /** Claude Code has deleted the transcript; the vault has it, and a resume restores it. */
+  kept: flag.optional(),
+})
+
 /** A session as JSON, with times as text. */
 // oxlint-disable-next-line max-lines-per-function -- a list of fields, with nothing to decide
 export const sessionRecord = z.lazy(() =>
@@ -111,8 +118,7 @@ export const sessionRecord = z.lazy(() =>
     entrypoint: maybeText,
     version: maybeText,
     permissionMode: maybeText,
-    configDir: text,
-    filePath: text,
+    ...transcriptPlace(),
   }),
 )
 export type SessionRecord = z.infer<typeof sessionRecord>

@@ -74,6 +74,7 @@ export const aliases: AliasTable = {
     pairing: { of: 'pairing.list' },
     tokens: { of: 'tokens.list' },
     turns: { of: 'turns.list' },
+    vault: { of: 'vault.status' },
     history: { of: 'sessions.history' },
     search: { of: 'sessions.search' },
     config: { of: 'config.show' },

@@ -60,6 +60,10 @@ const groups: Readonly<Record<string, Group>> = {
   doctor: upkeep,
   backup: upkeep,
   db: () => import('./system/db.ts'),
+  vault: merged(
+    () => import('./vault/vault-operations.ts'),
+    () => import('./vault/retention-operations.ts'),
+  ),
   machines: () => import('./coding/machine-operations.ts'),
   config: () => import('./system/config-operations.ts'),
   health: system,

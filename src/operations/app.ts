@@ -14,6 +14,7 @@ import type { AskStructured } from '../domain/selection.ts'
 import type { Environment } from '../store/config-file.ts'
 import type { StatePaths } from '../store/paths.ts'
 import type { Storage } from '../store/storage.ts'
+import type { Vault } from '../vault/vault.ts'
 import type { CodingWorld } from './coding/coding-world.ts'
 
 export interface App {
@@ -50,6 +51,8 @@ export interface App {
   conversations(): Promise<Conversations>
   /** The connection to the plugin in OpenClaw. */
   openclaw: OpenClawLink
+  /** Copies of every session's files. */
+  vault(): Promise<Vault>
   /** Background Claude Code sessions. */
   coding(): CodingWorld
   close(): Promise<void>

@@ -34,6 +34,7 @@ export function readEnvironment(variables: Readonly<Record<string, string | unde
     gatewayToken: variables['ROCKPOOL_GATEWAY_TOKEN'],
     databaseUrl: variables['ROCKPOOL_DATABASE_URL'],
     claudeConfigDir: variables['CLAUDE_CONFIG_DIR'],
+    vaultPassphrase: variables['ROCKPOOL_VAULT_PASSPHRASE'],
     openclawStateDir: resolve(variables['OPENCLAW_STATE_DIR'] || join(home, '.openclaw')),
     /** Shared by all Rockpools of this user on this machine; see held-name.ts. */
     machineDir: machineDirectory(),

@@ -35,6 +35,7 @@ export const fixedAtStart = [
   'claude',
   'memory',
   'discovery',
+  'vault',
 ]
 
 /** Polls, because editors replace files in ways that file notifications miss. The result stops it. */

@@ -6,7 +6,7 @@ import { readGatewayToken, readHookToken } from './gateway-tokens.ts'
 import type { StatePaths } from './paths.ts'
 
 /** `ANTHROPIC_API_KEY`, `GITHUB_TOKEN`, `PGPASSWORD`. Short values are ignored, because they also occur in ordinary text. */
-const secretVariable = /(KEY|TOKEN|SECRET|PASSWORD)$/
+const secretVariable = /(KEY|TOKEN|SECRET|PASSWORD|PASSPHRASE)$/
 const shortestSecret = 16
 
 interface Needs {

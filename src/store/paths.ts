@@ -26,6 +26,10 @@ export function statePaths(root: string) {
     transcriptCopies: join(root, 'index', 'transcripts'),
     /** Notes when this machine and the shared database last agreed; it can be deleted. */
     memoryBase: join(root, 'index', 'memory.sqlite'),
+    /** Where the records of the vault are; it can be deleted. */
+    vaultIndex: join(root, 'index', 'vault.sqlite'),
+    /** Copies of every session's files. */
+    vault: join(root, 'vault'),
     credentials: join(root, 'credentials'),
     logs: join(root, 'logs'),
     media: join(root, 'media'),

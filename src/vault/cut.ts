@@ -65,6 +65,7 @@ export function unmaskId(bytes: Buffer, id: string): Buffer {
 }
 
 function replaceAll(bytes: Buffer, old: Buffer, replacement: Buffer): Buffer {
-  for (let at = bytes.indexOf(old); at >= 0; at = bytes.indexOf(old, at + old.length)) replacement.copy(bytes, at)
+  for (let at = bytes.indexOf(old); at >= 0; at = bytes.indexOf(old, at + old.length))
+    replacement.copy(bytes, at)
   return bytes
 }

@@ -4,7 +4,7 @@ import { constants } from 'node:fs'
 import { open, readdir, rm, stat, type FileHandle } from 'node:fs/promises'
 import { join } from 'node:path'
 import { asFileError, ensureDirectory, syncDirectory, unlessMissing } from '../store/disk/atomic-file.ts'
-import { decodeHeader, headerBytes, looksUnfinished, nextMagic, type RecordPlace } from './records.ts'
+import { decodeHeader, headerBytes, looksUnfinished, nextMagic, type RecordPlace } from './pack-records.ts'
 
 const packBytes = 64 * 1024 * 1024
 const packName = /^(\d{8})\.pack$/
@@ -36,7 +36,9 @@ export class Packs {
 
   /** Names and sizes, in the order in which they were written. */
   async list(): Promise<Array<{ pack: string; bytes: number }>> {
-    const names = ((await readdir(this.folder).catch(unlessMissing)) ?? []).filter((name) => packName.test(name))
+    const names = ((await readdir(this.folder).catch(unlessMissing)) ?? []).filter((name) =>
+      packName.test(name),
+    )
     const sized = names.sort().map(async (pack) => {
       const found = await stat(join(this.folder, pack)).catch(unlessMissing)
       return found ? [{ pack, bytes: found.size }] : []
@@ -45,7 +47,10 @@ export class Packs {
   }
 
   /** The caller holds the lock of the vault. `cleanEnd` is where the known records of the last pack end. */
-  async append(record: Buffer, cleanEnd: (pack: string) => number): Promise<{ pack: string; offset: number }> {
+  async append(
+    record: Buffer,
+    cleanEnd: (pack: string) => number,
+  ): Promise<{ pack: string; offset: number }> {
     try {
       const writer = await this.#writable(cleanEnd)
       const offset = writer.size
@@ -98,7 +103,7 @@ export class Packs {
   /** Every record of a pack from `offset` on, in order, and the bytes between that belong to none. */
   async *scan(pack: string, offset: number): AsyncGenerator<RecordPlace | Gap> {
     const { size } = await stat(join(this.folder, pack))
-    for (let at = offset; at < size; ) {
+    for (let at = offset; at < size;) {
       const header = decodeHeader(await this.read(pack, at, headerBytes))
       if (header && at + headerBytes + header.storedBytes <= size) {
         yield { pack, offset: at, header }
@@ -144,7 +149,11 @@ export class Packs {
     await ensureDirectory(this.folder)
     const last = (await this.list()).at(-1)?.pack ?? '0'
     const pack = `${String(Number.parseInt(last, 10) + 1).padStart(8, '0')}.pack`
-    const file = await open(join(this.folder, pack), constants.O_RDWR | constants.O_CREAT | constants.O_EXCL, 0o600)
+    const file = await open(
+      join(this.folder, pack),
+      constants.O_RDWR | constants.O_CREAT | constants.O_EXCL,
+      0o600,
+    )
     await file.chmod(0o600)
     await syncDirectory(this.folder)
     return (this.#writer = { pack, file, size: 0 })
@@ -168,7 +177,7 @@ export function isGap(found: RecordPlace | Gap): found is Gap {
 }
 
 async function writeFully(file: FileHandle, bytes: Buffer, position: number): Promise<void> {
-  for (let done = 0; done < bytes.length; ) {
+  for (let done = 0; done < bytes.length;) {
     const { bytesWritten } = await file.write(bytes, done, bytes.length - done, position + done)
     done += bytesWritten
   }

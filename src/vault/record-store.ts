@@ -7,9 +7,15 @@ import { RockpoolError } from '../domain/errors.ts'
 import type { Log } from '../domain/log.ts'
 import { FileLock } from '../store/disk/file-lock.ts'
 import { ensureDirectory } from '../store/disk/atomic-file.ts'
-import { VaultIndex, type ChunkRow, type FileRow, type IndexChange, type RemovalRow } from '../store/sqlite/vault-index.ts'
+import {
+  VaultIndex,
+  type ChunkRow,
+  type FileRow,
+  type IndexChange,
+  type RemovalRow,
+} from '../store/sqlite/vault-index.ts'
 import { Packs, isGap } from './packs.ts'
-import { encodeRecord, headerBytes, type RecordKind, type RecordPlace } from './records.ts'
+import { encodeRecord, headerBytes, type RecordKind, type RecordPlace } from './pack-records.ts'
 import { Seal } from './seal.ts'
 
 /** A version of a kept file as it is stored. */
@@ -61,15 +67,22 @@ export class RecordStore {
     const known = this.index.packs()
     const packs = await this.packs.list()
     const present = new Map(packs.map(({ pack, bytes }) => [pack, bytes]))
-    if ([...known].some(([pack, scanned]) => (present.get(pack) ?? -1) < scanned)) {
-      // Another process rewrote packs, or an older copy of the vault was put in place: nothing in the index is certain.
-      await this.index.write((rows) => rows.clear())
-      known.clear()
-    }
-    for (const { pack, bytes } of packs) {
-      const from = known.get(pack) ?? 0
-      if (from < bytes) await this.#scanPack(pack, from)
-    }
+    // Another process rewrote packs, or an older copy of the vault was put in place: nothing in the index is certain.
+    const isStale = [...known].some(([pack, scanned]) => (present.get(pack) ?? -1) < scanned)
+    const unread = packs.filter(({ pack, bytes }) => isStale || (known.get(pack) ?? 0) < bytes)
+    if (!isStale && unread.length === 0) return
+    const found = new Map<string, PackContent>()
+    for (const { pack } of unread)
+      found.set(pack, await this.#scanPack(pack, isStale ? 0 : (known.get(pack) ?? 0)))
+    await this.index.write((rows) => {
+      if (isStale) rows.clear()
+      for (const { chunks } of found.values()) for (const place of chunks) addChunk(rows, place)
+      // After all chunks: a rewritten pack has chunks that file versions in older packs name.
+      for (const [pack, { others, end }] of found) {
+        for (const [place, content] of others) addRecord(rows, place, content)
+        rows.setScanned(pack, end)
+      }
+    })
   }
 
   /** Runs `work` while no other process writes. What it added is on disk and known when this resolves. */
@@ -99,11 +112,15 @@ export class RecordStore {
   async content(place: RecordPlace): Promise<Buffer> {
     const { header } = place
     const stored = await this.packs.content(place)
-    if (stored.length !== header.storedBytes || crc32(stored) !== header.contentChecksum) throw damagedRecord(place)
-    const content = await this.seal.unpack(stored, header.isSealed, header.rawBytes).catch((error: unknown) => {
-      throw error instanceof RockpoolError ? error : damagedRecord(place, error)
-    })
-    const isSame = content.length === header.rawBytes && this.#nameOf(content, header.isSealed).equals(header.hash)
+    if (stored.length !== header.storedBytes || crc32(stored) !== header.contentChecksum)
+      throw damagedRecord(place)
+    const content = await this.seal
+      .unpack(stored, header.isSealed, header.rawBytes)
+      .catch((error: unknown) => {
+        throw error instanceof RockpoolError ? error : damagedRecord(place, error)
+      })
+    const isSame =
+      content.length === header.rawBytes && this.#nameOf(content, header.isSealed).equals(header.hash)
     if (!isSame) throw damagedRecord(place)
     return content
   }
@@ -126,18 +143,15 @@ export class RecordStore {
     throw new RockpoolError('damaged', `The header of a chunk is damaged in ${pack} at ${offset}.`)
   }
 
-  async #scanPack(pack: string, from: number): Promise<void> {
-    const found: Array<{ place: RecordPlace; content: unknown }> = []
-    let end = from
+  async #scanPack(pack: string, from: number): Promise<PackContent> {
+    const found: PackContent = { chunks: [], others: [], end: from }
     for await (const place of this.packs.scan(pack, from)) {
       if (isGap(place)) continue
-      end = place.offset + headerBytes + place.header.storedBytes
-      found.push({ place, content: place.header.kind === 'chunk' ? undefined : await this.#read(place) })
+      found.end = place.offset + headerBytes + place.header.storedBytes
+      if (place.header.kind === 'chunk') found.chunks.push(place)
+      else found.others.push([place, await this.#read(place)])
     }
-    await this.index.write((rows) => {
-      for (const { place, content } of found) addRecord(rows, place, content)
-      rows.setScanned(pack, end)
-    })
+    return found
   }
 
   /** A damaged record is left out; `verify` reports it. */
@@ -249,13 +263,23 @@ function rowOf({ about, chunks, ...version }: FileVersion): Omit<FileRow, 'pack'
   return { ...version, about: about ? JSON.stringify(about) : null, chunks: JSON.stringify(chunks) }
 }
 
-function addRecord(rows: IndexChange, { pack, offset, header }: RecordPlace, content: unknown): void {
+/** What a scan found, and where its last record ends. */
+interface PackContent {
+  chunks: RecordPlace[]
+  others: Array<[RecordPlace, unknown]>
+  end: number
+}
+
+function addChunk(rows: IndexChange, { pack, offset, header }: RecordPlace): void {
   const hash = header.hash.toString('hex')
-  if (header.kind === 'chunk')
-    return rows.addChunk({ hash, pack, offset, stored: header.storedBytes, raw: header.rawBytes })
+  rows.addChunk({ hash, pack, offset, stored: header.storedBytes, raw: header.rawBytes })
+}
+
+function addRecord(rows: IndexChange, { pack, offset, header }: RecordPlace, content: unknown): void {
   if (header.kind === 'removal') {
     const removed = removal.safeParse(content)
-    if (removed.success) rows.removeSession({ ...removed.data, forever: Number(removed.data.forever), pack, offset })
+    if (removed.success)
+      rows.removeSession({ ...removed.data, forever: Number(removed.data.forever), pack, offset })
     return
   }
   const version = fileVersion.safeParse(content)

@@ -18,7 +18,11 @@ export interface RestoredFile {
 }
 
 /** `root`: another directory than the one that the files were in. */
-export async function restoreFile(store: RecordStore, file: FileRow, root = file.root): Promise<RestoredFile> {
+export async function restoreFile(
+  store: RecordStore,
+  file: FileRow,
+  root = file.root,
+): Promise<RestoredFile> {
   const path = placeOf(file, root)
   const { size: bytes } = file
   if (isFile(path)) return { path, bytes, outcome: await compare(store, file, path) }
@@ -36,7 +40,8 @@ export async function restoreFile(store: RecordStore, file: FileRow, root = file
 export async function* contentOf(store: RecordStore, file: FileRow): AsyncGenerator<Buffer> {
   for (const [hash, bytes, masked] of JSON.parse(file.chunks) as ChunkRef[]) {
     const content = await store.chunk(hash)
-    if (content.length !== bytes) throw new RockpoolError('damaged', `A chunk of ${file.path} has another length.`)
+    if (content.length !== bytes)
+      throw new RockpoolError('damaged', `A chunk of ${file.path} has another length.`)
     yield masked ? unmaskId(content, file.session) : content
   }
 }

@@ -1,5 +1,16 @@
 import { randomBytes, randomUUID } from 'node:crypto'
-import { appendFileSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, statSync, truncateSync, utimesSync, writeFileSync } from 'node:fs'
+import {
+  appendFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
@@ -41,7 +52,10 @@ function makeSession(lines: string[], id: string = randomUUID()): SessionToKeep 
   const transcript = join(claude, 'projects', '-home-dev-shop', `${id}.jsonl`)
   const result = join(claude, 'projects', '-home-dev-shop', id, 'tool-results', 'b1.txt')
   mkdirSync(dirname(result), { recursive: true })
-  writeFileSync(transcript, lines.map((line) => `${JSON.stringify({ sessionId: id, text: line })}\n`).join(''))
+  writeFileSync(
+    transcript,
+    lines.map((line) => `${JSON.stringify({ sessionId: id, text: line })}\n`).join(''),
+  )
   writeFileSync(result, `output of ${id}`)
   return { sessionId: id, agent: 'claude', root: claude, files: [transcript, result], about: { title: id } }
 }
@@ -61,7 +75,9 @@ test('files of a session that were deleted are restored byte for byte, with a ne
   await vault.keep([session])
   rmSync(claude, { recursive: true })
   await reopen()
-  expect(await vault.sessions()).toMatchObject([{ sessionId: session.sessionId, isGone: true, about: session.about }])
+  expect(await vault.sessions()).toMatchObject([
+    { sessionId: session.sessionId, isGone: true, about: session.about },
+  ])
   const restored = await vault.restore(session.sessionId)
   expect(restored.map(({ outcome }) => outcome)).toEqual(['restored', 'restored'])
   for (const [i, file] of session.files.entries()) {
@@ -126,7 +142,9 @@ test('a file that exists is never replaced', async () => {
   await vault.keep([session])
   writeFileSync(transcript, 'somebody else wrote this')
   appendFileSync(result, ' and more')
-  const outcomes = Object.fromEntries((await vault.restore(session.sessionId)).map((one) => [one.path, one.outcome]))
+  const outcomes = Object.fromEntries(
+    (await vault.restore(session.sessionId)).map((one) => [one.path, one.outcome]),
+  )
   expect(outcomes).toEqual({ [transcript]: 'different', [result]: 'longer' })
   expect(readFileSync(transcript, 'utf8')).toBe('somebody else wrote this')
 })
@@ -141,7 +159,7 @@ test('verify finds every flipped byte, and a damaged chunk affects only the file
   const whole = readFileSync(pack)
   for (let at = 0; at < whole.length; at += 23) {
     const flipped = Buffer.from(whole)
-    flipped[at]! ^= 1 << at % 8
+    flipped[at]! ^= 1 << (at % 8)
     writeFileSync(pack, flipped)
     const { damage, unfinished } = await vault.verify()
     expect(damage.length, `byte ${at}`).toBe(1)
@@ -156,35 +174,98 @@ test('verify finds every flipped byte, and a damaged chunk affects only the file
   rmSync(claude, { recursive: true })
   rmSync(join(folder, 'index'), { recursive: true })
   await reopen()
-  expect((await vault.restore(first.sessionId)).map(({ outcome }) => outcome).sort()).toEqual(['damaged', 'restored'])
-  expect((await vault.restore(second.sessionId)).map(({ outcome }) => outcome)).toEqual(['restored', 'restored'])
+  expect((await vault.restore(first.sessionId)).map(({ outcome }) => outcome).sort()).toEqual([
+    'damaged',
+    'restored',
+  ])
+  expect((await vault.restore(second.sessionId)).map(({ outcome }) => outcome)).toEqual([
+    'restored',
+    'restored',
+  ])
 })
 
-test.each([1, 55, 5_000, -1])('a record that ends after %i bytes is ignored, and the next begins a new pack', async (bytes) => {
-  const [first, second] = [makeSession(someLines(3, 30_000)), makeSession(someLines(3, 30_000))]
-  await vault.keep([first])
-  const pack = join(packFolder(), readdirSync(packFolder())[0]!)
-  const complete = statSync(pack).size
-  await vault.keep([second])
-  truncateSync(pack, bytes < 0 ? statSync(pack).size + bytes : complete + bytes)
-  await reopen()
-  expect(await vault.verify()).toMatchObject({ damage: [], unfinished: 1 })
-  await vault.keep([second])
-  expect(readdirSync(packFolder())).toHaveLength(2)
-  rmSync(claude, { recursive: true })
-  for (const session of [first, second])
-    expect((await vault.restore(session.sessionId)).map(({ outcome }) => outcome)).toEqual(['restored', 'restored'])
-})
+test.each([1, 55, 5_000, -1])(
+  'a record that ends after %i bytes is ignored, and the next begins a new pack',
+  async (bytes) => {
+    const [first, second] = [makeSession(someLines(3, 30_000)), makeSession(someLines(3, 30_000))]
+    await vault.keep([first])
+    const pack = join(packFolder(), readdirSync(packFolder())[0]!)
+    const complete = statSync(pack).size
+    await vault.keep([second])
+    truncateSync(pack, bytes < 0 ? statSync(pack).size + bytes : complete + bytes)
+    await reopen()
+    expect(await vault.verify()).toMatchObject({ damage: [], unfinished: 1 })
+    await vault.keep([second])
+    expect(readdirSync(packFolder())).toHaveLength(2)
+    rmSync(claude, { recursive: true })
+    for (const session of [first, second])
+      expect((await vault.restore(session.sessionId)).map(({ outcome }) => outcome)).toEqual([
+        'restored',
+        'restored',
+      ])
+  },
+)
 
 test('an encrypted vault has no readable text, and opens only with its passphrase', async () => {
   await reopen('open sesame')
   const session = makeSession(['a secret plan'])
   await vault.keep([session])
-  const stored = readdirSync(packFolder()).map((name) => readFileSync(join(packFolder(), name), 'latin1')).join('')
+  const stored = readdirSync(packFolder())
+    .map((name) => readFileSync(join(packFolder(), name), 'latin1'))
+    .join('')
   for (const text of ['secret plan', session.sessionId, 'projects']) expect(stored).not.toContain(text)
   await vault.close()
   await expect(open('wrong')).rejects.toMatchObject({ code: 'refused' })
   vault = await open('open sesame')
   rmSync(claude, { recursive: true })
-  expect((await vault.restore(session.sessionId)).map(({ outcome }) => outcome)).toEqual(['restored', 'restored'])
+  expect((await vault.restore(session.sessionId)).map(({ outcome }) => outcome)).toEqual([
+    'restored',
+    'restored',
+  ])
+})
+
+test('a purged session leaves no byte that others do not need, and is not kept again', async () => {
+  const [gone, stays] = [makeSession(someLines(3, 30_000)), makeSession(someLines(3, 30_000))]
+  await vault.keep([gone, stays])
+  const before = packBytes()
+  await vault.purge([gone.sessionId])
+  expect(packBytes()).toBeLessThan(before * 0.6)
+  await vault.keep([gone])
+  await reopen()
+  expect((await vault.sessions()).map(({ sessionId }) => sessionId)).toEqual([stays.sessionId])
+  expect(await vault.verify()).toMatchObject({ damage: [], files: [] })
+  rmSync(join(folder, 'index'), { recursive: true })
+  await reopen()
+  expect((await vault.sessions()).map(({ sessionId }) => sessionId)).toEqual([stays.sessionId])
+  rmSync(claude, { recursive: true })
+  expect((await vault.restore(stays.sessionId)).map(({ outcome }) => outcome)).toEqual([
+    'restored',
+    'restored',
+  ])
+})
+
+test('over its limit the oldest sessions without a label are removed, none younger than a year unless asked', async () => {
+  const old = (years: number, about: object) => {
+    const lastModified = new Date(Date.now() - years * 366 * 86_400_000).toISOString()
+    return { ...makeSession(someLines(2, 30_000)), about: { ...about, lastModified } }
+  }
+  const [labelled, older, newer, young] = [old(4, { label: 'x' }), old(3, {}), old(2, {}), old(0, {})]
+  await vault.keep([labelled, older, newer, young])
+  const { sessions: all, isShort } = await vault.planPrune(0, false)
+  expect(all.map(({ sessionId }) => sessionId)).toEqual(
+    [older, newer, labelled].map(({ sessionId }) => sessionId),
+  )
+  expect(isShort).toBe(true)
+  expect((await vault.planPrune(0, true)).sessions).toHaveLength(4)
+  const { sessions } = await vault.planPrune(packBytes() - 1, false)
+  expect(sessions).toMatchObject([{ sessionId: older.sessionId }])
+  await vault.prune([older.sessionId])
+  expect(packBytes()).toBeGreaterThan(0)
+  // It has not changed since, so it is not kept again; after a change it is.
+  await vault.keep([older])
+  expect(await vault.sessions()).toHaveLength(3)
+  await new Promise((resolve) => setTimeout(resolve, 5))
+  appendFileSync(older.files[0]!, 'it was resumed')
+  await vault.keep([older])
+  expect(await vault.sessions()).toHaveLength(4)
 })

@@ -4,12 +4,13 @@ import { KeyedQueue } from '../domain/async.ts'
 import type { Clock } from '../domain/clock.ts'
 import { RockpoolError } from '../domain/errors.ts'
 import type { Log } from '../domain/log.ts'
-import { isFile } from '../store/disk/foreign-file.ts'
+import { isFile, modifiedAt } from '../store/disk/foreign-file.ts'
 import type { FileRow } from '../store/sqlite/vault-index.ts'
 import { join } from 'node:path'
 import { keepSession, type SessionToKeep } from './keep.ts'
 import { RecordStore } from './record-store.ts'
-import { restoreFile, type RestoredFile } from './restore.ts'
+import { planPrune, removeSessions, rewritePacks, usedBytes, type PrunePlan } from './remove.ts'
+import { contentOf, restoreFile, type RestoredFile } from './restore.ts'
 import { openSeal } from './seal.ts'
 import { verifyRecords, type VerifyReport } from './verify.ts'
 
@@ -47,15 +48,16 @@ export class Vault {
     this.#clock = clock
   }
 
-  /** Keeps what changed in these sessions; resolves to the bytes that were read. It is on disk then. */
-  keep(sessions: readonly SessionToKeep[], signal?: AbortSignal): Promise<number> {
+  /** Keeps what changed in these sessions, until `isEnough`; resolves to the bytes that were read. It is on disk then. */
+  keep(sessions: readonly SessionToKeep[], isEnough = (): boolean => false): Promise<number> {
     return this.#writes.run('', async () => {
       let read = 0
-      for (let next = 0; next < sessions.length && !signal?.aborted; ) {
+      for (let next = 0; next < sessions.length && !isEnough();) {
         await this.#store.write('keep sessions', async (batch) => {
-          while (next < sessions.length && batch.rawBytes < batchBytes && !signal?.aborted) {
+          while (next < sessions.length && batch.rawBytes < batchBytes && !isEnough()) {
             const session = sessions[next++]!
-            if (this.#isWanted(session)) read += await keepSession(this.#store, batch, session, this.#clock.now())
+            if (this.#isWanted(session))
+              read += await keepSession(this.#store, batch, session, this.#clock.now())
           }
         })
       }
@@ -76,11 +78,17 @@ export class Vault {
     }))
   }
 
+  /** The kept sessions whose transcript is not there any more. */
+  async gone(): Promise<KeptSession[]> {
+    return (await this.sessions()).filter(({ isGone }) => isGone)
+  }
+
   /** By its id or the beginning of it. */
   async find(idOrPrefix: string): Promise<KeptSession> {
     const wanted = idOrPrefix.toLowerCase()
     const found = (await this.sessions()).filter(({ sessionId }) => sessionId.startsWith(wanted))
-    const one = found.find(({ sessionId }) => sessionId === wanted) ?? (found.length === 1 ? found[0] : undefined)
+    const one =
+      found.find(({ sessionId }) => sessionId === wanted) ?? (found.length === 1 ? found[0] : undefined)
     if (one && wanted !== '') return one
     throw new RockpoolError(
       found.length === 0 ? 'not-found' : 'ambiguous',
@@ -108,15 +116,55 @@ export class Vault {
     return verifyRecords(this.#store, onProgress)
   }
 
+  /** Which sessions would be removed to have at most `maxBytes`. */
+  async planPrune(maxBytes: number, evenYoung: boolean): Promise<PrunePlan> {
+    await this.#store.refresh()
+    return planPrune(this.#store, { maxBytes, evenYoung, clock: this.#clock })
+  }
+
+  /** Removes these sessions; they are kept again only if they change. */
+  prune(sessionIds: readonly string[]): Promise<void> {
+    const how = { at: this.#clock.now(), forever: false, isSecret: false }
+    return this.#writes.run('', () => removeSessions(this.#store, sessionIds, how))
+  }
+
+  /** Removes every byte of these sessions that no other session needs; they are never kept again. */
+  purge(sessionIds: readonly string[]): Promise<void> {
+    const how = { at: this.#clock.now(), forever: true, isSecret: true }
+    return this.#writes.run('', () => removeSessions(this.#store, sessionIds, how))
+  }
+
+  /** Frees the room of versions that were replaced; resolves to how many bytes. */
+  compact(): Promise<number> {
+    return this.#writes.run('', () => rewritePacks(this.#store))
+  }
+
+  async size(): Promise<{ sessions: number; files: number; originalBytes: number; bytes: number }> {
+    await this.#store.refresh()
+    const files = this.#store.index.files()
+    return {
+      sessions: new Set(files.map(({ session }) => session)).size,
+      files: files.length,
+      originalBytes: files.reduce((sum, { size }) => sum + size, 0),
+      bytes: await usedBytes(this.#store),
+    }
+  }
+
+  /** The bytes of a kept file. */
+  content(file: FileRow): AsyncGenerator<Buffer> {
+    return contentOf(this.#store, file)
+  }
+
   async close(): Promise<void> {
     await this.#writes.idle()
     await this.#store.close()
   }
 
   /** A session that was removed is kept again only if it changed since, and was not removed for good. */
-  #isWanted({ sessionId }: SessionToKeep): boolean {
+  #isWanted({ sessionId, files }: SessionToKeep): boolean {
     const removed = this.#store.index.removal(sessionId)
-    return removed === undefined || removed.forever === 0
+    if (!removed || this.files(sessionId).length > 0) return true
+    return removed.forever === 0 && modifiedAt(files[0]!) > removed.at
   }
 }
 

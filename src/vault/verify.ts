@@ -27,10 +27,12 @@ export async function verifyRecords(
   const packs = await store.packs.list()
   const of = packs.reduce((sum, { bytes }) => sum + bytes, 0)
   const whole = new Set<string>()
-  for (const { pack } of packs) await verifyPack(store, pack, report, whole, () => onProgress?.({ bytes: report.bytes, of }))
+  for (const { pack } of packs)
+    await verifyPack(store, pack, report, whole, () => onProgress?.({ bytes: report.bytes, of }))
   for (const file of store.index.files()) {
     const chunks = JSON.parse(file.chunks) as ChunkRef[]
-    if (!chunks.every(([hash]) => whole.has(hash))) report.files.push({ sessionId: file.session, path: file.path })
+    if (!chunks.every(([hash]) => whole.has(hash)))
+      report.files.push({ sessionId: file.session, path: file.path })
   }
   return report
 }
@@ -46,7 +48,12 @@ async function verifyPack(
     if (isGap(found)) {
       report.bytes += found.bytes
       if (found.isUnfinished) report.unfinished++
-      else report.damage.push({ pack, offset: found.offset, problem: `${found.bytes} bytes belong to no record` })
+      else
+        report.damage.push({
+          pack,
+          offset: found.offset,
+          problem: `${found.bytes} bytes belong to no record`,
+        })
       continue
     }
     report.records++

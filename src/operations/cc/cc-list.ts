@@ -14,6 +14,7 @@ import type {
 import type { App } from '../app.ts'
 import { visibleTo } from '../perform-operation.ts'
 import { operation } from '../operation.ts'
+import { goneSessions } from '../vault/kept-sessions.ts'
 import { flag, pathField, agentField } from '../input-fields.ts'
 
 export const listSessions = operation({
@@ -77,20 +78,18 @@ export function toRecord(session: DiscoveredSession): SessionRecord {
   }
 }
 
-/** Every session with a transcript, and our coding sessions without one: they are queued, starting, or failed before Claude
- *  wrote anything, so no scan finds them. */
+/** Every session with a transcript, and those that no scan finds: sessions that only the vault still has, and our coding
+ *  sessions that are queued, starting, or failed before Claude wrote anything. */
 export async function listEverySession(app: App, filter: SessionFilter): Promise<SessionList> {
   const candidates = mayHaveNoTranscript(app)
-  if (candidates.length === 0) return app.discovery().list(filter)
+  const gone = await goneSessions(app)
+  if (candidates.length + gone.length === 0) return app.discovery().list(filter)
   const { limit, offset = 0, ...which } = filter
   const { sessions, unreadable } = await app.discovery().list(which)
   const found = await app.discovery().known(candidates.flatMap(({ sdkSessionId }) => sdkSessionId ?? []))
-  const foundIds = new Set<string | undefined>(found.map(({ sessionId }) => sessionId))
+  const foundIds = new Set<string | undefined>([...found, ...gone].map(({ sessionId }) => sessionId))
   const missing = candidates.filter(({ sdkSessionId }) => !foundIds.has(sdkSessionId))
-  const own = matching(
-    missing.map((session) => withoutTranscript(app, session)),
-    filter,
-  )
+  const own = matching([...missing.map((session) => withoutTranscript(app, session)), ...gone], filter)
   const all = sortSessions([...own, ...sessions], filter.sort ?? 'recent')
   const page = all.slice(offset, limit === undefined ? undefined : offset + limit)
   return { total: all.length, sessions: page, unreadable }

@@ -10,7 +10,8 @@ import { sessionPrice } from '../../domain/selection.ts'
 import { anatomy, card } from '../../domain/transcript-views.ts'
 import type { App } from '../app.ts'
 import { operation } from '../operation.ts'
-import { ownSession, sessionId } from './cc.ts'
+import { withKeptTranscript } from '../vault/kept-sessions.ts'
+import { ownOrKept, ownSession, sessionId } from './cc.ts'
 import { flag, nameField } from '../input-fields.ts'
 
 const subagentInfo = z.lazy(() => subagent.unwrap().omit({ filePath: true, toolUseId: true }))
@@ -43,10 +44,11 @@ const readSession = operation({
   },
   async run(app, { id, subagent: wantedSubagent, ...wanted }, caller) {
     refuseTwoPlaces(wanted)
-    const session = await ownSession(app, id, caller)
+    const session = await ownOrKept(app, id, caller)
     if (wantedSubagent === undefined) {
-      const page = await cardsOf(session.filePath, wanted)
-      return { sessionId: session.sessionId, ...(await markRewound(session.filePath, page)) }
+      const read = async (path: string) => markRewound(path, await cardsOf(path, wanted))
+      const page = session.kept ? withKeptTranscript(app, session, read) : read(session.filePath)
+      return { sessionId: session.sessionId, ...(await page) }
     }
     const { filePath, toolUseId: _, ...about } = await subagentNamed(app, session, wantedSubagent)
     const page = await cardsOf(filePath, { ...wanted, sidechain: true })

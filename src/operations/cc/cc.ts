@@ -13,6 +13,7 @@ import { codingRow, rowOf } from '../coding/coding-row.ts'
 import { isElsewhere } from '../coding/which-machine.ts'
 import { parseTime, sinceField, flag, nameField, pathField, agentField } from '../input-fields.ts'
 import { operation, type Caller } from '../operation.ts'
+import { goneSession } from '../vault/kept-sessions.ts'
 import { toRecord, withoutTranscript } from './cc-list.ts'
 
 export const sessionId = nameField.describe('A session: its name, its id, or the beginning of either.')
@@ -40,8 +41,8 @@ const showSession = operation({
     // The transcript of a session on another machine is there.
     if (coding && (coding.sdkSessionId === undefined || isElsewhere(app, coding)))
       return { session: toRecord(withoutTranscript(app, coding)), ...row }
-    const session = await ownSession(app, coding?.sdkSessionId ?? id, caller)
-    const health = await app.discovery().health(session.sessionId)
+    const session = await ownOrKept(app, coding?.sdkSessionId ?? id, caller)
+    const health = session.kept ? undefined : await app.discovery().health(session.sessionId)
     const onResume = coding ? undefined : resumeChanges(session, app.config.coding)
     return { session: toRecord(session), health, onResume, ...row }
   },
@@ -159,6 +160,16 @@ function codingNamed(app: App, ref: string, caller: Caller): CodingSession | und
 
 /** By the exact name or id of a coding session, by Claude's id or its beginning, else by the beginning of a name or title. */
 export async function ownSession(app: App, ref: string, caller: Caller): Promise<DiscoveredSession> {
+  const session = await ownOrKept(app, ref, caller)
+  if (!session.kept) return session
+  const id = session.sessionId
+  throw new RockpoolError('not-found', `Claude Code has deleted ${id}; the vault has a copy.`, {
+    hint: `Restore it first: \`rockpool vault restore ${id.slice(0, 8)}\`.`,
+  })
+}
+
+/** Also a session that only the vault still has. */
+export async function ownOrKept(app: App, ref: string, caller: Caller): Promise<DiscoveredSession> {
   const coding = codingNamed(app, ref, caller)
   const isOwn = ({ agentId }: DiscoveredSession): boolean =>
     caller.agentId === undefined || agentId === caller.agentId
@@ -166,6 +177,7 @@ export async function ownSession(app: App, ref: string, caller: Caller): Promise
     .discovery()
     .get(coding?.sdkSessionId ?? ref, isOwn)
     .catch((error: unknown) => sessionCalled(app, ref, caller, error))
+    .catch((error: unknown) => goneSession(app, coding?.sdkSessionId ?? ref, error, caller))
 }
 
 /** Throws `otherwise` if no session that the caller may see is called so. */

@@ -16,6 +16,7 @@ import type { App } from '../app.ts'
 import { nonBlankText, permissionMode } from '../input-fields.ts'
 import { findCoding, machineField } from './coding-row.ts'
 import { launchDefaults, refuseDirectory } from './launch-rights.ts'
+import { restoreIfGone } from '../vault/kept-sessions.ts'
 import type { Caller } from '../operation.ts'
 import { placeOfLaunch } from './which-machine.ts'
 import { workspaceOf } from '../../store/agents.ts'
@@ -230,8 +231,12 @@ export async function conversationNamed(app: App, ref: string, caller: Caller): 
   const { pool } = app.coding()
   if (app.storage.coding.resolve(ref, caller.agentId).length > 0) {
     const { sdkSessionId } = findCoding(app, caller, ref)
-    if (sdkSessionId !== undefined) return sdkSessionId
+    if (sdkSessionId !== undefined) {
+      await restoreIfGone(app, sdkSessionId, caller)
+      return sdkSessionId
+    }
   }
+  await restoreIfGone(app, ref, caller)
   const native = await pool.findNative(ref, caller.agentId)
   if (native) return native.sessionId
   throw new RockpoolError('not-found', `There is no session ${ref.slice(0, 80)} to continue.`, {

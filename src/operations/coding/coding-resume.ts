@@ -12,6 +12,7 @@ import { nonBlankText } from '../input-fields.ts'
 import { codingSession, findCoding, machineField } from './coding-row.ts'
 import { refuseDirectory, refuseWider } from './launch-rights.ts'
 import type { Caller } from '../operation.ts'
+import { restoreIfGone } from '../vault/kept-sessions.ts'
 import { moveNotice, placeOfResume, sidesOf } from './which-machine.ts'
 import type { Spot } from './which-machine.ts'
 
@@ -38,6 +39,7 @@ export async function resumeCoding(app: App, input: ResumeInput, caller: Caller)
   const fork = input.fork || input.atMessage !== undefined
   const { atMessage } = input
   const options = { fork, atMessage, origin: originOf(caller, input.originChannel) }
+  await restoreIfGone(app, known?.sdkSessionId ?? input.session, caller)
   if (!known) {
     checkHere(app, input)
     // The whole id: a prefix may also fit a session of another agent.

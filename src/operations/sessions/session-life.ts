@@ -14,6 +14,7 @@ import type { App } from '../app.ts'
 import { authorize } from '../perform-operation.ts'
 import { operation } from '../operation.ts'
 import { workspaceOf } from '../../store/agents.ts'
+import { purgeKept } from '../vault/kept-sessions.ts'
 import { checkedLabel } from './session-patch.ts'
 import { agentFlag, findSession, partsOf, storedEntry, whichSession } from './which-session.ts'
 import { flag } from '../input-fields.ts'
@@ -46,7 +47,9 @@ const remove = operation({
     ...whichSession,
     deleteTranscript: z.boolean().default(true).describe('No effect: the transcript is always archived.'),
     emitLifecycleHooks: z.boolean().optional().describe('No effect: subscribers are always notified.'),
-    purge: flag('Also remove its archives, its files and its texts in the search index.'),
+    purge: flag(
+      'Also remove its archives, its files, its copy in the vault and its texts in the search index.',
+    ),
     claudeFile: flag("With purge: remove Claude's own record of it, too."),
   }),
   output: z.object({
@@ -182,8 +185,8 @@ async function findClaudeFile(app: App, { key, entry }: Session): Promise<Claude
   }
 }
 
-/** Removes what a deletion leaves: messages and replies, the files of the session, its texts in the search index and, if asked
- *  for, Claude's own record. Notes belong to the agent and stay. */
+/** Removes what a deletion leaves: messages and replies, the files of the session, its copy in the vault, its texts in the
+ *  search index and, if asked for, Claude's own record. Notes belong to the agent and stay. */
 async function purgeTraces(
   app: App,
   session: Session,
@@ -202,6 +205,7 @@ async function purgeTraces(
   }
   if (claude.asked && entry.sdkSessionId !== undefined)
     await app.storage.cluster?.purgeClaude(entry.sdkSessionId)
+  if (entry.sdkSessionId !== undefined) await purgeKept(app, [entry.sdkSessionId])
   await app.search().purge(file ? [...sessionIds, file.sessionId] : sessionIds)
 }
 

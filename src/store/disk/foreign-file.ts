@@ -74,6 +74,11 @@ export function fileSize(path: string): number {
   return statSync(path).size
 }
 
+/** In milliseconds since 1970; 0 if there is no such file. */
+export function modifiedAt(path: string): number {
+  return statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0
+}
+
 export function readTextFile(path: string): string {
   try {
     return readFileSync(path, 'utf8')

@@ -58,7 +58,10 @@ export class VaultIndex {
     const database = openOrRecreate(
       () => openChecked(path),
       ({ message }) => {
-        log.warn({ event: 'vault-index-rebuilt', path, reason: message }, 'Rebuilding the index of the vault.')
+        log.warn(
+          { event: 'vault-index-rebuilt', path, reason: message },
+          'Rebuilding the index of the vault.',
+        )
         removeDatabase(path)
       },
     )
@@ -66,7 +69,9 @@ export class VaultIndex {
   }
 
   packs(): Map<string, number> {
-    const rows = this.#database.read((q) => q.all<{ name: string; scanned: number }>('SELECT name, scanned FROM pack'))
+    const rows = this.#database.read((q) =>
+      q.all<{ name: string; scanned: number }>('SELECT name, scanned FROM pack'),
+    )
     return new Map(rows.map(({ name, scanned }) => [name, scanned]))
   }
 
@@ -147,16 +152,6 @@ export class IndexChange {
 
   setScanned(pack: string, scanned: number): void {
     insertRow(this.#q, 'pack', { name: pack, scanned })
-  }
-
-  /** A damaged chunk is unknown from now on, so that the next copy of its content is stored again. */
-  forgetChunk(hash: string): void {
-    this.#q.run('DELETE FROM chunk WHERE hash = ?', hash)
-  }
-
-  forgetPack(pack: string): void {
-    this.#q.run('DELETE FROM pack WHERE name = ?', pack)
-    for (const table of ['chunk', 'file', 'removal']) this.#q.run(`DELETE FROM ${table} WHERE pack = ?`, pack)
   }
 
   clear(): void {

@@ -30,7 +30,10 @@ export const headerBytes = 56
 const mostBytes = 64 * 1024 * 1024
 const sealedBit = 0x80
 
-export function encodeRecord(header: Omit<RecordHeader, 'storedBytes' | 'contentChecksum'>, content: Buffer): Buffer {
+export function encodeRecord(
+  header: Omit<RecordHeader, 'storedBytes' | 'contentChecksum'>,
+  content: Buffer,
+): Buffer {
   const bytes = Buffer.alloc(headerBytes + content.length)
   magic.copy(bytes, 0)
   bytes[4] = recordKinds.indexOf(header.kind) | (header.isSealed ? sealedBit : 0)
@@ -48,7 +51,8 @@ export function decodeHeader(bytes: Buffer, offset = 0): RecordHeader | undefine
   if (bytes.length - offset < headerBytes) return undefined
   const header = bytes.subarray(offset, offset + headerBytes)
   const kind = recordKinds[header[4]! & ~sealedBit]
-  const isOurs = header.subarray(0, 4).equals(magic) && header.readUInt32LE(52) === crc32(header.subarray(0, 52))
+  const isOurs =
+    header.subarray(0, 4).equals(magic) && header.readUInt32LE(52) === crc32(header.subarray(0, 52))
   if (!isOurs || kind === undefined || header.readUInt32LE(8) > mostBytes) return undefined
   return {
     kind,
@@ -70,5 +74,7 @@ export function looksUnfinished(bytes: Buffer): boolean {
   const header = decodeHeader(bytes)
   if (header) return bytes.length < headerBytes + header.storedBytes
   if (bytes.every((byte) => byte === 0)) return true
-  return bytes.length < headerBytes && bytes.subarray(0, 4).equals(magic.subarray(0, Math.min(4, bytes.length)))
+  return (
+    bytes.length < headerBytes && bytes.subarray(0, 4).equals(magic.subarray(0, Math.min(4, bytes.length)))
+  )
 }

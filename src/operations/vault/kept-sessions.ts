@@ -1,0 +1,108 @@
+// Sessions that only the vault still has: how lists show them, and how they are restored before a resume.
+import { existsSync } from 'node:fs'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { join, relative } from 'node:path'
+import type { DiscoveredSession, SessionRecord } from '../../domain/discovered-session.ts'
+import { asRockpoolError, RockpoolError } from '../../domain/errors.ts'
+import type { KeptSession } from '../../vault/vault.ts'
+import type { App } from '../app.ts'
+import type { Caller } from '../operation.ts'
+
+/** Every session whose transcript is gone, and that the vault has. */
+export async function goneSessions(app: App): Promise<DiscoveredSession[]> {
+  // Most commands end here: without a vault its code is not loaded.
+  if (!existsSync(app.paths.vault)) return []
+  return (await (await app.vault()).gone()).map(asDiscovered)
+}
+
+/** A session as it was when it was last kept. */
+export function asDiscovered({ about, filePath, root }: KeptSession): DiscoveredSession {
+  // The vault stores exactly what `claudeSessionToKeep` made of a discovered session.
+  const record = about as unknown as SessionRecord
+  return {
+    ...record,
+    createdAt: record.createdAt === undefined ? undefined : new Date(record.createdAt),
+    lastModified: new Date(record.lastModified),
+    lastUsageAt: record.lastUsageAt === undefined ? undefined : new Date(record.lastUsageAt),
+    filePath,
+    configDir: root,
+    isRunning: false,
+    status: 'stopped',
+    waitingFor: undefined,
+    pid: undefined,
+    warm: false,
+    kept: true,
+  }
+}
+
+/** The session in the vault whose transcript is gone; throws `otherwise` if there is none. An agent finds only its own. */
+export async function goneSession(
+  app: App,
+  ref: string,
+  otherwise: unknown,
+  { agentId }: Caller,
+): Promise<DiscoveredSession> {
+  if (asRockpoolError(otherwise).code !== 'not-found' || ref === '') throw otherwise
+  const wanted = ref.toLowerCase()
+  const found = (await goneSessions(app)).filter(
+    (session) =>
+      (agentId === undefined || session.agentId === agentId) &&
+      (session.sessionId.startsWith(wanted) || session.title?.toLowerCase() === wanted),
+  )
+  const one = found.find(({ sessionId }) => sessionId === wanted) ?? found[0]
+  if (!one) throw otherwise
+  if (found.length === 1 || one.sessionId === wanted) return one
+  throw new RockpoolError('ambiguous', `${JSON.stringify(ref)} could be ${found.length} kept sessions.`, {
+    hint: `Give more of the id: ${found
+      .slice(0, 5)
+      .map(({ sessionId }) => sessionId)
+      .join(', ')}.`,
+  })
+}
+
+/** Removes these sessions from the vault for good; does nothing for those that it does not have. */
+export async function purgeKept(app: App, sessionIds: readonly string[]): Promise<void> {
+  if (!existsSync(app.paths.vault)) return
+  const vault = await app.vault()
+  const kept = sessionIds.filter((id) => vault.files(id).length > 0)
+  if (kept.length > 0) await vault.purge(kept)
+}
+
+/** Runs `read` on the transcript of a session that only the vault has: on a copy that exists so long. */
+export async function withKeptTranscript<T>(
+  app: App,
+  { sessionId, filePath, configDir }: DiscoveredSession,
+  read: (path: string) => Promise<T>,
+): Promise<T> {
+  const root = await mkdtemp(join(app.paths.vault, 'reading-'))
+  try {
+    await (await app.vault()).restore(sessionId, root)
+    return await read(join(root, relative(configDir, filePath)))
+  } finally {
+    await rm(root, { recursive: true, force: true })
+  }
+}
+
+/** Restores a session whose transcript is gone, so that it can be resumed; does nothing for any other. An agent causes it only
+ *  for its own sessions. */
+export async function restoreIfGone(app: App, ref: string, caller: Caller): Promise<void> {
+  if (!existsSync(app.paths.vault)) return
+  const gone = await app
+    .discovery()
+    .get(ref)
+    .then(() => undefined)
+    .catch((error: unknown) => goneSession(app, ref, error, caller).catch(() => undefined))
+  if (!gone) return
+  const vault = await app.vault()
+  const restored = await vault.restore(gone.sessionId)
+  const damaged = restored.filter(({ outcome }) => outcome === 'damaged')
+  if (damaged.some(({ path }) => path === gone.filePath))
+    throw new RockpoolError('damaged', `The vault's copy of ${gone.sessionId} is damaged.`, {
+      hint: '`rockpool vault verify` shows what is damaged; the transcript cannot be restored.',
+    })
+  app.log.info(
+    { event: 'vault-restored', sessionId: gone.sessionId, files: restored.length },
+    'Restored a session.',
+  )
+  await app.discovery().refresh()
+}

@@ -1,0 +1,285 @@
+// The vault: what it has, restoring, checking, removing; and how long Claude Code itself keeps sessions.
+import { z } from 'zod'
+import { RockpoolError } from '../../domain/errors.ts'
+import { keepAll } from '../../vault/follow.ts'
+import type { RestoredFile } from '../../vault/restore.ts'
+import { flag, nameField } from '../input-fields.ts'
+import { operation } from '../operation.ts'
+import { asDiscovered } from './kept-sessions.ts'
+import { retention, retentionOf } from './retention-operations.ts'
+
+const gigabyte = 1e9
+const oneSession = nameField.describe('A kept session: its id, or the beginning of it.')
+const restoredFile = z.object({
+  path: z.string(),
+  bytes: z.number(),
+  outcome: z
+    .enum(['restored', 'same', 'longer', 'different', 'damaged'])
+    .describe(
+      '`same` and `longer`: a file was there already, with this content and nothing or more after it.',
+    ),
+})
+
+const status = operation({
+  name: 'vault.status',
+  description: 'Show what the vault keeps, its size and limit, and what Claude Code will delete soon.',
+  input: z.strictObject({}),
+  output: z.object({
+    enabled: z.boolean(),
+    folder: z.string(),
+    encrypted: z.boolean(),
+    sessions: z.number(),
+    /** Sessions whose transcript is gone. */
+    gone: z.number(),
+    files: z.number(),
+    originalBytes: z.number(),
+    bytes: z.number(),
+    maxBytes: z.number(),
+    retention: z.array(retention),
+  }),
+  scope: 'read',
+  operatorOnly: true,
+  heavyParts: ['discovery'],
+  command: { examples: ['rockpool vault status', 'rockpool vault status --json'] },
+  async run(app) {
+    const vault = await app.vault()
+    const { config, environment, paths } = app
+    return {
+      enabled: config.vault.enabled,
+      folder: paths.vault,
+      encrypted: config.vault.keyFile !== undefined || environment.vaultPassphrase !== undefined,
+      ...(await vault.size()),
+      gone: (await vault.gone()).length,
+      maxBytes: config.vault.maxGb * gigabyte,
+      retention: await retentionOf(app),
+    }
+  },
+})
+
+const list = operation({
+  name: 'vault.list',
+  description: 'List the sessions in the vault, the most recently used first.',
+  input: z.strictObject({
+    gone: flag('Only sessions whose transcript Claude Code has deleted.'),
+    limit: z.int().min(1).optional().describe('How many at most.'),
+  }),
+  output: z.object({
+    total: z.number(),
+    sessions: z.array(
+      z.object({
+        sessionId: z.string(),
+        agent: z.string(),
+        title: z.string().optional(),
+        repoPath: z.string(),
+        lastModified: z.string(),
+        filePath: z.string(),
+        gone: z.boolean(),
+      }),
+    ),
+  }),
+  scope: 'read',
+  operatorOnly: true,
+  heavyParts: [],
+  redactOutput: true,
+  command: { examples: ['rockpool vault list', 'rockpool vault list --gone --json'] },
+  async run(app, input) {
+    const kept = await (await app.vault()).sessions()
+    const wanted = kept
+      .filter(({ isGone }) => isGone || !input.gone)
+      .map((one) => ({ ...one, session: asDiscovered(one) }))
+    wanted.sort((a, b) => b.session.lastModified.getTime() - a.session.lastModified.getTime())
+    const sessions = wanted.slice(0, input.limit).map(({ session, agent, isGone, filePath }) => ({
+      sessionId: session.sessionId,
+      agent,
+      title: session.title ?? (session.firstMessage || undefined),
+      repoPath: session.repoPath,
+      lastModified: session.lastModified.toISOString(),
+      filePath,
+      gone: isGone,
+    }))
+    return { total: wanted.length, sessions }
+  },
+})
+
+const restore = operation({
+  name: 'vault.restore',
+  description: 'Restore the files of a session byte for byte; a file that exists is never replaced.',
+  input: z.strictObject({
+    id: oneSession.optional(),
+    all: flag('Restore every session whose transcript is gone.'),
+    to: z.string().optional().describe("Another config directory than the session's own."),
+  }),
+  output: z.object({
+    sessions: z.array(z.object({ sessionId: z.string(), files: z.array(restoredFile) })),
+    conflicts: z.number().describe('Files that exist with other content, and were left as they are.'),
+    damaged: z.number(),
+  }),
+  scope: 'admin',
+  changesState: true,
+  heavyParts: ['discovery'],
+  command: {
+    positional: ['id'],
+    paths: ['to'],
+    isFailure: ({ conflicts, damaged }) => Number(conflicts) + Number(damaged) > 0,
+    examples: [
+      'rockpool vault restore 3f2a',
+      'rockpool vault restore --all',
+      'rockpool vault restore 3f2a --to /tmp/claude',
+    ],
+  },
+  async run(app, input) {
+    const vault = await app.vault()
+    if ((input.id === undefined) === !input.all)
+      throw new RockpoolError('usage', 'Name a session, or use --all.', {
+        hint: '`rockpool vault list --gone` shows them.',
+      })
+    const wanted = input.id === undefined ? await vault.gone() : [await vault.find(input.id)]
+    const sessions: Array<{ sessionId: string; files: RestoredFile[] }> = []
+    for (const { sessionId } of wanted)
+      sessions.push({ sessionId, files: await vault.restore(sessionId, input.to) })
+    if (sessions.length > 0) await app.discovery().refresh()
+    for (const { sessionId } of sessions)
+      app.events.emit({ type: 'native-changed', sessionId, why: 'restored' })
+    const having = (outcome: string): number =>
+      sessions.flatMap(({ files }) => files).filter((file) => file.outcome === outcome).length
+    return { sessions, conflicts: having('different'), damaged: having('damaged') }
+  },
+})
+
+const verify = operation({
+  name: 'vault.verify',
+  description: 'Read every byte of the vault and report what is damaged, and which files need it.',
+  input: z.strictObject({}),
+  output: z.object({
+    ok: z.boolean(),
+    records: z.number(),
+    bytes: z.number(),
+    damage: z.array(z.object({ pack: z.string(), offset: z.number(), problem: z.string() })),
+    files: z.array(z.object({ sessionId: z.string(), path: z.string() })),
+    unfinished: z.number().describe('Ends of interrupted writes; nothing refers to them.'),
+  }),
+  scope: 'admin',
+  heavyParts: [],
+  command: { isFailure: ({ ok }) => ok === false, examples: ['rockpool vault verify'] },
+  async run(app) {
+    const report = await (await app.vault()).verify((done) => app.onCopyProgress?.(done))
+    return { ok: report.damage.length + report.files.length === 0, ...report }
+  },
+})
+
+const prune = operation({
+  name: 'vault.prune',
+  description:
+    'Remove the oldest sessions until the vault is below its limit; without --apply only show which.',
+  input: z.strictObject({
+    maxGb: z.number().min(0).optional().describe('The limit; vault.maxGb when absent.'),
+    young: flag('Also sessions younger than a year.'),
+    apply: flag('Remove them. Without this, nothing changes.'),
+  }),
+  output: z.object({
+    applied: z.boolean(),
+    sessions: z.array(
+      z.object({
+        sessionId: z.string(),
+        title: z.string().optional(),
+        lastModified: z.number(),
+        bytes: z.number(),
+      }),
+    ),
+    bytes: z.number(),
+    bytesAfter: z.number(),
+    isShort: z.boolean().describe('Still over the limit: all other sessions are younger than a year.'),
+  }),
+  scope: 'admin',
+  changesState: true,
+  heavyParts: [],
+  command: { examples: ['rockpool vault prune', 'rockpool vault prune --max-gb 5 --apply'] },
+  async run(app, input) {
+    const vault = await app.vault()
+    const plan = await vault.planPrune((input.maxGb ?? app.config.vault.maxGb) * gigabyte, input.young)
+    if (!input.apply) return { applied: false, ...plan }
+    await vault.prune(plan.sessions.map(({ sessionId }) => sessionId))
+    return { applied: true, ...plan, bytesAfter: (await vault.size()).bytes }
+  },
+})
+
+const purge = operation({
+  name: 'vault.purge',
+  description: 'Remove every byte of a session, or of all sessions, from the vault; they are not kept again.',
+  input: z.strictObject({ id: oneSession.optional(), all: flag('All sessions.') }),
+  output: z.object({
+    sessions: z.array(z.string()),
+    bytes: z.number().describe('The size of the vault now.'),
+  }),
+  scope: 'admin',
+  changesState: true,
+  destructive: true,
+  heavyParts: [],
+  command: {
+    positional: ['id'],
+    examples: ['rockpool vault purge 3f2a --yes', 'rockpool vault purge --all --yes'],
+  },
+  async run(app, input) {
+    const vault = await app.vault()
+    if ((input.id === undefined) === !input.all)
+      throw new RockpoolError('usage', 'Name a session, or use --all.')
+    const wanted = input.id === undefined ? await vault.sessions() : [await vault.find(input.id)]
+    const sessions = wanted.map(({ sessionId }) => sessionId)
+    await vault.purge(sessions)
+    return { sessions, bytes: (await vault.size()).bytes }
+  },
+})
+
+const exportAll = operation({
+  name: 'vault.export',
+  description:
+    "Write the kept files of a session, or of all, into a folder, as they were in Claude's directory.",
+  input: z.strictObject({ id: oneSession.optional(), to: z.string().describe('The folder.') }),
+  output: z.object({
+    folder: z.string(),
+    sessions: z.number(),
+    files: z.number(),
+    bytes: z.number(),
+    failed: z.array(z.string()),
+  }),
+  scope: 'admin',
+  changesState: true,
+  heavyParts: [],
+  command: {
+    positional: ['id'],
+    paths: ['to'],
+    isFailure: ({ failed }) => Array.isArray(failed) && failed.length > 0,
+    examples: ['rockpool vault export --to ~/sessions', 'rockpool vault export 3f2a --to ~/sessions'],
+  },
+  async run(app, { id, to }) {
+    if (!to.startsWith('/')) throw new RockpoolError('input-invalid', 'to must be an absolute path.')
+    const vault = await app.vault()
+    const wanted = id === undefined ? await vault.sessions() : [await vault.find(id)]
+    const files: RestoredFile[] = []
+    for (const [done, { sessionId }] of wanted.entries()) {
+      files.push(...(await vault.restore(sessionId, to)))
+      app.onCopyProgress?.({ sessions: done + 1, of: wanted.length })
+    }
+    const failed = files
+      .filter(({ outcome }) => outcome === 'damaged' || outcome === 'different')
+      .map(({ path }) => path)
+    const bytes = files.reduce((sum, file) => sum + file.bytes, 0)
+    return { folder: to, sessions: wanted.length, files: files.length, bytes, failed }
+  },
+})
+
+const keep = operation({
+  name: 'vault.keep',
+  description: 'Keep every session now that has changed; a running gateway does it by itself.',
+  input: z.strictObject({}),
+  output: z.object({ read: z.number().describe('The bytes that were new or had to be compared.') }),
+  scope: 'admin',
+  changesState: true,
+  heavyParts: ['discovery'],
+  command: { examples: ['rockpool vault keep'] },
+  async run(app) {
+    return { read: await keepAll({ vault: await app.vault(), discovery: app.discovery() }) }
+  },
+})
+
+export const operations = [status, list, restore, verify, prune, purge, exportAll, keep]

@@ -1,0 +1,141 @@
+// Keeps sessions up to date in the vault: all of them once, then each that changes. The gateway follows changes as long as it
+// runs; a command keeps what changed after it has answered, for a short time.
+import type { Clock } from '../domain/clock.ts'
+import type { Discovery } from '../domain/discovered-session.ts'
+import { errorText } from '../domain/errors.ts'
+import type { Events } from '../domain/events.ts'
+import type { Log } from '../domain/log.ts'
+import { claudeSessionToKeep } from './claude-files.ts'
+import type { Vault } from './vault.ts'
+
+/** Changes come in bursts; they are kept together, at most so often. */
+const gatherMs = 2_000
+/** Replaced versions are removed, and the limit is checked, so often. */
+const upkeepMs = 3_600_000
+/** After a failure, such as a full disk, the same sessions are tried again so much later. */
+const retryMs = 30_000
+
+export interface FollowParts {
+  vault: Vault
+  discovery: Discovery
+  events: Events
+  clock: Clock
+  log: Log
+  maxBytes: number
+}
+
+export function followSessions(parts: FollowParts): () => Promise<void> {
+  const follower = new SessionFollower(parts)
+  const running = follower.run()
+  return async () => {
+    follower.stop()
+    await running
+  }
+}
+
+/** Keeps every session that has changed; the most recently used first, because they cannot be made again. */
+export async function keepAll(
+  { vault, discovery }: Pick<FollowParts, 'vault' | 'discovery'>,
+  isEnough?: () => boolean,
+): Promise<number> {
+  const { sessions } = await discovery.list()
+  return vault.keep(sessions.map(claudeSessionToKeep), isEnough)
+}
+
+class SessionFollower {
+  readonly #parts: FollowParts
+  readonly #changed = new Set<string>()
+  readonly #stopping = new AbortController()
+  readonly #isStopping = (): boolean => this.#stopping.signal.aborted
+  #wake = (): void => {}
+  #upkeepAt = 0
+
+  constructor(parts: FollowParts) {
+    this.#parts = parts
+  }
+
+  stop(): void {
+    this.#stopping.abort()
+    this.#wake()
+  }
+
+  async run(): Promise<void> {
+    const { events } = this.#parts
+    const unsubscribe = events.on((event) => {
+      if (event.type !== 'native-changed') return
+      this.#changed.add(event.sessionId)
+      this.#wake()
+    })
+    let isFirst = true
+    while (!this.#stopping.signal.aborted) {
+      const isDone = await this.#keep(isFirst)
+      if (isDone) isFirst = false
+      await this.#upkeep()
+      await this.#pause(isDone ? gatherMs : retryMs)
+      if (!isFirst && this.#changed.size === 0) await this.#untilChange()
+    }
+    unsubscribe()
+  }
+
+  async #keep(all: boolean): Promise<boolean> {
+    const { vault, discovery, log } = this.#parts
+    const ids = [...this.#changed]
+    this.#changed.clear()
+    try {
+      if (all) await keepAll(this.#parts, this.#isStopping)
+      else if (ids.length > 0)
+        await vault.keep((await discovery.known(ids)).map(claudeSessionToKeep), this.#isStopping)
+      return true
+    } catch (error) {
+      for (const id of ids) this.#changed.add(id)
+      log.warn(
+        { event: 'vault-keep-failed', sessions: ids.length, reason: errorText(error) },
+        'Could not keep changed sessions in the vault; trying again in 30 s. The sessions are not affected.',
+      )
+      return false
+    }
+  }
+
+  async #upkeep(): Promise<void> {
+    const { vault, clock, log, maxBytes } = this.#parts
+    if (clock.monotonic() < this.#upkeepAt || this.#stopping.signal.aborted) return
+    this.#upkeepAt = clock.monotonic() + upkeepMs
+    try {
+      await vault.compact()
+      const { sessions, isShort } = await vault.planPrune(maxBytes, false)
+      if (sessions.length > 0) await vault.prune(sessions.map(({ sessionId }) => sessionId))
+      if (sessions.length > 0 || isShort)
+        log.warn(
+          { event: 'vault-over-limit', removed: sessions.length, stillOver: isShort },
+          'The vault is over its limit (vault.maxGb); removed the oldest sessions, none younger than a year.',
+        )
+    } catch (error) {
+      log.warn(
+        { event: 'vault-upkeep-failed', reason: errorText(error) },
+        'Could not free space in the vault.',
+      )
+    }
+  }
+
+  #untilChange(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#wake = resolve
+      if (this.#changed.size > 0 || this.#stopping.signal.aborted) resolve()
+    })
+  }
+
+  /** Ends early when it is time to stop. */
+  #pause(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      const cancel = this.#parts.clock.after(ms, resolve)
+      this.#stopping.signal.addEventListener(
+        'abort',
+        () => {
+          cancel()
+          resolve()
+        },
+        { once: true },
+      )
+    })
+  }
+}

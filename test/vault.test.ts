@@ -1,0 +1,98 @@
+// A session that Claude Code deleted, through the operations: listed, read, restored; and what Claude will delete next.
+import { mkdirSync, readFileSync, readdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { perform } from '../src/operations/all.ts'
+import { operator } from '../src/cli/call-operation.ts'
+import { makeCorpus, type CorpusSession } from './support/corpus.ts'
+import { openHouse, type House } from './support/gateway-house.ts'
+
+let house: House
+let claude: string
+let sessions: CorpusSession[]
+let originals: Map<string, Buffer>
+
+beforeAll(async () => {
+  house = await openHouse({
+    before: (dir) => {
+      claude = join(dir, '.claude')
+      ;({ sessions } = makeCorpus({ configDir: claude, files: 8, bytes: 400_000 }))
+      const history = join(claude, 'file-history', sessions[0]!.sessionId)
+      mkdirSync(history, { recursive: true })
+      writeFileSync(join(history, 'a@v1'), 'before the edit')
+    },
+  })
+  originals = filesBelow(claude)
+})
+afterAll(() => house.close())
+
+const call = (name: string, input: Record<string, unknown> = {}): Promise<Record<string, unknown>> =>
+  perform(house.app, name, input, operator) as Promise<Record<string, unknown>>
+
+function filesBelow(folder: string): Map<string, Buffer> {
+  const entries = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) =>
+    entry.isFile(),
+  )
+  return new Map(
+    entries.map(({ parentPath, name }) => [join(parentPath, name), readFileSync(join(parentPath, name))]),
+  )
+}
+
+test('deleted sessions stay in the list, can be read, and are restored byte for byte', async () => {
+  const before = (await call('cc.list')) as { sessions: Array<{ sessionId: string }> }
+  await call('vault.keep')
+  rmSync(claude, { recursive: true })
+  const [first] = sessions as [CorpusSession]
+  const list = (await call('cc.list')) as { sessions: Array<{ sessionId: string; kept?: boolean }> }
+  expect(list.sessions.map(({ sessionId }) => sessionId).sort()).toEqual(
+    before.sessions.map(({ sessionId }) => sessionId).sort(),
+  )
+  expect(list.sessions.every(({ kept }) => kept)).toBe(true)
+  expect(await call('cc.info', { id: first.sessionId })).toMatchObject({
+    session: { kept: true, sessionId: first.sessionId },
+  })
+  const { cards } = (await call('cc.read', { id: first.sessionId })) as { cards: unknown[] }
+  expect(cards.length).toBeGreaterThan(0)
+  await expect(call('cc.label', { id: first.sessionId, title: 'x' })).rejects.toMatchObject({
+    hint: expect.stringContaining('vault restore') as string,
+  })
+  expect(await call('vault.status')).toMatchObject({ gone: before.sessions.length })
+  expect(await call('vault.restore', { all: true })).toMatchObject({ conflicts: 0, damaged: 0 })
+  expect(filesBelow(claude)).toEqual(originals)
+  expect(((await call('cc.list')) as typeof list).sessions.some(({ kept }) => kept)).toBe(false)
+})
+
+test('a purge of the vault removes a session for good, and an export writes the others', async () => {
+  const [first] = sessions as [CorpusSession]
+  await call('vault.keep')
+  await call('vault.purge', { id: first.sessionId })
+  await call('vault.keep')
+  const { sessions: kept } = (await call('vault.list')) as { sessions: Array<{ sessionId: string }> }
+  expect(kept.map(({ sessionId }) => sessionId)).not.toContain(first.sessionId)
+  const to = join(house.dir, 'exported')
+  expect(await call('vault.export', { to })).toMatchObject({ sessions: kept.length, failed: [] })
+  for (const [path, bytes] of filesBelow(to)) expect(originals.get(path.replace(to, claude))).toEqual(bytes)
+  expect(await call('vault.verify')).toMatchObject({ ok: true })
+})
+
+test('the retention of Claude Code is shown, and changed only when asked', async () => {
+  const settings = join(claude, 'settings.json')
+  writeFileSync(settings, '{"model":"opus"}')
+  const [first] = sessions as [CorpusSession]
+  const day = 86_400
+  utimesSync(first.file, Date.now() / 1000 - 26 * day, Date.now() / 1000 - 26 * day)
+  await house.app.discovery().refresh()
+  expect(await call('vault.retention')).toMatchObject({
+    retention: [{ configDir: claude, days: 30, isDefault: true, deletedSoon: 1 }],
+  })
+  expect(await call('vault.retention', { days: 365 })).toMatchObject({ applied: false })
+  expect(readFileSync(settings, 'utf8')).toBe('{"model":"opus"}')
+  expect(await call('vault.retention', { days: 365, apply: true })).toMatchObject({
+    applied: true,
+    retention: [{ days: 365, isDefault: false, deletedSoon: 0 }],
+  })
+  expect(JSON.parse(readFileSync(settings, 'utf8'))).toEqual({ model: 'opus', cleanupPeriodDays: 365 })
+  await expect(call('vault.retention', { days: 0, apply: true })).rejects.toMatchObject({
+    code: 'input-invalid',
+  })
+})

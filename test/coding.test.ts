@@ -46,6 +46,23 @@ test('a session that a usage limit stops is kept, says until when, and continues
   expect(await until(house, id, 'awaiting-input')).toMatchObject({ lastWords: 'rest' })
 })
 
+test('a session that waits to be started is started once, however many look for it at the same time', async () => {
+  const house = open()
+  const { id } = await house.launch('[[offline: say one]]')
+  const session = await until(house, id, 'awaiting-input')
+  const queued = {
+    lifecycle: 'queued' as const,
+    status: 'starting' as const,
+    inbox: ['[[offline: say two]]'],
+  }
+  const copy = { ...session, ...queued, id: 'AbCdEfGh', name: 'waiting', owner: undefined, turns: 0 }
+  await house.store.save(copy)
+  await Promise.all([house.pool.takeOver(), house.pool.takeOver(), house.pool.takeOver()])
+  expect(await until(house, copy.id, 'awaiting-input')).toMatchObject({ turns: 1, inbox: [] })
+  const said = house.store.lastOutput(copy.id, 20).map(({ text }) => text)
+  expect(said.filter((text) => text === 'two')).toHaveLength(1)
+})
+
 test('a session that cannot start is failed and reported, never silent', async () => {
   const house = open()
   await expect(house.launch('x', { workdir: '/does/not/exist' })).rejects.toThrow(/not a directory/)

@@ -1,6 +1,5 @@
 // All coding sessions: launch, find, answer, kill, resume, recover. The library calls it SessionManager.
 import { setTimeout as sleep } from 'node:timers/promises'
-import { isDeepStrictEqual } from 'node:util'
 import { KeyedQueue, repeat } from '../domain/async.ts'
 import { isOn, isRunning, isWorking } from '../domain/coding-session.ts'
 import type { CodingRequest, CodingSession, OutputBlock } from '../domain/coding-session.ts'
@@ -290,8 +289,13 @@ export class CodingPool {
       // Without a machine of its own the session waits for one that has its repository.
       if (owners.machine !== undefined && machine === undefined && !isDirectory(request.workdir)) continue
       await this.#running.startHeartbeat()
-      const taken = await store.update(id, (session) => (session.owner ??= this.#running.self))
-      if (isDeepStrictEqual(taken.owner, this.#running.self)) this.#running.start(taken)
+      let isTaken = false
+      const session = await store.update(id, (stored) => {
+        // Another process may have taken it meanwhile, and so may another call in this one.
+        isTaken = stored.owner === undefined
+        stored.owner ??= this.#running.self
+      })
+      if (isTaken) this.#running.start(session)
     }
   }
 

@@ -7,16 +7,13 @@ import {
   cpSync,
   existsSync,
   globSync,
-  mkdirSync,
   readFileSync,
-  renameSync,
   rmSync,
   writeFileSync,
 } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { rolldown } from 'rolldown'
 import type { RolldownBuild } from 'rolldown'
-import { buildWordVectors, wordVectorFile } from '../src/search/word-vectors.ts'
 import { writeMethods } from './methods-file.ts'
 import { buildOpenClawPlugin } from './openclaw-plugin.ts'
 
@@ -41,7 +38,7 @@ rmSync('dist', { recursive: true, force: true })
 await writeMethods()
 await bundleProgram()
 await writeCatalog()
-writeWordVectors()
+copyFileSync('src/search/word-vectors.bin', 'dist/word-vectors.bin')
 for (const database of ['postgres', 'sqlite'])
   cpSync(`src/store/${database}/sql`, `dist/sql/${database}`, { recursive: true })
 emitTypes()
@@ -165,20 +162,6 @@ function isExternal(id: string): boolean {
   if (id.startsWith('.') || id.startsWith('/')) return false
   if (id.startsWith('node:')) return true
   return !bundled.some((name) => id === name || id.startsWith(`${name}/`))
-}
-
-/** What search by meaning uses of a package of 300 MB. Cutting it takes seconds, so it is kept for the next build. */
-function writeWordVectors(): void {
-  const kept = `node_modules/.cache/rockpool/${wordVectorFile}`
-  if (!existsSync(kept)) {
-    const table = buildWordVectors()
-    if (!table) return
-    mkdirSync(dirname(kept), { recursive: true })
-    // Several checkouts may share one node_modules.
-    writeFileSync(`${kept}.${process.pid}`, table)
-    renameSync(`${kept}.${process.pid}`, kept)
-  }
-  copyFileSync(kept, `dist/${wordVectorFile}`)
 }
 
 function emitTypes(): void {

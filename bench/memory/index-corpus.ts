@@ -5,9 +5,8 @@ import { makeRedactor } from '../../src/domain/redact.ts'
 import { openEmbedder } from '../../src/search/meaning.ts'
 import { indexSources } from '../../src/search/index-files.ts'
 import { NearestPassages } from '../../src/search/nearest-passages.ts'
-import { search } from '../../src/search/ranked-search.ts'
+import { search, type NearPassage } from '../../src/search/ranked-search.ts'
 import { addSomeVectors } from '../../src/search/index-tiers.ts'
-import { wordVectorFile } from '../../src/search/word-vectors.ts'
 import { readEnvironment } from '../../src/store/config-file.ts'
 import { statePaths } from '../../src/store/paths.ts'
 import { SearchIndex } from '../../src/search/search-index.ts'
@@ -48,13 +47,13 @@ const { user, system } = process.cpuUsage(before)
 const indexBytes = statSync(file).size
 const peakMb = process.resourceUsage().maxRSS / 1024
 
-const embedder = await openEmbedder({ use: 'machine', file: join(file, '..', wordVectorFile) })
+const embedder = await openEmbedder({ use: 'machine' })
 const vectorsFrom = performance.now()
 if (embedder) while (await addSomeVectors(index, embedder, redact, 1_000));
 const vectorMs = performance.now() - vectorsFrom
 const near = embedder && new NearestPassages(index, embedder)
 await near?.readNew()
-const nearest = near && ((text: string): Promise<number[]> => near.find(text, {}))
+const nearest = near && ((text: string): Promise<NearPassage[]> => near.find(text, {}))
 
 const times: number[] = []
 for (let round = 0; round < 15; round++) {

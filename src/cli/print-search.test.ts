@@ -26,7 +26,7 @@ const hit: SearchOutput['hits'][number] = {
   costUsd: 0.5,
 }
 
-test('what was found stands by session, with three lines, branch, age and cost, and how to open, resume and fork it', () => {
+test('each session is one line: id, age, repository, title and passage; reasons and commands come on request', () => {
   const second = { ...hit, line: 40, snippet: 'login again', role: 'user' as const, by: ['meaning' as const] }
   const note = {
     ...hit,
@@ -35,30 +35,39 @@ test('what was found stands by session, with three lines, branch, age and cost, 
     title: undefined,
     path: '/w/MEMORY.md',
   }
-  const output = { tookMs: 3, total: 7, hits: [hit, note, second], notes: ['By word only.'] }
+  const output = {
+    tookMs: 3,
+    total: 7,
+    hits: [{ ...hit, why: ['login: 100 %'] }, note, second],
+    notes: ['By word only.'],
+  }
   expect(printSearch(output, page).split('\n')).toEqual([
-    'Paint the form  3f2a0000 · /home/dev/shop · feature/login · 2 d ago · $0.50',
-    '  assistant, line 12',
-    '    before it',
-    '    the login form is red',
-    '    after it',
-    '  user, line 40, by meaning',
-    '    login again',
-    `  rockpool cc read 3f2a0000 --around ${hit.messageId}`,
-    '',
-    expect.stringMatching(/^MEMORY\.md {2}note · /),
-    '  assistant, line 12',
-    '    before it',
-    '    the login form is red',
-    '    after it',
-    '  /w/MEMORY.md',
-    '',
+    '3f2a0000  2 d ago   shop  Paint the form (+1)  before it the login form is red after it',
+    'note      2 d ago   shop  MEMORY.md  before it the login form is red after it',
     '3 of 7 places in one session and one note, 3 ms',
     'By word only.',
   ])
+  const asked = { ...page, input: { commands: true, explain: true } }
+  expect(printSearch(output, asked).split('\n').slice(1, 5)).toEqual([
+    '    login: 100 %',
+    `    rockpool cc read 3f2a0000 --around ${hit.messageId}`,
+    '    rockpool cc resume 3f2a0000 "…"',
+    `    rockpool cc fork 3f2a0000 "…" --at-message ${hit.messageId}`,
+  ])
 })
 
-test('a chat is opened, gone on with and forked by its key; what matched is marked; control characters are shown', () => {
+test('a long passage is cut around its first match, and fits the page', () => {
+  const snippet = `${'before '.repeat(60)}the login form ${'after '.repeat(60)}`
+  const at = snippet.indexOf('login')
+  const long = { ...hit, snippet, matches: [[at, at + 5] as [number, number]] }
+  const [line] = printSearch({ tookMs: 3, total: 1, hits: [long], notes: [] }, { ...page, width: 100 }).split(
+    '\n',
+  )
+  expect(line).toMatch(/  …before .*the login form after .*…$/)
+  expect(line!.length).toBeLessThanOrEqual(100)
+})
+
+test('a chat is opened by its key; what matched is marked; control characters are shown', () => {
   const chat = { ...hit, source: 'rockpool' as const, sessionKey: 'agent:main:main', messageId: '0000000a' }
   const output = {
     tookMs: 3,
@@ -66,13 +75,14 @@ test('a chat is opened, gone on with and forked by its key; what matched is mark
     hits: [{ ...chat, snippet: 'the red \u001b[2J form', matches: [[4, 7] as [number, number]] }],
     notes: [],
   }
-  const printed = printSearch(output, { ...page, color: true })
+  const input = { commands: true }
+  const printed = printSearch(output, { ...page, color: true, input })
   expect(printed).toContain('rockpool history agent:main:main')
   expect(printed).toContain('the \u001b[33mred\u001b[39m')
   expect(printed).not.toContain('\u001b[2J')
   expect(printed).toContain('1 place in one session')
   const aside = { ...output, hits: [{ ...output.hits[0]!, sessionKey: undefined }] }
-  expect(printSearch(aside, page)).toContain(`  rockpool sessions restore ${id}\n`)
+  expect(printSearch(aside, { ...page, input })).toContain(`  rockpool sessions restore ${id}\n`)
   expect(printSearch({ tookMs: 1, total: 0, hits: [], notes: [] }, page)).toBe('Nothing found.')
 })
 

@@ -1,7 +1,8 @@
-// Search results and notes. Results are grouped by session, with the lines around each match.
+// Search results and notes. Each session that was found is one line, with its best passage.
+import { basename } from 'node:path'
 import { withoutMarker } from '../discovery/transcript-facts.ts'
 import type { OutputOf } from '../rpc/client.ts'
-import { ago, bytes, oneLine, pairs, styled, table, truncate, usd, visible, wrapped } from './print.ts'
+import { ago, bytes, cellWidth, oneLine, pad, pairs, styled, table, truncate, visible } from './print.ts'
 import type { Page, Printers } from './print.ts'
 
 type Hits = OutputOf<'sessions.search'>
@@ -26,16 +27,17 @@ export const printers: Printers = {
 function printHits({ hits, total, tookMs, notes }: Hits, page: Page): string {
   const remarks = notes.map((note) => styled(page, 'dim', visible(note)))
   if (hits.length === 0) return ['Nothing found.', ...remarks].join('\n')
-  const sessions = Map.groupBy(hits, (hit) => `${hit.source} ${hit.sessionId}`)
+  const sessions = [...Map.groupBy(hits, (hit) => `${hit.source} ${hit.sessionId}`).values()]
   const of = total > hits.length ? ` of ${total}` : ''
   const places = total === 1 ? 'place' : 'places'
-  const notesFound = [...sessions.values()].filter(([first]) => first!.source === 'memory').length
-  const where = [counted(sessions.size - notesFound, 'session'), counted(notesFound, 'note')]
+  const notesFound = sessions.filter(([first]) => first!.source === 'memory').length
+  const where = [counted(sessions.length - notesFound, 'session'), counted(notesFound, 'note')]
     .filter(Boolean)
     .join(' and ')
   const summary = `${hits.length}${of} ${places} in ${where}, ${tookMs} ms`
-  const blocks = [...sessions.values()].map((group) => printSession(group, page))
-  return [...blocks, [styled(page, 'dim', summary), ...remarks].join('\n')].join('\n\n')
+  const hint = page.interactive && !page.input?.['commands'] ? '; --commands shows how to open them' : ''
+  const lines = sessions.flatMap((group) => printSession(group, page))
+  return [...lines, styled(page, 'dim', summary + hint), ...remarks].join('\n')
 }
 
 function counted(count: number, what: string): string {
@@ -43,61 +45,72 @@ function counted(count: number, what: string): string {
   return `${count} ${what}s`
 }
 
-function printSession(hits: Hit[], page: Page): string {
-  const first = hits[0]!
-  const newest = Math.max(...hits.map(({ at }) => at))
-  const facts = [
-    first.source === 'memory' ? 'note' : first.sessionId.slice(0, 8),
-    first.agentId,
-    first.repoPath || undefined,
-    first.branch,
-    first.channel,
-    newest > 0 ? ago(newest, page.now) : undefined,
-    first.costUsd === undefined ? undefined : usd(first.costUsd),
-  ]
-  const title = oneLine(first.title ?? first.sessionKey ?? (first.source === 'memory' ? first.sessionId : ''))
-  const about = facts.filter((fact) => fact !== undefined).join(' · ')
-  const heading = [...(title ? [styled(page, 'bold', title)] : []), styled(page, 'dim', visible(about))]
-  return [
-    truncate(heading.join('  '), page.width + 40),
-    ...hits.map((hit) => printHit(hit, page)),
-    nextCommand(first, page),
-  ].join('\n')
+/** One line: age, repository, title, and the best passage with the matches marked. On request, the reasons and commands. */
+function printSession(hits: Hit[], page: Page): string[] {
+  const [first] = hits as [Hit]
+  const { explain, commands } = page.input ?? {}
+  const id = first.source === 'memory' ? 'note' : first.sessionId.slice(0, 8)
+  const title = truncate(oneLine(first.title ?? first.sessionKey ?? first.sessionId), mostTitle)
+  const age = pad(first.at > 0 ? ago(first.at, page.now) : '-', 8)
+  const facts = [pad(id, 8), age, oneLine(placeOf(first))].filter(Boolean)
+  const more = hits.length > 1 ? ` (+${hits.length - 1})` : ''
+  const about = `${facts.join('  ')}  `
+  const left = page.width - cellWidth(about) - cellWidth(title) - cellWidth(more) - 2
+  const line = `${styled(page, 'dim', about)}${styled(page, 'bold', title)}${more}  ${marked(first, page, Math.max(leastPassage, left))}`
+  const reasons = explain ? (first.why ?? []).map((why) => styled(page, 'dim', `    ${visible(why)}`)) : []
+  const opened = commands
+    ? commandsFor(first).map((command) => styled(page, 'dim', `    ${visible(command)}`))
+    : []
+  return [line, ...reasons, ...opened]
 }
 
-function printHit(hit: Hit, page: Page): string {
-  const place = hit.path.includes('/subagents/') ? 'sub-agent, ' : ''
-  const who = `${place}${hit.role}, line ${hit.line}${hit.by.length === 1 && hit.by[0] === 'meaning' ? ', by meaning' : ''}`
-  return `  ${styled(page, 'cyan', who)}\n${wrapped(marked(hit, page), page, 4)}`
+const mostTitle = 40
+/** A narrow terminal wraps the line rather than hiding the passage. */
+const leastPassage = 40
+
+/** The repository, or else the channel or the sub-agent's session. */
+function placeOf({ repoPath, channel, path }: Hit): string {
+  const place = repoPath === '' ? (channel ?? '') : basename(repoPath)
+  return path.includes('/subagents/') ? `${place} (sub-agent)` : place
 }
 
-/** The command that shows the place of the best match. */
-function nextCommand(hit: Hit, page: Page): string {
-  const command = hit.source === 'memory' ? hit.path : `rockpool ${commandFor(hit)}`
-  return styled(page, 'dim', `  ${visible(command)}`)
-}
-
-function commandFor({ source, sessionId, sessionKey, messageId }: Hit): string {
+/** The commands that show the place of the match, continue the session, and fork it there. */
+function commandsFor({ source, sessionId, sessionKey, messageId, path }: Hit): string[] {
+  if (source === 'memory') return [path]
+  const id = sessionId.slice(0, 8)
   if (source === 'native') {
     const around = messageId === undefined ? '' : ` --around ${messageId}`
-    return `cc read ${sessionId.slice(0, 8)}${around}`
+    const fork = messageId === undefined ? [] : [`rockpool cc fork ${id} "…" --at-message ${messageId}`]
+    return [`rockpool cc read ${id}${around}`, `rockpool cc resume ${id} "…"`, ...fork]
   }
   // A transcript that a reset has archived belongs to no session until it is restored.
-  return sessionKey === undefined ? `sessions restore ${sessionId}` : `history ${sessionKey}`
+  return [
+    sessionKey === undefined ? `rockpool sessions restore ${sessionId}` : `rockpool history ${sessionKey}`,
+  ]
 }
 
-/** Whole words are marked; parts of words only where no whole word matches. */
-function marked(hit: Hit, page: Page): string {
+/** The passage in one line, cut around its first match. Whole words are marked; parts of words only where no whole word
+ *  matches. */
+function marked(hit: Hit, page: Page, width: number): string {
   const { snippet, matches } = withoutOrigin(hit)
   const whole = matches.filter(([start, end]) => isWhole(snippet, start, end))
-  let text = ''
-  let done = 0
-  for (const [start, end] of whole.length > 0 ? whole : matches) {
-    if (start < done) continue
-    text += visible(snippet.slice(done, start)) + styled(page, 'yellow', visible(snippet.slice(start, end)))
-    done = end
+  const used = whole.length > 0 ? whole : matches
+  const start = Math.max(0, Math.min((used[0]?.[0] ?? 0) - width / 3, snippet.length - width))
+  const from = start === 0 ? 0 : snippet.indexOf(' ', start) + 1
+  const to = Math.min(snippet.length, from + width - 2)
+  let text = from > 0 ? '…' : ''
+  let done = from
+  for (const [first, last] of used) {
+    if (first < done || last > to) continue
+    text +=
+      oneLineOf(snippet.slice(done, first)) + styled(page, 'yellow', oneLineOf(snippet.slice(first, last)))
+    done = last
   }
-  return text + visible(snippet.slice(done))
+  return text + oneLineOf(snippet.slice(done, to)) + (to < snippet.length ? '…' : '')
+}
+
+function oneLineOf(text: string): string {
+  return visible(text.replace(/\s+/g, ' '))
 }
 
 function isWhole(text: string, start: number, end: number): boolean {

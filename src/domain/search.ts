@@ -36,11 +36,18 @@ export interface SearchFilter {
   channel?: string
   /** Milliseconds since 1970. */
   since?: number
+  until?: number
+  /** Only calls of this tool. */
+  tool?: string
+  /** Only sessions that name this file. */
+  file?: string
   role?: SearchRole
   source?: SearchKind
   /** Only these sources' session ids. */
   sessionIds?: string[]
   limit?: number
+  /** Say of each hit why it ranks where it does. */
+  explain?: boolean
 }
 
 /** Built on first use, so that a search does not wait for it. */
@@ -67,6 +74,7 @@ export const searchHit = z.lazy(() =>
     score: z.number(),
     /** The kinds of search that found it. */
     by: z.array(z.enum(['words', 'pieces', 'meaning', 'regex'])),
+    why: z.array(z.string()).optional().describe('What its rank is made of.'),
   }),
 )
 export type SearchHit = z.infer<typeof searchHit>

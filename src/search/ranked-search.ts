@@ -1,116 +1,231 @@
-// Searches by word, by substring and by meaning, and ranks all results together.
+// Ranks what was found. A passage counts by the share of the question's words that it has, rare words counting more; a session
+// by its three best passages together and by the words that it has anywhere. Passages that only resemble the question in
+// meaning follow, and are searched for when no passage has most of the words.
+import { basename } from 'node:path'
 import type { SearchAnswer, SearchFilter, SearchHit } from '../domain/search.ts'
+import { errorText } from '../domain/errors.ts'
 import { fold, hitOf, isOwnMessage, placeOf, snippetOf, withoutCopies } from './hits.ts'
 import type { FoundPassage } from './index-rows.ts'
 import { readPassage } from './passages.ts'
-import { parseQuery, type ParsedQuery } from './query.ts'
+import { parseQuery, splitIdentifier, type ParsedQuery } from './query.ts'
 import type { SearchIndex } from './search-index.ts'
-import { errorText } from '../domain/errors.ts'
+import { shareIn } from './search-match.ts'
+import { nearnessInTime, timeRangeIn, timesNamedIn } from './times.ts'
 
 export interface SearchParts {
   index: SearchIndex
   redact: (text: string) => string
   now: () => number
   /** The passages nearest to the query in meaning, the best first; absent without a model. */
-  nearest?: (text: string, filter: SearchFilter) => Promise<number[]>
-  /** With this many passages that have all words, meaning is not searched: a command would have to load the vectors. */
-  enough?: number
+  nearest?: (text: string, filter: SearchFilter) => Promise<NearPassage[]>
 }
 
-/** The constant of reciprocal rank fusion: the larger, the less the first ranks count over the following ones. */
-const fusionConstant = 60
+export interface NearPassage {
+  id: number
+  /** Above 0 for those that are nearer than most; at most 1. */
+  likeness: number
+}
+
+/** At most this many passages are ranked. */
 const candidates = 200
-const enough = 10
-/** The weight of a passage with only some of the words, and of one that is only near in meaning; with all words it is 1. */
-const someWeight = 0.5
-const meaningWeight = 0.7
-/** Greater than any sum of rank scores, so that passages with all words come first. */
-const allWordsBonus = 1
+/** A passage with a small share of the words says less than that share: shares are squared. */
+const sharpness = 2
+/** What the second and the third best passage of a session, and all words that it has anywhere, add to its best passage. */
+const sessionWeights = { second: 0.5, third: 0.25, coverage: 0.5 }
+/** Only the two best passages of a session rank with it; more would leave no room for other sessions. */
+const shownOfSession = 2
+/** What a time that the question names adds at most. */
+const timeWeight = 0.2
+const piecesWeight = 0.5
+/** Meaning adds at most this much, and is not searched if a passage has this share of the words. */
+const meaningWeight = 0.5
+const mostOfWords = 0.6
+/** More than everything else adds up to: what has all the words of a few comes first. */
+const allWordsBonus = 4
 /** Tool texts rank after what people and agents said. */
 const toolWeight = 0.6
+/** The words as they were written, and next to each other: of keywords they count, of a sentence they decide between equals. */
+const exactWeight = { keywords: 0.3, sentence: 0.02 }
 
 export async function search(parts: SearchParts, text: string, filter: SearchFilter): Promise<SearchAnswer> {
+  const range = timeRangeIn(text, parts.now())
+  if (range) {
+    const { rest, since, until } = range
+    const then = await searchAll(parts, rest, {
+      ...filter,
+      since: Math.max(since, filter.since ?? 0),
+      until: Math.min(until, filter.until ?? Infinity),
+    })
+    if (then.total > 0) return then
+  }
+  return searchAll(parts, text, filter)
+}
+
+async function searchAll(parts: SearchParts, text: string, filter: SearchFilter): Promise<SearchAnswer> {
   const query = parseQuery(text)
   if (!query) return { total: 0, hits: [], notes: ['The query has no word to search for.'] }
-  const lists = findByText(parts.index, query, filter)
-  const isEnough = (lists[0]?.passages.length ?? 0) >= (parts.enough ?? Infinity)
   const notes: string[] = []
-  if (parts.nearest && !isEnough) {
+  const ranking = new Ranking(parts, query, text, filter)
+  ranking.addWords()
+  ranking.addPieces()
+  if (parts.nearest && ranking.bestShare < mostOfWords) {
     try {
-      lists.push({ by: 'meaning', passages: await byMeaning(parts, text, filter), weight: meaningWeight })
+      ranking.addNear(await parts.nearest(text, filter))
     } catch (error) {
       // The embedding provider is unavailable; results by words are still valid.
       notes.push(`By word only: ${errorText(error)}`)
     }
   }
-  const fused = fuse(lists, parts.now(), filter)
-  const { hits, left } = toHits(parts, fused, query, filter.limit ?? 20)
-  return { total: fused.length - left, hits, notes }
+  const best = ranking.best()
+  const { hits, left } = toHits(parts, best, query, filter)
+  return { total: best.length - left, hits, notes }
 }
 
-interface FoundList {
-  by: SearchHit['by'][number]
-  passages: FoundPassage[]
-  /** How much a rank in it counts. */
-  weight: number
-  /** Its passages have every word of the question. */
-  hasAllWords?: true
-}
-
-function findByText(index: SearchIndex, query: ParsedQuery, filter: SearchFilter): FoundList[] {
-  const lists: FoundList[] = []
-  const byWords = (terms: string[], joint: 'AND' | 'OR'): FoundPassage[] =>
-    terms.length === 0 ? [] : index.matchWords({ terms, joint }, filter, candidates)
-  const all = byWords(query.all, 'AND')
-  lists.push({ by: 'words', passages: all, weight: 1, hasAllWords: true })
-  // If few passages have every word, those with some of the words follow.
-  if (all.length < enough && query.any.length > 0) {
-    const seen = new Set(all.map(({ id }) => id))
-    const some = byWords(query.any, 'OR').filter(({ id }) => !seen.has(id))
-    lists.push({ by: 'words', passages: some, weight: someWeight })
-  }
-  if (query.pieces && (query.pieces.always || lists.every(({ passages }) => passages.length === 0))) {
-    const passages = index.matchPieces(query.pieces.expression, filter, candidates)
-    lists.push({ by: 'pieces', passages, weight: 1 })
-  }
-  return lists
-}
-
-async function byMeaning(parts: SearchParts, text: string, filter: SearchFilter): Promise<FoundPassage[]> {
-  const ids = (await parts.nearest?.(text, filter)) ?? []
-  const place = new Map(ids.map((id, i) => [id, i]))
-  const passages = parts.index.passages(ids, filter)
-  return passages.sort((a, b) => place.get(a.id)! - place.get(b.id)!)
-}
-
-interface Fused {
+interface Ranked {
   passage: FoundPassage
   score: number
   by: SearchHit['by']
-  hasAllWords?: true
+  /** Which of the terms it has, or its repository and branch have: one bit for each. */
+  mask: number
+  /** The query is a list of words, and it has all of them. */
+  hasAll: boolean
+  /** What the score is made of; undefined if it was not asked. */
+  why?: string[]
 }
 
-/** Reciprocal rank fusion. Recent passages and those of the same project count a little more, tool texts a little less. */
-function fuse(lists: FoundList[], now: number, filter: SearchFilter): Fused[] {
-  const fused = new Map<number, Fused>()
-  for (const { by, passages, weight, hasAllWords } of lists) {
-    passages.forEach((passage, place) => {
-      const entry = fused.get(passage.id) ?? { passage, score: 0, by: [] }
-      entry.score += weight / (fusionConstant + place + 1)
-      entry.by.push(by)
-      if (hasAllWords) entry.hasAllWords = true
-      fused.set(passage.id, entry)
+class Ranking {
+  /** The largest share of the words that a passage has. */
+  bestShare = 0
+  readonly #parts: SearchParts
+  readonly #query: ParsedQuery
+  readonly #text: string
+  readonly #filter: SearchFilter
+  readonly #found = new Map<number, Ranked>()
+  #shares: number[] = []
+
+  constructor(parts: SearchParts, query: ParsedQuery, text: string, filter: SearchFilter) {
+    this.#parts = parts
+    this.#query = query
+    this.#text = text
+    this.#filter = filter
+  }
+
+  addWords(): void {
+    const { terms, isKeywords } = this.#query
+    const expressions = terms.map(({ expression }) => expression)
+    const { passages, masks, brevity, shares } = this.#parts.index.matchWords(expressions, this.#filter)
+    this.#shares = shares
+    const placeMasks = new Map<string, number>()
+    passages.forEach((passage, at) => {
+      const { path } = passage.source
+      if (!placeMasks.has(path)) placeMasks.set(path, maskOfPlace(passage, this.#query))
+      const mask = masks[at]! | placeMasks.get(path)!
+      const share = shareIn(mask, shares)
+      this.bestShare = Math.max(this.bestShare, share)
+      const entry = this.#add(passage, (share * brevity[at]!) ** sharpness, 'words')
+      entry.mask = mask
+      entry.hasAll = isKeywords && terms.length > 1 && mask === 2 ** terms.length - 1
+      entry.why?.push(
+        `${wordsIn(mask, this.#query)}: ${percent(share)} of the weight, length × ${brevity[at]!.toFixed(2)}`,
+      )
     })
   }
-  for (const { passage, ...entry } of fused.values()) {
-    const weight = passage.role === 'tool' ? toolWeight : 1
-    const signals = recency(passage.at, now) * nearness(passage.source.repoPath, filter.near)
-    const first = entry.hasAllWords ? allWordsBonus : 0
-    fused.get(passage.id)!.score = first + entry.score * weight * signals
+
+  addPieces(): void {
+    const { pieces } = this.#query
+    if (!pieces || !(pieces.always || this.#found.size === 0)) return
+    for (const passage of this.#parts.index.matchPieces(pieces.expression, this.#filter, candidates))
+      this.#add(passage, piecesWeight, 'pieces').why?.push('has the letters')
   }
-  return withoutCopies([...fused.values()])
-    .sort((a, b) => b.score - a.score)
-    .slice(0, Math.max(candidates, filter.limit ?? 0))
+
+  addNear(near: NearPassage[]): void {
+    const likeness = new Map(near.map((each) => [each.id, each.likeness]))
+    for (const passage of this.#parts.index.passages([...likeness.keys()], this.#filter)) {
+      const added = meaningWeight * likeness.get(passage.id)!
+      this.#add(passage, added, 'meaning').why?.push(`like it in meaning: ${added.toFixed(2)}`)
+    }
+  }
+
+  #add(passage: FoundPassage, score: number, by: SearchHit['by'][number]): Ranked {
+    const entry = this.#found.get(passage.id) ?? {
+      passage,
+      score: 0,
+      by: [],
+      mask: 0,
+      hasAll: false,
+      why: this.#filter.explain ? [] : undefined,
+    }
+    entry.score += score
+    entry.by.push(by)
+    this.#found.set(passage.id, entry)
+    return entry
+  }
+
+  best(): Ranked[] {
+    const now = this.#parts.now()
+    const times = timesNamedIn(this.#text)
+    for (const entry of this.#found.values()) {
+      const { passage } = entry
+      const time = times.length === 0 ? 0 : timeWeight * nearnessInTime(passage.at, times)
+      if (time > 0) entry.why?.push(`at the named time: ${time.toFixed(2)}`)
+      const place = recency(passage.at, now) * nearness(passage.source.repoPath, this.#filter.near)
+      if (passage.role === 'tool') entry.why?.push(`tool × ${toolWeight}`)
+      entry.why?.push(`recent and near × ${place.toFixed(2)}`)
+      entry.score = (entry.score + time) * (passage.role === 'tool' ? toolWeight : 1) * place
+    }
+    const ranked = withoutCopies([...this.#found.values()]).sort(byScore)
+    for (const passages of Map.groupBy(ranked, ({ passage }) => sessionOf(passage)).values())
+      this.#addSession(passages)
+    return ranked.sort(byScore).slice(0, Math.max(candidates, this.#filter.limit ?? 0))
+  }
+
+  /** Adds to the best passages of a session what the session has beside them. */
+  #addSession(passages: Ranked[]): void {
+    const { second, third, coverage } = sessionWeights
+    const covered = shareIn(
+      passages.reduce((mask, each) => mask | each.mask, 0),
+      this.#shares,
+    )
+    const scoreAt = (at: number): number => passages[at]?.score ?? 0
+    const more = second * scoreAt(1) + third * scoreAt(2) + coverage * covered ** sharpness
+    for (const entry of passages) {
+      if (!entry.hasAll) continue
+      entry.score += allWordsBonus
+      entry.why?.push(`has all words: +${allWordsBonus}`)
+    }
+    for (const entry of passages.toSorted(byScore).slice(0, shownOfSession)) {
+      entry.score += more
+      entry.why?.push(`its session: ${percent(covered)} of the words, +${more.toFixed(2)}`)
+    }
+  }
+}
+
+function byScore(a: Ranked, b: Ranked): number {
+  return b.score - a.score || b.passage.at - a.passage.at
+}
+
+function sessionOf({ source }: FoundPassage): string {
+  return `${source.kind} ${source.sessionId}`
+}
+
+/** The terms that name the repository, the branch or the channel of a passage. */
+function maskOfPlace({ source }: FoundPassage, { terms }: ParsedQuery): number {
+  const names = [
+    source.repoPath === undefined ? '' : basename(source.repoPath),
+    source.branch,
+    source.channel,
+  ]
+  const place = names.filter((name) => name).map((name) => fold(splitIdentifier(name!)))
+  const words = new Set(place.flatMap((name) => [name, ...name.split(/[^\p{L}\p{N}]+/u)]))
+  return terms.reduce((mask, { text }, at) => (words.has(fold(text)) ? mask | (1 << at) : mask), 0)
+}
+
+function wordsIn(mask: number, { terms }: ParsedQuery): string {
+  return terms.flatMap(({ text }, at) => ((mask >> at) & 1 ? [text] : [])).join(' ')
+}
+
+function percent(share: number): string {
+  return `${Math.round(100 * share)} %`
 }
 
 /** From 1.15 for now down to 1 for long ago; half of the bonus is gone after a week. */
@@ -130,17 +245,17 @@ function nearness(repoPath: string | undefined, near: string | undefined): numbe
  * Reads the texts of the best passages. Resumed sessions repeat earlier messages: the same text is shown once. Of a text in
  * our transcript and in Claude's, ours is shown, because the conversation continues there.
  */
-function toHits(parts: SearchParts, fused: Fused[], query: ParsedQuery, limit: number) {
+function toHits(parts: SearchParts, ranked: Ranked[], query: ParsedQuery, filter: SearchFilter) {
+  const { limit = 20 } = filter
   const hits: SearchHit[] = []
   /** The position of the hit with this text. */
   const shown = new Map<string, number>()
   let left = 0
-  for (const { passage, score, by } of fused) {
+  for (const { passage, score, by, why } of ranked) {
     if (hits.length >= limit) break
     const message = readPassage(placeOf(passage))
     const text = message?.text
-    const isWrong = by.length === 1 && by[0] === 'pieces' && !hasAll(text, query.pieces?.substrings)
-    if (text === undefined || isWrong) {
+    if (text === undefined || !isRight(text, by, query)) {
       left++
       continue
     }
@@ -151,14 +266,37 @@ function toHits(parts: SearchParts, fused: Fused[], query: ParsedQuery, limit: n
     if (known && !isOurs) continue
     const snippet = snippetOf(parts.redact(text), query.marks)
     const messageId = isOwnMessage(passage) ? message?.id : undefined
-    const hit = { ...hitOf(passage, snippet, known?.score ?? score, by), messageId }
+    const exact = exactWeight[query.isKeywords ? 'keywords' : 'sentence'] * exactness(text, query)
+    const hit = hitOf(passage, snippet, known?.score ?? score + exact, by)
     shown.set(text, place ?? hits.length)
-    hits[place ?? hits.length] = hit
+    hits[place ?? hits.length] = { ...hit, messageId, why }
   }
-  return { hits, left }
+  return { hits: hits.sort((a, b) => b.score - a.score), left }
 }
 
-function hasAll(text: string | undefined, substrings: string[] = []): boolean {
-  const folded = fold(text ?? '')
-  return substrings.every((substring) => folded.includes(fold(substring)))
+/** The index knows stems and trigrams: whether a phrase or a substring is in the text is seen in the text. */
+function isRight(text: string, by: SearchHit['by'], { terms, pieces }: ParsedQuery): boolean {
+  const folded = fold(text)
+  const phrases = terms.filter(({ isPhrase }) => isPhrase)
+  const hasPhrases = phrases.every((phrase) => wordsOf(folded).includes(wordsOf(fold(phrase.text))))
+  const isOnlyPieces = by.length === 1 && by[0] === 'pieces'
+  const substrings = isOnlyPieces ? (pieces?.substrings ?? []) : []
+  return hasPhrases && substrings.every((substring) => folded.includes(fold(substring)))
+}
+
+/** The words with one space between them, and around them. */
+function wordsOf(text: string): string {
+  return ` ${text
+    .split(/[^\p{L}\p{N}\p{M}]+/u)
+    .filter(Boolean)
+    .join(' ')} `
+}
+
+/** From 0 to 1: how many of the words are there as they were written, and how many of them next to each other. */
+function exactness(text: string, { marks }: ParsedQuery): number {
+  const words = wordsOf(fold(text))
+  const wanted = marks.map((mark) => wordsOf(fold(mark)).trim()).filter(Boolean)
+  const exact = wanted.filter((word) => words.includes(` ${word} `)).length
+  const pairs = wanted.slice(1).filter((word, at) => words.includes(` ${wanted[at]!} ${word} `)).length
+  return wanted.length === 0 ? 0 : (exact + pairs) / (2 * wanted.length - 1)
 }

@@ -16,7 +16,7 @@ import {
   sourceFromRow,
 } from './index-rows.ts'
 import type { FileState, FoundPassage, PassageRow, SourceRow } from './index-rows.ts'
-import { allowedSources, SearchMatch, type WordsQuestion } from './search-match.ts'
+import { allowedSources, SearchMatch, type WordMatches } from './search-match.ts'
 import { SearchVectors } from './search-vectors.ts'
 
 export interface NewPassage extends Omit<FoundPassage, 'id' | 'source'> {
@@ -163,14 +163,14 @@ export class SearchIndex {
     })
   }
 
-  /** The best passages for these words. */
-  matchWords(question: WordsQuestion, filter: SearchFilter, limit: number): FoundPassage[] {
-    return this.#match.byWords(question, filter, limit).map(foundFromRow)
+  /** The passages with the largest share of these words. */
+  matchWords(terms: string[], filter: SearchFilter): WordMatches {
+    return this.#match.byWords(terms, filter)
   }
 
   /** The newest passages that have these pieces. */
   matchPieces(expression: string, filter: SearchFilter, limit: number): FoundPassage[] {
-    return this.#match.byPieces(expression, filter, limit).map(foundFromRow)
+    return this.#match.byPieces(expression, filter, limit)
   }
 
   /** Passages that fit the filter, the newest first, for a regular expression. */
@@ -183,7 +183,7 @@ export class SearchIndex {
       ...values,
       limit,
     )
-    return rows.map(foundFromRow)
+    return rows.map((row) => foundFromRow(row, sourceFromRow(row)))
   }
 
   passages(ids: number[], filter: SearchFilter): FoundPassage[] {
@@ -194,7 +194,7 @@ export class SearchIndex {
       JSON.stringify(ids),
       ...values,
     )
-    return rows.map(foundFromRow)
+    return rows.map((row) => foundFromRow(row, sourceFromRow(row)))
   }
 
   /** Which of these passages still exist. */

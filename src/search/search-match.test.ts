@@ -38,33 +38,41 @@ function chat(name: string, agentIds: string[], said: Array<[text: string, at: n
   }
 }
 
-function found(terms: string[], filter: SearchFilter = {}, joint: 'AND' | 'OR' = 'AND'): string[] {
-  return index
-    .matchWords({ terms, joint }, filter, 200)
-    .map(({ source, line }) => `${source.sessionId} ${line}`)
+function found(terms: string[], filter: SearchFilter = {}): string[] {
+  const { passages } = index.matchWords(terms, filter)
+  return passages.map(({ source, line }) => `${source.sessionId} ${line}`)
 }
 
 test('a rare word is found in the oldest passage, with a common word beside it or instead of it', () => {
-  expect(found(['"tide"', '"heron"'])).toEqual(['old 1', 'old 2'])
-  expect(found(['"tide"', '"heron"'], {}, 'OR').slice(0, 3)).toEqual(['old 1', 'old 2', 'new 1'])
+  expect(found(['"tide"', '"heron"'])).toEqual(['old 2', 'old 1'])
   expect(found(['"tide and heron"'])).toEqual(['old 1'])
-  expect(found(['"tid"*', '"her"*'])).toEqual(['old 1', 'old 2'])
+  expect(found(['"tid"*', '"her"*'])).toEqual(['old 2', 'old 1'])
 })
 
-test('what common words alone find comes newest first', () => {
+test('a passage has a share of the weight for each word: a rare word weighs more, and a short passage counts more', () => {
+  const { masks, shares, brevity } = index.matchWords(['"tide"', '"heron"', '"nowhere"'], {})
+  expect(masks).toEqual([3, 3])
+  expect(shares.reduce((sum, share) => sum + share, 0)).toBeCloseTo(1)
+  expect(shares[0]).toBeLessThan(shares[1]! / 4)
+  expect(brevity[0]).toBeLessThan(brevity[1]!)
+})
+
+test('what common words alone find comes newest first, with all of them before with some', () => {
   expect(found(['"tide"']).slice(0, 2)).toEqual(['new 1', 'many 20500'])
   expect(found(['"tide"', '"harbour"'])[0]).toBe('many 20500')
-  expect(found(['"tide"', '"nowhere"'])).toEqual([])
+  expect(found(['"tide"', '"nowhere"'])[0]).toBe('new 1')
 })
 
 test('a filter lets the same through, whether it lets through little or much', () => {
   expect(found(['"tide"'], { agentId: 'main' })).toEqual(['new 1', 'old 2', 'old 1'])
   expect(found(['"tide"'], { agentId: 'support' })[0]).toBe('many 20500')
   expect(found(['"tide"'], { since: 4 * day })).toEqual(['new 1'])
+  expect(found(['"tide"'], { until: 3 * day })).toEqual(['old 2', 'old 1'])
   expect(found(['"tide"'], { since: 2 * day, agentId: 'main' })).toEqual(['new 1', 'old 2'])
   expect(found(['"tide"'], { repoPaths: ['/repo/old', '/repo/ne'] })).toEqual(['old 2', 'old 1'])
   expect(found(['"tide"'], { repoPaths: [] })).toEqual([])
   expect(found(['"tide"'], { agentId: 'nobody' })).toEqual([])
-  expect(found(['"tide"', '"heron"'], { role: 'user' })).toEqual(['old 1', 'old 2'])
+  expect(found(['"tide"', '"heron"'], { role: 'user' })).toEqual(['old 2', 'old 1'])
   expect(found(['"tide"'], { role: 'assistant' })).toEqual([])
+  expect(found(['"tide"'], { file: 'heron' })).toEqual(['old 2', 'old 1'])
 })

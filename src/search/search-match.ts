@@ -1,28 +1,49 @@
-// Finds the best passages for a full-text expression, in a time that hardly grows with the index. Ranking by a word means
-// counting every passage that has it. A very common word takes longest and tells passages apart least: passages must have
-// it, but it does not rank them. A filter that allows few passages is evaluated first, not for every match.
+// Finds the passages that have the words of a question, and weighs them, in a time that hardly grows with the index. Every
+// passage with a rare word is a candidate. A common word takes longest to list and tells passages apart least: it makes no
+// candidates, but it is looked up which candidates have it. A filter that allows few passages is evaluated first.
 import type { SearchFilter } from '../domain/search.ts'
 import type { Queries } from '../store/sqlite/database.ts'
-import { conditions, passageColumns, sourceColumns, type PassageRow } from './index-rows.ts'
+import {
+  conditions,
+  foundFromRow,
+  passageColumns,
+  sourceColumns,
+  sourceFromRow,
+  type FoundPassage,
+  type PassageRow,
+  type SourceRow,
+} from './index-rows.ts'
 
 type MatchTable = 'words' | 'pieces'
 
-/** Passages that must have all of these terms, or any of them. */
-export interface WordsQuestion {
-  terms: string[]
-  joint: 'AND' | 'OR'
+export interface WordMatches {
+  passages: FoundPassage[]
+  /** Of each passage: which of the terms it has, one bit for each term. */
+  masks: number[]
+  /** Of each passage: above 1 for a short passage, below 1 for a long one. */
+  brevity: number[]
+  /** The share of each term in the weight of all terms; a rare word weighs more. */
+  shares: number[]
 }
 
-/** A word in more passages than this is common and does not rank. */
+/** A word in more passages than this is common. */
 const commonAbove = 4_000
-/** At most this many matches are ranked, the newest ones. */
-const mostRanked = 1_000
+/** If all words are common, the newest of the passages with the rarest word are the candidates. */
+const mostOfCommon = 1_000
+/** And this many of those that have all the words: looking for more may mean looking through the whole index. */
+const mostOfAll = 200
+/** Passages are counted up to this number; a word in more of them weighs next to nothing anyway. */
+const mostCounted = 40_000
+/** Candidates in which a common word is looked up. */
+const mostCandidates = 20_000
+/** This many of the best are weighed by their length and ranked. */
+const mostRanked = 500
+/** How much the length of a passage counts, as in BM25. */
+const lengthWeight = { k1: 0.6, b: 0.3 }
 /** If a filter allows at most this many passages, their ids are looked up first. */
 const fewAllowed = 20_000
-/** If any word is enough: with this many matches for the rare words, common words are not searched. */
-const enough = 10
-/** Size of the cache of common words. A word that becomes rare ranks again after a restart. */
-const cachedWords = 5_000
+/** Size of the cache of common words. A count is used again until the index has grown by a tenth. */
+const cachedCounts = 5_000
 
 /** A condition on the passages, and the tables that it needs. */
 interface Condition {
@@ -31,71 +52,136 @@ interface Condition {
   values: Array<string | number>
 }
 
+interface FoundTerm {
+  /** How many passages have the term. */
+  count: number
+  /** Those that the filter allows; absent for a common word. */
+  ids?: number[]
+}
+
 export class SearchMatch {
   readonly #q: Queries
-  readonly #common = new Set<string>()
+  /** The common words: how many passages have each, and how many passages there were. */
+  readonly #common = new Map<string, { count: number; passages: number }>()
 
   constructor(q: Queries) {
     this.#q = q
   }
 
-  /** The best by their words first; equal ones by age, the newest first. */
-  byWords(question: WordsQuestion, filter: SearchFilter, limit: number): PassageRow[] {
+  /** The passages with the largest share of the words. */
+  byWords(terms: string[], filter: SearchFilter): WordMatches {
     const among = this.#narrowed('words', filter)
-    if (!among) return []
-    const ranking = question.terms.filter((term) => this.#isRanking(term))
-    const isAll = question.joint === 'AND'
-    const ids = isAll
-      ? this.#all(question, ranking, among, limit)
-      : this.#any(question, ranking, among, limit)
-    return this.#rows(ids)
+    if (!among || terms.length === 0) return { passages: [], masks: [], brevity: [], shares: [] }
+    const size = this.#size()
+    const found = terms.map((term) => this.#lookUp(term, among, size.passages))
+    const shares = sharesOf(
+      found.map(({ count }) => count),
+      size.passages,
+    )
+    const masks = this.#candidates(terms, found, among)
+    const best = bestOf(masks, shares)
+    const lengths = this.#lengths(best)
+    const passages = this.#passages(best)
+    return {
+      passages,
+      masks: passages.map(({ id }) => masks.get(id)!),
+      brevity: passages.map(({ id }) => brevityOf((lengths.get(id) ?? size.average) / size.average)),
+      shares,
+    }
   }
 
   /** The newest passages that have all pieces. */
-  byPieces(expression: string, filter: SearchFilter, limit: number): PassageRow[] {
+  byPieces(expression: string, filter: SearchFilter, limit: number): FoundPassage[] {
     const among = this.#narrowed('pieces', filter)
-    return among ? this.#rows(this.#newest('pieces', expression, among, limit)) : []
+    return among ? this.#passages(this.#newest('pieces', expression, among, limit)) : []
   }
 
-  #all({ terms }: WordsQuestion, ranking: string[], among: Condition, limit: number): number[] {
-    const expression = terms.join(' AND ')
-    if (ranking.length === terms.length) return this.#ranked(expression, among, limit)
-    if (ranking.length === 0) return this.#newest('words', expression, among, limit)
-    const candidates = this.#newest('words', expression, among, mostRanked)
-    const sql = ' AND +words.rowid IN (SELECT value FROM json_each(?))'
-    const these = { sql, values: [JSON.stringify(candidates)] }
-    return this.#ranked(ranking.join(' AND '), these, limit)
+  /** Which terms each candidate has. */
+  #candidates(terms: string[], found: FoundTerm[], among: Condition): Map<number, number> {
+    const masks = new Map<number, number>()
+    const rare = terms.filter((_, at) => found[at]!.ids && found[at]!.count > 0)
+    if (rare.length === 0) this.#addCommon(masks, terms, found, among)
+    terms.forEach((term, at) => {
+      const { ids } = found[at]!
+      for (const id of ids ?? []) addBit(masks, id, at)
+      if (ids || rare.length === 0) return
+      const expression = `(${rare.join(' OR ')}) AND ${term}`
+      for (const id of this.#newest('words', expression, among, mostCandidates)) addBit(masks, id, at)
+    })
+    return masks
   }
 
-  #any({ terms }: WordsQuestion, ranking: string[], among: Condition, limit: number): number[] {
-    const best = ranking.length === 0 ? [] : this.#ranked(ranking.join(' OR '), among, limit)
-    if (best.length >= enough || ranking.length === terms.length) return best
-    const common = this.#newest('words', terms.join(' OR '), among, limit)
-    return [...new Set([...best, ...common])].slice(0, limit)
+  /** All words are common: passages that have all of them, and the newest with the rarest one. */
+  #addCommon(masks: Map<number, number>, terms: string[], found: FoundTerm[], among: Condition): void {
+    const present = terms.flatMap((_, at) => (found[at]!.count > 0 ? [at] : []))
+    const [rarest, ...others] = present.sort((a, b) => found[a]!.count - found[b]!.count)
+    if (rarest === undefined) return
+    const list = (expression: string, limit = mostOfCommon): number[] =>
+      this.#newest('words', expression, among, limit)
+    for (const id of list(terms[rarest]!)) addBit(masks, id, rarest)
+    for (const at of others)
+      for (const id of list(`${terms[rarest]!} AND ${terms[at]!}`)) {
+        addBit(masks, id, rarest)
+        addBit(masks, id, at)
+      }
+    if (others.length < 2) return
+    for (const id of list(present.map((at) => terms[at]!).join(' AND '), mostOfAll))
+      for (const at of present) addBit(masks, id, at)
+  }
+
+  /** The passages that have the term, unless it is common, and how many passages have it whatever the filter allows: how rare
+   *  a word is does not depend on who asks. */
+  #lookUp(term: string, among: Condition, passages: number): FoundTerm {
+    const known = this.#common.get(term)
+    if (known && Math.abs(known.passages - passages) * 10 <= known.passages) return { count: known.count }
+    const ids = this.#newest('words', term, among, commonAbove + 1)
+    if (among.sql === '' && ids.length <= commonAbove) return { count: ids.length, ids }
+    const count = this.#count(term)
+    if (count <= commonAbove) return { count, ids }
+    if (this.#common.size >= cachedCounts) this.#common.clear()
+    this.#common.set(term, { count, passages })
+    return { count }
+  }
+
+  #count(term: string): number {
+    const sql = 'SELECT count(*) AS count FROM (SELECT 1 FROM words WHERE words MATCH ? LIMIT ?)'
+    return this.#q.get<{ count: number }>(sql, term, mostCounted)!.count
   }
 
   #newest(table: MatchTable, expression: string, among: Condition, limit: number): number[] {
-    const sql = `SELECT ${table}.rowid AS id FROM ${table} ${among.tables ?? ''}
-      WHERE ${table} MATCH ? ${among.sql} ORDER BY ${table}.rowid DESC LIMIT ?`
-    return this.#q.all<{ id: number }>(sql, expression, ...among.values, limit).map(({ id }) => id)
+    const sql = `SELECT json_group_array(id) AS ids FROM (SELECT ${table}.rowid AS id FROM ${table} ${among.tables ?? ''}
+      WHERE ${table} MATCH ? ${among.sql} ORDER BY ${table}.rowid DESC LIMIT ?)`
+    const found = this.#q.get<{ ids: string }>(sql, expression, ...among.values, limit)
+    return JSON.parse(found!.ids) as number[]
   }
 
-  #ranked(expression: string, among: Condition, limit: number): number[] {
-    const found = `SELECT words.rowid AS id, bm25(words) AS rank FROM words ${among.tables ?? ''}
-      WHERE words MATCH ? ${among.sql} ORDER BY words.rowid DESC LIMIT ?`
-    const sql = `SELECT id FROM (${found}) ORDER BY rank, id DESC LIMIT ?`
-    return this.#q
-      .all<{ id: number }>(sql, expression, ...among.values, mostRanked, limit)
-      .map(({ id }) => id)
+  /** How many passages there are, and how many words they have on average. FTS5 keeps both in its first record. */
+  #size(): { passages: number; average: number } {
+    const row = this.#q.get<{ block: Uint8Array }>('SELECT block FROM words_data WHERE id = 1')
+    const [passages = 0, words = 0] = row ? varints(row.block) : []
+    return { passages, average: Math.max(1, words / Math.max(1, passages)) }
   }
 
-  /** The rows of these passages, in this order. */
-  #rows(ids: number[]): PassageRow[] {
-    return this.#q.all<PassageRow>(
-      `SELECT ${passageColumns}, ${sourceColumns} FROM json_each(?) found
-         JOIN passage p ON p.id = found.value JOIN source s ON s.id = p.source_id ORDER BY found.key`,
+  /** The number of words of each passage. */
+  #lengths(ids: number[]): Map<number, number> {
+    const sql = 'SELECT id, sz FROM words_docsize WHERE id IN (SELECT value FROM json_each(?))'
+    const rows = this.#q.all<{ id: number; sz: Uint8Array }>(sql, JSON.stringify(ids))
+    return new Map(rows.map(({ id, sz }) => [id, varints(sz)[0] ?? 0]))
+  }
+
+  /** These passages, in this order. Many are of the same source, which is read once. */
+  #passages(ids: number[]): FoundPassage[] {
+    const rows = this.#q.all<Omit<PassageRow, keyof SourceRow> & { source_id: number }>(
+      `SELECT ${passageColumns}, p.source_id FROM json_each(?) found
+         JOIN passage p ON p.id = found.value ORDER BY found.key`,
       JSON.stringify(ids),
     )
+    const sources = this.#q.all<SourceRow & { id: number }>(
+      `SELECT s.id, ${sourceColumns} FROM source s WHERE s.id IN (SELECT value FROM json_each(?))`,
+      JSON.stringify([...new Set(rows.map((row) => row.source_id))]),
+    )
+    const bySource = new Map(sources.map((row) => [row.id, sourceFromRow(row)]))
+    return rows.map((row) => foundFromRow(row, bySource.get(row.source_id)!))
   }
 
   /** The filter as a condition; undefined when it allows nothing. */
@@ -112,34 +198,64 @@ export class SearchMatch {
       values: [few.first, few.last, ...few.values, ...values],
     }
   }
-
-  /** A phrase is used for ranking if one of its words is not common: only the few passages with that word are counted. */
-  #isRanking(term: string): boolean {
-    return phrasesIn(term).every((words) => words.some((word) => !this.#isCommon(word)))
-  }
-
-  #isCommon(word: string): boolean {
-    if (this.#common.has(word)) return true
-    const sql = 'SELECT count(*) AS count FROM (SELECT 1 FROM words WHERE words MATCH ? LIMIT ?)'
-    if (this.#q.get<{ count: number }>(sql, word, commonAbove + 1)!.count <= commonAbove) return false
-    if (this.#common.size >= cachedWords) this.#common.clear()
-    this.#common.add(word)
-    return true
-  }
 }
 
-/** The words of every phrase of a term, each in quotes. */
-function phrasesIn(term: string): string[][] {
-  return [...term.matchAll(/"((?:[^"]|"")*)"(\*?)/g)].map(([, text, star]) => {
-    const words = text!.match(/[\p{L}\p{N}\p{M}\p{Co}]+/gu) ?? []
-    return words.map((word, i) => `"${word}"${i === words.length - 1 ? star! : ''}`)
-  })
+/** The passages with the largest shares, the newest first among equals. Many have the same words: these are one group. */
+function bestOf(masks: Map<number, number>, shares: number[]): number[] {
+  const groups = new Map<number, number[]>()
+  for (const [id, mask] of masks) {
+    const group = groups.get(mask)
+    if (group) group.push(id)
+    else groups.set(mask, [id])
+  }
+  const ordered = [...groups].sort(([a], [b]) => shareIn(b, shares) - shareIn(a, shares))
+  const best: number[] = []
+  for (const [, ids] of ordered) {
+    if (best.length >= mostRanked) break
+    best.push(...ids.sort((a, b) => b - a).slice(0, mostRanked - best.length))
+  }
+  return best
+}
+
+function addBit(masks: Map<number, number>, id: number, at: number): void {
+  masks.set(id, (masks.get(id) ?? 0) | (1 << at))
+}
+
+/** The share of the weight of all terms that these terms have. */
+export function shareIn(mask: number, shares: number[]): number {
+  return shares.reduce((sum, share, at) => ((mask >> at) & 1 ? sum + share : sum), 0)
+}
+
+function sharesOf(counts: number[], passages: number): number[] {
+  const weights = counts.map((count) =>
+    Math.log(1 + (Math.max(passages, count) - count + 0.5) / (count + 0.5)),
+  )
+  const whole = weights.reduce((sum, weight) => sum + weight, 0) || 1
+  return weights.map((weight) => weight / whole)
+}
+
+function brevityOf(length: number): number {
+  const { k1, b } = lengthWeight
+  return (k1 + 1) / (1 + k1 * (1 - b + b * length))
+}
+
+/** Numbers in the format of FTS5: seven bits in each byte, the highest first. */
+function varints(bytes: Uint8Array): number[] {
+  const numbers: number[] = []
+  let number = 0
+  for (const byte of bytes) {
+    number = number * 128 + (byte & 127)
+    if (byte >= 128) continue
+    numbers.push(number)
+    number = 0
+  }
+  return numbers
 }
 
 /** The sources that the filter allows; undefined for all of them. */
 export function allowedSources(q: Queries, filter: SearchFilter): number[] | undefined {
-  const { agentId, repoPaths, channel, source, sessionIds } = filter
-  const { where, values } = conditions({ agentId, repoPaths, channel, source, sessionIds })
+  const { agentId, repoPaths, channel, source, sessionIds, file } = filter
+  const { where, values } = conditions({ agentId, repoPaths, channel, source, sessionIds, file })
   if (where === '') return undefined
   return q.all<{ id: number }>(`SELECT s.id FROM source s WHERE true ${where}`, ...values).map(({ id }) => id)
 }

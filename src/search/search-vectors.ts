@@ -73,11 +73,6 @@ export class SearchVectors {
     })
   }
 
-  count(): number {
-    const sql = 'SELECT coalesce(sum(count), 0) AS count FROM vectors'
-    return this.#db.queries.get<{ count: number }>(sql)!.count
-  }
-
   isEmpty(): boolean {
     return this.#db.queries.get('SELECT 1 FROM vectors LIMIT 1') === undefined
   }

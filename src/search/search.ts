@@ -22,7 +22,7 @@ import { removeDatabase } from '../store/sqlite/database.ts'
 import { StoreUnavailable } from '../store/store-unavailable.ts'
 import { indexSources } from './index-files.ts'
 import { addSomePieces, addSomeTools, filesWithoutTools } from './index-tiers.ts'
-import { meaningSettings, SearchMeaning, worthTable } from './meaning.ts'
+import { meaningSettings, SearchMeaning } from './meaning.ts'
 import { redactorOf } from './passages.ts'
 import { parseQuery } from './query.ts'
 import { search } from './ranked-search.ts'
@@ -49,10 +49,8 @@ const regexMs = 3_000
 const tierMs = 1_000
 /** And computes the vectors of new passages, for at most this long. */
 const vectorsMs = 50
-/** A command searches by meaning when the words find fewer passages than this; with many vectors, which take long to load,
- *  when the words find none. */
-const fewFound = 10
-const manyVectors = 50_000
+/** After a reading of this many passages a command may take as long again for their vectors. */
+const longReading = 1_000
 
 export class Search implements SearchPart {
   readonly #parts: SearchParts
@@ -70,7 +68,7 @@ export class Search implements SearchPart {
     this.#parts = parts
     this.#redact = redactorOf(secrets)
     this.#index = SearchIndex.open(indexFile)
-    this.#meaning = new SearchMeaning(meaningSettings(meaning, indexFile), clock, this.#redact)
+    this.#meaning = new SearchMeaning(meaningSettings(meaning), clock, this.#redact)
   }
 
   async search(question: SearchQuestion): Promise<SearchAnswer> {
@@ -141,10 +139,9 @@ export class Search implements SearchPart {
 
   async #searchText(text: string, filter: SearchFilter): Promise<SearchAnswer> {
     const isCommand = this.#follower === undefined
-    const enough = isCommand ? (this.#index.vectors.count() > manyVectors ? 1 : fewFound) : undefined
     const nearest = this.#meaning.nearestIn(this.#index)
     const now = (): number => this.#parts.clock.now()
-    const parts = { index: this.#index, redact: this.#redact, now, nearest, enough }
+    const parts = { index: this.#index, redact: this.#redact, now, nearest }
     let answer = await search(parts, text, filter)
     const pieces = parseQuery(text)?.pieces
     const mayLackPieces = isCommand && pieces && (answer.total === 0 || pieces.always)
@@ -155,8 +152,6 @@ export class Search implements SearchPart {
       answer.notes.push(
         'Parts of words are not indexed everywhere yet; the gateway indexes them while it runs.',
       )
-    const { lack } = this.#meaning
-    if (lack) answer.notes.push(lack)
     return answer
   }
 
@@ -196,7 +191,7 @@ export class Search implements SearchPart {
     const progress = await this.#readNew()
     // After a long first reading, vectors may take as long again; after a short one, people do not wait for them.
     const tookMs = this.#parts.clock.monotonic() - began
-    const isMuch = progress.passages >= worthTable
+    const isMuch = progress.passages >= longReading
     if (progress.passages > 0) await this.#meaning.makeVectors(this.#index, isMuch ? tookMs : vectorsMs)
     return progress
   }

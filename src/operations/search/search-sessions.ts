@@ -1,4 +1,4 @@
-// Searches every session and the notes: by word, by substring, by meaning, by regular expression.
+// Searches every session and the notes: by word, by substring, by meaning, by regular expression, or for sessions like one.
 import { z } from 'zod'
 import { titleText } from '../../discovery/transcript-facts.ts'
 import { realPath, worktreesOf } from '../../discovery/repo-paths.ts'
@@ -33,15 +33,22 @@ export const searchSessions = operation({
   name: 'sessions.search',
   description: 'Search every session and all notes.',
   input: z.strictObject({
-    query: words.describe('Words; "quotes" make a phrase, a star at the end a beginning.'),
+    query: words.describe(
+      'Words; "quotes" make a phrase, a star at the end a beginning, "last week" limits the time.',
+    ),
     repo: pathField.describe('Only this repository, with its worktrees, or this folder.'),
     near: pathField.describe('Rank hits in this repository a little higher.'),
     agent: agentField.describe("Only this agent's."),
     channel: z.string().max(100).optional().describe('Only messages on this channel.'),
     since: sinceField,
+    until: z.string().max(64).optional().describe('Before this time, written as for --since.'),
+    tool: z.string().min(1).max(200).optional().describe('Only calls of this tool, for example Bash.'),
+    file: z.string().min(1).max(1_000).optional().describe('Only sessions that name this file.'),
     role: z.enum(searchRoles).optional().describe('Only messages of this role.'),
     source: z.enum(searchKinds).optional().describe('Only this kind of files.'),
     regex: flag('Treat the words as a regular expression.'),
+    explain: flag('Show why each hit ranks where it does.'),
+    commands: flag('Show the commands that open, continue and fork each session.'),
     limit: z.int().min(1).max(200).default(20).describe('How many hits.'),
   }),
   output: searchOutput,
@@ -56,17 +63,22 @@ export const searchSessions = operation({
     examples: [
       'rockpool search login form',
       'rockpool search "retry*" --repo . --since 7d',
+      'rockpool search flaky test last week --explain',
+      'rockpool search migration --tool Bash --commands',
       "rockpool search --regex 'TODO\\(\\w+\\)' --role assistant",
     ],
   },
   async run(app, input, caller) {
-    const { query, repo, near, agent, since, ...rest } = input
+    const { query, repo, near, agent, since, until, commands: _, ...rest } = input
+    const timeOf = (text?: string): number | undefined =>
+      text === undefined ? undefined : parseTime(text, app.clock.now())
     return answer(app, {
       ...rest,
       text: query,
       repoPaths: repo === undefined ? undefined : [...new Set([repo, ...worktreesOf(repo)])],
       near: near === undefined ? undefined : realPath(near),
-      since: since === undefined ? undefined : parseTime(since, app.clock.now()),
+      since: timeOf(since),
+      until: timeOf(until),
       ...visibleTo(caller, agent),
     })
   },

@@ -10,6 +10,7 @@ import type { GatewayRun } from './memory/ask-gateway.ts'
 import type { CorpusRun } from './memory/index-corpus.ts'
 import { measureFollowing } from './memory/follow.ts'
 import { measureJudged } from './search/judge.ts'
+import { figuresOf } from './search/judged-set.ts'
 import type { BenchResult } from './result.ts'
 
 const root = join(import.meta.dirname, '..')
@@ -34,13 +35,17 @@ const before: Record<string, number> = {
 
 async function benchQuality(): Promise<BenchResult[]> {
   const { words, shipped } = await measureJudged()
-  return [...shipped].map(([kind, { questions, hitAt1, hitAt5, mrr }]) => ({
-    name: `judged questions, ${kind}: hit@1 / hit@5 / MRR`,
-    measured: `${hitAt1.toFixed(1)} / ${hitAt5.toFixed(1)} / ${mrr.toFixed(3)}`,
-    wanted: kind === 'all' ? 'hit@1 20 points above before' : 'no drop',
-    ok: hitAt1 >= before[kind]! + (kind === 'all' ? 20 : 0),
-    how: `${questions} questions over 120 made and recorded sessions; hit@1 before ${before[kind]!.toFixed(1)}, by words alone ${words.get(kind)!.hitAt1.toFixed(1)}`,
-  }))
+  return [...shipped].map(([kind, ranks]) => {
+    const { questions, hitAt1, hitAt5, mrr } = figuresOf(ranks)
+    const byWords = figuresOf(words.get(kind)!).hitAt1
+    return {
+      name: `judged questions, ${kind}: hit@1 / hit@5 / MRR`,
+      measured: `${hitAt1.toFixed(1)} / ${hitAt5.toFixed(1)} / ${mrr.toFixed(3)}`,
+      wanted: kind === 'all' ? 'hit@1 20 points above before' : 'no drop',
+      ok: hitAt1 >= before[kind]! + (kind === 'all' ? 20 : 0) - 0.05,
+      how: `${questions} questions over 120 made and recorded sessions; hit@1 before ${before[kind]!.toFixed(1)}, by words alone ${byWords.toFixed(1)}`,
+    }
+  })
 }
 
 async function benchCorpus(): Promise<BenchResult[]> {

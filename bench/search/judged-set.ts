@@ -8,8 +8,8 @@ import { readTopics, writeQualitySessions } from '../../test/support/search-qual
 export interface JudgedQuestion {
   kind: string
   text: string
-  /** The session that has the answer. */
-  sessionId: string
+  /** The sessions that have the answer. */
+  sessionIds: string[]
 }
 
 export interface Figures {
@@ -34,7 +34,7 @@ export function writeJudgedSet(folder: string): { sources: SearchSource[]; quest
     ],
     questions: [
       ...topics.flatMap(({ id, questions }) =>
-        questions.map((text) => ({ kind: 'paraphrase', text, sessionId: id })),
+        questions.map((text) => ({ kind: 'paraphrase', text, sessionIds: [id] })),
       ),
       ...made.flatMap(({ questions }) => questions),
     ],
@@ -70,7 +70,7 @@ function readMade(): MadeSession[] {
           .filter((line) => line.startsWith('? '))
           .map((line) => {
             const [, kind = '', asked = ''] = /^\? (\w+): (.*)$/.exec(line) ?? []
-            return { kind, text: asked, sessionId: id }
+            return { kind, text: asked, sessionIds: [id] }
           }),
       }
     })
@@ -88,30 +88,31 @@ function writeMade(folder: string, { id, repoPath, branch, at, said }: MadeSessi
   return { kind: 'native', path, sessionId: id, repoPath, branch }
 }
 
-/** Asks all questions; `find` gives the sessions of the hits, the best first. The figures by kind, and of all. */
-export async function judge(
+/** Asks all questions and adds the rank of each right session, 0 if it was not found, by kind and to `all`. `find` gives the
+ *  sessions of the hits, the best first. */
+export async function addRanks(
+  ranks: Map<string, number[]>,
   questions: JudgedQuestion[],
   find: (text: string) => Promise<string[]>,
-): Promise<Map<string, Figures>> {
-  const ranks = new Map<string, number[]>()
-  for (const { kind, text, sessionId } of questions) {
-    const rank = [...new Set(await find(text))].indexOf(sessionId) + 1
+): Promise<void> {
+  for (const { kind, text, sessionIds } of questions) {
+    const found = [...new Set(await find(text))]
+    const rank = found.findIndex((id) => sessionIds.includes(id)) + 1
     for (const each of [kind, 'all']) ranks.set(each, [...(ranks.get(each) ?? []), rank])
   }
-  return new Map([...ranks].map(([kind, found]) => [kind, figuresOf(found)]))
 }
 
-function figuresOf(ranks: number[]): Figures {
+export function figuresOf(ranks: number[]): Figures {
   const within = (most: number): number =>
     (100 * ranks.filter((rank) => rank > 0 && rank <= most).length) / ranks.length
   const reciprocal = ranks.reduce((sum, rank) => sum + (rank > 0 ? 1 / rank : 0), 0)
   return { questions: ranks.length, hitAt1: within(1), hitAt5: within(5), mrr: reciprocal / ranks.length }
 }
 
-export function printFigures(figures: Map<string, Figures>): string {
-  return [...figures]
-    .map(([kind, { questions, hitAt1, hitAt5, mrr }]) =>
-      [kind, questions, hitAt1.toFixed(1), hitAt5.toFixed(1), mrr.toFixed(3)].join('\t'),
-    )
-    .join('\n')
+export function printFigures(ranks: Map<string, number[]>): string {
+  const lines = [...ranks].map(([kind, found]) => {
+    const { questions, hitAt1, hitAt5, mrr } = figuresOf(found)
+    return [kind, questions, hitAt1.toFixed(1), hitAt5.toFixed(1), mrr.toFixed(3)].join('\t')
+  })
+  return ['kind\tquestions\thit@1\thit@5\tMRR', ...lines].join('\n')
 }

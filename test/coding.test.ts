@@ -78,6 +78,19 @@ test('a message to a waiting session starts its next turn; to one that is over i
   await expect(house.pool.respond(id, 'three')).rejects.toThrow(/is killed; it takes no messages/)
 })
 
+test('the end of a session is taken back: nothing is sent, and its next message continues it', async () => {
+  const house = open()
+  const resume = { sdkSessionId: '00000000-0000-4000-8000-000000000001', fork: false }
+  const { id } = await house.launch('one', { resume })
+  await until(house, id, 'awaiting-input')
+  await expect(house.pool.reopen(id)).rejects.toThrow(/was not ended by a person/)
+  await house.pool.kill(id)
+  expect(sessionState(await house.pool.reopen(id))).toBe('ready')
+  expect(house.pool.resolve(id).turns).toBe(1)
+  await house.pool.respond(id, 'two', { userInitiated: true })
+  await vi.waitFor(() => expect(house.pool.resolve(id).turns).toBe(2))
+})
+
 test('an agent may answer only so often without a person; a person resets the count', async () => {
   const house = open({ config: { maxAutoResponds: 2 } })
   const { id } = await house.launch('one')

@@ -34,8 +34,11 @@ const results: { [Name in MethodName]?: (output: OutputOf<Name>, page: Page) => 
     ids.length === 0 ? 'Nothing was streamed here.' : `No longer streamed here: ${ids.join(', ')}.`,
   'coding.interrupt': (row) =>
     safe`Stopped ${row.name} (${row.state}). Tell it what to do next: rockpool cc respond ${row.id} "…"`,
-  'coding.kill': (row) =>
-    row.killed ? safe`Ended ${row.name}.` : safe`${row.name} has ended already (${row.state}).`,
+  'coding.kill': (row) => {
+    if (row.killed) return safe`Ended ${row.name}. Take it back with: rockpool cc kill ${row.id} --undo`
+    if (row.waiting) return safe`${row.name} waits for its next message again.`
+    return safe`${row.name} has ended already (${row.state}).`
+  },
   'coding.release': ({ id, name }) =>
     safe`${name} is released. Continue it with: rockpool cc attach ${id}, or rockpool cc resume ${id}`,
   'coding.pr': ({ url, title }) => safe`Opened: ${title}\n${url}`,

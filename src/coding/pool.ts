@@ -8,7 +8,7 @@ import type { CodingFilter } from '../store/sqlite/coding-store.ts'
 import type { CodingParts, NativeSession } from './coding-parts.ts'
 import { codingMetrics } from './listing.ts'
 import type { CodingMetrics } from './listing.ts'
-import { closeSession, recoverOrphans } from './machines/recovery.ts'
+import { closeSession, recoverOrphans, reopenSession } from './machines/recovery.ts'
 import type { QueuePlace } from './queue/repo-queue.ts'
 import { checkWorkdir, isDirectory } from './queue/repositories.ts'
 import { ambiguousSession, noSuchSession, notRunning, sessionAtWork, tooManyResponds } from './refusals.ts'
@@ -151,6 +151,12 @@ export class CodingPool {
       await closeSession(this.#parts, await this.#present(session.id), 'ended', 'user', '')
     await this.#parts.approvals.expireOpen(({ codingId }) => codingId === session.id)
     return { session: this.resolve(session.id), killed: true }
+  }
+
+  /** Undoes `kill`: the session waits for its next message again. */
+  async reopen(ref: string): Promise<CodingSession> {
+    await reopenSession(this.#parts, await this.#present(ref))
+    return this.resolve(ref)
   }
 
   /** Continues an earlier session under its own name. A fork, and a session that Claude Code made without us, get a new one. */

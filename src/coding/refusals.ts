@@ -40,6 +40,12 @@ export function notRunning(session: CodingSession): RockpoolError {
   })
 }
 
+export function notReopened({ name }: CodingSession): RockpoolError {
+  return new RockpoolError('conflict', `${name} was not ended by a person, so there is no end to undo.`, {
+    hint: `Continue it with \`rockpool cc resume ${name}\`.`,
+  })
+}
+
 export function notStored(name: string, cause: unknown): RockpoolError {
   return new RockpoolError('disk-failed', `What happened in ${name} cannot be stored: ${errorText(cause)}`, {
     hint: 'Free some space. It is stored a second later; then ask again.',

@@ -143,7 +143,12 @@ const texts: Readonly<Record<string, (output: Row) => string>> = {
   'coding.resume': (row) => `Resumed ${named(row)}\n${whereOf(row)}`,
   'coding.move': (row) => [`Moved ${named(row)}`, whereOf(row), ...(row['warnings'] as string[])].join('\n'),
   'coding.respond': (row) => `Sent to ${named(row)}.`,
-  'coding.kill': (row) => (row['killed'] ? `⛔ ${named(row)} was ended.` : `${named(row)} is over already.`),
+  'coding.kill': (row) => {
+    if (row['killed']) return `⛔ ${named(row)} was ended.`
+    return row['waiting']
+      ? `${named(row)} waits for its next message again.`
+      : `${named(row)} is over already.`
+  },
   'coding.sessions': ({ sessions, more }) =>
     [
       ...(sessions as Array<{ display: string }>).map((row) => row.display),

@@ -6,7 +6,7 @@ import { sleep } from '../../domain/async.ts'
 import type { Clock } from '../../domain/clock.ts'
 import type { CodingSession, EndReason } from '../../domain/coding-session.ts'
 import type { CodingParts, SessionParts } from '../coding-parts.ts'
-import { notResumable } from '../refusals.ts'
+import { notReopened, notResumable } from '../refusals.ts'
 import type { LiveRecord } from '../session/live-record.ts'
 import { continuePrompt, ended, requeued, withWaitingTime } from '../session/session-changes.ts'
 import { isSameOwner, nameOfOwner } from './owner.ts'
@@ -81,6 +81,19 @@ export async function closeSession(
   if (!isOurs) return
   events.emit({ type: 'coding-changed', id, why: lifecycle })
   if (reason !== 'done') await notifications.onSessionComplete(closed)
+}
+
+/** Takes back an end by a person. Nothing is sent to Claude: the session waits for its next message, as after a restart. */
+export async function reopenSession(
+  { store, clock, events }: SessionParts,
+  session: CodingSession,
+): Promise<void> {
+  const { id, sdkSessionId, lifecycle, end } = session
+  if (lifecycle !== 'ended' || end?.reason !== 'user' || sdkSessionId === undefined)
+    throw notReopened(session)
+  const waiting = { for: 'input' as const, since: clock.now(), about: '' }
+  await store.update(id, (stored) => Object.assign(stored, { lifecycle: 'suspended', waiting, unseen: true }))
+  events.emit({ type: 'coding-changed', id, why: 'suspended' })
 }
 
 /** Did an earlier process give Claude the first messages, without learning whether Claude received them? */

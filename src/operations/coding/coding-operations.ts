@@ -8,7 +8,7 @@ import { resumeChanges } from '../../coding/session/resume-origin.ts'
 import type { CodingSession } from '../../domain/coding-session.ts'
 import { asRockpoolError } from '../../domain/errors.ts'
 import type { App } from '../app.ts'
-import { nonBlankText } from '../input-fields.ts'
+import { flag, nonBlankText } from '../input-fields.ts'
 import { operation } from '../operation.ts'
 import type { Caller } from '../operation.ts'
 import { launchCoding, launchInput } from './coding-launch.ts'
@@ -209,15 +209,24 @@ const release = operation({
 
 const kill = operation({
   name: 'coding.kill',
-  description: 'End a session now, with every process that it started.',
-  input: z.strictObject({ session: codingSession }),
+  description: 'End a session now, with every process that it started; or take its end back.',
+  input: z.strictObject({
+    session: codingSession,
+    undo: flag('Take the end back: the session waits for its next message again.'),
+  }),
   output: codingRow.extend({ killed: z.boolean() }),
   scope: 'write',
   changesState: true,
   forAgents: true,
-  command: { positional: ['session'], examples: ['rockpool cc kill fix-login-bug'] },
+  command: {
+    positional: ['session'],
+    examples: ['rockpool cc kill fix-login-bug', 'rockpool cc kill fix-login-bug --undo'],
+  },
   async run(app, input, caller) {
-    const { session, killed } = await app.coding().pool.kill(findCoding(app, caller, input.session).id)
+    const { pool } = app.coding()
+    const { id } = findCoding(app, caller, input.session)
+    if (input.undo) return { ...rowOf(app, await pool.reopen(id)), killed: false }
+    const { session, killed } = await pool.kill(id)
     return { ...rowOf(app, session), killed }
   },
 })

@@ -167,6 +167,8 @@ test('the same branch and a similar task: resume, with the numbers of the seed a
 test('a decision is kept: why shows it by its own id, by the chosen session and by any other that was weighed', async () => {
   session(1, [{ minutesAgo: 10, text: 'Repair the login form' }])
   session(2, [{ minutesAgo: 5, text: 'Write manual pages' }], { branch: 'docs' })
+  // A page asks while a person types: that stores nothing.
+  expect(await json('cc', 'select', 'Repair the lo', '--no-store')).not.toHaveProperty('decisionId')
   const { decisionId } = await json('cc', 'select', 'Repair the login form again')
   for (const ref of [String(decisionId), '00000001', id(2)]) {
     expect(await json('cc', 'why', ref)).toMatchObject({
@@ -193,16 +195,6 @@ test('a running native session is forked, never resumed, and never waited for', 
   running(session(1, [{ minutesAgo: 1, text: 'Repair the login form' }]))
   const found = await json('cc', 'select', 'Repair the login form again')
   expect(found).toMatchObject({ action: 'fork', sessionId: id(1), scores: [{ price: { cache: 'cold' } }] })
-})
-
-test('attaching to a session that runs in a terminal of its own names that process and a fork, not `cc respond`', async () => {
-  running(session(1, [{ minutesAgo: 1, text: 'Repair the login form' }]))
-  const { code, err } = await rockpool('cc', 'attach', id(1))
-  expect(code).toBe(5)
-  expect(err).toContain(`${id(1)} is working; two processes must not write to one conversation.`)
-  expect(err).toContain(`Close it in its own terminal (process ${process.pid}) first`)
-  expect(err).toContain(`\`rockpool cc fork ${id(1)}\``)
-  expect(err).not.toMatch(/cc (respond|interrupt)/)
 })
 
 test('three compactions: fresh, and the answer for people says why', async () => {

@@ -50,6 +50,12 @@ export interface ChoiceOptions {
   askModel?: boolean
 }
 
+/** A choice that no launch has used yet; `store` keeps it for `cc why`. */
+interface Proposal {
+  selection: SessionSelection
+  store: () => Promise<string>
+}
+
 export class SessionChoice {
   #parts: ChoiceParts
 
@@ -57,8 +63,14 @@ export class SessionChoice {
     this.#parts = parts
   }
 
-  /** Chooses a session and records the decision. */
+  /** Chooses a session and stores the decision. */
   async choose(options: ChoiceOptions): Promise<{ selection: SessionSelection; decisionId: string }> {
+    const { selection, store } = await this.propose(options)
+    return { selection, decisionId: await store() }
+  }
+
+  /** Chooses a session and stores nothing: a page asks again at each pause while a person types. */
+  async propose(options: ChoiceOptions): Promise<Proposal> {
     const { task, agentId, label, maxBudgetUsd, askModel } = options
     const { variables, clock, discovery, decisions } = this.#parts
     // Pull requests do not matter for the choice, and asking for them takes a network.
@@ -72,15 +84,8 @@ export class SessionChoice {
     const request = { task, projectStatus, config, agentId, label, maxBudgetUsd }
     const selection = await selectSession(this.sources(askModel), request)
     const repoPath = projectStatus.repo.path
-    const decisionId = await decisions().record({
-      at: clock.now(),
-      task,
-      repoPath,
-      agentId,
-      label,
-      selection,
-    })
-    return { selection, decisionId }
+    const decision = { at: clock.now(), task, repoPath, agentId, label, selection }
+    return { selection, store: () => decisions().record(decision) }
   }
 
   /** The choice for a queued task. `cc why` finds the decision by the session that it led to. */

@@ -21,9 +21,10 @@ export const operations = [
       label: z.string().optional().describe('Choose only the session with this label.'),
       budget: z.number().positive().optional().describe('What the task may cost, in dollars.'),
       model: z.boolean().default(true).describe('Ask the small model how related the tasks are.'),
+      store: z.boolean().default(true).describe('Store the decision, so that `cc why` finds it.'),
       eval: flag("Replay this machine's history instead, and count correct choices."),
     }),
-    output: z.union([sessionSelection.extend({ decisionId: z.string() }), evaluation]),
+    output: z.union([sessionSelection.extend({ decisionId: z.string().optional() }), evaluation]),
     scope: 'read',
     command: {
       positional: ['task'],
@@ -44,7 +45,7 @@ export const operations = [
           hint: 'Say what is to be done: `rockpool cc select "fix the login form"`.',
         })
       const agentId = caller.agentId ?? input.agent
-      const chosen = await app.coding().choice.choose({
+      const { selection, store } = await app.coding().choice.propose({
         task,
         repo: repoOf(app, input.repo, caller),
         askModel: input.model,
@@ -52,7 +53,7 @@ export const operations = [
         label,
         maxBudgetUsd: budget,
       })
-      return { ...chosen.selection, decisionId: chosen.decisionId }
+      return { ...selection, decisionId: input.store ? await store() : undefined }
     },
   }),
   operation({

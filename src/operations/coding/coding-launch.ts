@@ -41,6 +41,7 @@ export const launchInput = z.strictObject({
   forkSession: z.boolean().default(false).describe('Fork that session instead of resuming it.'),
   atMessage: z.string().max(200).optional().describe('Fork that session after this message (a uuid).'),
   fresh: z.boolean().default(false).describe('Start a new conversation; do not continue an earlier one.'),
+  decision: z.string().optional().describe('The stored decision that led to this launch (`cc select`).'),
   multiTurnDisabled: z.boolean().default(false).describe('End after the first turn.'),
   originChannel: z.string().optional().describe('The chat that gets notifications: channel|target.'),
   machine: machineField,
@@ -131,7 +132,8 @@ export async function launchHere(app: App, input: Here, caller: Caller, id?: str
   }
   const session = await app.coding().pool.spawn(request, { id })
   // So that `cc why` finds the decision by the new session.
-  if (chosen.decisionId !== undefined) await app.storage.decisions.became(chosen.decisionId, session.id)
+  const decisionId = chosen.decisionId ?? (caller.agentId === undefined ? input.decision : undefined)
+  if (decisionId !== undefined) await app.storage.decisions.became(decisionId, session.id)
   const isTaken = session.lifecycle === 'queued' && app.coding().isTaken(session)
   const action = isTaken ? 'queue' : chosen.action
   return { session, action, reason: chosen.reason }

@@ -1,5 +1,6 @@
 // A new task: describe it, see while typing which session would take it and for how much, and launch exactly that.
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
+import type { Call } from '../../../src/rpc/client.ts'
 import type { NativeSession, SessionSelection } from '../data.ts'
 import { nameOf, shortPath, visible } from '../format.ts'
 import { modKey } from '../keyboard.ts'
@@ -17,6 +18,7 @@ export function NewTask({ inRepo }: { inRepo?: string }) {
   const [more, setMore] = useState<LaunchOptions>({})
   const [picked, setPicked] = useState<Option>()
   const { run, busy, error } = useAction()
+  const { call } = useGateway()
   const tell = useTell()
   const known = useLive('cc.list', { limit: 500 })
   const sessions = known.data?.sessions ?? []
@@ -31,8 +33,14 @@ export function NewTask({ inRepo }: { inRepo?: string }) {
   const isReady = task.trim() !== '' && repo.trim() !== '' && !choice.isChoosing && !busy
   const launch = async (): Promise<void> => {
     if (!isReady) return
-    const request = { prompt: task, workdir: repo, originChannel: 'web|dashboard', ...more, ...option.launch }
-    const started = await run('coding.launch', request)
+    const started = await run('coding.launch', {
+      prompt: task,
+      workdir: repo,
+      originChannel: 'web|dashboard',
+      decision: await storedDecision(call, task, repo),
+      ...more,
+      ...option.launch,
+    })
     if (!started) return
     tell({ text: `${started.name}: ${option.nameWith(names)}` })
     go({ view: 'coding', id: started.id })
@@ -78,6 +86,17 @@ export function NewTask({ inRepo }: { inRepo?: string }) {
   )
 }
 
+/** The choice is stored when the task really starts, not while a person types. A launch does not fail without it. */
+async function storedDecision(call: Call, task: string, repo: string): Promise<string | undefined> {
+  try {
+    const stored = await call('cc.select', { task, repo, model: false })
+    return 'decisionId' in stored ? stored.decisionId : undefined
+  } catch {
+    // Only `cc why` misses it.
+    return undefined
+  }
+}
+
 const settleMs = 600
 
 /** The session that would take the task, by shared words: asking the model for each letter would cost money. */
@@ -93,7 +112,7 @@ function useChoice(
     if (!isAsked) return undefined
     let isOld = false
     const timer = setTimeout(() => {
-      call('cc.select', { task, repo, model: false })
+      call('cc.select', { task, repo, model: false, store: false })
         .then((selection) => 'scores' in selection && !isOld && setAnswer({ to: asked, selection }))
         .catch((error: unknown) => !isOld && setAnswer({ to: asked, problem: messageOf(error) }))
     }, settleMs)

@@ -5,7 +5,9 @@ export type NativeSession = OutputOf<'cc.list'>['sessions'][number]
 export type ProjectStatus = OutputOf<'project.status'>
 export type CodingRow = OutputOf<'coding.sessions'>['sessions'][number]
 export type Approval = OutputOf<'approvals.list'>['approvals'][number]
-export type Health = NonNullable<OutputOf<'cc.info'>['health']>
+/** One session with all that is known about it. */
+export type Info = OutputOf<'cc.info'>
+export type Health = NonNullable<Info['health']>
 export type Costs = OutputOf<'cc.costs'>
 export type BudgetLeft = OutputOf<'coding.stats'>['budgets'][number]
 export type Anatomy = OutputOf<'cc.anatomy'>

@@ -1,10 +1,13 @@
 // Claude Code sessions of the machine: show one, add up costs, repair, label and archive.
+import { existsSync } from 'node:fs'
 import { z } from 'zod'
 import { resumeChanges } from '../../coding/session/resume-origin.ts'
+import { priceSession, pricesOf } from '../../discovery/price-table.ts'
 import type { CodingSession } from '../../domain/coding-session.ts'
 import { costGroups, costReport, sessionHealth, sessionRecord } from '../../domain/discovered-session.ts'
 import type { DiscoveredSession } from '../../domain/discovered-session.ts'
 import { asRockpoolError, RockpoolError } from '../../domain/errors.ts'
+import { sessionPrice } from '../../domain/selection.ts'
 import { plainLine } from '../../domain/text.ts'
 import { writeNativeArchived, writeNativeTitle } from '../../store/transcripts/claude-file.ts'
 import type { App } from '../app.ts'
@@ -29,6 +32,8 @@ const showSession = operation({
     health: sessionHealth.optional(),
     coding: codingRow.optional(),
     onResume: z.string().optional().describe('What would change if Rockpool resumed it.'),
+    folderGone: z.boolean().optional().describe('Its folder no longer exists, so it cannot be resumed.'),
+    price: sessionPrice.optional().describe('What the next message costs, without its output.'),
   }),
   scope: 'read',
   command: {
@@ -44,7 +49,9 @@ const showSession = operation({
     const session = await ownOrKept(app, coding?.sdkSessionId ?? id, caller)
     const health = session.kept ? undefined : await app.discovery().health(session.sessionId)
     const onResume = coding ? undefined : resumeChanges(session, app.config.coding)
-    return { session: toRecord(session), health, onResume, ...row }
+    const price = priceSession(session, pricesOf, app.clock.now())
+    const folderGone = !existsSync(session.repoPath)
+    return { session: toRecord(session), health, onResume, folderGone, price, ...row }
   },
 })
 

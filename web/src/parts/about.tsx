@@ -1,11 +1,10 @@
 // The facts about a session, and what organises it: its title, its place in the lists, an export as Markdown.
 import { useState } from 'preact/hooks'
-import type { Card, CodingRow, Health, NativeSession } from '../data.ts'
+import type { Card, CodingRow, Health, Info, NativeSession } from '../data.ts'
 import { ago, count, download, minutes, nameOf, shortPath, visible } from '../format.ts'
 import type { Gateway } from '../gateway.ts'
 import { messageOf, useAction, useGateway } from '../live.ts'
 import type { Live } from '../live.ts'
-import type { OutputOf } from '../../../src/rpc/client.ts'
 import { Code } from './code.tsx'
 import { Link } from './link.tsx'
 import { OnMachine } from './on-machine.tsx'
@@ -14,7 +13,7 @@ import { Problem } from './states.tsx'
 interface AboutProps {
   session: NativeSession
   coding: CodingRow | undefined
-  info: Live<OutputOf<'cc.info'>>
+  info: Live<Info>
 }
 
 export function About({ session, coding, info }: AboutProps) {
@@ -49,6 +48,12 @@ export function About({ session, coding, info }: AboutProps) {
           <>
             <dt>Blocked on you</dt>
             <dd>{minutes(coding.waitedMs)}</dd>
+          </>
+        )}
+        {info.data?.onResume !== undefined && (
+          <>
+            <dt>When resumed here</dt>
+            <dd>{visible(info.data.onResume)}</dd>
           </>
         )}
         {info.data?.health && <HealthOf health={info.data.health} />}

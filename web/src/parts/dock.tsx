@@ -1,8 +1,8 @@
 // The dock under a session: the decision when it asks something, otherwise the composer: send, resume or fork.
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
-import type { CodingRow, NativeSession } from '../data.ts'
-import { visible } from '../format.ts'
+import type { CodingRow, Info, NativeSession } from '../data.ts'
+import { tokens, usd, visible } from '../format.ts'
 import { useKeys } from '../keyboard.ts'
 import { useAction } from '../live.ts'
 import { useSessions } from '../needs-you.ts'
@@ -15,14 +15,16 @@ import { Problem } from './states.tsx'
 interface DockProps {
   row: Row | undefined
   coding: CodingRow | undefined
-  session: NativeSession | undefined
+  /** Undefined until it is loaded. */
+  info: Info | undefined
   /** The message to fork from. */
   forkAt: string | undefined
   endFork: () => void
 }
 
-export function Dock({ row, coding, session, forkAt, endFork }: DockProps) {
+export function Dock({ row, coding, info, forkAt, endFork }: DockProps) {
   const { reload } = useSessions()
+  const session = info?.session
   if (row?.approval) {
     return (
       <div class="dock asks">
@@ -35,6 +37,16 @@ export function Dock({ row, coding, session, forkAt, endFork }: DockProps) {
       <div class="dock">
         <p class="asks-there">
           It runs in a terminal and waits there for {visible(row.waitingFor)}. Answer it there.
+        </p>
+      </div>
+    )
+  }
+  if (info?.folderGone && !isRunning(coding)) {
+    return (
+      <div class="dock">
+        <p class="expired">
+          Its folder {visible(info.session.repoPath)} no longer exists, so it can be read but not resumed or
+          forked.
         </p>
       </div>
     )
@@ -52,12 +64,30 @@ export function Dock({ row, coding, session, forkAt, endFork }: DockProps) {
           send={fork}
           onSent={endFork}
           onCancel={endFork}
-        />
+        >
+          {info && <NextPrice info={info} isFork />}
+        </Compose>
       </div>
     )
   }
-  if (coding) return <CodingDock coding={coding} onSent={reload} />
-  return session ? <NativeDock session={session} /> : <div class="dock to-come" />
+  if (coding) return <CodingDock coding={coding} info={info} onSent={reload} />
+  return info ? <NativeDock info={info} /> : <div class="dock to-come" />
+}
+
+/** What the next message costs at least, so that it is known before it is sent. */
+function NextPrice({ info: { price }, isFork }: { info: Info; isFork: boolean }) {
+  if (!price) return null
+  const { cache, coldBecause, tokens: sent } = price
+  return (
+    <span class="faint next-price" title={coldBecause && `Cache cold: ${coldBecause}`}>
+      {isFork ? 'Fork' : 'Resume'} {usd(isFork ? price.forkUsd : price.resumeUsd)}, cache {cache},{' '}
+      {tokens(sent)} tokens
+    </span>
+  )
+}
+
+function isRunning(coding: CodingRow | undefined): boolean {
+  return coding?.status === 'running' || coding?.status === 'starting'
 }
 
 function forkOf(
@@ -70,8 +100,14 @@ function forkOf(
   return session && { kind: 'launch', session, isFork: true, atMessage }
 }
 
-function CodingDock({ coding, onSent }: { coding: CodingRow; onSent: () => void }) {
-  const isRunning = coding.status === 'running' || coding.status === 'starting'
+interface CodingDockProps {
+  coding: CodingRow
+  info: Info | undefined
+  onSent: () => void
+}
+
+function CodingDock({ coding, info, onSent }: CodingDockProps) {
+  const runs = isRunning(coding)
   const { run, busy, error } = useAction()
   return (
     <div class="dock">
@@ -80,17 +116,18 @@ function CodingDock({ coding, onSent }: { coding: CodingRow; onSent: () => void 
           {visible(coding.expired.text)}: {visible(coding.expired.about)}
         </p>
       )}
+      {coding.state === 'failed' && <p class="failed">Failed: {visible(coding.stateText)}</p>}
       {coding.cutOff && <p class="expired">A stop of Rockpool interrupted its turn. Resume continues it.</p>}
       <Unsaid texts={coding.pendingMessages} />
       <Compose
         key={coding.id}
         label={`Message to ${coding.name}`}
-        button={isRunning ? 'Send' : 'Resume'}
-        isOptional={!isRunning}
-        send={{ kind: isRunning ? 'respond' : 'resume', coding }}
+        button={runs ? 'Send' : 'Resume'}
+        isOptional={!runs}
+        send={{ kind: runs ? 'respond' : 'resume', coding }}
         onSent={onSent}
       >
-        {isRunning && coding.lifecycle === 'active' && (
+        {runs && coding.lifecycle === 'active' && (
           <button
             type="button"
             disabled={busy}
@@ -99,6 +136,7 @@ function CodingDock({ coding, onSent }: { coding: CodingRow; onSent: () => void 
             Interrupt
           </button>
         )}
+        {!runs && info && <NextPrice info={info} isFork={false} />}
       </Compose>
       {error && <Problem text={error} />}
     </div>
@@ -115,20 +153,21 @@ function Unsaid({ texts }: { texts: string[] }) {
 }
 
 /** Two processes must not write to one session, so one that runs in a terminal can only be forked. */
-function NativeDock({ session }: { session: NativeSession }) {
+function NativeDock({ info }: { info: Info }) {
+  const { session, onResume } = info
+  const { isRunning, sessionId } = session
   return (
     <div class="dock">
-      {session.isRunning && <p class="faint">It runs in a terminal now, so it can only be forked here.</p>}
+      {isRunning && <p class="faint">It runs in a terminal now, so it can only be forked here.</p>}
+      {!isRunning && onResume !== undefined && <p class="faint on-resume">{visible(onResume)}</p>}
       <Compose
-        key={session.sessionId}
-        label={`Message to ${session.isRunning ? 'a fork of it' : 'this session'}`}
-        button={session.isRunning ? 'Fork' : 'Resume'}
-        isOptional
-        send={{ kind: 'launch', session, isFork: session.isRunning }}
+        key={sessionId}
+        label={`Message to ${isRunning ? 'a fork of it' : 'this session'}`}
+        button={isRunning ? 'Fork' : 'Resume'}
+        isOptional={!isRunning}
+        send={{ kind: 'launch', session, isFork: isRunning }}
       >
-        {!session.isRunning && (
-          <span class="faint">Resumes in the background, in {visible(session.repoPath)}</span>
-        )}
+        <NextPrice info={info} isFork={isRunning} />
       </Compose>
     </div>
   )

@@ -1,7 +1,7 @@
 // One session: what it is at the top, its conversation, changes, files, costs and records as tabs, and below them the dock, which
 // is the decision when the session asks something and the composer when not.
 import { useEffect, useState } from 'preact/hooks'
-import type { CodingRow, NativeSession } from '../data.ts'
+import type { CodingRow, Info, NativeSession } from '../data.ts'
 import { ago, nameOf, shortPath, usd, visible } from '../format.ts'
 import { useKeys } from '../keyboard.ts'
 import { useLive } from '../live.ts'
@@ -22,9 +22,6 @@ import { Working } from '../parts/working.tsx'
 import { follow, go, pathOf, routeOf } from '../route.ts'
 import type { Look, Route, SessionRoute } from '../route.ts'
 import type { Row } from '../rows.ts'
-import type { OutputOf } from '../../../src/rpc/client.ts'
-
-type Info = OutputOf<'cc.info'>
 
 const tabs = { conversation: 'Conversation', diff: 'Diff', files: 'Files', cost: 'Cost', raw: 'Raw' } as const
 type Tab = keyof typeof tabs | 'about'
@@ -79,13 +76,7 @@ export function SessionPane({ route, look }: SessionPaneProps) {
         ))}
       </nav>
       <Body tab={tab} {...{ route, look, row, coding, info }} onFork={setForkAt} />
-      <Dock
-        row={row}
-        coding={coding}
-        session={info.data?.session}
-        forkAt={forkAt}
-        endFork={() => setForkAt(undefined)}
-      />
+      <Dock row={row} coding={coding} info={info.data} forkAt={forkAt} endFork={() => setForkAt(undefined)} />
     </article>
   )
 }

@@ -8,6 +8,7 @@ import type { AddressInfo } from 'node:net'
 
 /** One answer of the model. */
 export interface Step {
+  /** A streamed piece that has `{now}` in it says when it was sent, in milliseconds. */
   text?: string
   thinking?: string
   tools?: Array<{ name: string; input?: Record<string, unknown>; id?: string }>
@@ -371,7 +372,7 @@ async function stream(response: ServerResponse, message: Answer, step: Step): Pr
     send('content_block_start', { index, content_block: start })
     for (const delta of deltas) {
       if (step.chunkDelayMs) await pause(step.chunkDelayMs)
-      send('content_block_delta', { index, delta })
+      send('content_block_delta', { index, delta: stamped(delta) })
       if (block.type !== 'text') continue
       pieces++
       if (pieces === step.hangAfter) return
@@ -390,6 +391,11 @@ async function stream(response: ServerResponse, message: Answer, step: Step): Pr
   })
   send('message_stop', {})
   response.end()
+}
+
+function stamped(delta: object): object {
+  if (!('text' in delta) || typeof delta.text !== 'string') return delta
+  return { ...delta, text: delta.text.replace('{now}', String(Date.now())) }
 }
 
 function piecesOf(block: ApiBlock, size: number): { start: ApiBlock; deltas: object[] } {

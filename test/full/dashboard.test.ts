@@ -1,6 +1,7 @@
 // The dashboard in every look and with the less usual hands; with ROCKPOOL_SCREENSHOTS=1 also its pictures for docs/.
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { create } from 'qrcode'
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { makeClaudeHome } from '../support/claude-home.ts'
 import type { ClaudeHome } from '../support/claude-home.ts'
@@ -170,6 +171,73 @@ test("a session's question is shown everywhere, stays in the chat, and is answer
   await notice.getByRole('button', { name: 'Deny' }).click()
   await house.api.requested(({ text }) => text.includes('A person said no'))
   await page.context().close()
+})
+
+test('a plan is read as text, sent back with what to change, and approved', async () => {
+  const task = 'Plan the new quay'
+  const workdir = join(house.home.root, 'quay')
+  mkdirSync(workdir)
+  house.api.script(task, [{ hold: 'quay', tools: [{ name: 'Glob', input: { pattern: '*.quay' } }] }])
+  await house.call('coding.launch', {
+    prompt: task,
+    name: 'quay',
+    workdir,
+    fresh: true,
+    permissionMode: 'plan',
+  })
+  // Claude Code says where its plan belongs, and takes the plan from that file.
+  const asked = await house.api.requested(({ prompt }) => prompt.includes(task))
+  const path = /\/\S+\/plans\/\S+\.md/.exec(asked.text)?.[0]
+  expect(path).toBeDefined()
+  const plan = (quay: string) => ({
+    name: 'Write',
+    input: { file_path: path, content: `# Quay\n\n1. ${quay}\n` },
+  })
+  const exit = { tools: [{ name: 'ExitPlanMode', input: {} }] }
+  const glob = { tools: [{ name: 'Glob', input: { pattern: '*.quay' } }] }
+  const steps = [{ tools: [plan('Of wood')] }, exit, { tools: [plan('Of stone')] }, exit]
+  house.api.script(task, [glob, ...steps, { text: 'The quay is planned.' }])
+  house.api.release('quay')
+  const page = await house.open()
+  await page.locator('.row', { hasText: 'quay' }).getByRole('link').click()
+  const decision = page.getByRole('region', { name: 'Decision' })
+  await decision.getByRole('heading', { name: 'Plan awaits your approval' }).waitFor()
+  await decision.getByRole('listitem').getByText('Of wood').waitFor()
+  await decision.getByLabel('Note to Claude (optional)').fill('stone lasts longer')
+  await decision.getByRole('button', { name: 'Deny' }).click()
+  await house.api.requested(({ text }) => text.includes('stone lasts longer'))
+  await decision.getByRole('listitem').getByText('Of stone').waitFor()
+  await decision.getByRole('button', { name: 'Allow once' }).click()
+  await page.locator('.card.answer', { hasText: 'The quay is planned.' }).waitFor()
+  await page.context().close()
+})
+
+test('a phone logs in with the QR code of the settings, which works once', async () => {
+  const page = await house.open('/settings')
+  let code: string | undefined
+  page.on('websocket', (socket) =>
+    socket.on(
+      'framereceived',
+      ({ payload }) => (code = /"code":"([^"]+)"/.exec(String(payload))?.[1] ?? code),
+    ),
+  )
+  await page.reload()
+  const panel = page.getByRole('region', { name: 'On your phone' })
+  await panel.getByText('tailscale serve').waitFor()
+  await panel.getByRole('button', { name: 'Show a QR code' }).click()
+  const drawn = panel.getByRole('img', { name: 'QR code that opens this page on a phone' })
+  await drawn.waitFor()
+  const link = `${house.url()}/#code=${code}`
+  const { data } = create(link, { errorCorrectionLevel: 'L' }).modules
+  const dark = await drawn.locator('path').getAttribute('d')
+  expect(dark?.match(/M/g)).toHaveLength(data.filter(Boolean).length)
+  const phone = await (await house.browser.newContext({ viewport: { width: 390, height: 844 } })).newPage()
+  await phone.goto(link)
+  await phone.getByRole('navigation', { name: 'Views' }).waitFor()
+  const second = await (await house.browser.newContext()).newPage()
+  await second.goto(link)
+  await second.getByText('wrong, expired or was used').waitFor()
+  for (const one of [page, phone, second]) await one.context().close()
 })
 
 test('a chat is read back to its very first message, and what is read stays where it is while older ones come', async () => {

@@ -13,12 +13,12 @@ afterAll(async () => {
   for (const server of servers) await server?.stop()
 })
 
-test('two machines, 2,000 messages over 100 chats, one killed every few seconds: 0 lost, 0 unmarked duplicates, order kept, none given up before the agent was asked twice', async (ctx) => {
+test('two machines, 2,000 messages over 100 chats, one killed every few seconds: 0 lost, 0 unmarked duplicates, order kept', async (ctx) => {
   const { url } = servers[0] ?? ctx.skip('PostgreSQL is not installed')
   const storm = { machines: 2, chats: 100, each: 20, kills: 12, maxLifeMs: 6_000 }
   const report = await machineStorm(url, storm)
   console.log(report)
-  expect(report).toMatchObject({ ...nothingWrong, givenUpTooSoon: [] })
+  expect(report).toMatchObject(nothingWrong)
   expect(report.answered + report.told).toBeGreaterThanOrEqual(2_000)
   expect(report.kills).toBe(12)
   expect(Object.keys(report.turnsOf)).toHaveLength(2)
@@ -29,7 +29,7 @@ test('three machines, the same', async (ctx) => {
   const storm = { machines: 3, chats: 60, each: 10, kills: 8, maxLifeMs: 5_000 }
   const report = await machineStorm(url, storm)
   console.log(report)
-  expect(report).toMatchObject({ ...nothingWrong, givenUpTooSoon: [] })
+  expect(report).toMatchObject(nothingWrong)
 }, 900_000)
 
 test('a conversation continues on another machine, and Claude sees the earlier turns', async (ctx) => {

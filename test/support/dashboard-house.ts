@@ -277,7 +277,7 @@ export class NativeTranscript {
   #append(type: string, more: object): string {
     const { subagent } = this.#about
     const kind = subagent === undefined ? '1111' : '2222'
-    const uuid = `${(this.#count++).toString(16).padStart(8, '0')}-${kind}-4111-8111-${this.sessionId.slice(-12)}`
+    const uuid = `${(this.#count++).toString(16).padStart(8, '0')}-${kind}-4111-8111-${this.sessionId.slice(0, 8)}${this.sessionId.slice(-4)}`
     const record = {
       parentUuid: this.#parent,
       isSidechain: subagent !== undefined,

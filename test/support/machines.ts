@@ -47,8 +47,6 @@ export interface MachineStormReport extends TelegramStormReport {
   leaks: string[]
   /** Turns that were cut off, and taken again. */
   cutOff: number
-  /** Messages that were given up although the agent was not asked twice. */
-  givenUpTooSoon: string[]
 }
 
 /** One machine is killed every few moments, and comes back. */
@@ -165,7 +163,6 @@ async function stormOn(
       ends: await endsIn(postgres),
       leaks,
       cutOff: await cutOffIn(postgres),
-      givenUpTooSoon: await givenUpTooSoonIn(postgres),
     }
   } finally {
     await Promise.all(machines.map(({ child }) => end(child, 'SIGKILL')))
@@ -243,13 +240,6 @@ async function endsIn(postgres: Postgres): Promise<Record<string, number>> {
 async function cutOffIn(postgres: Postgres): Promise<number> {
   const [row] = await postgres.read<{ n: number }>("SELECT count(*) AS n FROM turn WHERE end_kind = 'lost'")
   return row!.n
-}
-
-async function givenUpTooSoonIn(postgres: Postgres): Promise<string[]> {
-  const rows = await postgres.read<{ key: string }>(
-    "SELECT key FROM inbox WHERE state = 'given-up' AND asked < 2",
-  )
-  return rows.map(({ key }) => key)
 }
 
 async function outboxOf(postgres: Postgres): Promise<StormOutbox> {

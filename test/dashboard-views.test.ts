@@ -1,6 +1,7 @@
 // Every view as it is seen: accessible (axe), what a person looks for is there, and nothing hostile runs.
 import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { leaveUsage } from '../src/store/statusline-file.ts'
 import { exploreId, invoicesId, paymentsId } from './support/dashboard-demo.ts'
 import { hasChromium, NativeTranscript } from './support/dashboard-house.ts'
 import { find, movedSinceLoad, openFurnished, problemsOf, show } from './support/dashboard-looks.ts'
@@ -82,6 +83,23 @@ test('keys work from the first moment: the inbox starts at what needs somebody, 
   await page.context().close()
 })
 
+test('the header has the usage windows that Claude reported, what today cost, and whether Claude is connected', async () => {
+  const resets_at = Math.floor(Date.now() / 1000) + 7_200
+  const windows = {
+    five_hour: { used_percentage: 62, resets_at },
+    seven_day: { used_percentage: 91, resets_at },
+  }
+  leaveUsage(house.home.stateDir, windows, Date.now())
+  const page = await house.open('/cost')
+  const header = page.locator('.top-bar')
+  await header.locator('.window.open', { hasText: '5 h' }).getByText('62%').waitFor()
+  await header.locator('.window.nearly-used', { hasText: 'Week' }).getByText('91%').waitFor()
+  await header.getByText('Claude connected').waitFor()
+  const today = await header.locator('.today strong').textContent()
+  await page.locator('.tiles div', { hasText: 'Today' }).getByText(today!, { exact: true }).waitFor()
+  await page.context().close()
+})
+
 test('a session shows what it consists of, what it changed, and what continuing would cost', async () => {
   const page = await house.open(`/session/${paymentsId}#tab=cost`)
   const about = page.getByRole('article', { name: 'Session' })
@@ -97,7 +115,14 @@ test('a session shows what it consists of, what it changed, and what continuing 
     /Resume\$\d.*cold \(Claude Code started it with other tools.*Compact first\$\d.*Start fresh\$\d/,
   )
   await about.locator('.chart-space canvas').waitFor()
+  // Before anything is sent: what changes, and what it costs at least.
+  await page.locator('.dock').getByText("continues with Rockpool's tools").waitFor()
+  await page
+    .locator('.dock')
+    .getByText(/^Resume \$0\.\d+, cache cold, \d+k tokens$/)
+    .waitFor()
   await tab('About')
+  await about.getByText('When resumed here').waitFor()
   for (const text of ['Intact', '2 prompts, 1 compaction']) await about.getByText(text).waitFor()
   await tab('Diff')
   const diff = page.getByRole('region', { name: 'Changes' }).locator('.diff')
@@ -150,6 +175,9 @@ test('a repository shows its pull requests, worktrees, documents and sessions, e
   const candidates = page.locator('.candidate')
   expect(await candidates.count()).toBe(5)
   expect(await candidates.first().getAttribute('class')).toContain('chosen')
+  // Typing a task stores no decision; the one that was asked for in a terminal is there.
+  const { decisions } = await house.call<{ decisions: unknown[] }>('cc.why', { id: paymentsId, limit: 9 })
+  expect(decisions).toHaveLength(1)
   const others = page.getByRole('button', { name: /^Show \d+ more$/ })
   const hidden = Number(/\d+/.exec((await others.textContent()) ?? '')?.[0])
   await others.click()

@@ -387,41 +387,6 @@ test('the functions for one session read and write one row, whatever else is in 
   expect(stored).toMatchObject({ model: 'm', lastTo: '1', inputTokens: 3, sessionFile: expect.any(String) })
 })
 
-test('an update of the whole store writes only the rows that the mutator changed', async () => {
-  const store = { same: entry('a'), changed: entry('b'), removed: entry('c'), others: entry('d') }
-  await saveSessionStore(path, store)
-  const database = new DatabaseSync(join(path, '..', 'sessions.sqlite'), { readOnly: true })
-  const revisions = (): Record<string, unknown> =>
-    Object.fromEntries(
-      database
-        .prepare('SELECT key, revision FROM session')
-        .all()
-        .map(({ key, revision }) => [String(key), revision]),
-    )
-  const before = revisions()
-  await updateSessionStore(path, (all) => void (all['same'] = { ...all['same']! }))
-  expect(revisions()).toEqual(before)
-  const program = programStore()
-  let runs = 0
-  await updateSessionStore(path, async (all) => {
-    runs++
-    all['changed']!.label = 'seen'
-    all['added'] = entry('e')
-    delete all['removed']
-    // Another row that changes meanwhile is neither overwritten nor a reason to begin again.
-    await program.update('others', (one) => ({ ...one!, by: 'program' }))
-  })
-  expect(runs).toBe(1)
-  const { same, others, changed, added, ...rest } = revisions()
-  expect(same).toBe(before['same'])
-  expect([others, changed, added]).not.toContain(before['others'])
-  expect(changed).not.toBe(before['changed'])
-  expect(rest).toEqual({})
-  expect(loadSessionStore(path)).toMatchObject({ others: { by: 'program' }, changed: { label: 'seen' } })
-  database.close()
-  await program.close()
-})
-
 test('an update by others in between makes the function run again, and no update is lost', async () => {
   await saveSessionStore(path, { k: { ...entry('a'), n: 0 } })
   const program = programStore()

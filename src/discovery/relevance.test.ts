@@ -1,15 +1,9 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { discoveredSession } from '../../test/support/discovered-session.ts'
 import { systemClock } from '../domain/clock.ts'
 import type { SessionSelectionConfig } from '../domain/config/coding-settings.ts'
 import { sessionSelectionConfig } from '../domain/config/coding-settings.ts'
 import type { AskStructured } from '../domain/selection.ts'
-import { indexSources } from '../search/index-files.ts'
-import { search } from '../search/ranked-search.ts'
-import { SearchIndex } from '../search/search-index.ts'
 import { assessTaskRelevance } from './relevance.ts'
 
 const sessions = [
@@ -111,71 +105,6 @@ test('words of any script are compared', async () => {
   const about = [{ firstMessage: 'Überprüfe die Größenangaben der Bilder' }]
   expect((await words('größenangaben BILDER', about))[0]).toBe(1)
 })
-
-test('what is most related is what the search finds first, and both order the rest alike', async () => {
-  const texts = [
-    'Repair the login form: the password field forgets its text',
-    'The password reset email is sent twice',
-    'Write a manual chapter about backups of the database',
-    'Speed up the database query of the orders page',
-    'Add a dark theme to the orders page',
-    'Upload pictures larger than ten megabytes',
-    'The upload test fails on the build machine',
-    'Translate the manual into French',
-  ]
-  const find = await searchOver(texts)
-  for (const task of [
-    'login form password field',
-    'password reset email',
-    'database backups chapter',
-    'orders page database query',
-    'orders page dark theme',
-    'upload pictures larger',
-    'upload test build machine',
-    'translate manual',
-  ]) {
-    const relevance = await words(
-      task,
-      texts.map((firstMessage) => ({ firstMessage })),
-    )
-    const related = relevance
-      .map((value, at) => ({ value, at }))
-      .filter(({ value }) => value > 0)
-      .sort((a, b) => b.value - a.value)
-    const found = await find.search(task)
-    expect(found[0], task).toBe(related[0]!.at)
-    // Of two sessions, the search never puts the clearly less related one first.
-    for (const [place, { value, at }] of related.entries())
-      for (const later of related.slice(place + 1))
-        if (value - later.value > 0.1)
-          expect(found.indexOf(at), `${task}: ${texts[at]}`).toBeLessThan(found.indexOf(later.at))
-  }
-  await find.close()
-})
-
-/** The search itself over sessions with one message each. Its answers are places in `texts`, the best first. */
-async function searchOver(texts: string[]) {
-  const folder = mkdtempSync(join(tmpdir(), 'rockpool-relevance-'))
-  const index = SearchIndex.open(join(folder, 'search.sqlite'))
-  const sources = texts.map((content, at) => {
-    const path = join(folder, `${at}.jsonl`)
-    const record = { type: 'user', message: { role: 'user', content }, timestamp: '2026-11-01T10:00:00Z' }
-    writeFileSync(path, `${JSON.stringify(record)}\n`)
-    return { kind: 'native' as const, path, sessionId: String(at), repoPath: '/repo' }
-  })
-  const redact = (text: string): string => text
-  await indexSources(index, sources, { redact })
-  return {
-    search: async (text: string): Promise<number[]> => {
-      const { hits } = await search({ index, redact, now: () => Date.parse('2026-11-15') }, text, {})
-      return hits.map(({ sessionId }) => Number(sessionId))
-    },
-    close: async (): Promise<void> => {
-      await index.close()
-      rmSync(folder, { recursive: true })
-    },
-  }
-}
 
 test('a model that is switched off is not asked', async () => {
   const found = await assess(() => Promise.reject(new Error('must not be asked')), { enabled: false })

@@ -1,7 +1,7 @@
 // The search of the palette: sessions by name, messages, notes and projects.
 import type { Call, InputOf } from '../../src/rpc/client.ts'
 import type { Hit, NativeSession } from './data.ts'
-import { ago, nameOf, shortPath } from './format.ts'
+import { ago, nameOf, readableKey, shortPath } from './format.ts'
 import type { Look, Route } from './route.ts'
 
 export interface Found {
@@ -94,7 +94,11 @@ function foundSession(session: NativeSession): Found {
 
 function foundHit(hit: Hit, names: Map<string, string>, words: string): Found {
   const where = hit.repoPath ? shortPath(hit.repoPath) : hit.source
-  const name = hit.title ?? names.get(hit.sessionId) ?? hit.sessionKey ?? hit.sessionId.slice(0, 8)
+  const name =
+    hit.title ??
+    names.get(hit.sessionId) ??
+    (hit.sessionKey && readableKey(hit.sessionKey)) ??
+    hit.sessionId.slice(0, 8)
   return {
     group: hit.source === 'memory' ? `Noted by ${hit.agentId ?? 'an agent'}` : `Said in ${name}`,
     title: hit.snippet,

@@ -55,6 +55,18 @@ export function shortPath(path: string): string {
   return path.split('/').findLast(Boolean) ?? '/'
 }
 
+/** A session key for people: its ids are percent-encoded, so that no id can imitate another part of the key. */
+export function readableKey(key: string): string {
+  return key.replace(/(%[0-9a-f]{2})+/gi, (codes) => {
+    try {
+      return decodeURIComponent(codes)
+    } catch {
+      // No UTF-8: shown as it is.
+      return codes
+    }
+  })
+}
+
 /** Shows invisible characters, and those that change the writing direction, as their code. */
 export function visible(text: string): string {
   return text.replace(

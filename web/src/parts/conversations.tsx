@@ -1,9 +1,10 @@
 // The list of conversations on every channel, and the agents to start another one with.
 import { useState } from 'preact/hooks'
-import { ago, download, visible } from '../format.ts'
+import { ago, download, readableKey, visible } from '../format.ts'
 import { useAction, useLive } from '../live.ts'
 import { follow, pathOf } from '../route.ts'
 import { Problem } from './states.tsx'
+import { useTell } from './toasts.tsx'
 
 interface SessionRow {
   key: string
@@ -32,6 +33,7 @@ export function Conversations({ current, own }: { current: string; own: string }
   return (
     <aside class="talk-list" aria-label="Conversations">
       <h2>Conversations</h2>
+      {row && <NewConversation sessionKey={row.key} reload={sessions.reload} />}
       <ul class="talks">
         {!archived && !rows.some((one) => one.key === own) && (
           <Talk
@@ -62,10 +64,31 @@ export function Conversations({ current, own }: { current: string; own: string }
   )
 }
 
+/** Under the same key; the earlier conversation is archived and can be brought back. */
+function NewConversation({ sessionKey: key, reload }: { sessionKey: string; reload: () => void }) {
+  const tell = useTell()
+  const { run, busy, error } = useAction()
+  const start = async (): Promise<void> => {
+    const started = await run('sessions.reset', { key, reason: 'new' })
+    if (!started) return
+    reload()
+    const undo = (): void => void run('sessions.restore', { ref: started.archived ?? key }).then(reload)
+    tell({ text: 'New conversation; the earlier one is archived', undo })
+  }
+  return (
+    <>
+      <button type="button" disabled={busy} onClick={() => void start()}>
+        New conversation
+      </button>
+      {error && <Problem text={error} />}
+    </>
+  )
+}
+
 /** A display name that was made from the key is less useful than the last message. */
 function nameOf({ label, displayName, derivedTitle, key }: SessionRow): string {
   const given = displayName?.includes(':g-agent-') ? undefined : displayName
-  return label ?? given ?? derivedTitle ?? key
+  return label ?? readableKey(given ?? derivedTitle ?? key)
 }
 
 function Talk({ row, current }: { row: SessionRow; current: string }) {
@@ -75,7 +98,7 @@ function Talk({ row, current }: { row: SessionRow; current: string }) {
       <a
         href={pathOf(route)}
         aria-current={row.key === current ? 'page' : undefined}
-        title={row.key}
+        title={visible(readableKey(row.key))}
         onClick={follow(route)}
       >
         <span class="name">{visible(nameOf(row))}</span>

@@ -1,4 +1,4 @@
-// Ending a session, which asks first, and archiving it, which can be undone. They are far from the decision on purpose.
+// Ending a session, which asks first, and archiving it; both can be undone. They are far from the decision on purpose.
 import { useState } from 'preact/hooks'
 import type { CodingRow, NativeSession } from '../data.ts'
 import { visible } from '../format.ts'
@@ -23,7 +23,7 @@ export function EndAndArchive({ row, session }: EndAndArchiveProps) {
   return (
     <div class="buttons">
       {coding?.unseen && !isWorking(coding) && <Seen id={coding.id} />}
-      {session && session.messageCount > 0 && !isRunning && (
+      {session && session.messageCount > 0 && !(coding && isWorking(coding)) && (
         <Archive id={session.sessionId} isArchived={row?.archived ?? session.archived} />
       )}
       {isRunning && (
@@ -76,16 +76,28 @@ function Archive({ id, isArchived }: { id: string; isArchived: boolean }) {
 function AskToEnd({ row, onClose }: { row: Row; onClose: () => void }) {
   const { reload } = useSessions()
   const { box, close, handlers } = useModal(onClose)
+  const tell = useTell()
   const { run, busy, error } = useAction()
-  const end = async (): Promise<void> => {
-    if (!(await run('coding.kill', { session: row.id }))) return
+  const session = row.id
+  const wasWorking = row.coding !== undefined && isWorking(row.coding)
+  const undo = async (): Promise<void> => {
+    // A turn that the end has cut off continues; a session that only waited waits again, and nothing is spent.
+    await (wasWorking ? run('coding.resume', { session }) : run('coding.kill', { session, undo: true }))
     reload()
+  }
+  const end = async (): Promise<void> => {
+    if (!(await run('coding.kill', { session }))) return
+    reload()
+    tell({ text: `${row.name} ended`, undo: () => void undo() })
     close()
   }
   return (
     <dialog class="ask" ref={box} aria-label="End the session" {...handlers}>
       <h2>End {visible(row.name)}?</h2>
-      <p>Its process stops now, with everything that it has started. The session can be resumed later.</p>
+      <p>
+        Its process stops now, with everything that it has started. It can be undone, and the session can be
+        resumed later.
+      </p>
       <div class="buttons large">
         <button type="button" autofocus onClick={close}>
           Keep it running

@@ -18,7 +18,7 @@ export function NoticeView({ notice, press }: { notice: Notice; press: (data: st
           </a>
         )}
       </div>
-      <Markdown text={notice.text} />
+      <Markdown text={forPage(notice)} />
       {notice.buttons.length > 0 && (
         <div class="buttons">
           {notice.buttons.flat().map((button) => (
@@ -30,4 +30,15 @@ export function NoticeView({ notice, press }: { notice: Notice; press: (data: st
       )}
     </article>
   )
+}
+
+/** Without what is meant for chats that have no buttons: commands to type, and the ids in them. */
+function forPage({ text, buttons }: Notice): string {
+  const seen = withoutIds(text)
+  return buttons.length > 0 ? seen.replace(/\n\nAnswer [^\n]*\/approve [^\n]*$/, '') : seen
+}
+
+/** A session that has finished its turn says so without its id. */
+export function withoutIds(text: string): string {
+  return text.replace(/ waits for input \([^)]*\)/, ' finished its turn')
 }

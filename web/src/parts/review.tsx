@@ -112,9 +112,10 @@ function PullRequest({ id }: { id: string }) {
         <input type="checkbox" checked={draft} onChange={(event) => setDraft(event.currentTarget.checked)} />
         As a draft
       </label>
+      <p class="faint">The GitHub CLI opens it from the branch as it was pushed.</p>
       <div class="buttons">
         <button type="button" class="primary" disabled={busy} onClick={() => void open()}>
-          Push the branch and open it
+          Open the pull request
         </button>
       </div>
       {error && <Problem text={error} />}

@@ -5,6 +5,7 @@ import type { ComponentChildren } from 'preact'
 import type { RockpoolEvent } from '../gateway.ts'
 import { visible } from '../format.ts'
 import { useGateway } from '../live.ts'
+import { withoutIds } from './notices.tsx'
 import { follow, pathOf } from '../route.ts'
 import type { Route } from '../route.ts'
 
@@ -98,10 +99,11 @@ const sessionIn = /^\W*\[([^\]]+)\]/
 
 /** The first paragraph, without the marks of Markdown and without ids. */
 function inShort(text: string): string {
-  const [first = ''] = text.replaceAll(/^```.*\n?/gm, '').split('\n\n', 1)
+  const [first = ''] = withoutIds(text)
+    .replaceAll(/^```.*\n?/gm, '')
+    .split('\n\n', 1)
   return first
     .replaceAll(/\*\*|__|`+|^#+ /gm, '')
     .replace(sessionIn, '$1')
-    .replace(/ waits for input \([^)]*\)/, ' finished its turn')
     .slice(0, 200)
 }

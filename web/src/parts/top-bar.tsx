@@ -1,9 +1,10 @@
-// The header: what today cost, how many sessions need a person, whether Claude is connected, and the search.
+// The header: the usage windows, what today cost, how many sessions need a person, whether Claude is connected, and the search.
 import { useContext } from 'preact/hooks'
 import { usd, visible } from '../format.ts'
 import { modKey } from '../keyboard.ts'
 import { follow } from '../route.ts'
 import { StatusContext } from './claude-state.tsx'
+import type { Status } from './claude-state.tsx'
 import { Link } from './link.tsx'
 
 interface TopBarProps {
@@ -27,12 +28,37 @@ export function TopBar({ waiting, onFind }: TopBarProps) {
           <span class="badge">{waiting}</span> {waiting === 1 ? 'needs you' : 'need you'}
         </Link>
       )}
+      {status && <Windows usage={status.usage} />}
       {status && <Today cost={status.cost} />}
       {status && <Connection claude={status.claude} />}
       <Link class="settings-link" to={{ view: 'settings' }}>
         Settings
       </Link>
     </header>
+  )
+}
+
+const shownWindows: Record<string, string> = { five_hour: '5 h', seven_day: 'Week' }
+
+/** The usage windows of a subscription, as far as Claude has reported them. A phone has room only for those that run out. */
+function Windows({ usage }: Pick<Status, 'usage'>) {
+  return (
+    <>
+      {usage
+        .filter(({ window }) => window in shownWindows)
+        .map(({ window, name, usedPercent, state, forecast }) => (
+          <Link
+            key={window}
+            class={`window ${state.replace(' ', '-')}`}
+            to={{ view: 'cost' }}
+            title={visible(`${name}: ${forecast}`)}
+          >
+            {shownWindows[window]}{' '}
+            <meter max={100} value={usedPercent} aria-label={visible(`${name}: ${forecast}`)} />{' '}
+            <strong>{Math.round(usedPercent)}%</strong>
+          </Link>
+        ))}
+    </>
   )
 }
 

@@ -1,4 +1,4 @@
-// The views at the left: lists with their counts, repositories, agents, cost and settings. On a phone: four tabs at the bottom.
+// The views at the left: lists with their counts, repositories, agents, cost and settings. On a phone: five tabs at the bottom.
 import { useMemo } from 'preact/hooks'
 import { shortPath, visible } from '../format.ts'
 import { useLive } from '../live.ts'
@@ -78,7 +78,7 @@ function useCounts(): Partial<Record<ListName, number>> {
   )
 }
 
-const bottom = ['Inbox', 'All', 'New task', 'Cost']
+const bottom = ['Inbox', 'All', 'New task', 'Chat', 'Cost']
 
 export function BottomTabs({ list }: { list: Route }) {
   const counts = useCounts()
@@ -90,7 +90,7 @@ export function BottomTabs({ list }: { list: Route }) {
           <a
             key={name}
             href={pathOf(route)}
-            aria-current={pathOf(route) === pathOf(list) ? 'page' : undefined}
+            aria-current={route.view === list.view ? 'page' : undefined}
             onClick={follow(route)}
           >
             {label === 'New task' ? 'New' : label}

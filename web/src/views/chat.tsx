@@ -3,6 +3,7 @@ import { useCallback, useEffect, useMemo, useState } from 'preact/hooks'
 import { inOrder, placeInChat, wordsOf } from '../chat-cards.ts'
 import type { ChatItem } from '../chat-cards.ts'
 import type { Card, Notice, SentAnswer } from '../data.ts'
+import { visible } from '../format.ts'
 import { useAction, useGateway, useLive } from '../live.ts'
 import { CardView, Unfolded, weightOf } from '../parts/cards.tsx'
 import { ClaudeMissing } from '../parts/claude-state.tsx'
@@ -47,6 +48,7 @@ function Talk({ sessionKey, isOwn, at }: { sessionKey: string; isOwn: boolean; a
   const said = useSaid(sessionKey, at)
   const { notices, answers } = useTold(isOwn, sessionKey)
   const [answered, setAnswered] = useState<Answered>()
+  const agent = useAgentName(sessionKey)
   const turn = useTurn(sessionKey, said.reload)
   const unfolded = useMemo(() => new Set<string>(), [sessionKey])
   const items = useMemo(() => inOrder(said.items, notices, said.hasMore), [said.items, notices, said.hasMore])
@@ -79,6 +81,7 @@ function Talk({ sessionKey, isOwn, at }: { sessionKey: string; isOwn: boolean; a
             {(item, index) => (
               <Item
                 item={item}
+                agent={agent}
                 result={'card' in item ? results.get(item.card.toolUseId ?? 'none') : undefined}
                 answer={isLastOf(item, shown[index + 1]) ? answers.get(item.card.uuid ?? '') : undefined}
                 onReply={setAnswered}
@@ -106,6 +109,12 @@ function Talk({ sessionKey, isOwn, at }: { sessionKey: string; isOwn: boolean; a
   )
 }
 
+function useAgentName(sessionKey: string): string {
+  const id = /^agent:([^:]+)/.exec(sessionKey)?.[1] ?? 'main'
+  const agents = useLive('agents.list', {}, (event) => event.type === 'config-changed')
+  return visible(agents.data?.agents.find((one) => one.id === id)?.name ?? id)
+}
+
 function Beginning({ isLoading }: { isLoading: boolean }) {
   if (isLoading) return <Loading />
   return (
@@ -129,6 +138,8 @@ function isLastOf(item: ChatItem, next: ChatItem | undefined): item is Extract<C
 interface ItemProps {
   item: ChatItem
   answer: SentAnswer | undefined
+  /** Its name. */
+  agent: string
   onReply: (answered: Answered) => void
   result: Card | undefined
   isTarget: boolean
@@ -137,18 +148,18 @@ interface ItemProps {
 
 /** Rendered again only if a property changes: the list is rendered in every frame while scrolling. */
 function Item(props: ItemProps) {
-  const { item, answer, result, isTarget, onLink, onReply } = props
-  return useMemo(() => <Told {...props} />, [item, answer, result, isTarget, onLink, onReply])
+  const { item, answer, agent, result, isTarget, onLink, onReply } = props
+  return useMemo(() => <Told {...props} />, [item, answer, agent, result, isTarget, onLink, onReply])
 }
 
-function Told({ item, answer, result, isTarget, onLink, onReply }: ItemProps) {
+function Told({ item, answer, agent, result, isTarget, onLink, onReply }: ItemProps) {
   const { run, error } = useAction()
   if ('card' in item) {
     const { card } = item
     return (
       <>
         <CardView
-          agent="Agent"
+          agent={agent}
           card={card}
           goesOn={item.goesOn}
           result={result}

@@ -1,9 +1,11 @@
 // Cost: a range of days, a bar for each day by model, a table by repository, model, agent or session, and the budgets.
+import { useContext } from 'preact/hooks'
 import type { Costs } from '../data.ts'
 import { download, minutes, shortPath, tokens, usd, visible } from '../format.ts'
 import type { RockpoolEvent } from '../gateway.ts'
 import { useLive } from '../live.ts'
 import { Budgets } from '../parts/budgets.tsx'
+import { StatusContext } from '../parts/claude-state.tsx'
 import { DayBars } from '../parts/day-bars.tsx'
 import { Link } from '../parts/link.tsx'
 import { Empty, Loaded, Loading, Problem } from '../parts/states.tsx'
@@ -31,6 +33,7 @@ export function Cost({ by: wanted = 'repo', look }: { by?: string; look: Look })
   const all = useLive('cc.costs', { by: 'day' }, isOld)
   const days = useLive('cc.costs', { by: 'day', ...range }, isOld)
   const groups = useLive('cc.costs', { by, ...range }, isOld)
+  const status = useContext(StatusContext)
   const stats = useLive('coding.stats', {}, (event) => event.type === 'coding-changed')
   // Shown together, so that the page does not move when the next one arrives.
   const loading = [all, days, stats].find(({ data }) => data === undefined)
@@ -39,13 +42,15 @@ export function Cost({ by: wanted = 'repo', look }: { by?: string; look: Look })
     return error === undefined ? <Loading /> : <Problem text={error} retry={loading?.reload} />
   }
   const { totals, parts, pricesAsOf } = days.data
+  // The day of the machine, as in the header; a browser may be in another time zone.
+  const today = status?.cost.todayUsd
   const show = (next: Look, grouping: string = by): void => go({ view: 'cost', by: grouping }, next)
   return (
     <div class="page cost">
       <h1>Cost</h1>
       <Range from={from} to={to} show={(range) => show(range)} />
       <dl class="tiles">
-        <Tile name="Today" value={usd(since(all.data.by, 1))} />
+        <Tile name="Today" value={usd(today)} />
         <Tile name="In this range" value={usd(totals.costUsd)} />
         <Tile name="Total" value={usd(all.data.totals.costUsd)} />
         <Tile name="Cache hit rate" value={`${Math.round(hitRate(totals) * 100)}%`} />
@@ -61,7 +66,8 @@ export function Cost({ by: wanted = 'repo', look }: { by?: string; look: Look })
         In this range: coding sessions {usd(parts.codingUsd)}, chats {usd(parts.chatsUsd)}, Claude Code alone{' '}
         {usd(parts.nativeUsd)}.{' '}
         <span class="faint">
-          Estimated at API list prices of {pricesAsOf}; subscriptions are billed differently.
+          Estimated at API list prices of {pricesAsOf}; subscriptions are billed differently. A day begins at
+          midnight on the machine that runs Rockpool.
         </span>
       </p>
       <nav class="tabs" aria-label="Group by">
@@ -235,15 +241,6 @@ function asCsv(lines: Line[], by: Grouping): string {
     line.cacheCreationTokens,
   ])
   return [head, ...rows].map((row) => row.join(',')).join('\n')
-}
-
-/** The cost of the last days, today included. */
-function since(lines: Line[], days: number): number {
-  const first = daysAgo(days - 1)
-  return lines.reduce(
-    (sum, line) => (line.key >= first && line.key !== 'unknown' ? sum + line.costUsd : sum),
-    0,
-  )
 }
 
 /** The share of input tokens that came from the cache. */

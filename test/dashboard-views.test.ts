@@ -8,6 +8,7 @@ import { find, movedSinceLoad, openFurnished, problemsOf, show } from './support
 import type { FurnishedHouse } from './support/dashboard-looks.ts'
 
 const hostileId = '66666666-2222-4333-8444-555555555555'
+const goneId = '67676767-2222-4333-8444-555555555555'
 let house: FurnishedHouse
 
 beforeAll(async () => {
@@ -303,6 +304,15 @@ test('what does not exist is said, and what to do; the page can be installed and
   await page.goto(`${house.url()}/session/${paymentsId}/00000000-0000-4000-8000-000000000000`)
   await page.getByText('The message that the address names is not in this session.').waitFor()
   await page.locator('.card', { hasText: 'All 31 tests pass' }).waitFor()
+  // A folder that is gone is said before somebody tries to resume.
+  new NativeTranscript(house.home, '/srv/gone', goneId).prompt('Sweep the old pool')
+  await page.goto(`${house.url()}/session/${goneId}`)
+  await page.getByText('Its folder /srv/gone no longer exists').waitFor()
+  expect(await page.getByRole('button', { name: 'Resume' }).count()).toBe(0)
+  await page.getByRole('link', { name: 'gone', exact: true }).first().click()
+  await page.getByRole('heading', { name: 'This folder cannot be read' }).waitFor()
+  expect(await page.locator('main').textContent()).not.toContain('--repo')
+  await page.locator('.row', { hasText: 'Sweep the old pool' }).waitFor()
   await page.goto(`${house.url()}/session/${paymentsId}/agent-nobody`)
   await page.getByText('No sub-agent of').waitFor()
   const manifest = await page.evaluate<{ display: string; icons: unknown[] }>(

@@ -1,11 +1,11 @@
 // The dashboard in every look and with the less usual hands; with ROCKPOOL_SCREENSHOTS=1 also its pictures for docs/.
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { create } from 'qrcode'
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { makeClaudeHome } from '../support/claude-home.ts'
 import type { ClaudeHome } from '../support/claude-home.ts'
-import { hasChromium, NativeTranscript } from '../support/dashboard-house.ts'
+import { hasChromium, NativeTranscript, openDashboard } from '../support/dashboard-house.ts'
 import {
   find,
   haveTalked,
@@ -210,6 +210,104 @@ test('a plan is read as text, sent back with what to change, and approved', asyn
   await decision.getByRole('button', { name: 'Allow once' }).click()
   await page.locator('.card.answer', { hasText: 'The quay is planned.' }).waitFor()
   await page.context().close()
+})
+
+test('several requests are seen together and allowed at once', async () => {
+  const ask = async (name: string): Promise<string> => {
+    const workdir = join(house.home.root, name)
+    mkdirSync(workdir)
+    const command = `python3 -c "open('made','w')" # ${name}`
+    const prompt = inline({ tools: [{ name: 'Bash', input: { command } }] }, { text: 'made it' })
+    await house.call('coding.launch', { prompt, name, workdir, fresh: true })
+    return join(workdir, 'made')
+  }
+  const files = await Promise.all([ask('bulk-one'), ask('bulk-two')])
+  const page = await house.open('/#q=bulk-')
+  await page.locator('.row.needs-you').nth(1).waitFor()
+  await page.getByLabel('Select bulk-one').check()
+  await page.getByLabel('Select bulk-two').check()
+  const bulk = page.getByRole('group', { name: 'Selected sessions' })
+  await bulk.getByText('Allow 2…').click()
+  for (const name of ['bulk-one', 'bulk-two']) await bulk.getByText(`# ${name}`).waitFor()
+  await bulk.getByRole('button', { name: 'Allow these 2' }).click()
+  await expect.poll(() => files.every((file) => existsSync(file)), { timeout: 60_000 }).toBe(true)
+  await page.context().close()
+})
+
+test('a conversation is read with ease: calls in a row are one line, code has colours, and everything can be copied', async () => {
+  const id = '78787878-2222-4333-8444-555555555555'
+  const native = new NativeTranscript(house.home, house.home.project, id)
+  native.prompt('Read them all')
+  const tools = ['Read', 'Read', 'Bash'].map((name, i) => ({
+    type: 'tool_use',
+    id: `run${i}`,
+    name,
+    input: name === 'Bash' ? { command: 'ls -l # all' } : { file_path: `/srv/pool${i}.ts` },
+  }))
+  native.answer(tools)
+  for (const tool of tools) native.result(tool.id, 'seen')
+  const code = "const crabs = 'seven' // counted"
+  native.answer(`So it is:\n\n\`\`\`ts\n${code}\n\`\`\`\n\n| pool | crabs |\n|---|---|\n| one | 7 |`)
+  const page = await house.open(`/session/${id}`)
+  await page.context().grantPermissions(['clipboard-read', 'clipboard-write'])
+  await page.getByRole('button', { name: '2 reads, 1 command' }).click()
+  await page.getByRole('button', { name: 'Bash ls -l # all' }).click()
+  await page.locator('.inside .token.comment', { hasText: '# all' }).waitFor()
+  const answer = page.locator('.card.answer', { hasText: 'So it is' })
+  for (const [kind, text] of Object.entries({ keyword: 'const', string: "'seven'", comment: '// counted' }))
+    await answer.locator(`.token.${kind}`, { hasText: text }).waitFor()
+  await answer.locator('.code').getByRole('button', { name: 'Copy' }).click()
+  expect(await page.evaluate('navigator.clipboard.readText()')).toBe(code)
+  await answer.hover()
+  await answer.locator('.head').getByRole('button', { name: 'Copy' }).click()
+  expect(await page.evaluate('navigator.clipboard.readText()')).toContain('So it is:')
+  const between = await answer.evaluate(
+    (card) =>
+      card.querySelector('table')!.getBoundingClientRect().top -
+      card.querySelector('.code')!.getBoundingClientRect().bottom,
+  )
+  expect(between).toBeGreaterThanOrEqual(8)
+  await page.context().close()
+})
+
+test('a new conversation is one click, and so is the way back', async () => {
+  const page = await house.open('/chat')
+  const said = page.locator('.answer', { hasText: 'Two things wait for you' })
+  await said.waitFor()
+  expect(await said.locator('h3').textContent()).toBe('main')
+  await page.getByRole('button', { name: 'New conversation' }).click()
+  await said.waitFor({ state: 'detached' })
+  await page.getByRole('status', { name: 'Notices' }).getByRole('button', { name: 'Undo' }).click()
+  await said.waitFor()
+  await page.context().close()
+})
+
+test('without a log-in, every view that needs Claude says so and what to do', async () => {
+  const newcomer = await openDashboard({
+    before: ({ variables }) => {
+      for (const name of ['ANTHROPIC_API_KEY', 'ANTHROPIC_BASE_URL']) delete variables[name]
+    },
+  })
+  try {
+    for (const viewport of [
+      { width: 1440, height: 900 },
+      { width: 390, height: 844 },
+    ]) {
+      const page = await newcomer.open('/', { viewport })
+      await page.locator('.claude.missing', { hasText: 'not connected' }).waitFor()
+      await page.getByText('No sessions yet').waitFor()
+      for (const path of ['/new', '/chat']) {
+        await page.goto(newcomer.url() + path)
+        await page.getByText('Claude is not connected, so no task can run.').waitFor()
+        await page.getByText('rockpool login').first().waitFor()
+      }
+      await page.goto(`${newcomer.url()}/settings`)
+      await page.getByRole('region', { name: 'Doctor' }).getByText('Claude is not connected').waitFor()
+      await page.context().close()
+    }
+  } finally {
+    await newcomer.close()
+  }
 })
 
 test('a phone logs in with the QR code of the settings, which works once', async () => {

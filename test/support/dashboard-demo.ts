@@ -26,6 +26,8 @@ export function furnish(home: ClaudeHome): Demo {
   payments(home, storefront)
   smallOnes(home)
   history(home)
+  for (const repo of ['billing-api', 'mobile-app', 'infra'])
+    mkdirSync(join(home.home, 'code', repo), { recursive: true })
   return { storefront, accounts }
 }
 

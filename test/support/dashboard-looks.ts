@@ -44,20 +44,26 @@ export async function openFurnished(
   await judgeRelevance(house, demo!)
   const views = {
     inbox: '/',
+    review: '/review',
+    working: '/working',
+    failed: '/failed',
     all: '/all',
     session: `/session/${paymentsId}`,
     diff: `/session/${paymentsId}#tab=diff`,
     files: `/session/${paymentsId}#tab=files`,
     'cost of a session': `/session/${paymentsId}#tab=cost`,
+    raw: `/session/${paymentsId}#tab=raw`,
     about: `/session/${paymentsId}#tab=about`,
     subagent: `/session/${paymentsId}/agent-${exploreId}`,
     coding: `/coding/${coding.id}`,
+    'diff of a coding session': `/coding/${coding.id}#tab=diff`,
     chat: '/chat',
     new: '/new',
     project: `/project/${encodeURIComponent(demo!.storefront)}`,
     document: `/project/${encodeURIComponent(demo!.storefront)}/${encodeURIComponent('.specs/checkout.md')}`,
     cost: '/cost',
     settings: '/settings',
+    unknown: '/nonsense/xyz',
   }
   return { ...house, demo: demo!, views }
 }

@@ -107,8 +107,13 @@ export function useAction(): Action {
 
 export function messageOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
-  const hint = 'hint' in error && typeof error.hint === 'string' ? ` ${error.hint}` : ''
-  return error.message + hint
+  const hint = 'hint' in error && typeof error.hint === 'string' ? error.hint : ''
+  return hint === '' || isForTerminal(hint) ? error.message : `${error.message} ${hint}`
+}
+
+/** Names an option of a command, outside of a whole command that a person could copy. */
+function isForTerminal(hint: string): boolean {
+  return /(^|\s)--\w/.test(hint.replaceAll(/`[^`]*`/g, ''))
 }
 
 /** A part of the page that is loaded when it is first shown. */

@@ -116,7 +116,8 @@ function CodingDock({ coding, info, onSent }: CodingDockProps) {
           {visible(coding.expired.text)}: {visible(coding.expired.about)}
         </p>
       )}
-      {coding.state === 'failed' && <p class="failed">Failed: {visible(coding.stateText)}</p>}
+      {coding.state === 'failed' && <p class="expired">Failed: {visible(coding.stateText)}</p>}
+      {coding.state === 'limited' && <p class="expired">{visible(coding.stateText)}</p>}
       {coding.cutOff && <p class="expired">A stop of Rockpool interrupted its turn. Resume continues it.</p>}
       <Unsaid texts={coding.pendingMessages} />
       <Compose

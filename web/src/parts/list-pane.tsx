@@ -45,6 +45,11 @@ export function ListPane(props: ListPaneProps) {
       before.has(id) ? new Set([...before].filter((one) => one !== id)) : new Set([...before, id]),
     )
   useMoving(props, rows, list, toggle)
+  // On a very high screen the first rows leave room, and nothing scrolls.
+  useEffect(() => {
+    const box = list.current
+    if (box && box.scrollHeight <= box.clientHeight && shown < rows.length) setShown(shown + rowsAtOnce)
+  })
   if (sessions.isLoading)
     return (
       <Pane title={title}>

@@ -5,13 +5,24 @@ import type { NativeSession, ProjectStatus } from '../data.ts'
 import { ago, count, nameOf, shortPath, usd, visible } from '../format.ts'
 import { useLive } from '../live.ts'
 import { Link } from '../parts/link.tsx'
-import { Loaded, Problem } from '../parts/states.tsx'
+import { Empty, Loaded, Problem } from '../parts/states.tsx'
 
 export function Project({ path }: { path: string }) {
   const changed = (event: { type: string }): boolean => event.type === 'native-changed'
   const status = useLive('project.status', { repo: path }, changed, 3_000)
   const known = useLive('cc.list', { repo: path, limit: 30, archived: false }, changed, 1_000)
   const sessions = known.data?.sessions ?? []
+  if (status.error !== undefined && status.data === undefined) {
+    return (
+      <Empty title="This folder cannot be read">
+        <p>{visible(status.error)}</p>
+        <p class="faint">Its sessions are still in the list, and can be read.</p>
+        <button type="button" onClick={status.reload}>
+          Try again
+        </button>
+      </Empty>
+    )
+  }
   return (
     <Loaded live={status}>
       {({ repo, git, github, docs, problems }) => (

@@ -1,0 +1,20 @@
+import { expect, test } from 'vitest'
+import { readableKey, usd } from './format.ts'
+
+test('the ids in a session key are shown as people write them; what is no code stays', () => {
+  expect(readableKey('agent:main:web:direct:%64ashboard')).toBe('agent:main:web:direct:dashboard')
+  expect(readableKey('agent:main:telegram:group:caf%C3%A9%20100%')).toBe(
+    'agent:main:telegram:group:café 100%',
+  )
+  expect(readableKey('agent:main:%ff')).toBe('agent:main:%ff')
+})
+
+test('small amounts have three digits, so that they are not shown as nothing', () => {
+  expect([usd(0), usd(0.004), usd(0.1), usd(12.345), usd(undefined)]).toEqual([
+    '$0.00',
+    '$0.004',
+    '$0.10',
+    '$12.35',
+    '–',
+  ])
+})

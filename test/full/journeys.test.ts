@@ -295,6 +295,13 @@ describe.each(screens)('$screen', ({ screen, options }) => {
     await state(page, 'stopped').waitFor()
     await notices.getByRole('button', { name: 'Undo' }).click()
     await state(page, 'ready').waitFor()
+    // The palette does it too, with the same way back.
+    await page.getByRole('button', { name: /^Find/ }).click()
+    await page.getByRole('combobox', { name: 'Find' }).fill('End')
+    await page.getByRole('option', { name: /^Do with this End/ }).click()
+    await state(page, 'stopped').waitFor()
+    await notices.getByRole('button', { name: 'Undo' }).click()
+    await state(page, 'ready').waitFor()
     // It was not working, so nothing was asked of Claude.
     expect(house.api.calls().length).toBe(calls)
     await page.getByRole('button', { name: 'Archive' }).click()

@@ -89,9 +89,9 @@ function Frame({ connection }: { connection: ConnectionState }) {
             </main>
             {isNarrow && <BottomTabs list={panes.home.route} />}
           </div>
+          {paletteOpen && <Palette onClose={() => setPaletteOpen(false)} />}
         </Toasts>
         {keysOpen && <Keys onClose={() => setKeysOpen(false)} />}
-        {paletteOpen && <Palette onClose={() => setPaletteOpen(false)} />}
       </StatusContext.Provider>
     </SessionsContext.Provider>
   )

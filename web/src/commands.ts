@@ -4,9 +4,12 @@ import { logOut } from './gateway.ts'
 import { useAction } from './live.ts'
 import type { Action } from './live.ts'
 import { setScheme } from './scheme.ts'
+import { useSessions } from './needs-you.ts'
+import { useEnding } from './parts/end-session.tsx'
 import { places } from './parts/views-pane.tsx'
 import { go, usePlace } from './route.ts'
 import type { Route } from './route.ts'
+import type { Row } from './rows.ts'
 
 export interface Command {
   group: string
@@ -18,16 +21,28 @@ export interface Command {
 
 export function useCommands(): { commands: Command[]; problem: string | undefined } {
   const { route } = usePlace()
+  const { rows } = useSessions()
   const { run, error } = useAction()
-  const commands = useMemo(() => [...commandsFor(route, run), ...goTo(), ...pageCommands()], [route])
-  return { commands, problem: error }
+  const ending = useEnding()
+  const row = route.view === 'coding' ? rows.find(({ id }) => id === route.id) : undefined
+  const commands = useMemo(
+    () => [...commandsFor(route, run), ...endOf(row, ending.end), ...goTo(), ...pageCommands()],
+    [route, row],
+  )
+  return { commands, problem: error ?? ending.error }
 }
 
 type Run = Action['run']
 
+const group = 'Do with this'
+
+function endOf(row: Row | undefined, end: (row: Row) => Promise<boolean>): Command[] {
+  if (!row) return []
+  return [{ group, title: 'End', detail: 'it can be undone, and resumed later', run: () => end(row) }]
+}
+
 /** Commands for the thing that the view shows. */
 function commandsFor(route: Route, run: Run): Command[] {
-  const group = 'Do with this'
   const does = (title: string, detail: string, work: () => Promise<unknown>): Command => ({
     group,
     title,
@@ -51,7 +66,6 @@ function commandsFor(route: Route, run: Run): Command[] {
       does('Interrupt', 'stop the current turn; the session stays', () =>
         run('coding.interrupt', { session }),
       ),
-      does('End', 'it can be resumed later', () => run('coding.kill', { session })),
     ]
   }
   if (route.view === 'chat') {

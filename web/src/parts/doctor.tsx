@@ -1,13 +1,15 @@
 // The findings of the doctor, and the button that fixes them.
-import { useEffect, useState } from 'preact/hooks'
+import { useContext, useEffect, useState } from 'preact/hooks'
 import type { OutputOf } from '../../../src/rpc/client.ts'
 import { visible } from '../format.ts'
 import { useAction } from '../live.ts'
+import { ClaudeMissing, StatusContext } from './claude-state.tsx'
 import { Problem } from './states.tsx'
 
 export function Doctor() {
   const [found, setFound] = useState<OutputOf<'doctor'>>()
   const { run, busy, error } = useAction()
+  const isConnected = useContext(StatusContext)?.claude.connected !== false
   const examine = async (fix: boolean): Promise<void> => {
     setFound(await run('doctor', { fix }))
   }
@@ -26,9 +28,10 @@ export function Doctor() {
         )}
       </div>
       {error && <Problem text={error} />}
+      <ClaudeMissing />
       {found && (
         <div role="status">
-          {found.findings.length === 0 && <p>No problems found.</p>}
+          {found.findings.length === 0 && isConnected && <p>No problems found.</p>}
           {found.fixed > 0 && <p>{found.fixed} fixed.</p>}
           <ul class="names">
             {found.findings.map((one, i) => (

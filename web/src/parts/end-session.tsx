@@ -4,6 +4,7 @@ import type { CodingRow, NativeSession } from '../data.ts'
 import { visible } from '../format.ts'
 import { useKeys } from '../keyboard.ts'
 import { useAction } from '../live.ts'
+import type { Action } from '../live.ts'
 import { useModal } from '../modal.ts'
 import { useSessions } from '../needs-you.ts'
 import type { Row } from '../rows.ts'
@@ -73,24 +74,30 @@ function Archive({ id, isArchived }: { id: string; isArchived: boolean }) {
   )
 }
 
-function AskToEnd({ row, onClose }: { row: Row; onClose: () => void }) {
+/** Ends a session and offers to take that back. */
+export function useEnding(): Omit<Action, 'run'> & { end: (row: Row) => Promise<boolean> } {
   const { reload } = useSessions()
-  const { box, close, handlers } = useModal(onClose)
   const tell = useTell()
   const { run, busy, error } = useAction()
-  const session = row.id
-  const wasWorking = row.coding !== undefined && isWorking(row.coding)
-  const undo = async (): Promise<void> => {
-    // A turn that the end has cut off continues; a session that only waited waits again, and nothing is spent.
-    await (wasWorking ? run('coding.resume', { session }) : run('coding.kill', { session, undo: true }))
-    reload()
-  }
-  const end = async (): Promise<void> => {
-    if (!(await run('coding.kill', { session }))) return
+  const end = async (row: Row): Promise<boolean> => {
+    const session = row.id
+    const wasWorking = row.coding !== undefined && isWorking(row.coding)
+    const undo = async (): Promise<void> => {
+      // A turn that the end has cut off continues; a session that only waited waits again, and nothing is spent.
+      await (wasWorking ? run('coding.resume', { session }) : run('coding.kill', { session, undo: true }))
+      reload()
+    }
+    if (!(await run('coding.kill', { session }))) return false
     reload()
     tell({ text: `${row.name} ended`, undo: () => void undo() })
-    close()
+    return true
   }
+  return { end, busy, error }
+}
+
+function AskToEnd({ row, onClose }: { row: Row; onClose: () => void }) {
+  const { box, close, handlers } = useModal(onClose)
+  const { end, busy, error } = useEnding()
   return (
     <dialog class="ask" ref={box} aria-label="End the session" {...handlers}>
       <h2>End {visible(row.name)}?</h2>
@@ -102,7 +109,12 @@ function AskToEnd({ row, onClose }: { row: Row; onClose: () => void }) {
         <button type="button" autofocus onClick={close}>
           Keep it running
         </button>
-        <button type="button" class="danger" disabled={busy} onClick={() => void end()}>
+        <button
+          type="button"
+          class="danger"
+          disabled={busy}
+          onClick={() => void end(row).then((isDone) => isDone && close())}
+        >
           End it
         </button>
       </div>

@@ -54,7 +54,7 @@ test('cc watch lists, looks, approves, answers and ends with keys, on a wide and
   terminal.resize(70, 20)
   await shows(/name +state +now/i, '2 need you')
   expect(terminal.screen()).not.toMatch(/ where /i)
-  expect(terminal.screen()).toMatch(/(asker|second) +needs you +waits for you: make/)
+  expect(terminal.screen()).toMatch(/(asker|second) +needs you +make/)
 
   terminal.press('Enter')
   await shows('j k scroll', /^make deploy$/m)

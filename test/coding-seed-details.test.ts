@@ -214,8 +214,9 @@ describe('event texts', () => {
     await vi.waitFor(() => expect(house.woken).toHaveLength(1))
     const { text, sessionKey } = house.woken[0]!
     expect(sessionKey).toBe('agent:main:main')
-    expect(text).toContain(`[${name}] waits for input (multi-turn, ${id})`)
+    expect(text).toContain(`[${name}] finished its turn`)
     expect(text).toContain('which colour?')
+    expect(text).toContain(`A multi-turn session that waits for input (${id})`)
     expect(text).toContain(`claude_respond(session="${id}"`)
     expect(text).toContain(`claude_output(session="${id}")`)
   })

@@ -132,7 +132,7 @@ test('a command of the real Claude is shown everywhere in full, approved, and th
   const command = `python3 -c "open('approved','w')" # \u202eevas`
   const script = inline({ tools: [{ name: 'Bash', input: { command } }] }, { text: 'made it' })
   const { workdir } = await launch(script, 'approve-me')
-  await page.getByRole('status', { name: 'Notices' }).getByText('wants to use Bash').waitFor()
+  await page.getByRole('status', { name: 'Notices' }).getByText('wants to run a command').waitFor()
   await expect
     .poll(() => page.evaluate<string[]>('told'), { timeout: 20_000 })
     .toContainEqual(expect.stringMatching(/^approve-me needs you: .*python3/))

@@ -63,7 +63,7 @@ test('a browser gets what a session asks, encrypted for it and signed by this Ro
   expect(received!.headers).toMatchObject({ ttl: '86400', urgency: 'high', 'content-encoding': 'aes128gcm' })
   expect(vapidClaims(received!, publicKey)).toMatchObject({ aud: server.url })
   const shown = browser.read(received!) as { title: string; body: string; path: string; answers: Answer[] }
-  expect(shown.title).toBe('asker wants to use Bash')
+  expect(shown.title).toBe('asker wants to run a command')
   expect(shown.body).toContain('touch made')
   expect(shown.path).toMatch(/^\/coding\/\w{8}$/)
   const [allow, deny] = shown.answers
@@ -108,7 +108,7 @@ test('a phone gets it from an ntfy server, with buttons where the phone can reac
   const [plain] = server.received
   expect(plain).toMatchObject({ path: '/', headers: { authorization: 'Bearer tk_secret' } })
   const message = JSON.parse(plain!.body.toString()) as Record<string, unknown>
-  expect(message).toMatchObject({ topic: 'my-topic', title: 'first wants to use Bash' })
+  expect(message).toMatchObject({ topic: 'my-topic', title: 'first wants to run a command' })
   expect(message).not.toHaveProperty('actions')
   publicUrl = 'https://rockpool.example.org'
   await launchAsking('second')
@@ -153,7 +153,7 @@ test('a request that was asked while no gateway ran is sent at the next start, o
     () => expect(server.received.at(-1)!.body.toString()).toContain('Notifications work.'),
     waiting,
   )
-  const asked = server.received.filter(({ body }) => body.toString().includes('wants to use'))
+  const asked = server.received.filter(({ body }) => body.toString().includes('wants to run'))
   expect(asked).toHaveLength(1)
 })
 

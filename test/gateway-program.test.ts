@@ -1,13 +1,14 @@
 // `rockpool up` as a process: ready, found by commands, one of a kind, and gone in order. And its clients: a plain
 // WebSocket, wscat, a JSON-RPC library, JSON-RPC over HTTP, and an MCP client over stdio.
 import { spawn } from 'node:child_process'
-import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { Client as McpClient } from '@modelcontextprotocol/sdk/client/index.js'
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { JSONRPCClient } from 'json-rpc-2.0'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { toString } from 'qrcode'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { WebSocket } from 'ws'
 import { makeHome, programFile } from './support/program.ts'
 import type { Home, Running } from './support/program.ts'
@@ -43,6 +44,22 @@ test('the ready line has an address, a token file that only its owner reads, and
   expect(ready.pid).toBe(up.child.pid)
   expect(statSync(ready.tokenFile).mode & 0o777).toBe(0o600)
   expect(statSync(join(home.dir, 'state', 'gateway.json')).mode & 0o777).toBe(0o600)
+})
+
+test('`dashboard` prints a link, `--open` opens it in the browser, and `--qr` shows the same link as a code', async () => {
+  const bin = join(home.dir, 'bin')
+  mkdirSync(bin)
+  writeFileSync(join(bin, 'xdg-open'), '#!/bin/sh\necho "$1" > "$(dirname "$0")/opened"\n', { mode: 0o755 })
+  const opened = await home.run(['dashboard', '--open'], { PATH: `${bin}:${process.env['PATH']}` })
+  expect(opened).toMatchObject({
+    code: 0,
+    stdout: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+\/#?.*\n$/),
+  })
+  await vi.waitFor(() => expect(readFileSync(join(bin, 'opened'), 'utf8')).toBe(opened.stdout))
+  const { stdout } = await home.run(['dashboard', '--qr'])
+  const link = /^http.*$/m.exec(stdout)![0]
+  expect(stdout).toContain(await toString(link, { type: 'utf8', margin: 2 }))
+  expect(stdout).toMatch(/127\.0\.0\.1 is this machine only\. For a phone/)
 })
 
 test('commands ask the gateway when it runs, with the answer that they would give themselves', async () => {

@@ -96,7 +96,7 @@ test('a session of OpenClaw asks and reports in its chat: nothing is lost and no
   expect((await again.tool('openclaw.command', allow)).error?.data?.code).toBe('forbidden')
   expect((await again.person('openclaw.command', allow)).result).toMatchObject({ isError: false })
   const waits = await again.until(() =>
-    [...again.delivered.values()].find(({ text }) => text.includes('waits for input')),
+    [...again.delivered.values()].find(({ text }) => text.includes('finished its turn')),
   )
   expect(waits).toMatchObject({ wake: true, text: expect.stringContaining('the heron is home') })
   expect(existsSync(join(workspace, 'made-here'))).toBe(true)

@@ -135,7 +135,7 @@ describe.each(versions)('in %s', (version) => {
     })
     expect(launched).toContain('Launched heron-')
     await vi.waitFor(() =>
-      expect(textsOf(claw)).toMatch(/🔔 \[heron-.*\] waits for input[\s\S]*the heron is grey/),
+      expect(textsOf(claw)).toMatch(/🔔 \[heron-.*\] finished its turn[\s\S]*the heron is grey/),
     )
     expect(new Set(claw.sent.map(({ to }) => to))).toEqual(new Set([owner.to]))
     expect(await claw.tool('claude_sessions', {})).toContain('heron-')
@@ -198,14 +198,14 @@ test('the output of a session in the foreground is streamed into the chat, until
   const name = 'stream'
   const prompt = '[[offline: say ready]]'
   await claw.tool('claude_launch', { prompt, workdir: newRepo(), name, fresh: true })
-  await vi.waitFor(() => expect(textsOf(claw)).toContain(`[${name}] waits for input`))
+  await vi.waitFor(() => expect(textsOf(claw)).toContain(`[${name}] finished its turn`))
   const foreground = await claw.command(`/claude_fg ${name}`)
   expect(foreground.isError).not.toBe(true)
   await claw.command(`/claude_respond ${name} [[offline: say the tide comes in]]`)
   await vi.waitFor(() => expect(claw.sent.map(({ text }) => text)).toContain('the tide comes in'))
   await claw.command(`/claude_bg ${name}`)
   await claw.command(`/claude_respond ${name} [[offline: say the tide goes out]]`)
-  await vi.waitFor(() => expect(textsOf(claw)).toMatch(/waits for input[^🔔]*the tide goes out/u))
+  await vi.waitFor(() => expect(textsOf(claw)).toMatch(/finished its turn[^🔔]*the tide goes out/u))
   expect(claw.sent.map(({ text }) => text)).not.toContain('the tide goes out')
 })
 

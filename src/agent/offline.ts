@@ -10,6 +10,7 @@ import type {
 } from '../domain/agent.ts'
 import type { Clock } from '../domain/clock.ts'
 import { sleep } from '../domain/async.ts'
+import { withoutMarker } from '../domain/machine-text.ts'
 import type { TurnEnd, TurnEvent, TurnFailure, TurnResult } from '../domain/turn.ts'
 
 export interface OfflineOptions {
@@ -231,10 +232,7 @@ class OfflineConversation implements Conversation {
 
 /** The person's words, without the lines before them that are for a model: channels, owner of the session. */
 function spoken(text: string): string {
-  return text
-    .replace(/^(System: (?!\[).*\n)+\n*/, '')
-    .replace(/^\s*\[openclaw:agent=[^\]]*\]\s*/, '')
-    .trim()
+  return withoutMarker(text.replace(/^(System: (?!\[).*\n)+\n*/, '')).trim()
 }
 
 /** What a test may tell the offline agent to do, in the prompt: `[[offline: say Hello]]`. */

@@ -26,7 +26,7 @@ export function askInChat(
     return app.coding().approvals.ask(asking, signal, (approval) => {
       // A terminal shows the questions of its running turn itself.
       if (isTerminal(address)) return
-      const reply = approvalReply('I', approval)
+      const reply = approvalReply('Your agent', approval)
       const options = { key: `approval:${approval.id}`, sessionKey: session.key }
       conversations()
         .send(address, reply, options)

@@ -2,7 +2,7 @@
 // and end.
 import { basename } from 'node:path'
 import { emitKeypressEvents } from 'node:readline'
-import { titleText } from '../discovery/transcript-facts.ts'
+import { titleText } from '../domain/machine-text.ts'
 import { asRockpoolError, RockpoolError } from '../domain/errors.ts'
 import type { InputOf, OutputOf } from '../rpc/client.ts'
 import { openClient } from './call-operation.ts'

@@ -15,7 +15,9 @@ export const commands: LocalCommand[] = [
       qr: z.boolean().default(false).describe('Show it as a QR code, for a phone.'),
     }),
     command: { examples: ['rockpool dashboard', 'rockpool dashboard --open', 'rockpool dashboard --qr'] },
-    run: async (host, { open, qr }) => {
+    run: async (host, { open, qr }, json) => {
+      // A person wants to see the page; a script gets an error, and starts the gateway as it likes.
+      if (!json) await (await import('./gateway-commands.ts')).ensureGateway(host)
       const link = await linkOf(host)
       if (open) openBrowser(link.url)
       return { ...link, qr: qr ? await qrCode(link.url) : undefined }

@@ -1,4 +1,6 @@
 // What a session asks, as a person at a terminal sees it before the answer; and the lists of requests and rules.
+import { requestHeading } from '../domain/request-heading.ts'
+import { readableKey } from '../domain/session-key-forms.ts'
 import type { OutputOf } from '../rpc/client.ts'
 import { ago, oneLine, safe, styled, table, visible } from './print.ts'
 import type { Page, Printers, Style } from './print.ts'
@@ -12,7 +14,10 @@ export const printers: Printers = {
     return table(page, rules, {
       ID: { value: ({ id }) => id, min: 8 },
       RULE: { value: ({ text }) => text, min: 24 },
-      FOR: { value: ({ session, sessionKey }) => session ?? sessionKey ?? 'all sessions', min: 12 },
+      FOR: {
+        value: ({ session, sessionKey }) => session ?? readableKey(sessionKey ?? 'all sessions'),
+        min: 12,
+      },
       BY: { value: ({ grantedBy }) => grantedBy, optional: true },
       SINCE: { value: ({ grantedAt }) => ago(grantedAt, page.now), optional: true, min: 10 },
     })
@@ -38,24 +43,11 @@ export function printRequest(approval: Approval, page: Pick<Page, 'color'>): str
   return `${styled(page, 'yellow', headingOf(approval))}\n${requestText(approval, page).replace(/^/gm, '    ')}`
 }
 
-const wishes: Readonly<Record<string, string>> = {
-  Bash: 'wants to run a command',
-  Edit: 'wants to change a file',
-  MultiEdit: 'wants to change a file',
-  Write: 'wants to write a file',
-  WebFetch: 'wants to open a page',
-}
-
 /** `migrate-orders wants to run a command: Add the column`. */
-function headingOf({ kind, toolName, session = 'Your agent', input }: Approval): string {
-  const wish = {
-    tool: wishes[toolName] ?? `wants to use ${toolName}`,
-    question: 'asks you',
-    plan: 'wants to start with this plan',
-    budget: 'has used up its budget',
-  }[kind]
+function headingOf(approval: Approval): string {
+  const { kind, session = 'Your agent', input } = approval
   const why = kind === 'tool' && typeof input['description'] === 'string' ? `: ${input['description']}` : ''
-  return oneLine(`${session} ${wish}${why}`)
+  return oneLine(`${session} ${requestHeading(approval)}${why}`)
 }
 
 const signStyles: Readonly<Record<string, Style>> = { '+': 'green', '-': 'red' }

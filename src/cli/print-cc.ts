@@ -1,6 +1,6 @@
 // `rockpool cc list`, `cc info` and `cc repair`: Claude Code sessions.
 import { basename } from 'node:path'
-import { titleText } from '../discovery/transcript-facts.ts'
+import { titleText } from '../domain/machine-text.ts'
 import type { OutputOf } from '../rpc/client.ts'
 import { currentActivity, stateStyle } from './print-coding.ts'
 import { tokenLine } from './print-costs.ts'

@@ -80,7 +80,6 @@ export function isAsking(row: CodingRow): boolean {
 }
 
 export function currentActivity(row: CodingRow): string {
-  if (isAsking(row)) return `waits for you: ${row.stateText}`
   return row.lifecycle === 'queued' ? `queued: ${row.stateText}` : row.stateText
 }
 
@@ -100,7 +99,7 @@ export function stateStyle({ state }: { state: SessionState }): Style {
 
 /** Name, state and activity are shown on any page; the others only on wider ones. */
 export function columnsFor({ width, now }: Page): Columns<SessionLine> {
-  const age = (line: SessionLine): string => duration(Math.max(0, now - line.lastActivityAt))
+  const age = (line: SessionLine): string => duration(Math.max(1000, now - line.lastActivityAt))
   return {
     ID: width >= 100 && { value: (line) => line.id.slice(0, 8), min: 8 },
     NAME: { value: (line) => line.name, min: 12 },
@@ -123,9 +122,10 @@ function printLaunched(
 ): string {
   const note = row.note ? [styled(page, 'yellow', prose(row.note, page))] : []
   if (row.output !== undefined) return [...note, visible(row.output)].join('\n')
-  const hint = `Look: rockpool cc output ${row.id}   Answer: rockpool cc respond ${row.id} "…"`
+  const name = oneLine(row.name)
+  const hint = `Watch: rockpool cc watch   Answer: rockpool cc respond ${name} "…"`
   return [
-    `${styled(page, 'bold', oneLine(row.name))} ${row.id} ${launchState(row)}${onMachine(row)}`,
+    `${styled(page, 'bold', name)} ${row.id} ${row.state}${onMachine(row)}`,
     ...(row.action ? [prose(explanation(row.action, row.reason ?? ''), page)] : []),
     ...note,
     styled(page, 'dim', hint),
@@ -136,11 +136,6 @@ function printLaunched(
 function explanation(action: string, reason: string): string {
   if (reason === 'asked for') return action === 'fresh' ? 'New session (--fresh)' : `${action}, as you asked`
   return oneLine(reason.startsWith(action) ? reason : `${action}: ${reason}`)
-}
-
-/** Every session is in the queue for a moment; only one that has to wait there is called queued. */
-function launchState(row: CodingRow & { action?: string }): string {
-  return row.lifecycle === 'queued' && row.action !== 'queue' ? 'starting' : row.state
 }
 
 function printMachines({ machines }: OutputOf<'machines.list'>, page: Page): string {

@@ -1,6 +1,7 @@
 // Search results and notes. Each session that was found is one line, with its best passage.
 import { basename } from 'node:path'
-import { withoutMarker } from '../discovery/transcript-facts.ts'
+import { withoutMarker } from '../domain/machine-text.ts'
+import { readableKey } from '../domain/session-key-forms.ts'
 import type { OutputOf } from '../rpc/client.ts'
 import { ago, bytes, cellWidth, oneLine, pad, pairs, styled, table, truncate, visible } from './print.ts'
 import type { Page, Printers } from './print.ts'
@@ -50,7 +51,7 @@ function printSession(hits: Hit[], page: Page): string[] {
   const [first] = hits as [Hit]
   const { explain, commands } = page.input ?? {}
   const id = first.source === 'memory' ? 'note' : first.sessionId.slice(0, 8)
-  const title = truncate(oneLine(first.title ?? first.sessionKey ?? first.sessionId), mostTitle)
+  const title = truncate(oneLine(first.title ?? readableKey(first.sessionKey ?? first.sessionId)), mostTitle)
   const age = pad(first.at > 0 ? ago(first.at, page.now) : '-', 8)
   const facts = [pad(id, 8), age, oneLine(placeOf(first))].filter(Boolean)
   const more = hits.length > 1 ? ` (+${hits.length - 1})` : ''

@@ -32,11 +32,7 @@ function printSelection(selection: SessionSelection, page: Page): string {
     ),
     fallback === undefined
       ? ''
-      : styled(
-          page,
-          'yellow',
-          `! The model gave no usable answer: ${oneLine(fallback)}. Compared words instead.`,
-        ),
+      : styled(page, 'yellow', prose(`! Ranked by shared words only: ${oneLine(fallback)}.`, page)),
     scores.length > 0 ? printScores(scores, page) : '',
     printPrices(scores, selection.sessionId, page),
   ]

@@ -1,5 +1,6 @@
 // Sessions: lists, one session, what they used, and what is archived, cleaned up or imported.
 import { isNamedByKey } from '../domain/session.ts'
+import { readableKey } from '../domain/session-key-forms.ts'
 import type { OutputOf } from '../rpc/client.ts'
 import { ago, bytes, count, duration, oneLine, pairs, prose, safe, styled } from './print.ts'
 import { table, tokens, truncate, usd, visible, wrapped } from './print.ts'
@@ -51,7 +52,8 @@ function noSessions({ input = {} }: Page): string {
 
 function nameOf(row: SessionRow): string {
   const name = row.label ?? (isNamedByKey(row) ? undefined : row.displayName) ?? row.subject
-  return name ? `${name} (${row.key})` : row.key
+  const key = readableKey(row.key)
+  return name ? `${name} (${key})` : key
 }
 
 function contextOf(row: SessionRow): string {
@@ -66,7 +68,7 @@ function modelOf({ model = '-' }: { model?: string }): string {
 
 function facts(row: SessionRow, page: Page): Record<string, string | undefined> {
   return {
-    Key: row.key,
+    Key: readableKey(row.key),
     Label: row.label,
     Id: row.sessionId,
     Agent: row.agentId,
@@ -101,7 +103,9 @@ function printPreviews({ previews }: OutputOf<'sessions.preview'>, page: Page): 
         return `  ${styled(page, 'dim', oneLine(role))} ${truncate(oneLine(text), room)}`
       })
       const none = status === 'missing' ? '  There is no such session.' : '  Nothing was said yet.'
-      return [styled(page, 'bold', oneLine(key)), ...(lines.length > 0 ? lines : [none])].join('\n')
+      return [styled(page, 'bold', oneLine(readableKey(key))), ...(lines.length > 0 ? lines : [none])].join(
+        '\n',
+      )
     })
     .join('\n\n')
 }
@@ -110,7 +114,7 @@ function printUsage({ totals, count: all, sessions }: OutputOf<'sessions.usage'>
   if (all === 0) return 'No session was active then.'
   const sum = `${usd(totals.costUsd)} in ${count(all, 'session')}: ${tokens(totals.inputTokens)} in, ${tokens(totals.outputTokens)} out, ${tokens(totals.cacheRead)} read from the cache, ${tokens(totals.cacheWrite)} written to it`
   const shown = table(page, sessions, {
-    SESSION: { value: (row) => row.key, min: 20 },
+    SESSION: { value: (row) => readableKey(row.key), min: 20 },
     COST: { value: (row) => usd(row.costUsd), align: 'right', min: 6 },
     IN: { value: (row) => tokens(row.inputTokens), align: 'right' },
     OUT: { value: (row) => tokens(row.outputTokens), align: 'right' },
@@ -123,7 +127,7 @@ function printUsage({ totals, count: all, sessions }: OutputOf<'sessions.usage'>
 function printArchives({ total, archives }: OutputOf<'sessions.archives'>, page: Page): string {
   if (archives.length === 0) return 'Nothing was archived by a reset or a deletion.'
   const shown = table(page, archives, {
-    SESSION: { value: (row) => row.label ?? row.key ?? '(unknown)', min: 16 },
+    SESSION: { value: (row) => row.label ?? readableKey(row.key ?? '(unknown)'), min: 16 },
     ID: { value: (row) => row.sessionId.slice(0, 8), min: 8 },
     WHY: { value: (row) => row.reason, min: 7 },
     WHEN: { value: (row) => ago(row.at, page.now), min: 8 },
@@ -196,7 +200,7 @@ function printTurns(output: OutputOf<'turns.list'>, page: Page): string {
   const turns = output.turns as unknown as TurnRow[]
   if (turns.length === 0) return 'No turn has ended yet.'
   return table(page, turns, {
-    SESSION: { value: (row) => row.lane, min: 16 },
+    SESSION: { value: (row) => readableKey(row.lane), min: 16 },
     BEGAN: { value: (row) => ago(row.startedAt, page.now), min: 8 },
     TOOK: { value: (row) => duration(row.endedAt - row.startedAt), min: 6 },
     END: { value: (row) => row.end, min: 9 },

@@ -20,7 +20,8 @@ function printStatus(status: Status, page: Page): string {
     statusFacts(status, page),
     tableSection(page, 'Waits for you', status.waiting, {
       STATE: (row) => waitingState(row.kind),
-      ID: (row) => row.name ?? row.id.slice(0, 8),
+      SESSION: (row) => row.name ?? 'your agent',
+      ID: { value: (row) => row.id.slice(0, 8), optional: true },
       SINCE: { value: (row) => ago(row.since, page.now), align: 'right' },
       ABOUT: { value: (row) => row.about, min: 20 },
     }),

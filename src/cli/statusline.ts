@@ -1,5 +1,6 @@
 // `rockpool statusline`: the command, its help, and the refresh in the background. statusline-text.ts prints the line.
 import { z } from 'zod'
+import { titleText } from '../domain/machine-text.ts'
 import { plainLine } from '../domain/text.ts'
 import { readStatusline, writeStatusline } from '../store/statusline-file.ts'
 import type { StatuslineFacts } from '../store/statusline-file.ts'
@@ -48,6 +49,6 @@ async function namesNeedingYou(call: Awaited<ReturnType<typeof openClient>>['cal
     ...coding.filter(({ needsYou }) => needsYou).map(({ name }) => name),
     ...native
       .filter(({ sessionId, state }) => state === 'needs you' && !ours.has(sessionId))
-      .map(({ title, firstMessage }) => title ?? firstMessage),
+      .map(({ title, firstMessage }) => title ?? titleText(firstMessage)),
   ].map((name) => plainLine(name, nameLength))
 }

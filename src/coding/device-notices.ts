@@ -10,6 +10,7 @@ import type { Device } from '../domain/device.ts'
 import type { Events, RockpoolEvent } from '../domain/events.ts'
 import type { Log } from '../domain/log.ts'
 import type { Delivery, Reply } from '../domain/reply.ts'
+import { requestHeading } from '../domain/request-heading.ts'
 import type { ApprovalStore } from '../store/sqlite/approval-store.ts'
 import type { CodingStore } from '../store/sqlite/coding-store.ts'
 import { approvalReply, withVisibleControls } from './approvals/approval-reply.ts'
@@ -51,12 +52,7 @@ function noticeOf(parts: DeviceNoticeParts, event: RockpoolEvent): Notice | unde
 function noticeOfApproval({ store }: DeviceNoticeParts, approval: Approval): Notice | undefined {
   const session = approval.codingId === undefined ? undefined : store.get(approval.codingId)
   if (!session) return undefined
-  const heading = {
-    tool: `${session.name} wants to use ${approval.toolName}`,
-    question: `${session.name} asks`,
-    plan: `${session.name}: the plan awaits your approval`,
-    budget: `${session.name} has used up its budget`,
-  }[approval.kind]
+  const heading = `${session.name} ${requestHeading(approval)}`
   const shown = withVisibleControls(approval.shown)
   const [first = []] = approvalReply(session.name, approval).buttons ?? []
   // A choice between options needs their descriptions, which only the dashboard shows.

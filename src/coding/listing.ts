@@ -34,7 +34,7 @@ export function formatListing(session: CodingSession, watched: boolean, now: num
     `${icon} ${session.name} [${session.id}] (${formatDuration(durationOf(session, now))}) — ${where}, ${turns}`,
     `📁 ${session.request.workdir}${session.machine === undefined ? '' : ` on ${session.machine}`}`,
     `📝 "${oneLine(session.request.prompt, 80)}"`,
-    ...(session.waiting ? [`⏳ waits for ${session.waiting.for}: ${session.waiting.about}`] : []),
+    ...(session.waiting ? [`⏳ ${sessionState(session)}: ${oneLine(stateText(session), 120)}`] : []),
     ...(limited ? [`⏳ limited: ${stateText(session)}`] : []),
     ...(session.startedAt ? pendingMessages(session) : []).map(
       (text) => `✉️ not delivered yet: ${oneLine(text, 80)}`,

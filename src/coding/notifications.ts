@@ -107,9 +107,10 @@ export class NotificationRouter {
     this.#lastWaiting.set(session.id, now)
     this.#progress.end(session.id)
     await this.flush(session.id)
+    const { id, name } = session
     const kind = session.request.multiTurn ? 'multi-turn' : 'single-turn'
-    const heading = `🔔 [${session.name}] waits for input (${kind}, ${session.id})`
-    const hint = `claude_respond(session="${session.id}", message="…") to answer, claude_output(session="${session.id}") to read more`
+    const heading = `🔔 [${name}] finished its turn`
+    const hint = `A ${kind} session that waits for input (${id}): claude_respond(session="${id}", message="…") to answer, claude_output(session="${id}") to read more`
     await this.#notifyAgentOrChat(session, `waiting:${session.turns}`, heading, hint)
   }
 

@@ -4,9 +4,9 @@ import type { FileHandle } from 'node:fs/promises'
 import type { Card, CardPage } from '../domain/transcript-views.ts'
 import { RockpoolError } from '../domain/errors.ts'
 import { isRecord, parseRecord } from '../domain/json.ts'
+import { withoutMarker } from '../domain/machine-text.ts'
 import { readChain } from '../store/transcripts/claude-chain.ts'
 import { linesBackward, linesForward, type Line } from '../store/transcripts/transcript-lines.ts'
-import { withoutMarker } from './transcript-facts.ts'
 import { openForeignHandle } from '../store/disk/foreign-file.ts'
 
 type Fields = Record<string, unknown>

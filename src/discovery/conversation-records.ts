@@ -7,6 +7,7 @@ import { linesOfFile } from '../store/disk/file-lines.ts'
 import { branchIn } from './transcript-facts.ts'
 import { openForeign } from '../store/disk/foreign-file.ts'
 import { parseRecord } from '../domain/json.ts'
+import { withoutMarker } from '../domain/machine-text.ts'
 
 export interface ConversationRecord {
   kind: 'prompt' | 'answer' | 'other' | 'compaction'
@@ -84,5 +85,5 @@ function textOf(of: ClaudeRecord): string {
   const blocks = typeof content === 'string' ? [{ type: 'text', text: content }] : content
   const texts = blocks.flatMap(({ type, text }) => (type === 'text' && text ? [text] : []))
   const text = texts.join('\n')
-  return text.replace(/^\[openclaw:agent=[^\]]*\]\s*/, '').trim()
+  return withoutMarker(text).trim()
 }

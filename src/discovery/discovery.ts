@@ -20,13 +20,13 @@ import type {
 import { RockpoolError } from '../domain/errors.ts'
 import { dayIn } from '../domain/local-time.ts'
 import type { Log } from '../domain/log.ts'
+import { titleText } from '../domain/machine-text.ts'
 import { DiscoveryIndex } from '../store/sqlite/discovery-index.ts'
 import { Assembler, groupFiles, sessionIdOf, transcriptsOf, type SessionFiles } from './assemble.ts'
 import { reportCosts, type FileUsage } from './cost.ts'
 import { matching, sortSessions } from './filter.ts'
 import { accessFault, type Listing } from './list-files.ts'
 import { NativeIndex, indexFormat, stampOf, type KnownFile } from './native-index.ts'
-import { titleText } from './transcript-facts.ts'
 import { readLiveSessions, readRegistries } from './registries.ts'
 import type { LiveSession, RegistryRow, RegistrySource } from './registries.ts'
 import { repairTranscript } from './repair.ts'
@@ -123,16 +123,22 @@ class SessionDiscovery implements Discovery {
   }
 
   async get(
-    idOrPrefix: string,
+    idOrTitle: string,
     mayBe: (session: DiscoveredSession) => boolean = () => true,
   ): Promise<DiscoveredSession> {
-    const wanted = idOrPrefix.toLowerCase()
-    const sessions = (await this.#sessions()).filter(mayBe)
-    const exact = sessions.find((session) => session.sessionId === wanted)
-    if (exact) return exact
-    const found = wanted === '' ? [] : sessions.filter((session) => session.sessionId.startsWith(wanted))
+    const wanted = idOrTitle.trim().toLowerCase()
+    const sessions = wanted === '' ? [] : (await this.#sessions()).filter(mayBe)
+    const idOf = (session: DiscoveredSession): string => session.sessionId
+    const titleOf = ({ title = '' }: DiscoveredSession): string => title.toLowerCase()
+    const ways: Array<(session: DiscoveredSession) => boolean> = [
+      (session) => idOf(session) === wanted,
+      (session) => idOf(session).startsWith(wanted),
+      (session) => titleOf(session) === wanted,
+      (session) => titleOf(session).startsWith(wanted),
+    ]
+    const found = ways.map((way) => sessions.filter(way)).find(({ length }) => length > 0) ?? []
     if (found.length === 1) return found[0]!
-    throw found.length === 0 ? unknownSession(idOrPrefix) : ambiguousSession(idOrPrefix, found)
+    throw found.length === 0 ? unknownSession(idOrTitle) : ambiguousSession(idOrTitle, found)
   }
 
   async subagents(sessionId: string): Promise<Subagent[]> {
@@ -313,6 +319,6 @@ function ambiguousSession(id: string, found: DiscoveredSession[]): RockpoolError
   return new RockpoolError(
     'ambiguous',
     `${found.length} sessions begin with ${JSON.stringify(id.slice(0, 80))}.`,
-    { hint: `Give more of the id: ${some.join(', ')}${found.length > 5 ? ', …' : ''}.` },
+    { hint: `Give more of it, or one of the ids ${some.join(', ')}${found.length > 5 ? ', …' : ''}.` },
   )
 }

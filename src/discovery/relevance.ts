@@ -5,9 +5,10 @@ import { within } from '../domain/async.ts'
 import type { Clock } from '../domain/clock.ts'
 import type { SessionSelectionConfig } from '../domain/config/coding-settings.ts'
 import type { DiscoveredSession } from '../domain/discovered-session.ts'
+import { withoutMarker } from '../domain/machine-text.ts'
 import { fillerWords, plainLine } from '../domain/text.ts'
 import type { AskStructured, TaskRelevance } from '../domain/selection.ts'
-import { isContinuation, withoutMarker } from './transcript-facts.ts'
+import { isContinuation } from './transcript-facts.ts'
 import { errorText } from '../domain/errors.ts'
 
 export interface Assessment {

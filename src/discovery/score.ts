@@ -1,8 +1,8 @@
 // Scores how well a session fits a task: five factors and three ceilings, in whole hundredths, so that 0.60 is exactly 0.60.
 import type { DiscoveredSession } from '../domain/discovered-session.ts'
+import { titleText } from '../domain/machine-text.ts'
 import { plainLine } from '../domain/text.ts'
 import type { ScoreFactors, SessionScore, TaskRelevance } from '../domain/selection.ts'
-import { titleText } from './transcript-facts.ts'
 
 export interface ScoreContext {
   currentBranch: string

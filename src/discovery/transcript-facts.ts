@@ -163,16 +163,6 @@ export function originMarkerOf(firstMessage: string | undefined): string | undef
   return /\[openclaw:agent=([^\]]+)\]/.exec(firstMessage ?? '')?.[1]
 }
 
-/** The message without the marker. */
-export function withoutMarker(firstMessage: string): string {
-  return firstMessage.replace(/^\s*\[openclaw:agent=[^\]]+\]\s*/, '')
-}
-
-/** For titles: also without the lines that programs put before a message (`System: web: connected`). */
-export function titleText(message: string): string {
-  return message.replace(/^(?:\s*\[openclaw:agent=[^\]]+\]\s*|System: (?!\[)[^\n]*\n\s*)+/, '')
-}
-
 const continuations = new Set(
   (
     'yes|yep|yeah|y|ok|okay|sure|please|no|n|go|go ahead|go on|do it|do that|proceed|continue|continue please|carry on|' +

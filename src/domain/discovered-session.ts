@@ -307,9 +307,9 @@ export interface Discovery {
   transcripts(sessionIds?: Iterable<string>): Promise<SessionTranscript[]>
   /** Reads names, sizes and times only: usually nothing has changed, and then nothing has to be loaded. */
   snapshot(): Promise<TranscriptSnapshot>
-  /** The one session with this id or unique beginning of an id. Refuses with `not-found` or `ambiguous`. */
-  /** Only among the sessions for which `mayBe` returns true. */
-  get(idOrPrefix: string, mayBe?: (session: DiscoveredSession) => boolean): Promise<DiscoveredSession>
+  /** The one session with this id, this title, or a unique beginning of either, among those for which `mayBe` returns true. Refuses
+   *  with `not-found` or `ambiguous`. */
+  get(idOrTitle: string, mayBe?: (session: DiscoveredSession) => boolean): Promise<DiscoveredSession>
   /** The sub-agents of exactly this session, in the order of their start. */
   subagents(sessionId: string): Promise<Subagent[]>
   costs(filter?: CostFilter): Promise<CostReport>

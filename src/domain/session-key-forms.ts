@@ -77,6 +77,14 @@ export function canonicalSessionKey(key: string, options: { agentId: string; mai
   return `agent:${agentId}:${writeBase(form, mainKey)}${thread}${form.heartbeat ? ':heartbeat' : ''}`
 }
 
+/** The key as people read it, with the characters that its percent codes stand for. Commands accept this spelling too; a key that
+ *  they would read as another one stays as it is. */
+export function readableKey(key: string): string {
+  const readable = key.split(':').map(decodeId).join(':')
+  const isSame = !/[\s\p{C}]/u.test(readable) && canonicalSessionKey(readable, { agentId: '' }) === key
+  return isSame ? readable : key
+}
+
 export interface KeySpelling {
   agentId: string
   mainKey?: string

@@ -13,6 +13,7 @@ import {
 import type { DmScope } from './session-key.ts'
 import {
   canonicalSessionKey,
+  readableKey,
   chatTypeOfKey,
   classifySessionKey,
   isCronRunSessionKey,
@@ -315,6 +316,19 @@ describe('reading keys that others wrote', () => {
     ['agent:ops:14155551234', 'agent:ops:direct:14155551234'],
   ])('%s is written as %s', (key, wanted) => {
     expect(canonicalSessionKey(key, { agentId: 'main' })).toBe(wanted)
+  })
+
+  test.each([
+    ['agent:main:console:direct:%41da', 'agent:main:console:direct:Ada'],
+    ['agent:main:web:direct:zo%c3%ab', 'agent:main:web:direct:zoë'],
+    // Each of these would be read as another key, or could not be typed as one word.
+    ['agent:main:matrix:channel:!r%3athread%3a7', 'agent:main:matrix:channel:!r%3athread%3a7'],
+    ['agent:main:web:%64irect:direct:7', 'agent:main:web:%64irect:direct:7'],
+    ['agent:main:web:direct:a%20b', 'agent:main:web:direct:a%20b'],
+    ['agent:main:web:direct:%.ada', 'agent:main:web:direct:%.ada'],
+  ])('%s is shown as %s', (key, wanted) => {
+    expect(readableKey(key)).toBe(wanted)
+    expect(canonicalSessionKey(wanted, { agentId: 'main' })).toBe(key)
   })
 
   test('what is no agent key is null, and parts are counted as OpenClaw does', () => {

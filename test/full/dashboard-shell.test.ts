@@ -73,7 +73,7 @@ test('a push is shown as a notification, and a press on Allow answers the reques
     { label: 'Allow once', deviceId, answer, signed: deviceKeys(house.dir).sign(deviceId, answer) },
   ]
   const notice = {
-    title: 'asker wants to use Bash',
+    title: 'asker wants to run a command',
     body: 'touch made',
     path: '/coding/x',
     tag: 't',
@@ -93,7 +93,7 @@ test('a push is shown as a notification, and a press on Allow answers the reques
   await worker.evaluate(push)
   const shown =
     'registration.getNotifications().then((all) => all.map(({ title, body }) => ({ title, body })))'
-  const visible = [{ title: 'asker wants to use Bash', body: 'touch made' }]
+  const visible = [{ title: 'asker wants to run a command', body: 'touch made' }]
   await expect.poll(() => worker.evaluate(shown), { timeout: 10_000 }).toEqual(visible)
   await worker.evaluate(
     `registration.getNotifications().then(([notification]) =>

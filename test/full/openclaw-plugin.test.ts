@@ -75,10 +75,10 @@ describe.each<OpenClawVersion>(['2026.1.30', '2026.9.6'])('in OpenClaw %s', (ver
       await killed('openclaw')
       await restart('openclaw')
       press(question, 'Allow once')
-      await shown(/🔔 \[notes\] waits for input[\s\S]*the notes are fixed/)
+      await shown(/🔔 \[notes\] finished its turn[\s\S]*the notes are fixed/)
       expect(readFileSync(file, 'utf8')).toBe('fixed\n')
       // The agent takes a turn about it.
-      await api.requested((request) => /waits for input/.test(request.text), 180_000)
+      await api.requested((request) => /finished its turn/.test(request.text), 180_000)
 
       say('/claude_sessions')
       await shown(/notes \[\w+\]/)
@@ -99,7 +99,7 @@ describe.each<OpenClawVersion>(['2026.1.30', '2026.9.6'])('in OpenClaw %s', (ver
       await killed('rockpool')
       await restart('rockpool')
       await restart('openclaw')
-      await shown(/🔔 \[count\] waits for input[\s\S]*there are seven/)
+      await shown(/🔔 \[count\] finished its turn[\s\S]*there are seven/)
 
       // Rockpool alone is killed: the plugin finds it again, and commands answer.
       await killed('rockpool')
@@ -168,7 +168,7 @@ async function openWorld(program: string, version: OpenClawVersion): Promise<Wor
   mkdirSync(repos)
   const rockpool = prepareRockpool(claude, repos)
   const claw = await prepareOpenClaw({ program, version, root, modelUrl: api.url, telegram, owner })
-  api.script(/waits for input|HEARTBEAT/, [{ text: 'NO_REPLY' }])
+  api.script(/finished its turn|HEARTBEAT/, [{ text: 'NO_REPLY' }])
   const running: { openclaw?: ChildProcess; rockpool?: Running } = {}
   const from = { id: owner, is_bot: false, first_name: 'Ada' }
   const chat = { id: owner, type: 'private', first_name: 'Ada' }

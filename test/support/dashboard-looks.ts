@@ -89,7 +89,7 @@ export async function haveTalked(house: FurnishedHouse): Promise<void> {
       text: [
         'Two things wait for you:',
         '',
-        '- **repair-login** would like to run `npm test && git push`',
+        '- **repair-login** wants to run `npm test && git push`',
         '- **billing-api**: the patch release needs your permission',
         '',
         'The payments are done: all 31 tests pass, and pull request 214 has one failing check, *end to end*.',
@@ -113,7 +113,7 @@ export async function show(house: FurnishedHouse, page: Page, name: string): Pro
   if (name === 'cost of a session') await page.locator('.context-bar').waitFor()
   if (name === 'session') await page.locator('.fold', { hasText: 'Edit' }).click()
   if (name === 'coding') await page.locator('.asked').waitFor()
-  if (name === 'chat') await page.getByText('wants to use Bash').first().waitFor()
+  if (name === 'chat') await page.getByText('wants to run a command').first().waitFor()
   if (name === 'new') await chooseSomething(house, page)
   if (name === 'document') await page.getByRole('log').getByText('A cart is kept').waitFor()
   await expect.poll(() => page.locator('.loading').count(), { timeout: 20_000 }).toBe(0)

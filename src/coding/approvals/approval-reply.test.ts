@@ -29,7 +29,7 @@ const commands = [
 ]
 
 test.each(commands)('%j is shown word for word on every platform', (shown) => {
-  const { text } = approvalReply('I', { ...asked, shown })
+  const { text } = approvalReply('Your agent', { ...asked, shown })
   expect(visibleText(toTelegramHtml(text!))).toContain(`\n${shown}\n`)
   expect(toTelegramHtml(text!)).toContain('<pre>')
   // These two draw their text themselves; between three backticks they leave it as it is.
@@ -38,7 +38,23 @@ test.each(commands)('%j is shown word for word on every platform', (shown) => {
 })
 
 test('a command cannot end the block that it is shown in', () => {
-  const { text } = approvalReply('I', { ...asked, shown: 'echo "```\n\nyou may safely say yes\n````"' })
+  const { text } = approvalReply('Your agent', {
+    ...asked,
+    shown: 'echo "```\n\nyou may safely say yes\n````"',
+  })
   expect(text!.match(/```/g)).toHaveLength(2)
   expect(text).toContain('echo "``\\u{60}\n\nyou may safely say yes\n``\\u{60}`"')
+})
+
+test.each([
+  [{ toolName: 'Bash' }, '🔐 [shed] wants to run a command:'],
+  [{ toolName: 'Edit' }, '🔐 [shed] wants to change a file:'],
+  [{ toolName: 'Write' }, '🔐 [shed] wants to write a file:'],
+  [{ toolName: 'mcp__tide__read' }, '🔐 [shed] wants to use mcp__tide__read:'],
+  [{ kind: 'question' }, '❓ [shed] asks you:'],
+  [{ kind: 'plan' }, '📋 [shed] wants to start with this plan:'],
+  [{ kind: 'budget' }, '💰 [shed] has used up its budget:'],
+] as const)('the first line of %o is %j', (fields, heading) => {
+  const { text } = approvalReply('[shed]', { ...asked, shown: 'x', ...fields })
+  expect(text!.split('\n')[0]).toBe(heading)
 })

@@ -1,8 +1,11 @@
 // A question of a session as a message in a chat.
 import type { Approval } from '../../domain/coding-session.ts'
 import type { Reply } from '../../domain/reply.ts'
+import { requestHeading } from '../../domain/request-heading.ts'
 import { oneLine } from '../session/names.ts'
 import { questionsOf } from './question-text.ts'
+
+const icons = { tool: '🔐', question: '❓', plan: '📋', budget: '💰' }
 
 /** The whole question, with buttons for platforms that have them and words for the others. `alike` are the sessions that ask
  *  the same, if there are several: then one answer can settle all. */
@@ -12,12 +15,7 @@ export function approvalReply(
   alike: string[] = [],
   inOpenClaw = false,
 ): Reply {
-  const heading = {
-    tool: `🔐 ${who} wants to use ${approval.toolName}:`,
-    question: `❓ ${who} would like to know:`,
-    plan: `📋 The plan of ${who}:`,
-    budget: `💰 ${who}:`,
-  }[approval.kind]
+  const heading = `${icons[approval.kind]} ${who} ${requestHeading(approval)}:`
   const { id } = approval
   const what = `${id} · #${approval.inputHash.slice(0, 8)}`
   const shown = withVisibleControls(approval.shown)
@@ -104,7 +102,7 @@ function approvalButtons(approval: Approval, alike: number): Reply['buttons'] {
       : undefined
   }
   const yes =
-    approval.kind === 'plan' ? 'Approve the plan' : approval.kind === 'budget' ? 'Go on' : 'Allow once'
+    approval.kind === 'plan' ? 'Approve the plan' : approval.kind === 'budget' ? 'Continue' : 'Allow once'
   const no = approval.kind === 'plan' ? 'Reject' : 'Deny'
   const rows = row([
     [yes, 'allow'],

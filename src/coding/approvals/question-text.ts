@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto'
 import { isAbsolute, relative } from 'node:path'
 import type { PermissionRequest } from '../../domain/agent.ts'
 import type { Approval, Script } from '../../domain/coding-session.ts'
+import { oneLine } from '../session/names.ts'
 import { editText } from './edit-text.ts'
 import { scriptsIn } from './scripts.ts'
 
@@ -55,6 +56,13 @@ export function requestText(request: Pick<QuestionRequest, 'kind' | 'toolName' |
   if (request.kind === 'plan') return withRest(typeof input['plan'] === 'string' ? 'plan' : undefined, input)
   if (typeof input['command'] === 'string') return withRest('command', input)
   return editText(toolName, input) ?? `${toolName} ${JSON.stringify(input, null, 2)}`
+}
+
+/** For lists, where one line has to be enough: the command, the file of an edit, the first line of a question or a plan. */
+export function requestLine(request: Pick<QuestionRequest, 'kind' | 'toolName' | 'input'>): string {
+  const { command } = request.input
+  const text = typeof command === 'string' ? command : requestText(request).split('\n', 1)[0]!
+  return oneLine(text, 200)
 }
 
 function placeLines(request: QuestionRequest): string[] {

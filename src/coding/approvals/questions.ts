@@ -7,9 +7,8 @@ import type { BudgetReached } from '../budget/budget.ts'
 import { limitState } from '../budget/spending.ts'
 import type { SessionParts } from '../coding-parts.ts'
 import type { LiveRecord } from '../session/live-record.ts'
-import { oneLine } from '../session/names.ts'
 import { isSameOrigin } from '../session/origin.ts'
-import { requestHash, requestText, withScripts } from './question-text.ts'
+import { requestHash, requestLine, withScripts } from './question-text.ts'
 import { answerFor, expiryText, readAmount, refusalText } from './read-answer.ts'
 
 export interface QuestionHooks {
@@ -156,12 +155,12 @@ const waitingStates: Record<Approval['kind'], { lifecycle: CodingLifecycle; for:
 
 function expiredQuestion(approval: Approval): CodingSession['expired'] {
   const { answeredAt: at = approval.askedAt } = approval
-  return { about: oneLine(requestText(approval), 200), at, text: expiryText(approval) }
+  return { about: requestLine(approval), at, text: expiryText(approval) }
 }
 
 function waitingFor(approval: Approval): Partial<CodingSession> {
   const { lifecycle, for: what } = waitingStates[approval.kind]
-  const about = oneLine(requestText(approval), 200)
+  const about = requestLine(approval)
   return { lifecycle, waiting: { for: what, since: approval.askedAt, about, approvalId: approval.id } }
 }
 

@@ -3,6 +3,7 @@ import { formatOriginChannel, openclawChannel, parseOriginChannel } from '../../
 import type { Address } from '../../domain/address.ts'
 import type { CodingRequest } from '../../domain/coding-session.ts'
 import type { CodingConfig } from '../../domain/config/coding-settings.ts'
+import { withoutMarker } from '../../domain/machine-text.ts'
 
 /** The first of these that exists: the channel that the caller names, the chat of the caller, the directory's own channel,
  *  the fallback, `unknown`. */
@@ -52,11 +53,7 @@ export function isSameOrigin(one: string, other: string): boolean {
 
 /** Marks the first message as ours. A marker in the text itself is removed, because anybody could write it. */
 export function withOriginMarker(agentId: string, prompt: string): string {
-  return `[openclaw:agent=${agentId}]\n\n${withoutOriginMarker(prompt)}`
-}
-
-export function withoutOriginMarker(prompt: string): string {
-  return prompt.replace(/^(\s*\[openclaw:agent=[^\]]*\]\s*)+/, '')
+  return `[openclaw:agent=${agentId}]\n\n${withoutMarker(prompt)}`
 }
 
 /** The marker as a tag: a record in the transcript that no prompt can imitate. A resumed conversation keeps its tag. */

@@ -159,13 +159,17 @@ const archiveSession = operation({
 
 export const operations = [showSession, addUpCosts, repairSession, labelSession, archiveSession]
 
-/** Only the exact name or id: the beginning of an id may mean another session. */
+/** By its exact name or id. The beginning of either may also mean a session of Claude Code, so it names only a coding session that
+ *  has no conversation there. */
 function codingNamed(app: App, ref: string, caller: Caller): CodingSession | undefined {
-  const [found] = app.storage.existingCoding()?.resolve(ref, caller.agentId) ?? []
-  return found && (found.id === ref || found.name === ref) ? found : undefined
+  const [found, ...more] = app.storage.existingCoding()?.resolve(ref, caller.agentId) ?? []
+  if (!found) return undefined
+  const isExact = found.id === ref || found.name === ref
+  const isAlone = more.length === 0 && found.sdkSessionId === undefined
+  return isExact || isAlone ? found : undefined
 }
 
-/** By the exact name or id of a coding session, by Claude's id or its beginning, else by the beginning of a name or title. */
+/** By the exact name or id of a coding session, by Claude's id, by its title, or by the beginning of any. */
 export async function ownSession(app: App, ref: string, caller: Caller): Promise<DiscoveredSession> {
   const session = await ownOrKept(app, ref, caller)
   if (!session.kept) return session
@@ -178,44 +182,33 @@ export async function ownSession(app: App, ref: string, caller: Caller): Promise
 /** Also a session that only the vault still has. */
 export async function ownOrKept(app: App, ref: string, caller: Caller): Promise<DiscoveredSession> {
   const coding = codingNamed(app, ref, caller)
-  const isOwn = ({ agentId }: DiscoveredSession): boolean =>
-    caller.agentId === undefined || agentId === caller.agentId
+  if (coding && coding.sdkSessionId === undefined) throw noConversation(coding)
   return app
     .discovery()
-    .get(coding?.sdkSessionId ?? ref, isOwn)
+    .get(coding?.sdkSessionId ?? ref, (session) => isOwn(session, caller.agentId))
     .catch((error: unknown) => sessionCalled(app, ref, caller, error))
     .catch((error: unknown) => goneSession(app, coding?.sdkSessionId ?? ref, error, caller))
 }
 
-/** Throws `otherwise` if no session that the caller may see is called so. */
+function isOwn(session: DiscoveredSession, agentId: string | undefined): boolean {
+  return agentId === undefined || session.agentId === agentId
+}
+
+/** By the beginning of the name or id of a coding session. Throws `otherwise` if the caller may see none. */
 async function sessionCalled(
   app: App,
   ref: string,
   { agentId }: Caller,
   otherwise: unknown,
 ): Promise<DiscoveredSession> {
-  if (asRockpoolError(otherwise).code !== 'not-found') throw otherwise
-  const { sessions } = await app.discovery().list({ agentId })
-  const ours = new Set(
-    app.storage
-      .existingCoding()
-      ?.resolve(ref, agentId)
-      .map(({ sdkSessionId }) => sdkSessionId),
-  )
-  const called = (session: DiscoveredSession, test: (title: string) => boolean): boolean =>
-    session.title !== undefined && test(session.title.toLowerCase())
-  const wanted = ref.toLowerCase()
-  const exact = sessions.filter((session) => called(session, (title) => title === wanted))
-  const found = sessions.filter(
-    (session) => ours.has(session.sessionId) || called(session, (title) => title.startsWith(wanted)),
-  )
-  const [one, ...more] = exact.length > 0 ? exact : found
-  if (one && more.length === 0) return one
-  if (!one) throw otherwise
-  const names = [one, ...more]
-    .slice(0, 5)
-    .map(({ title, sessionId: id }) => `${title ?? ''} (${id.slice(0, 8)})`)
-  throw new RockpoolError('ambiguous', `${JSON.stringify(ref)} could be ${more.length + 1} sessions.`, {
-    hint: `Name one of them in full, or by its id: ${names.join(', ')}.`,
+  const [ours, ...more] = app.storage.existingCoding()?.resolve(ref, agentId) ?? []
+  const isNamed = asRockpoolError(otherwise).code === 'not-found' && ours?.sdkSessionId !== undefined
+  if (!isNamed || more.length > 0) throw otherwise
+  return app.discovery().get(ours.sdkSessionId!, (session) => isOwn(session, agentId))
+}
+
+function noConversation({ name }: CodingSession): RockpoolError {
+  return new RockpoolError('not-found', `${name} has no conversation of Claude Code yet.`, {
+    hint: `\`rockpool cc output ${name}\` shows what it did.`,
   })
 }

@@ -4,7 +4,7 @@ import { budgetsLeft, type BudgetLeft } from '../../coding/budget/budget.ts'
 import { durationOf, formatOutput, formatStats } from '../../coding/listing.ts'
 import { formatBlocks, formatDuration } from '../../coding/session/names.ts'
 import { unfinishedBlock } from '../../coding/session/output.ts'
-import { withoutOriginMarker } from '../../coding/session/origin.ts'
+import { withoutMarker } from '../../domain/machine-text.ts'
 import { refuseWider } from './launch-rights.ts'
 import { formatOriginChannel, parseOriginChannel } from '../../domain/address.ts'
 import type { App } from '../app.ts'
@@ -80,7 +80,7 @@ const output = operation({
     const durationMs = durationOf(session, app.clock.now())
     const shown = input.after === undefined ? [...blocks, ...unfinishedBlock(session)] : blocks
     const lines = shown.map((block) =>
-      block.kind === 'prompt' ? `> ${withoutOriginMarker(block.text)}` : block.text,
+      block.kind === 'prompt' ? `> ${withoutMarker(block.text)}` : block.text,
     )
     return {
       id,

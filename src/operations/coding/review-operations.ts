@@ -1,7 +1,7 @@
 // Review of a coding session: what it changed, committed, tested and said; and a pull request from it.
 import { z } from 'zod'
 import { readChanges, testRuns } from '../../coding/review.ts'
-import { withoutOriginMarker } from '../../coding/session/origin.ts'
+import { withoutMarker } from '../../domain/machine-text.ts'
 import { cardsOf } from '../../discovery/cards.ts'
 import { createPullRequest } from '../../discovery/github-status.ts'
 import type { CodingSession } from '../../domain/coding-session.ts'
@@ -119,7 +119,7 @@ const pullRequest = operation({
       throw new RockpoolError('conflict', `${session.name} works on no branch.`, {
         hint: 'Make a branch for its commits: `git switch -c <name>`.',
       })
-    const task = withoutOriginMarker(session.request.prompt)
+    const task = withoutMarker(session.request.prompt)
     const title = input.title ?? commits[0]?.subject ?? task.split('\n')[0]!.slice(0, 100).toWellFormed()
     const ran = tests.map(({ command, outcome }) => `- \`${command.split('\n')[0]}\`: ${outcome}`)
     const tested = ran.length === 0 ? [] : ['', 'Tests:', ...new Set(ran.slice(-10))]

@@ -1,6 +1,6 @@
 // Searches every session and the notes: by word, by substring, by meaning, by regular expression, or for sessions like one.
 import { z } from 'zod'
-import { titleText } from '../../discovery/transcript-facts.ts'
+import { titleText } from '../../domain/machine-text.ts'
 import { realPath, worktreesOf } from '../../discovery/repo-paths.ts'
 import { subagentIdIn } from '../../discovery/list-files.ts'
 import type { DiscoveredSession } from '../../domain/discovered-session.ts'

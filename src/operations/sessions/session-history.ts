@@ -1,6 +1,7 @@
 // What was said in a session: previews, pages of its transcript, and its end as it grows.
 import { z } from 'zod'
 import { RockpoolError } from '../../domain/errors.ts'
+import { titleText } from '../../domain/machine-text.ts'
 import type { Session } from '../../domain/session.ts'
 import { plainLine } from '../../domain/text.ts'
 import { contentText, type TranscriptEntry, type TranscriptMessage } from '../../domain/transcript.ts'
@@ -111,7 +112,7 @@ export async function titleOf(app: App, session: Session): Promise<string> {
   for await (const entry of (await transcripts.exists(ref)) ? transcripts.read(ref) : []) {
     const isPrompt = entry.type === 'message' && entry.message.role === 'user'
     const text = isPrompt ? contentText(entry.message.content) : ''
-    if (text !== '') return plainLine(text, 60)
+    if (text !== '') return plainLine(titleText(text), 60)
     if (++entries > 50) break
   }
   const at = new Date(updatedAt)

@@ -9,9 +9,11 @@ import { plainLine } from '../../domain/text.ts'
 import { asRockpoolError } from '../../domain/errors.ts'
 import { isRunning, type CodingSession } from '../../domain/coding-session.ts'
 import { needsYou, sessionState, sessionStates, stateText } from '../../domain/coding-state.ts'
+import { requestHeading } from '../../domain/request-heading.ts'
 import { costParts } from '../../domain/discovered-session.ts'
 import { configProblem } from '../../store/config-reload.ts'
 import type { App } from '../app.ts'
+import { requestLine } from '../../coding/approvals/question-text.ts'
 import { channelProbe, probeChannels } from '../people/channel-operations.ts'
 import { operation, type Caller } from '../operation.ts'
 import { isElsewhere } from '../coding/which-machine.ts'
@@ -221,7 +223,13 @@ function codingOf(app: App, mine: (agentId: string) => boolean) {
   const { pool, approvals } = app.coding()
   const sessions = pool.list().filter(({ request }) => mine(request.agentId))
   const asked = approvals.pending().filter(({ agentId }) => mine(agentId))
-  const questions = asked.map(({ kind, id, shown, askedAt }) => ({ kind, id, about: shown, since: askedAt }))
+  const questions = asked.map((approval) => ({
+    kind: approval.kind,
+    id: approval.id,
+    name: sessions.find(({ id }) => id === approval.codingId)?.name,
+    about: `${requestHeading(approval)}: ${requestLine(approval)}`,
+    since: approval.askedAt,
+  }))
   return {
     running: sessions.filter(isRunning).map((session) => ({
       ...session,

@@ -97,7 +97,7 @@ export function Toasts({ placeOf, isShown, children }: ToastsProps) {
 /** Notices of coding sessions begin with the name of the session. */
 const sessionIn = /^\W*\[([^\]]+)\]/
 
-/** The first paragraph, without the marks of Markdown and without ids. */
+/** The first paragraph, without the marks of Markdown. */
 function inShort(text: string): string {
   const [first = ''] = withoutIds(text)
     .replaceAll(/^```.*\n?/gm, '')

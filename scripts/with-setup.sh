@@ -1,5 +1,5 @@
 #!/bin/sh
-# The front door of a checkout: installs what is missing, builds, then starts, tests or measures.
+# The front door of a checkout: installs what is missing, builds, then starts, tests, measures or takes pictures.
 # Plain sh, because on a fresh machine nothing else is certain yet.
 set -eu
 cd "$(dirname "$0")/.."
@@ -26,6 +26,9 @@ case $what in
     exec node bin/rockpool.js up "$@" ;;
   test) sh scripts/debian-packages.sh && exec vitest run "$@" ;;
   test:full) sh scripts/debian-packages.sh && ROCKPOOL_TEST=full exec vitest run "$@" ;;
+  pictures)
+    sh scripts/debian-packages.sh && node scripts/terminal-pictures.ts
+    ROCKPOOL_SCREENSHOTS=1 ROCKPOOL_TEST=full exec vitest run test/full/dashboard.test.ts test/full/channel-pictures.test.ts ;;
   bench) exec node bench/run.ts "$@" ;;
   *) echo "unknown: $what" >&2; exit 2 ;;
 esac

@@ -10,13 +10,14 @@ import { hasChromium, openBrowser, openDashboard } from '../support/dashboard-ho
 import type { DashboardHouse } from '../support/dashboard-house.ts'
 import { DiscordApi } from '../support/discord-api.ts'
 import { programFile } from '../support/program.ts'
+import { takesPictures } from '../support/picture-fonts.ts'
+import { smallPicture } from '../support/small-picture.ts'
 import { personMessage, TelegramApi } from '../support/telegram-api.ts'
 import { noTerminal, openTerminal } from '../support/terminal.ts'
 import type { PseudoTerminal } from '../support/terminal.ts'
 import { takePicture } from '../support/terminal-picture.ts'
 import { WhatsappServer } from '../support/whatsapp-server.ts'
 
-const wantsPictures = process.env['ROCKPOOL_SCREENSHOTS'] === '1'
 const folder = join(import.meta.dirname, '../../docs/channels')
 const patience = { timeout: 20_000 }
 const ada = { id: 501_234_567, name: 'Ada' }
@@ -128,7 +129,7 @@ test('WhatsApp is linked by the code that the terminal shows', async () => {
       }>('channels.status')
       whatsapp.scan(channels.find(({ channel }) => channel === 'whatsapp')!.needs!.detail)
       await seen(terminal, /whatsapp is set up/)
-      if (wantsPictures) await takePicture(house!.browser, painted, join(folder, 'whatsapp-add.png'))
+      if (takesPictures) await takePicture(house!.browser, painted, join(folder, 'whatsapp-add.png'))
     },
     { rows: 60 },
   )
@@ -184,7 +185,7 @@ async function seen(terminal: PseudoTerminal, what: RegExp): Promise<void> {
 /** Without the prompt that waits for the next command. */
 async function picture(terminal: PseudoTerminal, name: string): Promise<void> {
   await seen(terminal, /\n\$ *\s*$/)
-  if (!wantsPictures) return
+  if (!takesPictures) return
   const browser = house?.browser ?? (await openBrowser())
   const painted = terminal.painted().trimEnd().replace(/\n\$$/, '')
   await takePicture(browser, painted, join(folder, name))
@@ -192,7 +193,7 @@ async function picture(terminal: PseudoTerminal, name: string): Promise<void> {
 }
 
 async function pagePicture(page: Page | Locator, name: string): Promise<void> {
-  if (wantsPictures) await page.screenshot({ path: join(folder, name) })
+  if (takesPictures) writeFileSync(join(folder, name), smallPicture(await page.screenshot()))
 }
 
 async function stateOf(channel: string): Promise<string | undefined> {

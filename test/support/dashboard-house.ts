@@ -10,6 +10,7 @@ import { makeClaudeHome, testModel } from './claude-home.ts'
 import type { ClaudeHome } from './claude-home.ts'
 import { startMessagesApi } from './messages-api.ts'
 import type { MessagesApi } from './messages-api.ts'
+import { dashboardFonts, takesPictures } from './picture-fonts.ts'
 
 export const chromiumPath = '/usr/bin/chromium'
 export const hasChromium = existsSync(chromiumPath)
@@ -102,6 +103,9 @@ export async function openDashboard(
       loggedIn ??= await logIn(house)
       const context = await browser.newContext({
         viewport: { width: 1280, height: 800 },
+        deviceScaleFactor: takesPictures ? 2 : 1,
+        // The policy of the page forbids fonts that the gateway does not serve.
+        bypassCSP: takesPictures,
         storageState: loggedIn,
         ...contextOptions,
       })
@@ -110,6 +114,7 @@ export async function openDashboard(
       const page = await context.newPage()
       await page.goto(ready.url + path)
       await page.getByRole('navigation', { name: 'Views' }).waitFor()
+      if (takesPictures) await page.addStyleTag({ content: dashboardFonts() })
       return page
     },
     stop: () => endProcess(child),

@@ -12,6 +12,7 @@ const status = {
   sessions: { total: 0, recent: [] },
   coding: { running: [] },
   undelivered: [],
+  usage: [],
   cost: {
     todayUsd: 0,
     parts: { chatsUsd: 0, codingUsd: 0, nativeUsd: 0 },
@@ -33,6 +34,15 @@ test('status says how the shared database is: which server, what was slow, since
   expect(shown({ state: 'lost', lastError: 'ECONNREFUSED' })).toMatch(
     /^away \(1 min ago: ECONNREFUSED\), two/,
   )
+})
+
+test('status names the session that needs you, and what it wants', () => {
+  const asked = { kind: 'tool', id: 'f5d3dbd1', since: 940_000, about: 'wants to run a command: npm publish' }
+  const shown = (name?: string) => printStatus({ ...status, waiting: [{ ...asked, name }] }, page)
+  expect(shown('release')).toMatch(
+    /needs you +release +f5d3dbd1 +1 min ago +wants to run a command: npm publish/,
+  )
+  expect(shown()).toMatch(/needs you +your agent +f5d3dbd1/)
 })
 
 test('db status says how the database is, what waits, and who is connected', () => {

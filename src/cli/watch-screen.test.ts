@@ -75,7 +75,7 @@ test.each([60, 80, 100, 160])(
 test('on the smallest screen whom it waits for and what it does still stand side by side', () => {
   const lines = renderWatch({ rows: [row()], selected: 0 }, screen(42))
   for (const line of lines) expect(cellWidth(line)).toBeLessThanOrEqual(42)
-  expect(lines.join('\n')).toMatch(/> fix-login-\S* +needs you +waits for/)
+  expect(lines.join('\n')).toMatch(/> fix-login-\S* +needs you +rm -rf/)
 })
 
 test('failed sessions come first, then those that ask, those ready for review, working ones, and failures that were seen', () => {

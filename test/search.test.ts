@@ -207,6 +207,17 @@ test('a chat is found once, though Claude keeps a transcript of it too; what onl
   expect(await find('"osprey nests"')).toMatchObject({ total: 1, hits: once })
 })
 
+test('sessions about the same subject as a session are found, and not that session', async () => {
+  const other = '11111111-2222-4333-8444-666666666666'
+  writeFileSync(nativeFile(), nativeLine('user', 'Paint the lighthouse red'))
+  writeFileSync(nativeFile(other), nativeLine('user', 'Which red paint for the lighthouse?', other))
+  const found = await perform(app, 'cc.similar', { id: nativeId }, operator)
+  expect((found as SearchOutput).hits.map(({ sessionId }) => sessionId)).toEqual([other])
+  await expect(perform(app, 'cc.similar', { id: nativeId }, agent('main'))).rejects.toMatchObject({
+    code: 'not-found',
+  })
+})
+
 test('text without spaces is found by one, two and more characters, paths and symbols by any part', async () => {
   await say('main', 'agent:main:main', '明日は東京タワーへ行きます', 'chat-1')
   await say('main', 'agent:main:main', 'look at src/store/searchIndexFile.ts:42 and kAbc$def', 'chat-1')

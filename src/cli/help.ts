@@ -36,7 +36,7 @@ export const commandGroups: Readonly<Record<string, readonly CommandGroup[]>> = 
       title: 'See',
       words: ['list', 'watch', 'sessions', 'info', 'show', 'read', 'anatomy', 'costs', 'stats'],
     },
-    { title: 'Choose and start', words: ['select', 'launch', 'why'] },
+    { title: 'Choose and start', words: ['select', 'similar', 'launch', 'why'] },
     {
       title: 'Follow and answer',
       words: [

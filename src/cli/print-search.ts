@@ -10,6 +10,7 @@ type Hits = OutputOf<'sessions.search'>
 type Hit = Hits['hits'][number]
 
 export const printers: Printers = {
+  'cc.similar': printHits,
   'memory.list': ({ notes }, page) => {
     if (notes.length === 0) return 'No notes yet. `rockpool memory add "…"` writes one.'
     return table(page, notes, {

@@ -23,6 +23,7 @@ const files: Readonly<Record<string, Load>> = {
   'cc.costs': () => import('./print-costs.ts'),
   'cc.read': oneSession,
   'cc.select': selection,
+  'cc.similar': search,
   'cc.why': selection,
   channels: () => import('./print-channels.ts'),
   coding,

@@ -45,6 +45,8 @@ export interface SearchFilter {
   source?: SearchKind
   /** Only these sources' session ids. */
   sessionIds?: string[]
+  /** Not this session. */
+  exceptSessionId?: string
   limit?: number
   /** Say of each hit why it ranks where it does. */
   explain?: boolean

@@ -36,6 +36,7 @@ const groups: Readonly<Record<string, Group>> = {
     () => import('./cc/cc.ts'),
     () => import('./cc/cc-read.ts'),
     () => import('./cc/select-session.ts'),
+    () => import('./cc/similar-sessions.ts'),
   ),
   project: () => import('./cc/projects.ts'),
   coding: merged(

@@ -147,7 +147,8 @@ export function putSource(q: Queries, source: SearchSource, state: FileState): n
 }
 
 export function conditions(filter: SearchFilter): { where: string; values: Array<string | number> } {
-  const { agentId, repoPaths, channel, since, until, role, source, sessionIds, tool, file } = filter
+  const { agentId, repoPaths, channel, since, until, role, source, sessionIds, tool, file, exceptSessionId } =
+    filter
   const parts: Array<[sql: string, ...values: Array<string | number | undefined>]> = [
     [`(instr(s.agent_ids, ?) > 0 OR s.agent_ids = '|*|')`, agentId && `|${agentId}|`],
     [`(${['false', ...(repoPaths ?? []).map(() => isWithin)].join(' OR ')})`, ...foldersOf(repoPaths)],
@@ -160,6 +161,7 @@ export function conditions(filter: SearchFilter): { where: string; values: Array
     ['p.role = ?', role === undefined ? undefined : roles.indexOf(role)],
     ['p.role <> ?', filter.withoutTools === true ? roles.indexOf('tool') : undefined],
     ['s.kind = ?', source],
+    ['s.session_id <> ?', exceptSessionId],
     ['s.session_id IN (SELECT value FROM json_each(?))', sessionIds && JSON.stringify(sessionIds)],
   ]
   const used = parts.filter(([, ...values]) => !values.includes(undefined))

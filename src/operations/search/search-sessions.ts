@@ -1,4 +1,4 @@
-// Searches every session and the notes: by word, by substring, by meaning, by regular expression, or for sessions like one.
+// Searches every session and the notes: by word, by substring, by meaning, by regular expression.
 import { z } from 'zod'
 import { titleText } from '../../domain/machine-text.ts'
 import { realPath, worktreesOf } from '../../discovery/repo-paths.ts'
@@ -72,7 +72,7 @@ export const searchSessions = operation({
     const { query, repo, near, agent, since, until, commands: _, ...rest } = input
     const timeOf = (text?: string): number | undefined =>
       text === undefined ? undefined : parseTime(text, app.clock.now())
-    return answer(app, {
+    return answerSearch(app, {
       ...rest,
       text: query,
       repoPaths: repo === undefined ? undefined : [...new Set([repo, ...worktreesOf(repo)])],
@@ -98,11 +98,14 @@ export const searchMemory = operation({
   heavyParts: ['discovery', 'search'],
   command: { positional: ['query'], joinsRest: true, examples: ['rockpool memory search favourite tea'] },
   async run(app, { query, agent, limit }, caller) {
-    return answer(app, { text: query, limit, source: 'memory', ...visibleTo(caller, agent) })
+    return answerSearch(app, { text: query, limit, source: 'memory', ...visibleTo(caller, agent) })
   },
 })
 
-async function answer(app: App, question: SearchQuestion): Promise<z.input<typeof searchOutput>> {
+export async function answerSearch(
+  app: App,
+  question: SearchQuestion,
+): Promise<z.input<typeof searchOutput>> {
   const began = app.clock.monotonic()
   const { total, hits, notes } = await app.search().search(question)
   const { agentId } = question

@@ -1,0 +1,33 @@
+// Sessions like a given one: a search for its subject among all other sessions.
+import { z } from 'zod'
+import { subjectOf } from '../../discovery/relevance.ts'
+import { operation, type Operation } from '../operation.ts'
+import { visibleTo } from '../perform-operation.ts'
+import { answerSearch, searchOutput } from '../search/search-sessions.ts'
+import { ownSession, sessionId } from './cc.ts'
+
+const similar = operation({
+  name: 'cc.similar',
+  description: 'Find sessions about the same subject as a Claude Code session.',
+  input: z.strictObject({
+    id: sessionId,
+    limit: z.int().min(1).max(200).default(10).describe('How many hits.'),
+  }),
+  output: searchOutput,
+  scope: 'read',
+  heavyParts: ['discovery', 'search'],
+  command: { positional: ['id'], examples: ['rockpool cc similar 3f2a'] },
+  async run(app, { id, limit }, caller) {
+    const session = await ownSession(app, id, caller)
+    return answerSearch(app, {
+      text: subjectOf(session),
+      exceptSessionId: session.sessionId,
+      source: 'native',
+      withoutTools: true,
+      limit,
+      ...visibleTo(caller, undefined),
+    })
+  },
+})
+
+export const operations: Operation[] = [similar]

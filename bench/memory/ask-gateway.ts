@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { GatewayClient } from '../../src/rpc/client.ts'
 import { startProgram } from '../../test/support/program.ts'
-import { questions } from './questions.ts'
+import { patterns, prefixes, questions } from './questions.ts'
 
 export interface GatewayRun {
   p50Ms: number
@@ -10,6 +10,9 @@ export interface GatewayRun {
   /** Processor time of the gateway for one question. */
   cpuMs: number
   searches: number
+  /** By the beginning of a word, and by regular expression. */
+  prefixP95Ms: number
+  regexP95Ms: number
 }
 
 const rounds = 25
@@ -20,22 +23,30 @@ export async function measureGateway(env: Record<string, string>): Promise<Gatew
   const client = new GatewayClient({ url: wsUrl!, token: readFileSync(tokenFile!, 'utf8').trim() })
   try {
     await whenRead(client)
-    const ask = (query: string): Promise<unknown> => client.call('sessions.search', { query, limit: 20 })
     // The first ones load the model and the vectors.
-    for (const question of questions) await ask(question)
-    const times: number[] = []
-    const before = cpuOf(pid!)
-    for (let round = 0; round < rounds; round++) {
-      for (const question of questions) {
-        const asked = performance.now()
-        await ask(question)
-        times.push(performance.now() - asked)
-      }
+    for (const query of questions) await client.call('sessions.search', { query, limit: 20 })
+    const timesOf = async (asked: string[], times: number, more = {}): Promise<number[]> => {
+      const taken: number[] = []
+      for (let round = 0; round < times; round++)
+        for (const query of asked) {
+          const began = performance.now()
+          await client.call('sessions.search', { query, limit: 20, ...more })
+          taken.push(performance.now() - began)
+        }
+      return taken.sort((a, b) => a - b)
     }
+    const before = cpuOf(pid!)
+    const times = await timesOf(questions, rounds)
     const cpuMs = (cpuOf(pid!) - before) / times.length
-    times.sort((a, b) => a - b)
-    const at = (share: number): number => times[Math.floor(times.length * share)]!
-    return { p50Ms: at(0.5), p95Ms: at(0.95), cpuMs, searches: times.length }
+    const at = (share: number, of: number[]): number => of[Math.floor(of.length * share)]!
+    return {
+      p50Ms: at(0.5, times),
+      p95Ms: at(0.95, times),
+      cpuMs,
+      searches: times.length,
+      prefixP95Ms: at(0.95, await timesOf(prefixes, rounds)),
+      regexP95Ms: at(0.95, await timesOf(patterns, 5, { regex: true })),
+    }
   } finally {
     client.close()
     gateway.child.kill('SIGTERM')

@@ -10,3 +10,7 @@ export const questions = [
   'review tests logs',
   'why does the helper read every file twice before the review',
 ]
+
+export const prefixes = ['cach*', 'pars*', 'rev* tok*', 'task 12*']
+
+export const patterns = ['pars\\w+ reads', 'task \\d+:', '(token|branch) names?']

@@ -1,9 +1,10 @@
-// From a passage to a hit: removes the second copy of a chat message, cuts out about three lines around the match, and says
-// where the message is.
+// From a passage to a hit: removes the second copy of a chat message, checks the text, cuts out about three lines around the
+// match, and says where the message is.
 import { basename } from 'node:path'
 import type { SearchHit } from '../domain/search.ts'
 import type { FoundPassage } from './index-rows.ts'
 import type { PassagePlace } from './passages.ts'
+import type { ParsedQuery } from './query.ts'
 
 /** False for a message of a sub-agent: a session can be forked only after its own messages. */
 export function isOwnMessage({ source: { kind, path, sessionId } }: FoundPassage): boolean {
@@ -110,4 +111,31 @@ const beyondAscii = /[^\x00-\x7f]/
 export function fold(text: string): string {
   if (!beyondAscii.test(text)) return text.toLowerCase()
   return text.normalize('NFD').replace(/\p{M}/gu, '').normalize('NFC').toLowerCase()
+}
+
+/** The index knows stems and trigrams: whether a phrase or a substring is in the text is seen in the text. */
+export function isRight(text: string, by: SearchHit['by'], { terms, pieces }: ParsedQuery): boolean {
+  const folded = fold(text)
+  const phrases = terms.filter(({ isPhrase }) => isPhrase)
+  const hasPhrases = phrases.every((phrase) => wordsOf(folded).includes(wordsOf(fold(phrase.text))))
+  const isOnlyPieces = by.length === 1 && by[0] === 'pieces'
+  const substrings = isOnlyPieces ? (pieces?.substrings ?? []) : []
+  return hasPhrases && substrings.every((substring) => folded.includes(fold(substring)))
+}
+
+/** The words with one space between them, and around them. */
+function wordsOf(text: string): string {
+  return ` ${text
+    .split(/[^\p{L}\p{N}\p{M}]+/u)
+    .filter(Boolean)
+    .join(' ')} `
+}
+
+/** From 0 to 1: how many of the words are there as they were written, and how many of them next to each other. */
+export function exactness(text: string, { marks }: ParsedQuery): number {
+  const words = wordsOf(fold(text))
+  const wanted = marks.map((mark) => wordsOf(fold(mark)).trim()).filter(Boolean)
+  const exact = wanted.filter((word) => words.includes(` ${word} `)).length
+  const pairs = wanted.slice(1).filter((word, at) => words.includes(` ${wanted[at]!} ${word} `)).length
+  return wanted.length === 0 ? 0 : (exact + pairs) / (2 * wanted.length - 1)
 }

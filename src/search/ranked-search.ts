@@ -4,7 +4,7 @@
 import { basename } from 'node:path'
 import type { SearchAnswer, SearchFilter, SearchHit } from '../domain/search.ts'
 import { errorText } from '../domain/errors.ts'
-import { fold, hitOf, isOwnMessage, placeOf, snippetOf, withoutCopies } from './hits.ts'
+import { exactness, fold, hitOf, isOwnMessage, isRight, placeOf, snippetOf, withoutCopies } from './hits.ts'
 import type { FoundPassage } from './index-rows.ts'
 import { readPassage } from './passages.ts'
 import { parseQuery, splitIdentifier, type ParsedQuery } from './query.ts'
@@ -39,7 +39,7 @@ const timeWeight = 0.2
 const piecesWeight = 0.5
 /** Meaning adds at most this much, and is not searched if a passage has this share of the words. */
 const meaningWeight = 0.5
-const mostOfWords = 0.6
+const mostOfWords = 0.8
 /** More than everything else adds up to: what has all the words of a few comes first. */
 const allWordsBonus = 4
 /** Tool texts rank after what people and agents said. */
@@ -272,31 +272,4 @@ function toHits(parts: SearchParts, ranked: Ranked[], query: ParsedQuery, filter
     hits[place ?? hits.length] = { ...hit, messageId, why }
   }
   return { hits: hits.sort((a, b) => b.score - a.score), left }
-}
-
-/** The index knows stems and trigrams: whether a phrase or a substring is in the text is seen in the text. */
-function isRight(text: string, by: SearchHit['by'], { terms, pieces }: ParsedQuery): boolean {
-  const folded = fold(text)
-  const phrases = terms.filter(({ isPhrase }) => isPhrase)
-  const hasPhrases = phrases.every((phrase) => wordsOf(folded).includes(wordsOf(fold(phrase.text))))
-  const isOnlyPieces = by.length === 1 && by[0] === 'pieces'
-  const substrings = isOnlyPieces ? (pieces?.substrings ?? []) : []
-  return hasPhrases && substrings.every((substring) => folded.includes(fold(substring)))
-}
-
-/** The words with one space between them, and around them. */
-function wordsOf(text: string): string {
-  return ` ${text
-    .split(/[^\p{L}\p{N}\p{M}]+/u)
-    .filter(Boolean)
-    .join(' ')} `
-}
-
-/** From 0 to 1: how many of the words are there as they were written, and how many of them next to each other. */
-function exactness(text: string, { marks }: ParsedQuery): number {
-  const words = wordsOf(fold(text))
-  const wanted = marks.map((mark) => wordsOf(fold(mark)).trim()).filter(Boolean)
-  const exact = wanted.filter((word) => words.includes(` ${word} `)).length
-  const pairs = wanted.slice(1).filter((word, at) => words.includes(` ${wanted[at]!} ${word} `)).length
-  return wanted.length === 0 ? 0 : (exact + pairs) / (2 * wanted.length - 1)
 }

@@ -6,11 +6,9 @@ import type { Queries } from '../store/sqlite/database.ts'
 import {
   conditions,
   foundFromRow,
-  passageColumns,
   sourceColumns,
   sourceFromRow,
   type FoundPassage,
-  type PassageRow,
   type SourceRow,
 } from './index-rows.ts'
 
@@ -29,7 +27,7 @@ export interface WordMatches {
 /** A word in more passages than this is common. */
 const commonAbove = 4_000
 /** If all words are common, the newest of the passages with the rarest word are the candidates. */
-const mostOfCommon = 1_000
+const mostOfCommon = 600
 /** And this many of those that have all the words: looking for more may mean looking through the whole index. */
 const mostOfAll = 200
 /** Passages are counted up to this number; a word in more of them weighs next to nothing anyway. */
@@ -59,6 +57,12 @@ interface FoundTerm {
   ids?: number[]
 }
 
+interface CountedPassage {
+  passage: FoundPassage
+  /** How many words it has. */
+  words: number
+}
+
 export class SearchMatch {
   readonly #q: Queries
   /** The common words: how many passages have each, and how many passages there were. */
@@ -73,19 +77,18 @@ export class SearchMatch {
     const among = this.#narrowed('words', filter)
     if (!among || terms.length === 0) return { passages: [], masks: [], brevity: [], shares: [] }
     const size = this.#size()
-    const found = terms.map((term) => this.#lookUp(term, among, size.passages))
+    const looked = terms.map((term) => this.#lookUp(term, among, size.passages))
     const shares = sharesOf(
-      found.map(({ count }) => count),
+      looked.map(({ count }) => count),
       size.passages,
     )
-    const masks = this.#candidates(terms, found, among)
+    const masks = this.#candidates(terms, looked, among)
     const best = bestOf(masks, shares)
-    const lengths = this.#lengths(best)
-    const passages = this.#passages(best)
+    const found = this.#passages(best)
     return {
-      passages,
-      masks: passages.map(({ id }) => masks.get(id)!),
-      brevity: passages.map(({ id }) => brevityOf((lengths.get(id) ?? size.average) / size.average)),
+      passages: found.map(({ passage }) => passage),
+      masks: found.map(({ passage }) => masks.get(passage.id)!),
+      brevity: found.map(({ words }) => brevityOf(words / size.average)),
       shares,
     }
   }
@@ -93,7 +96,8 @@ export class SearchMatch {
   /** The newest passages that have all pieces. */
   byPieces(expression: string, filter: SearchFilter, limit: number): FoundPassage[] {
     const among = this.#narrowed('pieces', filter)
-    return among ? this.#passages(this.#newest('pieces', expression, among, limit)) : []
+    if (!among) return []
+    return this.#passages(this.#newest('pieces', expression, among, limit)).map(({ passage }) => passage)
   }
 
   /** Which terms each candidate has. */
@@ -162,26 +166,30 @@ export class SearchMatch {
     return { passages, average: Math.max(1, words / Math.max(1, passages)) }
   }
 
-  /** The number of words of each passage. */
-  #lengths(ids: number[]): Map<number, number> {
-    const sql = 'SELECT id, sz FROM words_docsize WHERE id IN (SELECT value FROM json_each(?))'
-    const rows = this.#q.all<{ id: number; sz: Uint8Array }>(sql, JSON.stringify(ids))
-    return new Map(rows.map(({ id, sz }) => [id, varints(sz)[0] ?? 0]))
-  }
-
-  /** These passages, in this order. Many are of the same source, which is read once. */
-  #passages(ids: number[]): FoundPassage[] {
-    const rows = this.#q.all<Omit<PassageRow, keyof SourceRow> & { source_id: number }>(
-      `SELECT ${passageColumns}, p.source_id FROM json_each(?) found
-         JOIN passage p ON p.id = found.value ORDER BY found.key`,
+  /** These passages, in this order. As one text of JSON: a row for each would take twice as long. Many are of the same source,
+   *  which is read once. */
+  #passages(ids: number[]): CountedPassage[] {
+    const columns = 'p.id, p.line, p.offset, p.length, p.role, p.at, p.source_id, hex(d.sz)'
+    const { rows } = this.#q.get<{ rows: string }>(
+      `SELECT json_group_array(json_array(${columns})) AS rows FROM json_each(?) found
+         JOIN passage p ON p.id = found.value JOIN words_docsize d ON d.id = p.id`,
       JSON.stringify(ids),
-    )
+    )!
+    const found = JSON.parse(rows) as Array<[...Array<number>, words: string]>
     const sources = this.#q.all<SourceRow & { id: number }>(
       `SELECT s.id, ${sourceColumns} FROM source s WHERE s.id IN (SELECT value FROM json_each(?))`,
-      JSON.stringify([...new Set(rows.map((row) => row.source_id))]),
+      JSON.stringify([...new Set(found.map((row) => row[6]))]),
     )
     const bySource = new Map(sources.map((row) => [row.id, sourceFromRow(row)]))
-    return rows.map((row) => foundFromRow(row, bySource.get(row.source_id)!))
+    const byId = new Map(
+      found.map((row) => {
+        const [id, line, offset, length, role, at, source] = row as unknown as number[]
+        const fields = { id: id!, line: line!, offset: offset!, length: length!, role: role!, at: at! }
+        const passage = foundFromRow(fields, bySource.get(source!)!)
+        return [id!, { passage, words: varints(Buffer.from(row.at(-1) as string, 'hex'))[0] ?? 0 }]
+      }),
+    )
+    return ids.flatMap((id) => byId.get(id) ?? [])
   }
 
   /** The filter as a condition; undefined when it allows nothing. */

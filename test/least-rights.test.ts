@@ -47,7 +47,7 @@ beforeAll(async () => {
     },
   }
   house.app.runtime = async () => runtime
-  channel = new MemoryChannel({ name: 'telegram', abilities: { media: true } })
+  channel = new MemoryChannel({ name: 'telegram' })
   await (await house.app.conversations()).addChannel(channel)
   for (const path of Object.values(files())) {
     mkdirSync(dirname(path), { recursive: true })

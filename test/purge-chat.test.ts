@@ -20,7 +20,7 @@ beforeAll(async () => {
     channels: { ownerAllowFrom: ['telegram:7'], telegram: { groupPolicy: 'open' } },
     config: { agents: {}, memory: { meaning: { use: 'none' } } },
   })
-  channel = new MemoryChannel({ name: 'telegram', abilities: { media: true } })
+  channel = new MemoryChannel({ name: 'telegram' })
   await house.conversations.addChannel(channel)
 })
 afterAll(() => house.close())

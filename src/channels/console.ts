@@ -20,12 +20,6 @@ export interface ConsoleOptions {
 export class ConsoleChannel extends BaseChannel implements Channel {
   readonly abilities: ChannelAbilities = {
     maxTextLength: 100_000,
-    edits: false,
-    buttons: false,
-    threads: false,
-    typing: false,
-    media: true,
-    idempotentSend: false,
     formatting: 'plain',
   }
 

@@ -34,12 +34,6 @@ export interface Notification {
 export class DeviceChannel extends BaseChannel implements Channel {
   readonly abilities: ChannelAbilities = {
     maxTextLength: 100_000,
-    edits: false,
-    buttons: true,
-    threads: false,
-    typing: false,
-    media: false,
-    idempotentSend: false,
     formatting: 'plain',
   }
 

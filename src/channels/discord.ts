@@ -38,10 +38,7 @@ export class DiscordChannel extends PlatformChannel {
   readonly abilities: ChannelAbilities = {
     maxTextLength: textLimit - markLength,
     edits: true,
-    buttons: true,
-    threads: true,
     typing: true,
-    media: true,
     idempotentSend: true,
     idempotentForMs: nonceMs,
     sendsUnconnected: true,

@@ -17,11 +17,6 @@ export class OpenClawChannel extends BaseChannel implements Channel {
   readonly abilities: ChannelAbilities = {
     // The plugin splits texts as OpenClaw's own channels need it.
     maxTextLength: 100_000,
-    edits: false,
-    buttons: true,
-    threads: false,
-    typing: false,
-    media: false,
     idempotentSend: true,
     formatting: 'markdown',
   }

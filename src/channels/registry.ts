@@ -104,12 +104,6 @@ function isEnabled(account: { settings: { enabled?: boolean } }): boolean {
 class ChannelWithoutToken extends BaseChannel implements Channel {
   readonly abilities: ChannelAbilities = {
     maxTextLength: 2_000,
-    edits: false,
-    buttons: false,
-    threads: false,
-    typing: false,
-    media: false,
-    idempotentSend: false,
     formatting: 'plain',
   }
   #missing: string

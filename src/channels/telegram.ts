@@ -29,11 +29,7 @@ export class TelegramChannel extends PlatformChannel {
   readonly abilities: ChannelAbilities = {
     maxTextLength: textLimit - markLength,
     edits: true,
-    buttons: true,
-    threads: true,
     typing: true,
-    media: true,
-    idempotentSend: false,
     sendsUnconnected: true,
     formatting: 'html',
   }

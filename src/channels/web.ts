@@ -36,10 +36,7 @@ export class WebChannel extends BaseChannel implements Channel {
   readonly abilities: ChannelAbilities = {
     maxTextLength: 100_000,
     edits: true,
-    buttons: true,
-    threads: false,
     typing: true,
-    media: true,
     idempotentSend: true,
     formatting: 'markdown',
   }
@@ -157,11 +154,6 @@ function messageOf(input: WebInput, accountId: string, now: number): Message {
 export class TerminalChannel extends WebChannel {
   override readonly abilities: ChannelAbilities = {
     maxTextLength: 100_000,
-    edits: false,
-    buttons: false,
-    threads: false,
-    typing: false,
-    media: true,
     idempotentSend: true,
     formatting: 'plain',
   }

@@ -31,10 +31,7 @@ export class WhatsappChannel extends PlatformChannel {
   readonly abilities: ChannelAbilities = {
     maxTextLength: 4_000,
     edits: true,
-    buttons: false,
-    threads: false,
     typing: true,
-    media: true,
     idempotentSend: true,
     formatting: 'whatsapp',
   }

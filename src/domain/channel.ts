@@ -19,16 +19,13 @@ export interface ChannelStatus {
   needs?: { kind: 'qr' | 'token' | 'login'; detail: string }
 }
 
-/** What a channel can do; the rest of the program adapts to it. */
+/** What a channel can do; the rest of the program adapts to it. An ability that is absent is not there. */
 export interface ChannelAbilities {
   maxTextLength: number
-  edits: boolean
-  buttons: boolean
-  threads: boolean
-  typing: boolean
-  media: boolean
+  edits?: boolean
+  typing?: boolean
   /** The platform refuses a second send with the same key. */
-  idempotentSend: boolean
+  idempotentSend?: boolean
   /** How long it remembers a key; for ever when absent. */
   idempotentForMs?: number
   /** Can send without a connection, also while another process receives. */

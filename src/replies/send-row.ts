@@ -119,7 +119,7 @@ class GrowingMessages {
 /** Does the platform still recognise the key? Then people see one message, however often it is sent. */
 export function isRecognisedByKey({ createdAt }: Delivery, { abilities }: Channel, now: number): boolean {
   const { idempotentSend, idempotentForMs = Infinity } = abilities
-  return idempotentSend && now - createdAt < idempotentForMs
+  return idempotentSend === true && now - createdAt < idempotentForMs
 }
 
 /** True if the second copy, marked as resent, was sent too. A person must never see a third copy. */

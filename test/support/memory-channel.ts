@@ -51,12 +51,7 @@ export class MemoryChannel implements Channel {
     this.accountId = options.accountId ?? 'default'
     this.abilities = {
       maxTextLength: 4_096,
-      edits: false,
-      buttons: false,
-      threads: true,
       typing: true,
-      media: false,
-      idempotentSend: false,
       formatting: 'plain',
       ...options.abilities,
     }

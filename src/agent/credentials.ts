@@ -1,6 +1,7 @@
 // Finds the credential for Claude. The order is Claude Code's own, so that Rockpool uses the same one as `claude`.
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
+import { attempt } from '../domain/errors.ts'
 import type { Billing } from '../domain/agent.ts'
 import type { ClaudeConfig } from '../domain/config/agent-settings.ts'
 import type { Environment } from '../store/config-file.ts'
@@ -156,10 +157,6 @@ function isOn(value: string | undefined): boolean {
 }
 
 function readJson<T>(path: string): T | undefined {
-  try {
-    return JSON.parse(readForeign(path, 1_048_576).toString('utf8')) as T
-  } catch {
-    // Not there or not JSON: Claude Code itself reports a file of its own that it cannot read.
-    return undefined
-  }
+  // Undefined if it is not there or not JSON: Claude Code itself reports a file of its own that it cannot read.
+  return attempt(() => JSON.parse(readForeign(path, 1_048_576).toString('utf8')) as T)
 }

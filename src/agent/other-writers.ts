@@ -2,6 +2,8 @@
 // each loses the turns of the other.
 import { closeSync, openSync, readSync, statSync } from 'node:fs'
 import { join } from 'node:path'
+import { attempt } from '../domain/errors.ts'
+import { parseRecord } from '../domain/json.ts'
 import type { OtherWriter } from '../domain/agent.ts'
 import { namesIn, readForeign } from '../store/disk/foreign-file.ts'
 import { isClaudesProcess } from '../store/disk/process-identity.ts'
@@ -15,7 +17,10 @@ export function otherWriter(
 ): { pid: number; cwd: string } | undefined {
   const folder = join(configDir, 'sessions')
   for (const name of namesIn(folder).filter((name) => /^\d+\.json$/.test(name))) {
-    const entry = readRegistryEntry(join(folder, name))
+    // Fails if the file was removed or is half written: its process has just ended, or just starts a session with another id.
+    const entry = attempt(
+      () => JSON.parse(readForeign(join(folder, name), 65_536).toString('utf8')) as RegistryEntry,
+    )
     if (entry?.sessionId !== sdkSessionId || ours(entry.pid)) continue
     if (isClaudesProcess(entry)) return { pid: entry.pid, cwd: entry.cwd }
   }
@@ -28,15 +33,6 @@ interface RegistryEntry {
   cwd: string
   procStart: string | number
   pidDomain: string
-}
-
-function readRegistryEntry(path: string): RegistryEntry | undefined {
-  try {
-    return JSON.parse(readForeign(path, 65_536).toString('utf8')) as RegistryEntry
-  } catch {
-    // The file was removed or is half written. Its process has just ended, or just starts a session with another id.
-    return undefined
-  }
 }
 
 /** More is not read at once: one turn of ours writes less. */
@@ -79,7 +75,8 @@ export class TranscriptWatch {
     if (from === undefined) return false
     return readLines(path, from).some((line) => {
       if (!line.includes('"promptSource"')) return false
-      const { type, uuid, promptSource } = parseRecord(line)
+      // A damaged line is not a prompt; `doctor` reports it.
+      const { type, uuid, promptSource } = parseRecord(line) ?? {}
       const isFromOutside = promptSource === 'typed' || promptSource === 'sdk'
       return type === 'user' && isFromOutside && !this.#prompts.has(String(uuid))
     })
@@ -98,13 +95,4 @@ function readLines(path: string, from: number): string[] {
     closeSync(file)
   }
   return bytes.toString('utf8', 0, bytes.lastIndexOf(0x0a) + 1).split('\n')
-}
-
-function parseRecord(line: string): Record<string, unknown> {
-  try {
-    return JSON.parse(line) as Record<string, unknown>
-  } catch {
-    // A damaged line is not a prompt; `doctor` reports it.
-    return {}
-  }
 }

@@ -6,6 +6,7 @@ import { accessSync, constants } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { SpawnOptions, SpawnedProcess } from '@anthropic-ai/claude-agent-sdk'
+import { attempt } from '../domain/errors.ts'
 import { killCgroup, makeCgroup, removeCgroup } from '../store/disk/cgroup.ts'
 import { identifyProcess, isSameProcess, type ProcessIdentity } from '../store/disk/process-identity.ts'
 import type { ProcessScope } from '../store/disk/process-scope.ts'
@@ -108,12 +109,8 @@ async function gone(processes: ProcessIdentity[], withinMs: number): Promise<voi
 
 function signalIfSame(identity: ProcessIdentity, signal: NodeJS.Signals): boolean {
   if (!isSameProcess(identity)) return false
-  try {
-    return process.kill(identity.pid, signal)
-  } catch {
-    // It ended between the check and the signal.
-    return false
-  }
+  // Fails if it ended between the check and the signal.
+  return attempt(() => process.kill(identity.pid, signal), false)
 }
 
 type Command = [command: string, args: string[]]
@@ -121,7 +118,11 @@ type Command = [command: string, args: string[]]
 /** On Linux the kernel sends Claude SIGTERM when this process dies, however it dies. */
 function endingWithUs([command, args]: Command): Command {
   const setpriv = '/usr/bin/setpriv'
-  if (process.platform !== 'linux' || !isExecutable(setpriv)) return [command, args]
+  const isExecutable = attempt(() => {
+    accessSync(setpriv, constants.X_OK)
+    return true
+  })
+  if (process.platform !== 'linux' || !isExecutable) return [command, args]
   return [setpriv, ['--pdeathsig', 'TERM', '--', command, ...args]]
 }
 
@@ -130,13 +131,4 @@ function insideCgroup(cgroup: string | undefined, [command, args]: Command): Com
   if (cgroup === undefined) return [command, args]
   const script = '{ echo 0 > "$0"; } 2> /dev/null; exec "$@"'
   return ['/bin/sh', ['-c', script, join(cgroup, 'cgroup.procs'), command, ...args]]
-}
-
-function isExecutable(path: string): boolean {
-  try {
-    accessSync(path, constants.X_OK)
-    return true
-  } catch {
-    return false
-  }
 }

@@ -2,6 +2,7 @@
 // needs it. A session stores a snapshot, taken on its first turn and again when the files change.
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
+import { attempt } from '../domain/errors.ts'
 import { plainLine } from '../domain/text.ts'
 import type { SessionEntry, SessionSkillSnapshot } from '../domain/session.ts'
 import { namesIn, readForeign } from '../store/disk/foreign-file.ts'
@@ -66,13 +67,9 @@ export function readSkills(workspaceDir: string): Skill[] {
 }
 
 function readSkill(folderName: string, file: string): Skill[] {
-  let text: string
-  try {
-    text = readForeign(file, 1_048_576).toString('utf8')
-  } catch {
-    // Not a skill folder.
-    return []
-  }
+  // Fails if it is not the folder of a skill.
+  const text = attempt(() => readForeign(file, 1_048_576).toString('utf8'))
+  if (text === undefined) return []
   const head = readHead(text)
   const name = plainLine(head.get('name') ?? folderName, 64)
   const description = plainLine(head.get('description') ?? firstParagraph(text), maxDescription)

@@ -7,7 +7,7 @@ import { isIP, BlockList } from 'node:net'
 import { pipeline, type Readable } from 'node:stream'
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
 import type { MediaFiles } from '../domain/channel.ts'
-import { RockpoolError } from '../domain/errors.ts'
+import { RockpoolError, attempt } from '../domain/errors.ts'
 import type { Media } from '../domain/message.ts'
 
 export interface FetchOptions {
@@ -109,7 +109,9 @@ async function keep(
     response.destroy()
     throw new RockpoolError('unavailable', `${url.host} answered ${response.statusCode}.`)
   }
-  const name = decodeURIComponentSafely(url.pathname.split('/').at(-1) ?? '')
+  const lastPart = url.pathname.split('/').at(-1) ?? ''
+  // The name is only displayed, never used as a path.
+  const name = attempt(() => decodeURIComponent(lastPart), lastPart)
   const mimeType = response.headers['content-type']
   try {
     return await options.media.keep(decoded(response), { name, mimeType })
@@ -126,15 +128,6 @@ function decoded(response: IncomingMessage): Readable {
     encoding === 'br' ? createBrotliDecompress() : encoding === 'deflate' ? createInflate() : createGunzip()
   // The reader of the decoder sees the errors of both streams.
   return pipeline(response, decoder, () => {})
-}
-
-function decodeURIComponentSafely(text: string): string {
-  try {
-    return decodeURIComponent(text)
-  } catch {
-    // The name is only displayed, never used as a path.
-    return text
-  }
 }
 
 function failed(url: URL, error: unknown, signal: AbortSignal): RockpoolError {

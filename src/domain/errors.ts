@@ -65,6 +65,15 @@ export function errorText(thrown: unknown): string {
   return thrown instanceof Error ? thrown.message : String(thrown)
 }
 
+/** The result of `work`, or `otherwise` if it throws. A comment at the call says why the failure does not matter. */
+export function attempt<T, F = undefined>(work: () => T, otherwise?: F): T | F {
+  try {
+    return work()
+  } catch {
+    return otherwise as F
+  }
+}
+
 /** Anything that was thrown, as an error that can be shown. Unknown errors keep their message and become `internal`. */
 export function asRockpoolError(thrown: unknown): RockpoolError {
   if (thrown instanceof RockpoolError) return thrown

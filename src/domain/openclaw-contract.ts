@@ -1,6 +1,7 @@
 // What Rockpool and its plugin in OpenClaw say to each other: where a coding session was asked for, what OpenClaw's
 // configuration says about its agents, deliveries into OpenClaw's chats, and questions to OpenClaw.
 import { z } from 'zod'
+import { attempt } from './errors.ts'
 import { openclawChannel, parseOriginChannel } from './address.ts'
 import { permissionModes } from './agent.ts'
 import { sessionSelectionOverrides } from './config/coding-settings.ts'
@@ -29,11 +30,9 @@ export function parseOpenClawOrigin(origin: string): OpenClawTarget | undefined 
 
 /** The target in the address of a delivery. */
 export function readTarget(to: string): OpenClawTarget | undefined {
-  try {
-    return openclawTarget.safeParse(JSON.parse(Buffer.from(to, 'base64url').toString('utf8'))).data
-  } catch {
-    return undefined
-  }
+  return attempt(
+    () => openclawTarget.safeParse(JSON.parse(Buffer.from(to, 'base64url').toString('utf8'))).data,
+  )
 }
 
 /** `agents.list[].claudeCode` in OpenClaw's configuration. */

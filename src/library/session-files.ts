@@ -3,6 +3,7 @@
 import { createHash } from 'node:crypto'
 import { readdirSync } from 'node:fs'
 import { basename, join, resolve } from 'node:path'
+import { attempt } from '../domain/errors.ts'
 import { makeRedactor } from '../domain/redact.ts'
 import { conversationOf } from '../search/passages.ts'
 import { linesOfFile } from '../store/disk/file-lines.ts'
@@ -27,14 +28,14 @@ export interface SessionFileEntry {
 /** The transcripts of an agent, archives left out. */
 export async function listSessionFilesForAgent(agentId = 'main'): Promise<string[]> {
   const dir = resolveSessionTranscriptsDirForAgent(agentId)
-  try {
-    return readdirSync(dir)
-      .filter((name) => parseTranscriptName(name) !== undefined)
-      .map((name) => join(dir, name))
-  } catch {
-    // An agent without sessions has no folder.
-    return []
-  }
+  // An agent without sessions has no folder.
+  return attempt(
+    () =>
+      readdirSync(dir)
+        .filter((name) => parseTranscriptName(name) !== undefined)
+        .map((name) => join(dir, name)),
+    [],
+  )
 }
 
 /** The index entry of a transcript file; null if the file cannot be read. */

@@ -1,4 +1,5 @@
 // The secrets that this process knows by value, so that they can be removed from texts that are stored or shown.
+import { attempt } from '../domain/errors.ts'
 import type { Config } from '../domain/config.ts'
 import { channelSecrets } from './channel-tokens.ts'
 import type { Environment } from './config-file.ts'
@@ -38,12 +39,11 @@ function passwordIn(url: string | undefined): string | undefined {
 
 /** Tokens from files, from the environment, or stored by `channels add`. */
 function tokensOf({ environment, config, paths }: Needs): Array<[string, string]> {
-  try {
-    return channelSecrets(config.channels, environment, paths).map(({ name, value }) => [name, value])
-  } catch {
-    // A token file cannot be read: the channel reports this when it starts.
-    return []
-  }
+  // If a token file cannot be read, the channel reports this when it starts.
+  return attempt(
+    () => channelSecrets(config.channels, environment, paths).map(({ name, value }) => [name, value]),
+    [],
+  )
 }
 
 /** Values in the configuration whose names end in token, secret or password. */

@@ -15,6 +15,7 @@ import {
 } from 'node:fs'
 import { dirname } from 'node:path'
 import type { Logger, pino as Pino } from 'pino'
+import { attempt } from '../domain/errors.ts'
 import type { Log } from '../domain/log.ts'
 import type { Redactor } from '../domain/redact.ts'
 import { ifThere } from './disk/atomic-file.ts'
@@ -106,11 +107,8 @@ function rotate(path: string): void {
   const name = (number: number): string => (number === 0 ? path : `${path}.${number}`)
   rmSync(name(keptFiles), { force: true })
   for (let number = keptFiles - 1; number >= 0; number--) {
-    try {
-      renameSync(name(number), name(number + 1))
-    } catch {
-      // There are fewer files, or another process has just rotated them.
-    }
+    // Fails if there are fewer files, or another process has just rotated them.
+    attempt(() => renameSync(name(number), name(number + 1)))
   }
 }
 

@@ -11,6 +11,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { attempt } from '../domain/errors.ts'
 import type { UsageReport } from '../domain/usage-window.ts'
 
 export interface StatuslineFacts {
@@ -29,11 +30,8 @@ interface LeftReport {
 
 /** Keeps what Claude Code told the status line about the usage windows; `reportedToStatusline` reads it. */
 export function leaveUsage(stateDir: string, windows: LeftReport['windows'], at: number): void {
-  try {
-    writeWhole(usageFileIn(stateDir), { at, windows } satisfies LeftReport)
-  } catch {
-    // The line is shown all the same; the windows are only older.
-  }
+  // If it fails, the line is shown all the same; the windows are only older.
+  attempt(() => writeWhole(usageFileIn(stateDir), { at, windows } satisfies LeftReport))
 }
 
 export function reportedToStatusline(stateDir: string): UsageReport[] {
@@ -51,12 +49,8 @@ export function reportedToStatusline(stateDir: string): UsageReport[] {
 }
 
 export function readStatusline(stateDir: string): StatuslineFacts | undefined {
-  try {
-    return JSON.parse(readFileSync(fileIn(stateDir), 'utf8')) as StatuslineFacts
-  } catch {
-    // Not written yet, or of another version: the next refresh writes it.
-    return undefined
-  }
+  // Fails if it is not written yet, or of another version: the next refresh writes it.
+  return attempt(() => JSON.parse(readFileSync(fileIn(stateDir), 'utf8')) as StatuslineFacts)
 }
 
 export function writeStatusline(stateDir: string, facts: StatuslineFacts): void {

@@ -1,7 +1,7 @@
 // The configuration: shows it, and reads and changes single values. Comments and format of the file stay.
 import { isDeepStrictEqual } from 'node:util'
 import { z } from 'zod'
-import { asRockpoolError, RockpoolError } from '../../domain/errors.ts'
+import { asRockpoolError, RockpoolError, attempt } from '../../domain/errors.ts'
 import { isRecord } from '../../domain/json.ts'
 import { editConfigText } from '../../store/config-edit.ts'
 import { checkConfigText, loadConfig, parseConfig } from '../../store/config-file.ts'
@@ -195,7 +195,9 @@ async function validChange(
   given: string | undefined,
   file: string,
 ): Promise<string> {
-  const values = given === undefined ? [undefined] : [...asJson(given), given]
+  // If it is not JSON, only the text itself is tried.
+  const values =
+    given === undefined ? [undefined] : [...attempt(() => [JSON.parse(given) as unknown], []), given]
   let failure: unknown
   for (const value of values) {
     const changed = setInText(text, path, value)
@@ -212,15 +214,6 @@ async function validChange(
     hint: 'docs/config.md lists every key with its values.',
     cause: failure,
   })
-}
-
-function asJson(text: string): unknown[] {
-  try {
-    return [JSON.parse(text)]
-  } catch {
-    // Not JSON: only the text itself is tried.
-    return []
-  }
 }
 
 export const operations = [showConfig, getValue, setValue]

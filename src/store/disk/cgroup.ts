@@ -2,15 +2,14 @@
 // kill a whole cgroup at once. Not available outside of Linux, without the rights, or in most containers.
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
+import { attempt } from '../../domain/errors.ts'
 
 /** The cgroup of this process, below which others can be created given the rights; undefined without cgroup version 2. */
 export function findOwnCgroup(): string | undefined {
-  try {
-    return ownCgroup(readFileSync('/proc/self/mountinfo', 'utf8'), readFileSync('/proc/self/cgroup', 'utf8'))
-  } catch {
-    // Without /proc there are no cgroups.
-    return undefined
-  }
+  // Without /proc there are no cgroups.
+  return attempt(() =>
+    ownCgroup(readFileSync('/proc/self/mountinfo', 'utf8'), readFileSync('/proc/self/cgroup', 'utf8')),
+  )
 }
 
 /** `mountinfo` and `cgroup` are files of /proc/self. Fields 4 and 5 of a mount are its root and its place. */
@@ -38,49 +37,29 @@ export function makeCgroup(parent: string, name: string): string | undefined {
 }
 
 export function pidsInCgroup(path: string): number[] {
-  return filesIn(path)
-    .filter((name) => name.endsWith('cgroup.procs'))
-    .flatMap((name) => readLines(join(path, name)).map(Number))
+  const lists = listsBelow(path).map((list) => attempt(() => readFileSync(list, 'latin1'), ''))
+  return lists.flatMap((list) => list.split('\n').filter(Boolean)).map(Number)
 }
 
 /** Sends SIGKILL to all processes in this cgroup and below it, including those that are just being started. */
 export function killCgroup(path: string): void {
-  try {
-    writeFileSync(join(path, 'cgroup.kill'), '1')
-  } catch {
-    // It is gone already.
-  }
+  // Fails if it is gone already.
+  attempt(() => writeFileSync(join(path, 'cgroup.kill'), '1'))
 }
 
 /** Removes this cgroup and those below it, if no process is left in them. */
 export function removeCgroup(path: string): void {
-  const below = filesIn(path)
-    .filter((name) => name.endsWith('cgroup.procs'))
-    .map((name) => join(path, name, '..'))
+  const below = listsBelow(path)
+    .map((list) => join(list, '..'))
     .toSorted((one, other) => other.length - one.length)
   for (const each of below) {
-    try {
-      rmdirSync(each)
-    } catch {
-      // A process that cannot be killed keeps its cgroup until the machine restarts; it costs almost nothing.
-    }
+    // A process that cannot be killed keeps its cgroup until the machine restarts; it costs almost nothing.
+    attempt(() => rmdirSync(each))
   }
 }
 
-function filesIn(path: string): string[] {
-  try {
-    return readdirSync(path, { recursive: true, encoding: 'utf8' })
-  } catch {
-    // It is gone already.
-    return []
-  }
-}
-
-function readLines(path: string): string[] {
-  try {
-    return readFileSync(path, 'latin1').split('\n').filter(Boolean)
-  } catch {
-    // It is gone already.
-    return []
-  }
+/** The lists of processes of this cgroup and those below it; none if it is gone already. */
+function listsBelow(path: string): string[] {
+  const names = attempt(() => readdirSync(path, { recursive: true, encoding: 'utf8' }), [])
+  return names.filter((name) => name.endsWith('cgroup.procs')).map((name) => join(path, name))
 }

@@ -4,7 +4,7 @@ import { randomUUID } from 'node:crypto'
 import { existsSync, linkSync, renameSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { systemClock, type Clock } from '../../domain/clock.ts'
-import { RockpoolError } from '../../domain/errors.ts'
+import { RockpoolError, attempt } from '../../domain/errors.ts'
 import { asFileError, errorCode, fileIdentity, ifThere } from './atomic-file.ts'
 import { describeHolder, holderOf, isDead, newPayload, type LockPayload } from './lock-payload.ts'
 import { readForeign } from './foreign-file.ts'
@@ -93,7 +93,8 @@ export class FileLock implements Lock {
         if (reclaim(this.#file, content, payload)) continue
       }
       if (this.#options.clock.monotonic() > deadline) throw this.#timedOut(content)
-      askForTurn(this.#file)
+      // Fails if another process waits already, or the disk is full. Waiting files only improve fairness.
+      attempt(() => writeFileSync(`${this.#file}.waiting`, '', { flag: 'wx', mode: 0o600 }))
       await sleep(this.#options.pollIntervalMs * (0.5 + Math.random()))
     }
   }
@@ -207,14 +208,6 @@ function touch(file: string): void {
     utimesSync(file, now, now)
   } catch {
     // The lock is gone: confirm() reports that before anything is changed.
-  }
-}
-
-function askForTurn(file: string): void {
-  try {
-    writeFileSync(`${file}.waiting`, '', { flag: 'wx', mode: 0o600 })
-  } catch {
-    // Another process waits already, or the disk is full. Waiting files only improve fairness.
   }
 }
 

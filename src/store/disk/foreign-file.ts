@@ -14,7 +14,7 @@ import {
 } from 'node:fs'
 import { open, realpath, type FileHandle } from 'node:fs/promises'
 import { join, sep } from 'node:path'
-import { RockpoolError } from '../../domain/errors.ts'
+import { RockpoolError, attempt } from '../../domain/errors.ts'
 import { errorCode } from './atomic-file.ts'
 
 const reading = constants.O_RDONLY | constants.O_NONBLOCK
@@ -62,12 +62,8 @@ function notRegular(path: string): RockpoolError {
 }
 
 export function isFile(path: string): boolean {
-  try {
-    return statSync(path).isFile()
-  } catch {
-    // Not there, or no name that a file can have.
-    return false
-  }
+  // Fails if it is not there, or the path is no name that a file can have.
+  return attempt(() => statSync(path).isFile(), false)
 }
 
 export function fileSize(path: string): number {
@@ -107,10 +103,6 @@ export async function readWorkspaceFile(workspace: string, name: string): Promis
 export function namesIn(folder: string): string[] {
   // Often called for folders that do not exist, and an exception is slow.
   if (!existsSync(folder)) return []
-  try {
-    return readdirSync(folder)
-  } catch {
-    // A file, or a folder without read permission.
-    return []
-  }
+  // Empty for a file, and for a folder without read permission.
+  return attempt(() => readdirSync(folder), [])
 }

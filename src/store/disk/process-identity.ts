@@ -1,6 +1,7 @@
 // Identifies a process by its pid and start time. Pids are reused, so a pid alone is not enough to tell whether a process is
 // alive, or to kill it.
 import { existsSync, readFileSync, readdirSync, readlinkSync, statSync } from 'node:fs'
+import { attempt } from '../../domain/errors.ts'
 
 export interface ProcessIdentity {
   pid: number
@@ -111,13 +112,9 @@ function hasProc(): boolean {
 }
 
 function readStat(pid: number): ListedProcess | undefined {
-  let text: string
-  try {
-    text = readFileSync(`/proc/${pid}/stat`, 'latin1')
-  } catch {
-    // No such process, or no /proc.
-    return undefined
-  }
+  // Fails if there is no such process, or no /proc.
+  const text = attempt(() => readFileSync(`/proc/${pid}/stat`, 'latin1'))
+  if (text === undefined) return undefined
   // The name in parentheses may contain spaces and parentheses; the fields begin after the last one.
   const fields = text.slice(text.lastIndexOf(')') + 2).split(' ')
   const [state, parent, , session] = fields

@@ -4,6 +4,7 @@ import { closeSync, readSync, readdirSync, statSync, readFileSync, rmSync } from
 import { rename } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import type { Clock } from '../../domain/clock.ts'
+import { attempt } from '../../domain/errors.ts'
 import { parseRecord } from '../../domain/json.ts'
 import type { SessionEntry } from '../../domain/session.ts'
 import { readFileSafely, syncDirectory } from '../disk/atomic-file.ts'
@@ -58,13 +59,11 @@ export function timestamp(now: number): string {
 }
 
 function readLastCopy(path: string): SessionsContent | undefined {
-  try {
+  // Fails if the copy is unreadable too; the transcripts remain.
+  return attempt(() => {
     const file = readFileSafely(path)
     return file && parseSessions(file.text, path)
-  } catch {
-    // The copy is unreadable too; the transcripts remain.
-    return undefined
-  }
+  })
 }
 
 function transcriptsBeside(path: string): Array<{ key: string; entry: SessionEntry }> {

@@ -2,7 +2,7 @@
 // written back.
 import { createRequire } from 'node:module'
 import type JSON5 from 'json5'
-import { RockpoolError, errorText } from '../../domain/errors.ts'
+import { RockpoolError, errorText, attempt } from '../../domain/errors.ts'
 import { isRecord, withoutProtoKeys } from '../../domain/json.ts'
 import type { SessionEntry } from '../../domain/session.ts'
 import { entryFault } from '../session-rules.ts'
@@ -33,7 +33,9 @@ export function parseSessions(text: string, path: string): SessionsContent {
       content.entries.set(key, entry.updatedAt === undefined ? { ...entry, updatedAt: 0 } : entry)
     } else {
       raw ??= plain ? rawMembers(text) : new Map()
-      content.unusable.set(key, { raw: raw.get(key) ?? stringifyOrSay(value), fault })
+      // Text that is nested too deeply cannot be formatted; the original file is kept as a backup.
+      const formatted = (): string => attempt(() => JSON.stringify(value), '"nested too deep"')
+      content.unusable.set(key, { raw: raw.get(key) ?? formatted(), fault })
     }
   }
   return content
@@ -103,19 +105,13 @@ function rawMembers(text: string): Map<string, string> {
     const keyEnd = endOfString(text, keyStart)
     const valueStart = text.indexOf(':', keyEnd) + 1
     const valueEnd = endOfValue(text, valueStart)
-    members.set(parseKey(text.slice(keyStart, keyEnd)), text.slice(valueStart, valueEnd).trim())
+    const quoted = text.slice(keyStart, keyEnd)
+    // A JSON5 key that is not valid JSON is not found here; its value is formatted from memory.
+    const key = attempt(() => String(JSON.parse(quoted)), quoted)
+    members.set(key, text.slice(valueStart, valueEnd).trim())
     at = valueEnd + 1
   }
   return members
-}
-
-function parseKey(quoted: string): string {
-  try {
-    return String(JSON.parse(quoted))
-  } catch {
-    // A JSON5 key that is not valid JSON is not found here; its value is formatted from memory.
-    return quoted
-  }
 }
 
 function endOfString(text: string, start: number): number {
@@ -134,13 +130,4 @@ function endOfValue(text: string, start: number): number {
     else if (depth === 0 && (char === ',' || char === '}')) return at
   }
   return text.length
-}
-
-function stringifyOrSay(value: unknown): string {
-  try {
-    return JSON.stringify(value)
-  } catch {
-    // Nested too deeply to be formatted; the original file is kept as a backup.
-    return '"nested too deep"'
-  }
 }

@@ -3,6 +3,7 @@
 import { randomUUID } from 'node:crypto'
 import { mkdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
+import { attempt } from '../../domain/errors.ts'
 import type { Log } from '../../domain/log.ts'
 import { writeFileAtomically } from '../disk/atomic-file.ts'
 import { listFolder } from './notes.ts'
@@ -97,10 +98,6 @@ function linesOf(text: string): string[] {
 }
 
 function entryOf(path: string): Array<[path: string, text: string]> {
-  try {
-    return [[path, readForeign(path, 64 << 20).toString('utf8')]]
-  } catch {
-    // Removed since it was listed.
-    return []
-  }
+  // Fails if it was removed since it was listed.
+  return attempt(() => [[path, readForeign(path, 64 << 20).toString('utf8')]], [])
 }

@@ -2,6 +2,7 @@
 // here its file is updated from there. Claude's project keys contain paths, which differ between machines, so one key is used.
 import { mkdir } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { attempt } from '../../domain/errors.ts'
 import type { SessionKey, SessionStore, SessionStoreEntry } from '../../domain/sdk-contract.ts'
 import { unlessMissing, writeFileAtomically } from '../disk/atomic-file.ts'
 import { openForeignHandle } from '../disk/foreign-file.ts'
@@ -76,11 +77,7 @@ async function bringUpToDate(
 
 function parseLines(text: string): SessionStoreEntry[] {
   return text.split('\n').flatMap((line) => {
-    try {
-      return line === '' ? [] : [JSON.parse(line) as SessionStoreEntry]
-    } catch {
-      // A torn line: its writer died; the shared store has the records before it.
-      return []
-    }
+    // Fails for a torn line: its writer died; the shared store has the records before it.
+    return attempt(() => (line === '' ? [] : [JSON.parse(line) as SessionStoreEntry]), [])
   })
 }

@@ -3,7 +3,7 @@
 import { existsSync, readdirSync, readlinkSync, realpathSync, renameSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { systemClock } from '../../domain/clock.ts'
-import { RockpoolError, asRockpoolError } from '../../domain/errors.ts'
+import { RockpoolError, asRockpoolError, attempt } from '../../domain/errors.ts'
 import { silentLog } from '../../domain/log.ts'
 import type { SessionEntry } from '../../domain/session.ts'
 import { readFileSafely, syncDirectory } from '../disk/atomic-file.ts'
@@ -119,9 +119,9 @@ function plain(entries: Map<string, SessionEntry> | undefined): Version[] {
 function rowsStillReadable(path: string): { versions: Version[]; deletedAt: Map<string, number> } {
   const none = { versions: [], deletedAt: new Map<string, number>() }
   return (
-    readOrSkip(() => {
+    attempt(() => {
       const db = Database.open(path, [], { readOnly: true })
-      const versions = idsIn(db).flatMap((id) => readOrSkip(() => versionOf(db, id)) ?? [])
+      const versions = idsIn(db).flatMap((id) => attempt(() => versionOf(db, id)) ?? [])
       const deleted = readSome<{ key: string; at: number }>(db, 'SELECT key, at FROM deleted_session')
       void db.close()
       return { versions, deletedAt: new Map(deleted.map(({ key, at }) => [key, at])) }
@@ -139,7 +139,7 @@ function idsIn(db: Database): number[] {
 /** The rows up to the first that cannot be read. */
 function readSome<T>(db: Database, sql: string): T[] {
   const rows: T[] = []
-  readOrSkip(() =>
+  attempt(() =>
     db.read((q) => {
       for (const row of q.each<T>(sql)) rows.push(row)
     }),
@@ -148,8 +148,8 @@ function readSome<T>(db: Database, sql: string): T[] {
 }
 
 function versionOf(db: Database, id: number): Version | undefined {
-  const whole = readOrSkip(() => db.read((q) => q.get<SessionRow>(`${wholeRow} WHERE session.id = ?`, id)))
-  const entry = whole && readOrSkip(() => wholeEntry(whole))
+  const whole = attempt(() => db.read((q) => q.get<SessionRow>(`${wholeRow} WHERE session.id = ?`, id)))
+  const entry = whole && attempt(() => wholeEntry(whole))
   if (entry && entryFault(entry) === undefined)
     return { key: whole.key, entry, trust: typeof whole.checksum === 'number' ? 'checked' : 'plain' }
   const lean = db.read((q) => q.get<LeanRow>(`${leanRow} WHERE id = ?`, id))
@@ -159,19 +159,10 @@ function versionOf(db: Database, id: number): Version | undefined {
 }
 
 function entriesIn(path: string): Map<string, SessionEntry> | undefined {
-  return readOrSkip(() => {
+  return attempt(() => {
     const file = readFileSafely(path)
     return file && parseSessions(file.text, path).entries
   })
-}
-
-function readOrSkip<T>(read: () => T): T | undefined {
-  try {
-    return read()
-  } catch {
-    // Damaged. The rest is still tried.
-    return undefined
-  }
 }
 
 /** A process that has the database open would keep writing into the renamed file. */
@@ -185,10 +176,10 @@ function refuseIfOpen(path: string): void {
 }
 
 function processIds(): number[] {
-  return (readOrSkip(() => readdirSync('/proc')) ?? []).filter((name) => /^\d+$/.test(name)).map(Number)
+  return (attempt(() => readdirSync('/proc')) ?? []).filter((name) => /^\d+$/.test(name)).map(Number)
 }
 
 function openFilesOf(pid: number): string[] {
-  const names = readOrSkip(() => readdirSync(`/proc/${pid}/fd`)) ?? []
-  return names.flatMap((name) => readOrSkip(() => readlinkSync(`/proc/${pid}/fd/${name}`)) ?? [])
+  const names = attempt(() => readdirSync(`/proc/${pid}/fd`)) ?? []
+  return names.flatMap((name) => attempt(() => readlinkSync(`/proc/${pid}/fd/${name}`)) ?? [])
 }

@@ -1,5 +1,6 @@
 // Parses one line of a transcript, or reports why it cannot be read. Reads pi's versions 1 to 3, and shapes of older programs and
 // documents; unknown fields are kept.
+import { attempt } from '../../domain/errors.ts'
 import { isRecord, isTooDeep } from '../../domain/json.ts'
 import type { TranscriptEntry, TranscriptHeader } from '../../domain/transcript.ts'
 import type { Line } from './transcript-lines.ts'
@@ -137,12 +138,8 @@ function textOf(line: Line): string {
 }
 
 function parse(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    // Not JSON: the caller reports the line.
-    return undefined
-  }
+  // Undefined if it is not JSON: the caller reports the line.
+  return attempt(() => JSON.parse(text))
 }
 
 /** The last complete entry inside a line that is not JSON as a whole. */

@@ -1,16 +1,24 @@
 // Inbox, lanes and outbox in PostgreSQL; with members, several machines share the work.
 import type { Clock } from '../../domain/clock.ts'
+import { RockpoolError } from '../../domain/errors.ts'
 import { overheardIn, systemEventsIn } from '../tables/overheard.ts'
 import { purgeRows, type PurgedSession } from '../tables/purge-rows.ts'
 import { run } from '../tables/sql-database.ts'
-import { asInput, withInputs, type InputRow } from '../tables/work-rows.ts'
-import type { LaneShare, WorkStore } from '../work-store.ts'
-import type { Postgres } from './connection.ts'
+import { asInput, inboxReads, turnReads, withInputs, type InputRow } from '../tables/work-rows.ts'
+import type {
+  Inbox,
+  Input,
+  LaneShare,
+  OutboxRow,
+  TurnLanes,
+  TurnOutcome,
+  WaitingInput,
+  WorkStore,
+} from '../work-store.ts'
+import type { Postgres, Statements } from './connection.ts'
 import { Redelivery } from './redelivery.ts'
-import { postgresInbox, resetHandedInputs } from './inbox.ts'
-import { postgresLanes } from './lanes.ts'
 import type { Members } from './members.ts'
-import { postgresOutbox } from './outbox.ts'
+import { addDeliveries, postgresOutbox } from './outbox.ts'
 import { postgresSql } from './sql.ts'
 
 /** A running turn of this process in a lane without work here is lost after this time; before, it may be about to begin. */
@@ -25,8 +33,139 @@ export function postgresWork(postgres: Postgres, clock: Clock, members?: Members
     outbox: postgresOutbox(postgres, clock),
     overheard: overheardIn(sql),
     systemEvents: systemEventsIn(sql, clock),
-    ...(members ? { share: laneShare(postgres, clock, members, redelivery) } : {}),
+    share: members && laneShare(postgres, clock, members, redelivery),
   }
+}
+
+/** The messages of a lane are numbered in the order of their commits, over all machines. */
+function postgresInbox(postgres: Postgres, clock: Clock, redelivery: Redelivery): Inbox {
+  return {
+    ...inboxReads(postgresSql(postgres), 'agent'),
+    accept: (input, hasRoom = false) =>
+      redelivery.receive(() => acceptInput(postgres, input, clock.now(), hasRoom)),
+    end: (ids, how, deliveries = []) =>
+      postgres.untilBack(() =>
+        postgres.transaction(async (statements) => {
+          await statements.rows('SELECT end_inputs($1, $2)', [ids, how])
+          return addDeliveries(statements, postgres.member, deliveries, clock.now())
+        }),
+      ),
+    async forget(before) {
+      const sql = `DELETE FROM inbox WHERE accepted_at < $1 AND state NOT IN ('waiting', 'running') RETURNING id`
+      const gone = await postgres.write(sql, [before])
+      // A lane without messages is created again when a message arrives.
+      await postgres.write(
+        `DELETE FROM lane WHERE owner IS NULL AND waiting = 0 AND ready_at < to_timestamp($1 / 1000.0)
+           AND NOT EXISTS (SELECT 1 FROM turn WHERE turn.lane = lane.key AND state = 'running')`,
+        [before],
+      )
+      return gone.length
+    },
+  }
+}
+
+/** Marks waiting inputs of this process as not handed out, so that they are delivered again, in order. */
+function resetHandedInputs(postgres: Postgres): Promise<unknown> {
+  const sql = `UPDATE inbox SET handed_to = NULL WHERE handed_to = $1 AND state = 'waiting'`
+  return postgres.write(sql, [postgres.member])
+}
+
+async function acceptInput(
+  postgres: Postgres,
+  input: Input,
+  now: number,
+  hasRoom: boolean,
+): Promise<WaitingInput | undefined> {
+  const { member } = postgres
+  const { key, lane, agentId, isWatched = false, ...record } = input
+  const [row] = await postgres.write<{ new_id: number; holder: string | null; moved: boolean }>(
+    'SELECT * FROM accept_input($1, $2, $3, $4, $5, $6, $7, $8)',
+    [
+      member,
+      hasRoom || isWatched,
+      key,
+      lane,
+      agentId,
+      now,
+      isWatched ? member : null,
+      JSON.stringify(record),
+    ],
+  )
+  if (!row) return undefined
+  const accepted = { ...input, id: row.new_id, acceptedAt: now, lostTurns: 0 }
+  if (member === null) return accepted
+  const laneServer = row.holder === null ? 'nowhere' : row.holder === member ? 'here' : 'elsewhere'
+  return { ...accepted, laneServer, hasMoved: row.moved }
+}
+
+/** A unique index keeps two machines from running turns of one session at the same time; writes of a member that was declared
+ *  dead are refused. */
+function postgresLanes(postgres: Postgres, clock: Clock): TurnLanes {
+  return {
+    ...turnReads(postgresSql(postgres), 'agent'),
+    async begin(turn) {
+      const { id, lane, agentId, kind, owner, inputs } = turn
+      const [row] = await postgres.repeat<{ begun: boolean }>(
+        'SELECT begin_turn($1, $2, $3, $4, $5, $6, $7, $8) AS begun',
+        [postgres.member, id, lane, agentId, kind, postgres.member ?? owner, inputs, clock.now()],
+      )
+      return row!.begun
+    },
+    async join(turnId, inputs) {
+      const values = [postgres.member, turnId, inputs]
+      const sql = 'SELECT join_turn($1, $2, $3) AS joined'
+      const [row] = await postgres.repeat<{ joined: boolean }>(sql, values)
+      return row!.joined
+    },
+    async asked(turnId) {
+      const sql = `UPDATE inbox SET asked = asked + 1 WHERE turn_id = $1 AND state = 'running' RETURNING id`
+      await postgres.write(sql, [turnId])
+    },
+    finish: (turnId, outcome) => finishTurn(postgres, turnId, outcome, clock.now()),
+    async release(turnId) {
+      await postgres.repeat('SELECT release_turn($1, $2)', [turnId, clock.now()])
+    },
+  }
+}
+
+/** Repeated while the server is unavailable: until it succeeds, the answer exists in memory only. */
+function finishTurn(
+  postgres: Postgres,
+  turnId: string,
+  outcome: TurnOutcome,
+  now: number,
+): Promise<OutboxRow[]> {
+  const { received, deliveries, sendsFirst, unanswered = [] } = outcome
+  const { systemEvents = [], overheard } = received ?? {}
+  const finish = async (statements: Statements): Promise<OutboxRow[]> => {
+    const { member } = postgres
+    const [row] = await statements.rows<{ done: 'done' | 'again' | 'lost' }>(
+      'SELECT finish_turn($1, $2, $3, $4, $5, $6, $7, $8) AS done',
+      [
+        member,
+        turnId,
+        now,
+        JSON.stringify(recordOf(outcome)),
+        unanswered,
+        systemEvents,
+        overheard?.group ?? null,
+        overheard?.upTo ?? null,
+      ],
+    )
+    if (row!.done === 'lost')
+      throw new RockpoolError('lock-lost', `The turn ${turnId} was given to another process meanwhile.`, {
+        hint: 'Its answer is dropped here; the other one answers.',
+      })
+    // On 'again' an earlier call added the deliveries and its reply was lost; they are found.
+    return addDeliveries(statements, member, deliveries, now, sendsFirst)
+  }
+  return postgres.untilBack(() => postgres.transaction(finish))
+}
+
+function recordOf(outcome: TurnOutcome): Record<string, unknown> {
+  const { end, usage, sessionId, model, costUsd, contextTokens, compactions } = outcome
+  const how = end.kind === 'failed' ? end.why : end.kind
+  return { end: how, ...usage, sessionId, model, costUsd, contextTokens, compactions }
 }
 
 function laneShare(postgres: Postgres, clock: Clock, members: Members, redelivery: Redelivery): LaneShare {

@@ -1,34 +1,25 @@
 // What people are asked and what they answered, and what they allowed always. The first valid answer wins, whichever
 // process, machine or interface it comes through.
 import type { Approval, ApprovalState, Grant } from '../../domain/coding-session.ts'
-import type { Database } from './database.ts'
 import { getRecord, readRecords } from './record-tables.ts'
-import { localRecords, type Records } from './records.ts'
+import { RecordStore } from './records.ts'
 
-export class ApprovalStore {
-  #db: Database
-  #records: Records
-
-  constructor(db: Database, records: Records = localRecords(db)) {
-    this.#db = db
-    this.#records = records
-  }
-
+export class ApprovalStore extends RecordStore {
   add(approval: Approval): Promise<void> {
-    return this.#records.put('approval', approval.id, approval)
+    return this.records.put('approval', approval.id, approval)
   }
 
   get(id: string): Approval | undefined {
-    return getRecord(this.#db.queries, 'approval', id)
+    return getRecord(this.db.queries, 'approval', id)
   }
 
   pending(): Approval[] {
-    return readRecords(this.#db.queries, 'approval', "WHERE state = 'pending' ORDER BY asked_at, id")
+    return readRecords(this.db.queries, 'approval', "WHERE state = 'pending' ORDER BY asked_at, id")
   }
 
   recent(limit: number, agentId?: string): Approval[] {
     const where = 'WHERE ?1 IS NULL OR agent_id = ?1 ORDER BY asked_at DESC LIMIT ?2'
-    return readRecords(this.#db.queries, 'approval', where, agentId ?? null, limit)
+    return readRecords(this.db.queries, 'approval', where, agentId ?? null, limit)
   }
 
   /** Settles a pending request. Resolves to false if it was already settled. */
@@ -37,7 +28,7 @@ export class ApprovalStore {
     state: Exclude<ApprovalState, 'pending'>,
     answer: { at: number; by: string; text?: string },
   ): Promise<boolean> {
-    return this.#records.update('approval', id, (approval) =>
+    return this.records.update('approval', id, (approval) =>
       approval?.state === 'pending'
         ? { ...approval, state, answeredAt: answer.at, answeredBy: answer.by, answer: answer.text }
         : undefined,
@@ -45,14 +36,14 @@ export class ApprovalStore {
   }
 
   grant(grant: Grant): Promise<void> {
-    return this.#records.put('grant', grant.id, grant)
+    return this.records.put('grant', grant.id, grant)
   }
 
   grants(): Grant[] {
-    return readRecords(this.#db.queries, 'grant', 'ORDER BY granted_at')
+    return readRecords(this.db.queries, 'grant', 'ORDER BY granted_at')
   }
 
   revoke(id: string): Promise<boolean> {
-    return this.#records.remove('grant', id)
+    return this.records.remove('grant', id)
   }
 }

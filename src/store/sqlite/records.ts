@@ -45,6 +45,17 @@ export interface Records {
   forget(kind: RecordKind, which: OldRecords): Promise<void>
 }
 
+/** A store that writes records and reads them from the tables. */
+export class RecordStore {
+  protected readonly db: Database
+  protected readonly records: Records
+
+  constructor(db: Database, records: Records = localRecords(db)) {
+    this.db = db
+    this.records = records
+  }
+}
+
 export function localRecords(db: Database): Records {
   return {
     aheadMs: 0,

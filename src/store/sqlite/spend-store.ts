@@ -1,22 +1,13 @@
 // What each call to a model cost, one row per call. Budgets and charts are sums over these rows.
-import type { Database } from './database.ts'
 import type { Spend } from './record-tables.ts'
-import { localRecords, type Records } from './records.ts'
+import { RecordStore } from './records.ts'
 
 export type SpendBy = { codingId: string } | { repo: string } | { agentId: string } | Record<string, never>
 
-export class SpendStore {
-  #db: Database
-  #records: Records
-
-  constructor(db: Database, records: Records = localRecords(db)) {
-    this.#db = db
-    this.#records = records
-  }
-
+export class SpendStore extends RecordStore {
   /** A later report of the same call (its output grew) replaces the earlier one. */
   async add(spend: Spend): Promise<void> {
-    await this.#records.update('spend', spend.id, (before) =>
+    await this.records.update('spend', spend.id, (before) =>
       before && before.usd >= spend.usd ? undefined : { ...spend, ...before, usd: spend.usd },
     )
   }
@@ -40,18 +31,18 @@ export class SpendStore {
   perDay(agentId?: string): Array<{ day: string; usd: number }> {
     const sql =
       'SELECT day, sum(usd) AS usd FROM spend WHERE ?1 IS NULL OR agent_id = ?1 GROUP BY day ORDER BY day'
-    return this.#db.queries.all(sql, agentId ?? null)
+    return this.db.queries.all(sql, agentId ?? null)
   }
 
   #sum(conditions: Array<readonly [term: string, value: string | number]>): number {
     const where = ['true', ...conditions.map(([term]) => term)].join(' AND ')
     const sql = `SELECT coalesce(sum(usd), 0) AS usd FROM spend WHERE ${where}`
-    return this.#db.queries.get<{ usd: number }>(sql, ...conditions.map(([, value]) => value))!.usd
+    return this.db.queries.get<{ usd: number }>(sql, ...conditions.map(([, value]) => value))!.usd
   }
 
   #namesOf(column: 'agent_id' | 'repo', day: string): string[] {
     const sql = `SELECT DISTINCT ${column} AS name FROM spend WHERE day = ? AND ${column} IS NOT NULL ORDER BY name`
-    return this.#db.queries.all<{ name: string }>(sql, day).map(({ name }) => name)
+    return this.db.queries.all<{ name: string }>(sql, day).map(({ name }) => name)
   }
 }
 

@@ -81,6 +81,23 @@ export function matches({ key, entry }: Session, filter: ListFilter): boolean {
   )
 }
 
+/** The condition for the rows that match a filter, and its values. `isFound`: the database's term for a text inside another. */
+export function filterOf(
+  filter: ListFilter,
+  isFound: string,
+): { where: string; values: Array<string | number> } {
+  const terms: Array<[term: string, value: string | number | undefined]> = [
+    ['updated_at >= ?', filter.activeSince],
+    ['label = ?', filter.label],
+    ['spawned_by = ?', filter.spawnedBy],
+    [isFound, filter.search?.toLowerCase()],
+  ]
+  const used = terms.filter(([, value]) => value !== undefined)
+  const archived = filter.archived ? 'archived_at IS NOT NULL' : 'archived_at IS NULL'
+  const where = [archived, ...used.map(([term]) => term)].join(' AND ')
+  return { where, values: used.map(([, value]) => value!) }
+}
+
 /** The sessions that `ref` names: by key, else by whole id or label, else by the beginning of an id. */
 export function sessionsNamed(ref: string, candidates: Session[]): Session[] {
   const exact = candidates.filter(({ key }) => key === ref)

@@ -4,11 +4,11 @@ import type { Session, SessionEntry } from '../../domain/session.ts'
 import { KeyedQueue } from '../../domain/async.ts'
 import { RockpoolError } from '../../domain/errors.ts'
 import { leanEntry, wholeEntry } from '../sqlite/entry-columns.ts'
-import { checkEntry, checkKey, checkLabelIsFree, sessionsNamed } from '../session-rules.ts'
+import { checkEntry, checkKey, checkLabelIsFree, filterOf, sessionsNamed } from '../session-rules.ts'
 import type { Change, ListFilter, SessionPage, SessionStore, Update } from '../session-store.ts'
 import type { Postgres } from './connection.ts'
 import { columnsOf, isWritten, putAll, type SessionRow } from './session-table.ts'
-import { storable } from './sql.ts'
+import { numbered, storable } from './sql.ts'
 
 interface Attempt {
   entry?: SessionEntry
@@ -35,20 +35,17 @@ export class PostgresSessions implements SessionStore {
   }
 
   async peek(key: string): Promise<SessionEntry | undefined> {
-    const [session] = await this.#lean('key = $2', [storable(key)])
+    const [session] = await this.#lean('key = ?', [storable(key)])
     return session?.entry
   }
 
   async list(filter: ListFilter = {}): Promise<SessionPage> {
-    const { where, values } = whereOf(filter)
-    const page = `LIMIT $${values.length + 2} OFFSET $${values.length + 3}`
+    const { where, values } = filterOf(filter, 'position(? in search_text) > 0')
+    const terms = values.map(storable)
+    const page = [filter.limit ?? null, filter.offset ?? 0]
     const [sessions, total] = await Promise.all([
-      this.#lean(`${where} ORDER BY updated_at DESC, key ${page}`, [
-        ...values,
-        filter.limit ?? null,
-        filter.offset ?? 0,
-      ]),
-      this.#count(filter, where, values),
+      this.#lean(`${where} ORDER BY updated_at DESC, key LIMIT ? OFFSET ?`, [...terms, ...page]),
+      this.#count(filter, where, terms),
     ])
     return { total, sessions }
   }
@@ -179,30 +176,15 @@ export class PostgresSessions implements SessionStore {
           'SELECT sum(n)::bigint AS total FROM session_count WHERE agent = $1 AND archived = $2',
           [archived === true],
         ]
-      : [`SELECT count(*) AS total FROM session WHERE agent = $1 AND ${where}`, values]
+      : [numbered(`SELECT count(*) AS total FROM session WHERE agent = ? AND ${where}`), values]
     const [row] = await this.#postgres.read<{ total: number | null }>(sql, [this.agentId, ...terms])
     return row?.total ?? 0
   }
 
-  /** Sessions without their large fields. The agent is `$1`, and `values` begin with `$2`. */
+  /** Sessions without their large fields. The agent is the first value, and `values` follow. */
   async #lean(where: string, values: unknown[]): Promise<Session[]> {
-    const sql = `SELECT key, entry FROM session WHERE agent = $1 AND ${where}`
+    const sql = numbered(`SELECT key, entry FROM session WHERE agent = ? AND ${where}`)
     const rows = await this.#postgres.read<{ key: string; entry: string }>(sql, [this.agentId, ...values])
     return rows.map((row) => ({ key: row.key, agentId: this.agentId, entry: leanEntry(row) }))
   }
-}
-
-function whereOf(filter: ListFilter): { where: string; values: unknown[] } {
-  const values: unknown[] = []
-  const terms = [filter.archived ? 'archived_at IS NOT NULL' : 'archived_at IS NULL']
-  const add = (term: string, value: string | number | undefined): void => {
-    if (value === undefined) return
-    values.push(storable(value))
-    terms.push(term.replace('?', `$${values.length + 1}`))
-  }
-  add('updated_at >= ?', filter.activeSince)
-  add('label = ?', filter.label)
-  add('spawned_by = ?', filter.spawnedBy)
-  add('position(? in search_text) > 0', filter.search?.toLowerCase())
-  return { where: terms.join(' AND '), values }
 }

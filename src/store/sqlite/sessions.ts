@@ -6,7 +6,7 @@ import type { Log } from '../../domain/log.ts'
 import type { Session, SessionEntry } from '../../domain/session.ts'
 import { Database, type Queries } from './database.ts'
 import { leanEntry, wholeEntry } from './entry-columns.ts'
-import { checkEntry, checkKey, checkLabelIsFree, sessionsNamed } from '../session-rules.ts'
+import { checkEntry, checkKey, checkLabelIsFree, filterOf, sessionsNamed } from '../session-rules.ts'
 import type { Change, ListFilter, SessionPage, SessionStore, Update } from '../session-store.ts'
 import { leanRow, pagesOf, readRow, removeRow, sessionMigrations, writeRow } from './session-table.ts'
 import type { LeanRow } from './session-table.ts'
@@ -209,26 +209,12 @@ function labelOwner(queries: Queries, label: string, except: string): string | u
 
 function listPage(queries: Queries, agentId: string, filter: ListFilter): SessionPage {
   const { limit = -1, offset = 0 } = filter
-  const { where, values } = whereOf(filter)
+  const { where, values } = filterOf(filter, 'instr(search_text, ?) > 0')
   const page = `${leanRow} WHERE ${where} ORDER BY updated_at DESC, key LIMIT ? OFFSET ?`
   const rows = queries.all<LeanRow>(page, ...values, limit, offset)
   const count = `SELECT count(*) AS total FROM session WHERE ${where}`
   const { total } = queries.get<{ total: number }>(count, ...values)!
   return { total, sessions: rows.map((row) => ({ key: row.key, agentId, entry: leanEntry(row) })) }
-}
-
-function whereOf(filter: ListFilter): { where: string; values: Array<string | number> } {
-  const terms: Array<[term: string, value?: string | number]> = [
-    [filter.archived ? 'archived_at IS NOT NULL' : 'archived_at IS NULL'],
-  ]
-  if (filter.activeSince !== undefined) terms.push(['updated_at >= ?', filter.activeSince])
-  if (filter.label !== undefined) terms.push(['label = ?', filter.label])
-  if (filter.spawnedBy !== undefined) terms.push(['spawned_by = ?', filter.spawnedBy])
-  if (filter.search !== undefined) terms.push(['instr(search_text, ?) > 0', filter.search.toLowerCase()])
-  return {
-    where: terms.map(([term]) => term).join(' AND '),
-    values: terms.flatMap(([, value]) => (value === undefined ? [] : [value])),
-  }
 }
 
 /** Sessions that `ref` may mean, exact matches first. */

@@ -4,17 +4,10 @@ import { createHash, timingSafeEqual } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Update } from 'grammy/types'
+import type { TelegramWebhook } from '../domain/config/channel-settings.ts'
 import { RockpoolError, errorText } from '../domain/errors.ts'
 import { parseRecord } from '../domain/json.ts'
 import type { Log } from '../domain/log.ts'
-
-export interface TelegramWebhook {
-  /** The public address that Telegram calls. */
-  url: string
-  secret: string
-  host: string
-  port: number
-}
 
 const maxBodyBytes = 1_048_576
 

@@ -4,6 +4,7 @@ import { Api, GrammyError } from 'grammy'
 import type { UserFromGetMe } from 'grammy/types'
 import type { Address } from '../domain/address.ts'
 import type { ChannelAbilities, ChannelHost } from '../domain/channel.ts'
+import type { TelegramWebhook } from '../domain/config/channel-settings.ts'
 import type { Message } from '../domain/message.ts'
 import { backOffMs, pause } from './retry.ts'
 import { markLength } from './message-parts.ts'
@@ -11,7 +12,7 @@ import { PlatformChannel, holdOfBot, type Accept } from './base-channel.ts'
 import { TelegramIntake } from './telegram-intake.ts'
 import { describeFailure, retryAfterMs, TelegramSender } from './telegram-send.ts'
 import { pressIdOf, wantedUpdates } from './telegram-messages.ts'
-import { listenForUpdates, refuseBlankSecret, type TelegramWebhook } from './telegram-webhook.ts'
+import { listenForUpdates, refuseBlankSecret } from './telegram-webhook.ts'
 
 export interface TelegramOptions {
   accountId: string

@@ -71,6 +71,8 @@ const webhook = z.strictObject({
   port: z.number().int().min(0).max(65_535).default(8_787),
 })
 
+export type TelegramWebhook = z.infer<typeof webhook>
+
 const telegramAccount = accountSettings('telegram').extend({
   botToken: z.string().optional(),
   tokenFile: z.string().optional(),

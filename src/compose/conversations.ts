@@ -101,7 +101,7 @@ function followOpenClaw(app: App, conversations: Conversations): void {
       .reopenChannel(openclawChannel, 'default')
       .catch((error: unknown) =>
         app.log.error(
-          { event: 'channel-start-failed', channel: openclawChannel, error: String(error) },
+          { event: 'openclaw-channel-failed', error: String(error) },
           'Could not open the channel into OpenClaw; its chats get nothing until the gateway restarts.',
         ),
       )

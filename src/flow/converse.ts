@@ -116,7 +116,10 @@ export class Converse {
       drop: (inputs, isSummarized) => this.#admission.drop(inputs, isSummarized),
       mayJoin: (input, others) => this.#mayJoin(input, others),
       onError: (lane, error) => {
-        log.error({ event: 'turn-failed', lane, error: String(error) }, 'Could not run a turn.')
+        log.error(
+          { event: 'lane-stopped', lane, error: String(error) },
+          'A turn could not be run, or its end not be stored; its messages stay in the inbox and are retried, at the latest after a restart.',
+        )
         this.shared?.failed(lane)
       },
       onUnplaced: (lane, error) =>
@@ -163,7 +166,7 @@ export class Converse {
       .catch((error: unknown) =>
         this.parts.log.error(
           { event: 'command-error', lane, error: String(error) },
-          'Could not run a chat command.',
+          'Could not store the answer to a chat command; the command stays in the inbox and runs again, at the latest after a restart.',
         ),
       )
       .then(() => this.shared?.idle(lane))

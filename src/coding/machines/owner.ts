@@ -86,7 +86,7 @@ export class OwnerHeartbeat {
       if (!this.#isNeeded()) return
       this.start().catch((error: unknown) =>
         log.error(
-          { event: 'heartbeat-failed', error: String(error) },
+          { event: 'owner-heartbeat-failed', error: String(error) },
           'Could not write the heartbeat; other processes may consider this one dead.',
         ),
       )

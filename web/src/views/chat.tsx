@@ -46,7 +46,7 @@ export function Chat({ sessionKey, at, mark }: ChatProps) {
 
 function Talk({ sessionKey, isOwn, at }: { sessionKey: string; isOwn: boolean; at?: string }) {
   const said = useSaid(sessionKey, at)
-  const { notices, answers } = useTold(isOwn, sessionKey)
+  const { notices, answers } = useSentMessages(isOwn, sessionKey)
   const [answered, setAnswered] = useState<Answered>()
   const agent = useAgentName(sessionKey)
   const turn = useTurn(sessionKey, said.reload)
@@ -149,10 +149,10 @@ interface ItemProps {
 /** Rendered again only if a property changes: the list is rendered in every frame while scrolling. */
 function Item(props: ItemProps) {
   const { item, answer, agent, result, isTarget, onLink, onReply } = props
-  return useMemo(() => <Told {...props} />, [item, answer, agent, result, isTarget, onLink, onReply])
+  return useMemo(() => <ItemView {...props} />, [item, answer, agent, result, isTarget, onLink, onReply])
 }
 
-function Told({ item, answer, agent, result, isTarget, onLink, onReply }: ItemProps) {
+function ItemView({ item, answer, agent, result, isTarget, onLink, onReply }: ItemProps) {
   const { run, error } = useAction()
   if ('card' in item) {
     const { card } = item
@@ -199,14 +199,14 @@ function resultsOf(items: ChatItem[]): Map<string | undefined, Card> {
   return new Map(cards.map((card) => [card.toolUseId, card]))
 }
 
-interface WhatWasTold {
+interface SentMessages {
   notices: Notice[]
   /** By the id of the transcript entry. */
   answers: Map<string, SentAnswer>
 }
 
 /** Messages that are not in the transcript. Only the page's own chat receives them. */
-function useTold(isOwn: boolean, sessionKey: string): WhatWasTold {
+function useSentMessages(isOwn: boolean, sessionKey: string): SentMessages {
   const gateway = useGateway()
   const received = useLive(
     'web.notices',

@@ -258,7 +258,12 @@ function readSystem(memory: Memory, message: Extract<SDKMessage, { type: 'system
     case 'session_state_changed':
       return [{ is: 'state', state: message.state === 'requires_action' ? 'waiting' : message.state }]
     case 'background_tasks_changed':
-      return [{ is: 'background', subagents: message.tasks.filter(isSubagent).length }]
+      return [
+        {
+          is: 'background',
+          subagents: message.tasks.filter(({ task_type }) => task_type === 'local_agent').length,
+        },
+      ]
     case 'api_retry': {
       const { attempt, retry_delay_ms: delayMs, error: reason } = message
       return event({ type: 'retry', attempt, delayMs, reason })
@@ -274,10 +279,6 @@ function readSystem(memory: Memory, message: Extract<SDKMessage, { type: 'system
     default:
       return readNotice(message)
   }
-}
-
-function isSubagent({ task_type }: { task_type: string }): boolean {
-  return task_type === 'local_agent'
 }
 
 function readNotice(message: Extract<SDKMessage, { type: 'system' }>): StreamItem[] {

@@ -153,7 +153,9 @@ async function claimSpare(
     },
   })
   // In real time: Claude does not run by our clock.
-  await within(systemClock, 20_000, parked.claimed, noAnswer)
+  await within(systemClock, 20_000, parked.claimed, () => {
+    throw new Error('no answer in time')
+  })
   return { query, input, process, binding }
 }
 
@@ -161,10 +163,6 @@ async function claimSpare(
 function spareShape(options: ConversationOptions): string {
   const { systemPrompt: _systemPrompt, ...agent } = options.agent
   return processShape({ ...options, cwd: '', agent, systemPromptAppend: '' })
-}
-
-function noAnswer(): never {
-  throw new Error('no answer in time')
 }
 
 function startFailure(error: unknown, stderr: string): RockpoolError {

@@ -16,7 +16,8 @@ export function withSummaries<T extends Item>(
   let held: T[] = []
   return (message) => {
     const summary = held.length > 0 ? summaryIn(message) : undefined
-    const before = summary === undefined ? held : held.map((item) => withSummary(item, summary))
+    const before =
+      summary === undefined ? held : held.map((item) => ({ ...item, event: { ...item.event, summary } }))
     const items = read(message)
     held = items.filter(isCompactionEnd)
     return [...before, ...items.filter((item) => !isCompactionEnd(item))]
@@ -25,10 +26,6 @@ export function withSummaries<T extends Item>(
 
 function isCompactionEnd({ event }: Item): boolean {
   return event?.type === 'compaction' && event.phase === 'end'
-}
-
-function withSummary<T extends Item>(item: T, summary: string): T {
-  return { ...item, event: { ...item.event, summary } }
 }
 
 /** The summary itself, without the text that Claude Code adds for the model. */

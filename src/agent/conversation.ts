@@ -230,12 +230,10 @@ export class ClaudeConversation implements Conversation {
     await this.#parts.process.end()
     const end = (this.#end ??= { why: 'process-died', message: this.#parts.process.stderrTail() || thrown })
     this.#watchdog.stop()
-    if (this.#turns.asked) this.#finish(this.#turns.asked, this.#endOfUnfinished(end))
+    const unfinished: TurnEnd =
+      end.why === 'process-died' ? this.#failure('process-died', end.message) : { kind: 'interrupted' }
+    if (this.#turns.asked) this.#finish(this.#turns.asked, unfinished)
     return end
-  }
-
-  #endOfUnfinished(end: ConversationEnd): TurnEnd {
-    return end.why === 'process-died' ? this.#failure('process-died', end.message) : { kind: 'interrupted' }
   }
 
   #take(item: StreamItem): void {

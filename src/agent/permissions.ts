@@ -64,7 +64,9 @@ function toRequest(toolName: string, input: Record<string, unknown>, details: De
     reason: details.decisionReason,
     toolUseId: details.toolUseID,
     subagentId: details.agentID,
-    rules: alwaysRules(details).flatMap((update) => update.rules.map(writeRule)),
+    rules: alwaysRules(details)
+      .flatMap(({ rules }) => rules)
+      .map(({ toolName: tool, ruleContent }) => (ruleContent ? `${tool}(${ruleContent})` : tool)),
   }
 }
 
@@ -101,8 +103,4 @@ function alwaysRules({ suggestions = [], suppressAlwaysAllowRule }: Details): Ad
       ? [{ ...update, destination: 'session' as const }]
       : [],
   )
-}
-
-function writeRule(rule: { toolName: string; ruleContent?: string }): string {
-  return rule.ruleContent ? `${rule.toolName}(${rule.ruleContent})` : rule.toolName
 }

@@ -18,7 +18,8 @@ export interface TranscriptState {
 /** `configDir` is Claude's own directory. */
 export async function readTranscriptState(configDir: string, sdkSessionId: string): Promise<TranscriptState> {
   const path = findTranscript(configDir, sdkSessionId)
-  if (!path) return { resumable: missing(sdkSessionId), costUsd: 0 }
+  const reason = `Claude has no transcript of session ${sdkSessionId}.`
+  if (!path) return { resumable: { ok: false, why: 'gone', reason }, costUsd: 0 }
   // The file may be a link to another disk; `readChain` accepts plain files only.
   const chain = await readChain(realpathSync(path))
   return { resumable: judge(chain, path), costUsd: chain.costUsd }
@@ -54,10 +55,6 @@ function judge({ leaf, breaks }: Chain, path: string): Resumable {
     why: 'damaged',
     reason: `${path} does not lead from its last message to its first: ${broken.uuid} is ${how}.`,
   }
-}
-
-function missing(sdkSessionId: string): Resumable {
-  return { ok: false, why: 'gone', reason: `Claude has no transcript of session ${sdkSessionId}.` }
 }
 
 /** Remembers the state of a transcript until it changes: a long one takes a second to read. */

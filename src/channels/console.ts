@@ -25,7 +25,7 @@ export class ConsoleChannel extends BaseChannel implements Channel {
 
   #options: ConsoleOptions
   #lines: Interface | undefined
-  #accepting: Promise<void> = Promise.resolve()
+  #accepting: Promise<unknown> = Promise.resolve()
   #sent = 0
 
   constructor(options: ConsoleOptions, host: ChannelHost) {
@@ -43,7 +43,10 @@ export class ConsoleChannel extends BaseChannel implements Channel {
       const message = this.#messageOf(`${run}-${++line}`, text)
       this.#accepting = this.#accepting
         .then(() => accept(message))
-        .catch((error: unknown) => this.#report(error))
+        // No platform would send the line again, so the person must know.
+        .catch((error: unknown) =>
+          this.#options.output.write(`The message was not accepted: ${printableText(errorText(error))}\n`),
+        )
     })
     const { user } = this.#options
     this.setStatus('connected', { identity: { id: user, name: user } })
@@ -83,10 +86,5 @@ export class ConsoleChannel extends BaseChannel implements Channel {
       mentioned: true,
       media: [],
     }
-  }
-
-  /** No platform would send the line again, so the person must know. */
-  #report(error: unknown): void {
-    this.#options.output.write(`The message was not accepted: ${printableText(errorText(error))}\n`)
   }
 }

@@ -33,8 +33,9 @@ export class DiscordSender {
     const parts = () => this.#partsOf(reply)
     return this.#parts.send(channelOf(address), options, parts, (part, { index, isLast, isFirstTried }) => {
       const text = marked('text' in part ? part.text : '', options.resent && isFirstTried)
+      const hash = createHash('sha256').update(`${index}\0${options.idempotencyKey}`).digest('hex')
       const body = {
-        nonce: nonceOf(options.idempotencyKey, index),
+        nonce: hash.slice(0, 25),
         enforce_nonce: true,
         content: text || undefined,
         ...withoutMentions,
@@ -98,10 +99,6 @@ const withoutMentions = { allowed_mentions: { parse: [], replied_user: true } }
 
 function channelOf(address: Address): string {
   return address.threadId ?? address.to
-}
-
-function nonceOf(key: string, index: number): string {
-  return createHash('sha256').update(`${index}\0${key}`).digest('hex').slice(0, 25)
 }
 
 function referenceOf({ replyToId }: Reply): object | undefined {

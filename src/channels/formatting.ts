@@ -24,7 +24,9 @@ const html: Style = {
       ? `<pre><code class="language-${language}">${escapeHtml(text)}</code></pre>`
       : `<pre>${escapeHtml(text)}</pre>`,
   link: (text, url) =>
-    isWebLink(url) ? `<a href="${escapeHtml(url)}">${text}</a>` : `${text} (${escapeHtml(url)})`,
+    /^(https?|tg|mailto):/i.test(url)
+      ? `<a href="${escapeHtml(url)}">${text}</a>`
+      : `${text} (${escapeHtml(url)})`,
   quote: (text) => `<blockquote>${text}</blockquote>`,
 }
 
@@ -156,10 +158,6 @@ function drawTable(table: Tokens.Table): string {
   )
   lines.splice(1, 0, widths.map((width) => '-'.repeat(width)).join('  '))
   return lines.join('\n')
-}
-
-function isWebLink(url: string): boolean {
-  return /^(https?|tg|mailto):/i.test(url)
 }
 
 function escapeHtml(text: string): string {

@@ -180,7 +180,8 @@ function splitBase(parts: string[], mainKey: string): KeyParts {
   if (first === 'cron') return splitCron(parts)
   const plain = plainKinds.find((kind) => kind === first)
   if (plain) return { kind: plain, ids: [parts.slice(1).join(':')] }
-  const at = parts.findIndex((part, index) => index < Math.min(3, parts.length - 1) && isPeerKind(part))
+  const isKind = (part: string): boolean => /^(direct|dm|group|channel)$/i.test(part)
+  const at = parts.findIndex((part, index) => index < Math.min(3, parts.length - 1) && isKind(part))
   if (at >= 0) return splitPeer(parts, at)
   // An older form of groups: `discord:<account>:guild-<g>:channel-<c>`.
   const oldChannel = first === 'discord' ? parts.find((part) => /^channel-/i.test(part)) : undefined
@@ -220,10 +221,6 @@ function splitPeer(parts: string[], at: number): KeyParts {
   if (at === 1) return { kind, channel: parts[0], ids: [id] }
   const channel = /@g\.us$/i.test(id) ? 'whatsapp' : kind === 'direct' ? undefined : 'unknown'
   return { kind, channel, ids: [id] }
-}
-
-function isPeerKind(part: string): boolean {
-  return /^(direct|dm|group|channel)$/i.test(part)
 }
 
 function writeBase(form: KeyParts, mainKey: string): string {

@@ -172,7 +172,8 @@ function inPlaceOf(
   reply: Reply,
 ): Pick<Delivery, 'replacesMessageId' | 'isSecondCopy'> {
   if (messageId === undefined) return { isSecondCopy: true }
-  return isPlainText(reply) ? { replacesMessageId: messageId } : {}
+  const isPlainText = reply.text !== undefined && !reply.media && !reply.buttons
+  return isPlainText ? { replacesMessageId: messageId } : {}
 }
 
 /**
@@ -196,8 +197,4 @@ function cut(reply: Reply, maxTextLength: number): Reply[] {
     ...(index === 0 && replyToId !== undefined ? { replyToId } : {}),
     ...(index === texts.length - 1 ? last : {}),
   }))
-}
-
-function isPlainText(reply: Reply): boolean {
-  return reply.text !== undefined && !reply.media && !reply.buttons
 }

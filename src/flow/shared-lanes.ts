@@ -85,8 +85,11 @@ export class SharedLanes {
     if (!this.#isRunning) this.start()
     // All inputs of a lane that is returned are assigned again, in order, including this one.
     if (this.isGivingUp(input.lane)) return this.failed(input.lane)
-    if (input.laneServer === 'here') this.#startAfterTake({ input, hasMoved: input.hasMoved === true })
-    else {
+    const work = { input, hasMoved: input.hasMoved === true }
+    if (input.laneServer === 'here') {
+      if (this.#isTakePending) this.#accepted.push(work)
+      else void this.#start(work)
+    } else {
       this.#share.wakeOthers()
       // No process owns the lane yet; this one may take it.
       if (input.laneServer === 'nowhere' || input.isWatched) this.look()
@@ -105,11 +108,6 @@ export class SharedLanes {
     this.#accepted = this.#accepted.filter(({ input }) => input.lane !== lane)
     this.#failed.add(lane)
     this.look()
-  }
-
-  #startAfterTake(work: LaneWork): void {
-    if (this.#isTakePending) this.#accepted.push(work)
-    else void this.#start(work)
   }
 
   /** The lane is being returned to the store, so no turn may start in it. */

@@ -92,7 +92,10 @@ export class Calls {
     caller: Caller,
     batch?: Batch,
   ): Promise<unknown> {
-    if (this.#draining) throw stopping()
+    if (this.#draining)
+      throw new RockpoolError('unavailable', 'The gateway is stopping.', {
+        hint: 'Try again when it has restarted.',
+      })
     let operation = this.#operations.get(name)
     if (!operation) {
       operation = await findOperation(name)
@@ -137,11 +140,5 @@ function batchIsFull(): RockpoolError {
   const limit = batchLimit / 1_048_576
   return new RockpoolError('refused', `The answers to this batch already exceed ${limit} MiB.`, {
     hint: 'Send this request alone.',
-  })
-}
-
-function stopping(): RockpoolError {
-  return new RockpoolError('unavailable', 'The gateway is stopping.', {
-    hint: 'Try again when it has restarted.',
   })
 }

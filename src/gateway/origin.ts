@@ -12,7 +12,8 @@ export interface AllowedNames {
 const localNames = ['127.0.0.1', 'localhost', '[::1]']
 
 export function allowedNames(config: Config['gateway'], bind: string, port: number): AllowedNames {
-  const names = isLoopback(bind) || isWildcard(bind) ? localNames : [...localNames, bracketed(bind)]
+  const isLocal = isLoopback(bind) || bind === '0.0.0.0' || bind === '::'
+  const names = isLocal ? localNames : [...localNames, bind.includes(':') ? `[${bind}]` : bind]
   const own = names.map((name) => `${name}:${port}`)
   return {
     hosts: new Set([...own, ...config.hosts.map((host) => host.toLowerCase())]),
@@ -53,12 +54,4 @@ function headerValues(request: IncomingMessage, name: string): string[] {
 
 export function isLoopback(address: string): boolean {
   return /^127(\.\d{1,3}){3}$/.test(address) || address === '::1' || address === 'localhost'
-}
-
-function isWildcard(address: string): boolean {
-  return address === '0.0.0.0' || address === '::'
-}
-
-function bracketed(address: string): string {
-  return address.includes(':') ? `[${address}]` : address
 }

@@ -63,7 +63,9 @@ export class Peer {
     this.#stream = stream
     this.#parts = parts
     this.#admission = admission
-    this.#stopListening = parts.events.on((logged) => this.#publish(logged))
+    this.#stopListening = parts.events.on((logged) => {
+      for (const [id, subscription] of this.#subscriptions) this.#deliver(id, subscription, logged)
+    })
     socket.on('message', (data: Buffer, isBinary) =>
       this.#receive(isBinary ? undefined : data.toString('utf8')),
     )
@@ -215,10 +217,6 @@ export class Peer {
       end?.()
     }
     this.#sendResult(id, { removed: gone.length })
-  }
-
-  #publish(logged: LoggedEvent): void {
-    for (const [id, subscription] of this.#subscriptions) this.#deliver(id, subscription, logged)
   }
 
   #deliver(subscriptionId: string, { topic, input }: Subscription, logged: LoggedEvent): void {

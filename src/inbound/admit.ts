@@ -32,7 +32,8 @@ export function admit(
 ): Verdict {
   if (access.kind === 'refused') return access
   if (message.event === 'reaction') return { kind: 'ignored', reason: 'reaction' }
-  if (isEmpty(message)) return { kind: 'ignored', reason: 'empty' }
+  const isEmpty = message.text.trim() === '' && message.media.length === 0 && !message.button
+  if (isEmpty) return { kind: 'ignored', reason: 'empty' }
   const { owner, byOwner, byMember = byOwner } = access
   const accepted: Verdict = { kind: 'accepted', owner, byOwner, byMember }
   if (message.chatType === 'direct' || message.event === 'button') return accepted
@@ -46,10 +47,6 @@ export function admit(
 function resolveActivation(requireMention: boolean, activation: GroupActivation): 'mention' | 'always' {
   if (activation.session) return activation.session
   return requireMention ? activation.config : 'always'
-}
-
-function isEmpty(message: Message): boolean {
-  return message.text.trim() === '' && message.media.length === 0 && !message.button
 }
 
 /**

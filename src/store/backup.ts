@@ -40,7 +40,10 @@ export async function backUpState(
 ): Promise<BackupResult> {
   const createdAt = new Date(clock.now()).toISOString()
   const folder = join(destination, `rockpool-backup-${createdAt.replace(/[:.]/g, '-')}`)
-  if (isInside(folder, root)) throw insideItself(folder, root)
+  if (isInside(folder, root))
+    throw new RockpoolError('refused', `${folder} is inside ${root}, which is to be backed up.`, {
+      hint: 'Choose a folder outside of it: rockpool backup ~/backups',
+    })
   if (existsSync(folder)) throw new RockpoolError('conflict', `${folder} exists already.`)
   const warnings: string[] = []
   const files: Manifest['files'] = []
@@ -214,10 +217,4 @@ async function sync(path: string): Promise<void> {
 function isInside(path: string, folder: string): boolean {
   const way = relative(folder, path)
   return way !== '' && way !== '..' && !way.startsWith(`..${sep}`) && !way.startsWith(sep)
-}
-
-function insideItself(folder: string, root: string): RockpoolError {
-  return new RockpoolError('refused', `${folder} is inside ${root}, which is to be backed up.`, {
-    hint: 'Choose a folder outside of it: rockpool backup ~/backups',
-  })
 }

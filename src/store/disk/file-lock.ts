@@ -53,7 +53,9 @@ export class FileLock implements Lock {
     const payload = newPayload(op, this.#options.clock.now())
     const wasAbandoned = await this.#take(payload)
     const confirm = confirmation(this.#file, payload, this.#options.clock)
-    const touching = setInterval(() => touch(this.#file), this.#options.touchEveryMs).unref()
+    // Fails if the lock is gone: confirm() reports that before anything is changed.
+    const touch = (): void => void attempt(() => utimesSync(this.#file, new Date(), new Date()))
+    const touching = setInterval(touch, this.#options.touchEveryMs).unref()
     try {
       return await fn({ confirm, wasAbandoned, isWanted: () => existsSync(`${this.#file}.waiting`) })
     } finally {
@@ -177,15 +179,12 @@ function confirmation(file: string, payload: LockPayload, clock: Clock): () => v
     // The identity is taken before the content, so a change in between is detected by the next check.
     const now = fileIdentity(file)
     if (now !== undefined && now === known) return
-    if (holderOf(readLock(file))?.nonce !== payload.nonce) throw lockLost(file)
+    if (holderOf(readLock(file))?.nonce !== payload.nonce)
+      throw new RockpoolError('lock-lost', `${file} was taken away while we held it. Nothing was changed.`, {
+        hint: 'Try again. If it happens often, another program removes the lock of a process that still runs.',
+      })
     known = now
   }
-}
-
-function lockLost(file: string): RockpoolError {
-  return new RockpoolError('lock-lost', `${file} was taken away while we held it. Nothing was changed.`, {
-    hint: 'Try again. If it happens often, another program removes the lock of a process that still runs.',
-  })
 }
 
 function readLock(file: string): Buffer | undefined {
@@ -200,15 +199,6 @@ function readLock(file: string): Buffer | undefined {
 export function ageOf(file: string, clock: Clock): number {
   const stats = statSync(file, { throwIfNoEntry: false })
   return stats ? Math.max(0, clock.now() - stats.mtimeMs) : 0
-}
-
-function touch(file: string): void {
-  try {
-    const now = new Date()
-    utimesSync(file, now, now)
-  } catch {
-    // The lock is gone: confirm() reports that before anything is changed.
-  }
 }
 
 function turnAskedFor(file: string): boolean {

@@ -20,7 +20,11 @@ export interface RecoveredSessions extends SessionsContent {
 }
 
 export function recoverSessions(path: string): RecoveredSessions | undefined {
-  const copy = readLastCopy(`${path}.bak`)
+  // Fails if the copy is unreadable too; the transcripts remain.
+  const copy = attempt(() => {
+    const file = readFileSafely(`${path}.bak`)
+    return file && parseSessions(file.text, `${path}.bak`)
+  })
   const entries = new Map(copy?.entries)
   const known = new Set([...entries.values()].flatMap(transcriptIdsOf))
   let fromTranscripts = 0
@@ -56,14 +60,6 @@ export function setSessionsAside(path: string, clock: Clock): Promise<string> {
 
 export function timestamp(now: number): string {
   return new Date(now).toISOString().replaceAll(':', '-')
-}
-
-function readLastCopy(path: string): SessionsContent | undefined {
-  // Fails if the copy is unreadable too; the transcripts remain.
-  return attempt(() => {
-    const file = readFileSafely(path)
-    return file && parseSessions(file.text, path)
-  })
 }
 
 function transcriptsBeside(path: string): Array<{ key: string; entry: SessionEntry }> {

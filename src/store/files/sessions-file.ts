@@ -171,7 +171,10 @@ export class SessionsFile {
     const identity = await this.#write(this.path, formatSessions(this.#batchesOf(entries, unusable)), {
       beforeCommit: () => {
         held.confirm()
-        if (fileIdentity(this.path) !== content.identity) throw changedUnderUs(this.path)
+        if (fileIdentity(this.path) === content.identity) return
+        const message = `${this.path} was replaced while we held its lock. Nothing was changed.`
+        const hint = 'Try again. Another program writes this file without its lock.'
+        throw new RockpoolError('lock-lost', message, { hint })
       },
       backup: this.#backupOf(content),
     })
@@ -290,12 +293,6 @@ function sameMembers(a: Map<string, SessionEntry>, b: Map<string, SessionEntry>)
 
 function describe(unusable: Unusable): string[] {
   return [...unusable].map(([key, { fault }]) => `the entry of ${key} ${fault}`)
-}
-
-function changedUnderUs(path: string): RockpoolError {
-  return new RockpoolError('lock-lost', `${path} was replaced while we held its lock. Nothing was changed.`, {
-    hint: 'Try again. Another program writes this file without its lock.',
-  })
 }
 
 export function nestedChange(path: string): RockpoolError {

@@ -71,12 +71,10 @@ function readFiles(agentId: string, folder: string): OpenClawAgent {
   } catch (error) {
     problems.push(errorText(error))
   }
+  const isTranscript = (name: string): boolean =>
+    (parseTranscriptName(name) ?? parseArchiveName(name)) !== undefined
   const transcripts = [...filesIn(folder, isTranscript, problems), ...packedArchivesIn(folder, problems)]
   return { agentId, kind: 'files', path, entries, transcripts, problems, close: async () => {} }
-}
-
-function isTranscript(name: string): boolean {
-  return (parseTranscriptName(name) ?? parseArchiveName(name)) !== undefined
 }
 
 function filesIn(

@@ -27,7 +27,8 @@ export function postgresSessionStore({
       return (await (await used).query(sql, values)).rows as Row[]
     } catch (error) {
       // The next query connects again, to the server that accepts writes then.
-      if (opening === used && (isConnectionLoss(error) || !(await isOpen(used)))) {
+      const isOpen = (await used.catch(() => undefined)) !== undefined
+      if (opening === used && (isConnectionLoss(error) || !isOpen)) {
         opening = undefined
         void closed(used)
       }
@@ -75,13 +76,6 @@ export function claudeEntries(
 
 function configOf(url: string): ClientConfig {
   return { connectionString: url, connectionTimeoutMillis: 10_000 }
-}
-
-function isOpen(opening: Promise<Pool>): Promise<boolean> {
-  return opening.then(
-    () => true,
-    () => false,
-  )
 }
 
 async function closed(opening: Promise<Pool>): Promise<void> {

@@ -47,7 +47,13 @@ export async function dumpTables(postgres: Postgres, folder: string): Promise<st
 export async function restoreTables(postgres: Postgres, folder: string): Promise<Record<string, number>> {
   const meta = JSON.parse(await readFile(join(folder, metaName), 'utf8')) as Meta
   const { version } = await schemaState(postgres)
-  if (meta.version !== version) throw otherVersion(meta.version, version)
+  const found = meta.version
+  if (found !== version)
+    throw new RockpoolError(
+      'schema-newer',
+      `The backup is of version ${found} of the tables; this Rockpool has version ${version}.`,
+      { hint: 'Restore it with the Rockpool that made it, then update.' },
+    )
   return postgres.transaction(
     async (statements) => {
       const tables = await tablesIn(statements)
@@ -160,12 +166,4 @@ function* linesIn(path: string): Generator<string> {
 
 function fileOf(table: string): string {
   return `${table}.jsonl`
-}
-
-function otherVersion(found: number, known: number): RockpoolError {
-  return new RockpoolError(
-    'schema-newer',
-    `The backup is of version ${found} of the tables; this Rockpool has version ${known}.`,
-    { hint: 'Restore it with the Rockpool that made it, then update.' },
-  )
 }

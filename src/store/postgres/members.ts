@@ -81,7 +81,15 @@ export class Members {
     this.#postgres.member = await this.#insertMember()
     await this.#listen()
     await this.#heartbeat()
-    this.#stopHeartbeat = repeat(this.#options.clock, heartbeatMs, () => this.#heartbeatOrLog())
+    const { clock, log } = this.#options
+    this.#stopHeartbeat = repeat(clock, heartbeatMs, () =>
+      this.#heartbeat().catch((error: unknown) =>
+        log.warn(
+          { event: 'member-heartbeat-failed', error: String(error) },
+          'Could not write the heartbeat; other machines may consider this process dead.',
+        ),
+      ),
+    )
     if (!this.#options.serves) return
     const me = this.#postgres.member
     await holdName(this.#postgres, this.machine, me, this.#options).catch(async (error: unknown) => {
@@ -187,15 +195,6 @@ export class Members {
       () => {
         this.#cancelRetry = this.#options.clock.after(heartbeatMs, () => this.#listenAgain())
       },
-    )
-  }
-
-  async #heartbeatOrLog(): Promise<void> {
-    await this.#heartbeat().catch((error: unknown) =>
-      this.#options.log.warn(
-        { event: 'heartbeat-failed', error: String(error) },
-        'Could not write the heartbeat; other machines may consider this process dead.',
-      ),
     )
   }
 

@@ -47,15 +47,10 @@ export class PostgresPeople extends People {
   }
 
   async #follow(): Promise<void> {
-    onSignalAndPoll(this.#members, 'people', { clock: this.#clock, ms: pollMs }, () => this.#readOrKeep())
+    // During an outage the last known list stays, and the connection reports the outage.
+    const readAgain = (): Promise<void> => this.#read().catch(() => {})
+    onSignalAndPoll(this.#members, 'people', { clock: this.#clock, ms: pollMs }, readAgain)
     await this.#read()
-  }
-
-  /** During an outage the last known list stays; no message is accepted without the database anyway. */
-  async #readOrKeep(): Promise<void> {
-    await this.#read().catch(() => {
-      // The connection reports the outage.
-    })
   }
 
   async #read(): Promise<void> {

@@ -5,7 +5,7 @@ import { RockpoolError } from '../../domain/errors.ts'
 import type { Database, Queries } from './database.ts'
 import { getRecord, keptBlocks, readRecords, watchId } from './record-tables.ts'
 import type { NewOutput, OwnerRequest, Watch } from './record-tables.ts'
-import { localRecords, type Records } from './records.ts'
+import { RecordStore, type Records } from './records.ts'
 
 export interface CodingFilter {
   status?: CodingStatus
@@ -27,14 +27,11 @@ export interface CodingFilter {
 
 const visibleToAgent = "? IN (agent_id, json_extract(record, '$.request.launchedBy'))"
 
-export class CodingStore {
-  #db: Database
-  #records: Records
-  #keepBlocks: number
+export class CodingStore extends RecordStore {
+  readonly #keepBlocks: number
 
   constructor(db: Database, options: { records?: Records; keepBlocks?: number } = {}) {
-    this.#db = db
-    this.#records = options.records ?? localRecords(db)
+    super(db, options.records)
     this.#keepBlocks = options.keepBlocks ?? keptBlocks
   }
 
@@ -42,19 +39,23 @@ export class CodingStore {
    *  has declared the owner dead. */
   save(session: CodingSession, by?: CodingOwner): Promise<void> {
     const guard = (stored: CodingSession | undefined): void => {
-      if (by && stored && !isDeepStrictEqual(stored.owner, asStored(by))) throw ownerReplaced(stored)
+      // As it is after it was written and read.
+      const owner: unknown = by && JSON.parse(JSON.stringify(by))
+      if (!owner || !stored || isDeepStrictEqual(stored.owner, owner)) return
+      const message = `${stored.name} was taken from this process: it was silent for too long.`
+      throw new RockpoolError('lock-lost', message, { hint: 'It can be resumed.' })
     }
-    return this.#records.put('coding', session.id, session, { guard })
+    return this.records.put('coding', session.id, session, { guard })
   }
 
   get(id: string): CodingSession | undefined {
-    return getRecord(this.#db.queries, 'coding', id)
+    return getRecord(this.db.queries, 'coding', id)
   }
 
   /** Reads, changes and writes one session as one step. The session must exist. */
   async update(id: string, change: (session: CodingSession) => unknown): Promise<CodingSession> {
     let changed: CodingSession | undefined
-    await this.#records.update('coding', id, (session) => {
+    await this.records.update('coding', id, (session) => {
       if (session) change(session)
       return (changed = session)
     })
@@ -109,7 +110,7 @@ export class CodingStore {
   /** Adds a session in one step with `check`, which throws when there is no room. If the name is taken, the first free
    *  number is appended to it. */
   add(session: CodingSession, check: () => void): Promise<CodingSession> {
-    return this.#records.create('coding', (q) => {
+    return this.records.create('coding', (q) => {
       check()
       return { ...session, name: freeName(q, session.name) }
     })
@@ -117,18 +118,18 @@ export class CodingStore {
 
   /** Adds output under the next sequence numbers; resolves to the last one. The oldest blocks beyond the limit are deleted. */
   addOutput(id: string, blocks: NewOutput[]): Promise<number> {
-    return this.#records.appendOutput(id, blocks, this.#keepBlocks)
+    return this.records.appendOutput(id, blocks, this.#keepBlocks)
   }
 
   outputAfter(id: string, seq: number, limit = 1_000): OutputBlock[] {
     const sql =
       'SELECT seq, at, kind, text FROM coding_output WHERE session_id = ? AND seq > ? ORDER BY seq LIMIT ?'
-    return this.#db.queries.all<OutputBlock>(sql, id, seq, limit)
+    return this.db.queries.all<OutputBlock>(sql, id, seq, limit)
   }
 
   /** The last blocks, with the prompts between them. Prompts are not counted, because lists of output do not show them. */
   lastOutput(id: string, limit: number): OutputBlock[] {
-    return this.#db.queries.all<OutputBlock>(
+    return this.db.queries.all<OutputBlock>(
       `SELECT seq, at, kind, text FROM coding_output WHERE session_id = ?1 AND seq >= coalesce(
          (SELECT seq FROM coding_output WHERE session_id = ?1 AND kind <> 'prompt' ORDER BY seq DESC LIMIT 1 OFFSET ?2), 0)
        ORDER BY seq`,
@@ -138,11 +139,11 @@ export class CodingStore {
   }
 
   watches(codingId: string): Watch[] {
-    return readRecords(this.#db.queries, 'watch', 'WHERE session_id = ?', codingId)
+    return readRecords(this.db.queries, 'watch', 'WHERE session_id = ?', codingId)
   }
 
   async setWatch(watch: Watch): Promise<void> {
-    await this.#records.update('watch', watchId(watch), (before) => ({
+    await this.records.update('watch', watchId(watch), (before) => ({
       ...watch,
       seenSeq: Math.max(watch.seenSeq, before?.seenSeq ?? 0),
     }))
@@ -150,60 +151,60 @@ export class CodingStore {
 
   /** Records how far a chat has seen the output, whether it still watches or not. */
   async markSeen(codingId: string, channel: string, seq: number): Promise<void> {
-    await this.#records.update('watch', watchId({ codingId, channel }), (before) =>
+    await this.records.update('watch', watchId({ codingId, channel }), (before) =>
       before && before.seenSeq < seq ? { ...before, seenSeq: seq } : undefined,
     )
   }
 
   watchedBy(channel: string): string[] {
     const sql = 'SELECT session_id AS id FROM coding_watch WHERE channel = ? AND foreground = 1'
-    return this.#db.queries.all<{ id: string }>(sql, channel).map((row) => row.id)
+    return this.db.queries.all<{ id: string }>(sql, channel).map((row) => row.id)
   }
 
   ask(request: OwnerRequest): Promise<void> {
-    return this.#records.put('request', request.id, request, { at: request.askedAt })
+    return this.records.put('request', request.id, request, { at: request.askedAt })
   }
 
   asked(codingIds: string[]): OwnerRequest[] {
     const which =
       'WHERE answer IS NULL AND session_id IN (SELECT value FROM json_each(?)) ORDER BY asked_at, id'
-    return readRecords(this.#db.queries, 'request', which, JSON.stringify(codingIds))
+    return readRecords(this.db.queries, 'request', which, JSON.stringify(codingIds))
   }
 
   async answer(id: string, answer: unknown): Promise<void> {
-    await this.#records.update('request', id, (request) => request && { ...request, answer })
+    await this.records.update('request', id, (request) => request && { ...request, answer })
   }
 
   /** As `answer`, if the request is still unanswered: only one process takes a request, or withdraws it. */
   answerFirst(id: string, answer: unknown): Promise<boolean> {
-    return this.#records.update('request', id, (request) =>
+    return this.records.update('request', id, (request) =>
       request && request.answer === undefined ? { ...request, answer } : undefined,
     )
   }
 
   answerTo(id: string): unknown {
-    return getRecord(this.#db.queries, 'request', id)?.answer
+    return getRecord(this.db.queries, 'request', id)?.answer
   }
 
   /** A heartbeat of this process, for those that cannot see it: other containers and other machines. */
   markOwner(owner: string, at: number): Promise<void> {
-    return this.#records.put('owner', owner, { owner, at: at + this.#records.aheadMs }, { at })
+    return this.records.put('owner', owner, { owner, at: at + this.records.aheadMs }, { at })
   }
 
   /** The time of the owner's last heartbeat, by our clock; undefined if there was none, or the owner was declared dead. */
   ownerSeenAt(owner: string): number | undefined {
-    const found = getRecord(this.#db.queries, 'owner', owner)
-    return found && Math.max(found.at - this.#records.aheadMs, this.#records.backSince)
+    const found = getRecord(this.db.queries, 'owner', owner)
+    return found && Math.max(found.at - this.records.aheadMs, this.records.backSince)
   }
 
   /** Deletes output and requests of sessions that ended long ago; the sessions themselves stay. */
   async forgetOutputBefore(endedBefore: number): Promise<number> {
     const ended = "SELECT id FROM coding_session WHERE lifecycle = 'ended' AND ended_at < ?"
-    const groups = this.#db.queries.all<{ id: string }>(ended, endedBefore).map(({ id }) => id)
-    await this.#records.forget('request', { before: endedBefore })
-    await this.#records.forget('owner', { before: endedBefore })
-    await this.#records.forget('output', { groups })
-    return this.#db.write((q) => {
+    const groups = this.db.queries.all<{ id: string }>(ended, endedBefore).map(({ id }) => id)
+    await this.records.forget('request', { before: endedBefore })
+    await this.records.forget('owner', { before: endedBefore })
+    await this.records.forget('output', { groups })
+    return this.db.write((q) => {
       q.run('DELETE FROM coding_request WHERE asked_at < ?', endedBefore)
       q.run('DELETE FROM coding_owner WHERE seen_at < ?', endedBefore)
       return q.run(`DELETE FROM coding_output WHERE session_id IN (${ended})`, endedBefore).changes
@@ -211,7 +212,7 @@ export class CodingStore {
   }
 
   #sessions(where: string, ...values: Array<string | number>): CodingSession[] {
-    return readRecords(this.#db.queries, 'coding', `WHERE ${where}`, ...values)
+    return readRecords(this.db.queries, 'coding', `WHERE ${where}`, ...values)
   }
 }
 
@@ -220,15 +221,4 @@ function freeName(q: Queries, base: string): string {
     const name = n === 1 ? base : `${base}-${n}`
     if (!q.get('SELECT 1 FROM coding_session WHERE name = ?', name)) return name
   }
-}
-
-/** As it is after it was written and read. */
-function asStored(owner: CodingOwner): unknown {
-  return JSON.parse(JSON.stringify(owner))
-}
-
-function ownerReplaced({ name }: CodingSession): RockpoolError {
-  return new RockpoolError('lock-lost', `${name} was taken from this process: it was silent for too long.`, {
-    hint: 'It can be resumed.',
-  })
 }

@@ -168,18 +168,16 @@ function entriesIn(path: string): Map<string, SessionEntry> | undefined {
 /** A process that has the database open would keep writing into the renamed file. */
 function refuseIfOpen(path: string): void {
   const real = existsSync(path) ? realpathSync(path) : path
-  const holder = processIds().find((pid) => pid !== process.pid && openFilesOf(pid).includes(real))
+  const pids = attempt(() => readdirSync('/proc'), []).filter((name) => /^\d+$/.test(name))
+  const isHolder = (pid: string): boolean => Number(pid) !== process.pid && openFilesOf(pid).includes(real)
+  const holder = pids.find(isHolder)
   if (holder === undefined) return
   throw new RockpoolError('busy', `${path} is open in process ${holder}.`, {
     hint: `End that process (\`kill ${holder}\`) and try again.`,
   })
 }
 
-function processIds(): number[] {
-  return (attempt(() => readdirSync('/proc')) ?? []).filter((name) => /^\d+$/.test(name)).map(Number)
-}
-
-function openFilesOf(pid: number): string[] {
+function openFilesOf(pid: string): string[] {
   const names = attempt(() => readdirSync(`/proc/${pid}/fd`)) ?? []
   return names.flatMap((name) => attempt(() => readlinkSync(`/proc/${pid}/fd/${name}`)) ?? [])
 }

@@ -99,7 +99,8 @@ export abstract class People {
     const waiting = yield* all<{ sender: string }>(query, [person.channel, person.accountId])
     if (waiting.some(({ sender }) => sender === person.senderId)) return { kind: 'known' }
     if (waiting.length >= maxPending) return { kind: 'full' }
-    const code = newCode()
+    const letters = Array.from({ length: codeLength }, () => codeLetters[randomInt(codeLetters.length)])
+    const code = letters.join('')
     yield* run(
       'INSERT INTO pairing_request (channel, account, sender, code, name, asked_at) VALUES (?, ?, ?, ?, ?, ?)',
       [...keyOf(person), code, name === undefined ? null : plainLine(name, 64), this.#clock.now()],
@@ -123,25 +124,18 @@ export abstract class People {
     yield* this.#forgetExpired()
     const sql = `DELETE FROM pairing_request WHERE code = ? RETURNING ${requestColumns}`
     const row = yield* get<object>(sql, [code.trim().toUpperCase()])
-    if (!row) throw noSuchCode(code)
+    if (!row)
+      throw new RockpoolError(
+        'not-found',
+        `No pairing request has the code ${JSON.stringify(plainLine(code, 20))}.`,
+        { hint: 'A code is valid for one hour. `rockpool pairing list` shows the pending ones.' },
+      )
     return asRequest(row)
   }
 
   *#forgetExpired(): Transaction<void> {
     yield* run('DELETE FROM pairing_request WHERE asked_at <= ?', [this.#clock.now() - codeLifeMs])
   }
-}
-
-function newCode(): string {
-  return Array.from({ length: codeLength }, () => codeLetters[randomInt(codeLetters.length)]).join('')
-}
-
-function noSuchCode(code: string): RockpoolError {
-  return new RockpoolError(
-    'not-found',
-    `No pairing request has the code ${JSON.stringify(plainLine(code, 20))}.`,
-    { hint: 'A code is valid for one hour. `rockpool pairing list` shows the pending ones.' },
-  )
 }
 
 /** SQLite has 0 or 1. */

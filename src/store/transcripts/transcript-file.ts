@@ -51,10 +51,8 @@ export interface TranscriptOptions {
 const mostQueues = 1_000
 /** OpenClaw holds the lock of a transcript for a whole turn, so a lock without a holder's name becomes stale late. */
 const staleLockMs = 30 * 60_000
-
-function lockOfTranscript(file: string): Lock {
-  return new FileLock(file, { staleMs: staleLockMs, pollIntervalMs: 5 })
-}
+const lockOfTranscript = (file: string): Lock =>
+  new FileLock(file, { staleMs: staleLockMs, pollIntervalMs: 5 })
 
 export class FileTranscripts implements TranscriptStore {
   readonly agentId: string
@@ -63,11 +61,18 @@ export class FileTranscripts implements TranscriptStore {
   readonly #events: TranscriptOptions['events']
   readonly #queues = new Map<string, TranscriptQueue>()
 
-  constructor({ agentId, dir, events, clock = systemClock, durability = 'full', lockOf }: TranscriptOptions) {
+  constructor({
+    agentId,
+    dir,
+    events,
+    clock = systemClock,
+    durability = 'full',
+    lockOf = lockOfTranscript,
+  }: TranscriptOptions) {
     this.agentId = agentId
     this.#dir = dir
     this.#events = events
-    this.#options = { clock, durability, lockOf: lockOf ?? lockOfTranscript }
+    this.#options = { clock, durability, lockOf }
   }
 
   async append(ref: TranscriptRef, bodies: EntryBody[], options: AppendOptions): Promise<TranscriptEntry[]> {

@@ -70,11 +70,11 @@ export interface Sender {
 export abstract class PlatformChannel extends BaseChannel implements Channel {
   abstract readonly abilities: ChannelAbilities
 
-  protected abstract sender(): Sender
+  protected abstract readonly sender: Sender
   protected abstract begin(accept: Accept): Promise<void>
   protected abstract showTyping(address: Address): Promise<unknown>
   /** What went wrong, in words that contain no secret. */
-  protected abstract describe(error: unknown): string
+  protected abstract readonly describe: (error: unknown) => string
   abstract stop(): Promise<void>
 
   async start(accept: Accept): Promise<void> {
@@ -88,11 +88,11 @@ export abstract class PlatformChannel extends BaseChannel implements Channel {
   }
 
   send(address: Address, reply: Reply, options: SendOptions): Promise<SendOutcome> {
-    return this.sender().send(address, reply, options)
+    return this.sender.send(address, reply, options)
   }
 
   edit(address: Address, messageId: string, reply: Reply): Promise<SendOutcome> {
-    return this.sender().edit(address, messageId, reply)
+    return this.sender.edit(address, messageId, reply)
   }
 
   /** Sends "is typing…". */

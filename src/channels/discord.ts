@@ -47,7 +47,8 @@ export class DiscordChannel extends PlatformChannel {
 
   #options: DiscordOptions
   #rest: REST
-  #sender: DiscordSender
+  protected readonly sender: DiscordSender
+  protected readonly describe = describeFailure
   #running: Running | undefined
   #hasRegisteredCommands = false
   /** By interaction id: what a later answer to a button press needs. */
@@ -63,7 +64,7 @@ export class DiscordChannel extends PlatformChannel {
       rejectOnRateLimit: ['/channels'],
     })
     this.#rest.setToken(options.token)
-    this.#sender = new DiscordSender(this.#rest, host, textLimit)
+    this.sender = new DiscordSender(this.#rest, host, textLimit)
   }
 
   protected async begin(accept: Accept): Promise<void> {
@@ -76,7 +77,7 @@ export class DiscordChannel extends PlatformChannel {
       host: this.host,
       self,
       marks: await DiscordMarks.open(receiving.store, this.host.clock),
-      onDirectChannel: (userId, channelId) => this.#sender.addDirectChannel(userId, channelId),
+      onDirectChannel: (userId, channelId) => this.sender.addDirectChannel(userId, channelId),
       fileHosts: this.#fileHosts(),
       accept,
       signal: receiving.stopping.signal,
@@ -99,16 +100,8 @@ export class DiscordChannel extends PlatformChannel {
     this.setStatus('stopped')
   }
 
-  protected sender(): DiscordSender {
-    return this.#sender
-  }
-
-  protected describe(error: unknown): string {
-    return describeFailure(error)
-  }
-
   protected async showTyping(address: Address): Promise<unknown> {
-    return this.#rest.post(Routes.channelTyping(await this.#sender.channelIdOf(address)))
+    return this.#rest.post(Routes.channelTyping(await this.sender.channelIdOf(address)))
   }
 
   /** The press was acknowledged when it arrived; this adds a line that only the presser sees. */

@@ -38,7 +38,8 @@ export class TelegramChannel extends PlatformChannel {
   #options: TelegramOptions
   #api: Api
   #fileUrl: (filePath: string) => string
-  #sender: TelegramSender
+  protected readonly sender: TelegramSender
+  protected readonly describe = describeFailure
   #stopping = new AbortController()
   #running: Promise<void> = Promise.resolve()
   #release: () => Promise<void> = async () => {}
@@ -50,7 +51,7 @@ export class TelegramChannel extends PlatformChannel {
     const apiRoot = (options.apiRoot ?? defaultApiRoot).replace(/\/+$/, '')
     this.#api = new Api(options.token, { apiRoot, timeoutSeconds: 60 })
     this.#fileUrl = (path) => `${apiRoot}/file/bot${options.token}/${path}`
-    this.#sender = new TelegramSender(this.#api, host, textLimit)
+    this.sender = new TelegramSender(this.#api, host, textLimit)
   }
 
   protected async begin(accept: Accept): Promise<void> {
@@ -83,14 +84,6 @@ export class TelegramChannel extends PlatformChannel {
     await this.#release()
     this.#release = async () => {}
     this.setStatus('stopped')
-  }
-
-  protected sender(): TelegramSender {
-    return this.#sender
-  }
-
-  protected describe(error: unknown): string {
-    return describeFailure(error)
   }
 
   protected showTyping(address: Address): Promise<unknown> {

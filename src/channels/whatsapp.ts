@@ -37,7 +37,8 @@ export class WhatsappChannel extends PlatformChannel {
   }
 
   #options: WhatsappOptions
-  #sender: WhatsappSender
+  protected readonly sender: WhatsappSender
+  protected readonly describe = describeFailure
   #recent = new BoundedMap<WAMessage>(1_000)
   #groups = new BoundedMap<GroupMetadata>(200)
   #connection: { socket: WASocket; closed: Promise<void> } | undefined
@@ -50,7 +51,7 @@ export class WhatsappChannel extends PlatformChannel {
       connection: () => (this.status().state === 'connected' ? this.#connection : undefined),
       received: (id: string) => this.#recent.get(id),
     }
-    this.#sender = new WhatsappSender(source, host, this.abilities.maxTextLength)
+    this.sender = new WhatsappSender(source, host, this.abilities.maxTextLength)
   }
 
   protected async begin(accept: Accept): Promise<void> {
@@ -79,14 +80,6 @@ export class WhatsappChannel extends PlatformChannel {
     await running.connecting
     await endReceiving(running, () => running.intake.finish())
     this.setStatus('stopped')
-  }
-
-  protected sender(): WhatsappSender {
-    return this.#sender
-  }
-
-  protected describe(error: unknown): string {
-    return describeFailure(error)
   }
 
   protected async showTyping(address: Address): Promise<unknown> {

@@ -1,10 +1,12 @@
 // The HTTP routes of the gateway. Before any route: the request must name this host, come from a program or from the
 // dashboard, and have no secret in its address.
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { z } from 'zod'
 import { asRockpoolError, RockpoolError } from '../domain/errors.ts'
+import type { Caller } from '../operations/operation.ts'
 import { authorize } from '../operations/perform-operation.ts'
 import { failure, parseJson, rpcError } from '../rpc/frames.ts'
-import { receiveAnswer } from './answers.ts'
+import { deviceOfAnswer } from '../store/device-file.ts'
 import { bearerToken, cookieValue, namedAgent, narrow } from './auth.ts'
 import type { Admission, Auth, PageSecrets } from './auth.ts'
 import type { Calls } from './calls.ts'
@@ -144,8 +146,25 @@ async function answerHook(...[request, response, parts]: RouteArguments): Promis
   sendJson(response, pathname === '/hooks/agent' ? 202 : 200, body)
 }
 
+const signedAnswer = z.strictObject({
+  deviceId: z.string().max(64),
+  answer: z.string().regex(/^approve:[\w-]{1,64}:(allow|deny)$/),
+  signed: z.string().max(100),
+})
+
+/** A press on Allow or Deny in a notification. The device has no token of the gateway; the notification carries a signature that is
+ *  valid for this device, this request and this answer. */
 async function answerFromDevice(...[request, response, parts]: RouteArguments): Promise<void> {
-  sendJson(response, 200, await receiveAnswer(request, parts))
+  const { auth, calls } = parts
+  const { data: given } = signedAnswer.safeParse(parseJson(await readBody(request, 4_096)))
+  const { answer, name } = auth.admitAnswer(given?.signed, request, () => {
+    const device = given && deviceOfAnswer(calls.app.paths.root, given)
+    return device && { answer: given.answer, name: device.name }
+  })
+  const [, id, decision] = answer.split(':')
+  const caller: Caller = { via: 'rpc', scopes: ['approve'], name: `device:${name}` }
+  await calls.call({ jsonrpc: '2.0', method: 'approvals.answer', params: { id, decision } }, caller)
+  sendJson(response, 200, { ok: true })
 }
 
 async function logIn(...[request, response, parts]: RouteArguments): Promise<void> {

@@ -10,7 +10,7 @@ export const reseedMaxChars = 12_288
 export async function reseedText(
   transcripts: TranscriptStore,
   ref: TranscriptRef,
-  options: { before?: string; maxChars?: number } = {},
+  options: { before?: string } = {},
 ): Promise<string | undefined> {
   if (!(await transcripts.exists(ref))) return undefined
   const entries: TranscriptEntry[] = []
@@ -21,7 +21,7 @@ export async function reseedText(
     // The summary and the end are enough; a long transcript is not kept in memory.
     if (entries.length > 4_000) entries.splice(0, 2_000)
   }
-  return historyBlock(contextOf(entries).messages, options.maxChars ?? reseedMaxChars)
+  return historyBlock(contextOf(entries).messages, reseedMaxChars)
 }
 
 export function historyBlock(messages: readonly ContextMessage[], maxChars: number): string | undefined {

@@ -27,7 +27,6 @@ export interface DeliverOptions {
   mirror: (delivery: Delivery) => Promise<void>
   /** Called when delivery of a reply is given up. After a crash it may be called again: it runs before the row is closed. */
   onDead: (delivery: Delivery, end: DeadEnd) => Promise<void>
-  sendTimeoutMs?: number
   random?: () => number
 }
 

@@ -8,10 +8,11 @@ import type { Outbox, OutboxRow } from '../store/work-store.ts'
 import { makeRedactor } from '../domain/redact.ts'
 import { errorText } from '../domain/errors.ts'
 
+const sendTimeoutMs = 60_000
+
 export interface SendParts {
   outbox: Outbox
   clock: Clock
-  sendTimeoutMs?: number
 }
 
 export class RowSender {
@@ -29,7 +30,7 @@ export class RowSender {
 
   async send(channel: Channel, row: OutboxRow): Promise<SendOutcome> {
     const timeout = Promise.withResolvers<SendOutcome>()
-    const cancel = this.#parts.clock.after(this.#parts.sendTimeoutMs ?? 60_000, () =>
+    const cancel = this.#parts.clock.after(sendTimeoutMs, () =>
       timeout.resolve({ kind: 'unknown', reason: `${channel.name} did not answer.` }),
     )
     try {

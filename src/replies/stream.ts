@@ -3,6 +3,9 @@
 import type { Clock } from '../domain/clock.ts'
 import { parseDirectives } from './compose.ts'
 
+/** The pause between two updates. */
+const updateMs = 1_500
+
 export interface StreamOptions {
   clock: Clock
   /** Replaces the shown text. One call at a time. */
@@ -10,7 +13,6 @@ export interface StreamOptions {
   /** The longest text that can be shown; a longer one stops growing. */
   maxChars: number
   firstChars?: number
-  everyMs?: number
 }
 
 export interface PreviewStream {
@@ -23,7 +25,7 @@ export interface PreviewStream {
 }
 
 export function makePreviewStream(options: StreamOptions): PreviewStream {
-  const { clock, show, maxChars, firstChars = 80, everyMs = 1_500 } = options
+  const { clock, show, maxChars, firstChars = 80 } = options
   let text = ''
   let shown = ''
   let ended = false
@@ -43,7 +45,7 @@ export function makePreviewStream(options: StreamOptions): PreviewStream {
     showing.catch(() => {})
   }
   const schedule = (): void => {
-    if (!ended && !cancelTimer && !showing) cancelTimer = clock.after(everyMs, update)
+    if (!ended && !cancelTimer && !showing) cancelTimer = clock.after(updateMs, update)
   }
   return {
     push(delta) {

@@ -19,14 +19,13 @@ export const maxLineBytes = 8 << 20
 const newline = 10
 const pieceBytes = 256 << 10
 
-/** Lines between `from` and `to`. Empty lines are counted and skipped. */
-export async function* linesForward(file: FileHandle, from = 0, to = Infinity): AsyncGenerator<Line[]> {
+/** Lines from a position on. Empty lines are counted and skipped. */
+export async function* linesForward(file: FileHandle, from = 0): AsyncGenerator<Line[]> {
   const unfinished = new LinePieces()
   let number = 1
   let position = from
-  while (position < to) {
-    const wanted = Math.min(pieceBytes, to - position)
-    const { buffer, bytesRead } = await file.read(Buffer.allocUnsafe(wanted), 0, wanted, position)
+  for (;;) {
+    const { buffer, bytesRead } = await file.read(Buffer.allocUnsafe(pieceBytes), 0, pieceBytes, position)
     if (bytesRead === 0) break
     const batch: Line[] = []
     let start = 0

@@ -1,11 +1,11 @@
 // Other processes that write to a conversation of ours. Claude Code does not check: two processes append to one transcript, and
 // each loses the turns of the other.
-import { closeSync, openSync, readSync, statSync } from 'node:fs'
+import { openSync, readSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { attempt } from '../domain/errors.ts'
 import { parseRecord } from '../domain/json.ts'
 import type { OtherWriter } from '../domain/agent.ts'
-import { namesIn, readForeign } from '../store/disk/foreign-file.ts'
+import { closeAtEnd, namesIn, readForeign } from '../store/disk/foreign-file.ts'
 import { isClaudesProcess } from '../store/disk/process-identity.ts'
 import { findTranscript } from './transcripts.ts'
 
@@ -89,10 +89,7 @@ function readLines(path: string, from: number): string[] {
   if (size <= 0) return []
   const bytes = Buffer.alloc(size)
   const file = openSync(path, 'r')
-  try {
-    readSync(file, bytes, 0, size, from)
-  } finally {
-    closeSync(file)
-  }
+  using _ = closeAtEnd(file)
+  readSync(file, bytes, 0, size, from)
   return bytes.toString('utf8', 0, bytes.lastIndexOf(0x0a) + 1).split('\n')
 }

@@ -41,16 +41,12 @@ export async function listSessionFilesForAgent(agentId = 'main'): Promise<string
 /** The index entry of a transcript file; null if the file cannot be read. */
 export async function sessionFileEntry(absPath: string): Promise<SessionFileEntry | null> {
   const path = resolve(absPath)
-  const file = await openForeignHandle(path).catch(() => null)
+  await using file = await openForeignHandle(path).catch(() => null)
   if (!file) return null
-  try {
-    const { mtimeMs, size } = await file.stat()
-    const { content, lineMap } = readConversation(file.fd)
-    const hash = createHash('sha256').update(content).update(JSON.stringify(lineMap)).digest('hex')
-    return { path: sessionPathForFile(path), absPath: path, mtimeMs, size, hash, content, lineMap }
-  } finally {
-    await file.close()
-  }
+  const { mtimeMs, size } = await file.stat()
+  const { content, lineMap } = readConversation(file.fd)
+  const hash = createHash('sha256').update(content).update(JSON.stringify(lineMap)).digest('hex')
+  return { path: sessionPathForFile(path), absPath: path, mtimeMs, size, hash, content, lineMap }
 }
 
 export function sessionPathForFile(absPath: string): string {

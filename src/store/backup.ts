@@ -128,12 +128,8 @@ async function copyOne(from: string, to: string, warnings: string[]): Promise<bo
 /** Copies a database as of one moment while other processes write to it. A damaged database is copied as a file. */
 async function copyDatabase(from: string, to: string, warnings: string[]): Promise<void> {
   try {
-    const database = Database.open(from, [], { readOnly: true })
-    try {
-      database.queries.run('VACUUM INTO ?', to)
-    } finally {
-      await database.close()
-    }
+    await using database = Database.open(from, [], { readOnly: true })
+    database.queries.run('VACUUM INTO ?', to)
   } catch (error) {
     warnings.push(`${from} was copied as it is: ${errorText(error)}`)
     await rm(to, { force: true })

@@ -85,13 +85,9 @@ export async function findDatabaseFault(
 ): Promise<(FileFault & { isDamaged: boolean }) | undefined> {
   if (!lstatSync(path, { throwIfNoEntry: false })) return undefined
   try {
-    const database = Database.open(path, [], { readOnly: true, busyMs: 2_000 })
-    try {
-      const faults = [...database.faults(5), ...inspectRows(database)]
-      return faults.length === 0 ? undefined : databaseFault(path, faults.join('; '))
-    } finally {
-      await database.close()
-    }
+    await using database = Database.open(path, [], { readOnly: true, busyMs: 2_000 })
+    const faults = [...database.faults(5), ...inspectRows(database)]
+    return faults.length === 0 ? undefined : databaseFault(path, faults.join('; '))
   } catch (error) {
     const { code, message, hint } = asRockpoolError(error)
     if (!notDamage.includes(code)) return databaseFault(path, message)

@@ -19,6 +19,7 @@ import { attempt } from '../domain/errors.ts'
 import type { Log } from '../domain/log.ts'
 import type { Redactor } from '../domain/redact.ts'
 import { ifThere } from './disk/atomic-file.ts'
+import { closeAtEnd } from './disk/foreign-file.ts'
 
 export interface LogOptions {
   level: 'debug' | 'info' | 'warn' | 'error'
@@ -140,19 +141,16 @@ const maxBytes = 512 * 1024
 export function readLog(path: string, limit: number, cursor?: string): LogPage {
   const file = ifThere(() => openSync(path, 'r'))
   if (file === undefined) return { lines: [], cursor: '0:0' }
-  try {
-    const { ino, size } = fstatSync(file)
-    const start = startOf(cursor, ino, size)
-    const bytes = Buffer.alloc(Math.min(maxBytes, size - start))
-    readSync(file, bytes, 0, bytes.length, size - bytes.length)
-    const text = bytes.toString('utf8')
-    const complete = text.slice(0, text.lastIndexOf('\n') + 1)
-    const lines = complete.split('\n').slice(0, -1)
-    const end = size - (bytes.length - Buffer.byteLength(complete))
-    return { lines: lines.slice(-limit), cursor: `${ino}:${end}` }
-  } finally {
-    closeSync(file)
-  }
+  using _ = closeAtEnd(file)
+  const { ino, size } = fstatSync(file)
+  const start = startOf(cursor, ino, size)
+  const bytes = Buffer.alloc(Math.min(maxBytes, size - start))
+  readSync(file, bytes, 0, bytes.length, size - bytes.length)
+  const text = bytes.toString('utf8')
+  const complete = text.slice(0, text.lastIndexOf('\n') + 1)
+  const lines = complete.split('\n').slice(0, -1)
+  const end = size - (bytes.length - Buffer.byteLength(complete))
+  return { lines: lines.slice(-limit), cursor: `${ino}:${end}` }
 }
 
 function startOf(cursor: string | undefined, ino: number, size: number): number {

@@ -104,12 +104,8 @@ async function copySessions(app: App, from: Stores, to: Stores, agents: string[]
 
 /** The tables of this machine itself; with `store: "postgres"` the program works with a copy of the shared ones instead. */
 async function withTables<T>(app: App, work: (here: Database) => Promise<T>): Promise<T> {
-  const here = openStateDatabase(statePaths(app.paths.root).database)
-  try {
-    return await work(here)
-  } finally {
-    await here.close()
-  }
+  await using here = openStateDatabase(statePaths(app.paths.root).database)
+  return await work(here)
 }
 
 /** Merges the notes of these agents, and adds them to the report. */

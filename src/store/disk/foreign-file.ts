@@ -24,6 +24,11 @@ export interface ForeignFileOptions {
   noLink?: boolean
 }
 
+/** `using _ = closeAtEnd(fd)` closes the file at the end of the block. */
+export function closeAtEnd(fd: number): Disposable {
+  return { [Symbol.dispose]: () => closeSync(fd) }
+}
+
 /** A file descriptor for reading, which the caller closes. Throws the system's error, or `refused` if it is not a regular file. */
 export function openForeign(path: string, { noLink = false }: ForeignFileOptions = {}): number {
   const fd = openSync(path, noLink ? reading | constants.O_NOFOLLOW : reading)
@@ -44,17 +49,14 @@ export async function openForeignHandle(
 }
 
 /** The beginning of a file, at most `maxBytes` of it. */
-export function readForeign(path: string, maxBytes: number, options: ForeignFileOptions = {}): Buffer {
-  const fd = openForeign(path, options)
-  try {
-    const bytes = Buffer.allocUnsafe(Math.min(fstatSync(fd).size, maxBytes))
-    let filled = 0
-    for (let read = -1; read !== 0 && filled < bytes.length; filled += read)
-      read = readSync(fd, bytes, filled, bytes.length - filled, filled)
-    return bytes.subarray(0, filled)
-  } finally {
-    closeSync(fd)
-  }
+export function readForeign(path: string, maxBytes: number): Buffer {
+  const fd = openForeign(path)
+  using _ = closeAtEnd(fd)
+  const bytes = Buffer.allocUnsafe(Math.min(fstatSync(fd).size, maxBytes))
+  let filled = 0
+  for (let read = -1; read !== 0 && filled < bytes.length; filled += read)
+    read = readSync(fd, bytes, filled, bytes.length - filled, filled)
+  return bytes.subarray(0, filled)
 }
 
 function notRegular(path: string): RockpoolError {

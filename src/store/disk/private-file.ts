@@ -15,6 +15,7 @@ import {
 } from 'node:fs'
 import { dirname } from 'node:path'
 import { errorCode, ifThere, temporaryName } from './atomic-file.ts'
+import { closeAtEnd } from './foreign-file.ts'
 
 /** Writes or replaces the file; a reader sees the old or the new text, never a part. */
 export function writePrivateFile(path: string, text: string | Uint8Array): void {
@@ -67,9 +68,6 @@ function writeTemporary(path: string, text: string | Uint8Array): string {
 /** Synchronous, for writers that must not be interrupted by other work of this process. */
 export function syncDirectoryNow(path: string): void {
   const directory = openSync(path, constants.O_RDONLY | constants.O_DIRECTORY)
-  try {
-    fsyncSync(directory)
-  } finally {
-    closeSync(directory)
-  }
+  using _ = closeAtEnd(directory)
+  fsyncSync(directory)
 }

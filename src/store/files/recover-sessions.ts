@@ -1,6 +1,6 @@
 // Recovers an unreadable sessions.json from its last good copy and from the transcripts beside it. Recovery changes nothing on
 // disk; setting the unreadable file aside is a separate step.
-import { closeSync, readSync, readdirSync, statSync, readFileSync, rmSync } from 'node:fs'
+import { readSync, readdirSync, statSync, readFileSync, rmSync } from 'node:fs'
 import { rename } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import type { Clock } from '../../domain/clock.ts'
@@ -12,7 +12,7 @@ import { FileLock } from '../disk/file-lock.ts'
 import { agentOfFolder } from '../paths.ts'
 import { parseSessions, type SessionsContent } from './sessions-text.ts'
 import { parseTranscriptName } from '../transcripts/transcript-paths.ts'
-import { openForeign } from '../disk/foreign-file.ts'
+import { closeAtEnd, openForeign } from '../disk/foreign-file.ts'
 
 export interface RecoveredSessions extends SessionsContent {
   /** For people: where the entries came from. */
@@ -88,14 +88,11 @@ function namesOf(name: string, headerId: string | undefined): { sessionId?: stri
 
 function headerIdOf(file: string): string | undefined {
   const fd = openForeign(file)
-  try {
-    const buffer = Buffer.alloc(8_192)
-    const text = buffer.toString('utf8', 0, readSync(fd, buffer))
-    const { type, id } = parseRecord(text.split('\n', 1)[0]!) ?? {}
-    return type === 'session' && typeof id === 'string' ? id : undefined
-  } finally {
-    closeSync(fd)
-  }
+  using _ = closeAtEnd(fd)
+  const buffer = Buffer.alloc(8_192)
+  const text = buffer.toString('utf8', 0, readSync(fd, buffer))
+  const { type, id } = parseRecord(text.split('\n', 1)[0]!) ?? {}
+  return type === 'session' && typeof id === 'string' ? id : undefined
 }
 
 /** Removes the copies of sessions.json (last good, set aside) that contain the session; the next change writes a new copy. */

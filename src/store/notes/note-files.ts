@@ -18,7 +18,7 @@ import { dirname, join, resolve } from 'node:path'
 import { errorCode, ifThere, temporaryName } from '../disk/atomic-file.ts'
 import { beginsWith, isSameNote, type NoteBody } from './merge-notes.ts'
 import { listFolder, listNotes } from './notes.ts'
-import { openForeign } from '../disk/foreign-file.ts'
+import { closeAtEnd, openForeign } from '../disk/foreign-file.ts'
 
 export interface NotePlaces {
   workspace: string
@@ -68,13 +68,10 @@ function hasLinkBelow(folder: string, parts: string[]): boolean {
 export function readNoteFile(path: string): ReadNote | undefined {
   const fd = openNote(path)
   if (fd === undefined) return undefined
-  try {
-    // The time is read before the text, so a write in between is noticed by the next check.
-    const about = fstatSync(fd, { bigint: true })
-    return { body: readFileSync(fd), changedAt: Number(about.mtimeMs), seen: seenOf(about) }
-  } finally {
-    closeSync(fd)
-  }
+  using _ = closeAtEnd(fd)
+  // The time is read before the text, so a write in between is noticed by the next check.
+  const about = fstatSync(fd, { bigint: true })
+  return { body: readFileSync(fd), changedAt: Number(about.mtimeMs), seen: seenOf(about) }
 }
 
 /** The version of the file, without reading it. */
@@ -113,12 +110,9 @@ export function createNote(path: string, body: Buffer): boolean {
 function addToNote(path: string, from: Buffer, added: Buffer): boolean {
   if (!isSameNote(readNoteFile(path)?.body, from)) return false
   const fd = openSync(path, constants.O_WRONLY | constants.O_APPEND | constants.O_NOFOLLOW)
-  try {
-    writeSync(fd, added)
-    return true
-  } finally {
-    closeSync(fd)
-  }
+  using _ = closeAtEnd(fd)
+  writeSync(fd, added)
+  return true
 }
 
 /** Text that was added to the old file at the last moment is restored. */

@@ -1,6 +1,5 @@
 // The notes in an agent's workspace: `MEMORY.md`, and a file for each day in `memory/`. Notes are append-only.
 import {
-  closeSync,
   constants,
   fstatSync,
   fsyncSync,
@@ -12,7 +11,7 @@ import {
 } from 'node:fs'
 import { basename, join } from 'node:path'
 import { RockpoolError } from '../../domain/errors.ts'
-import { namesIn, openForeign } from '../disk/foreign-file.ts'
+import { closeAtEnd, namesIn, openForeign } from '../disk/foreign-file.ts'
 
 export interface NoteFile {
   /** `MEMORY.md`, `memory/2026-11-15.md`. */
@@ -61,11 +60,8 @@ export function readNote(
   )
   if (!found) return undefined
   const fd = openForeign(found.path, { noLink: true })
-  try {
-    return { name: found.name, path: found.path, text: readFileSync(fd, 'utf8') }
-  } finally {
-    closeSync(fd)
-  }
+  using _ = closeAtEnd(fd)
+  return { name: found.name, path: found.path, text: readFileSync(fd, 'utf8') }
 }
 
 /** Adds a paragraph to the notes of a day in one write, so that concurrent writers lose nothing. */
@@ -76,13 +72,10 @@ export function addNote(workspace: string, day: string, text: string): { name: s
     mkdirSync(join(workspace, 'memory'), { recursive: true, mode: 0o700 })
     const { O_APPEND, O_CREAT, O_NOFOLLOW, O_WRONLY } = constants
     const fd = openSync(path, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW, 0o600)
-    try {
-      const isNew = fstatSync(fd).size === 0
-      writeSync(fd, isNew ? `# ${day}\n\n${text}\n` : `\n${text}\n`)
-      fsyncSync(fd)
-    } finally {
-      closeSync(fd)
-    }
+    using _ = closeAtEnd(fd)
+    const isNew = fstatSync(fd).size === 0
+    writeSync(fd, isNew ? `# ${day}\n\n${text}\n` : `\n${text}\n`)
+    fsyncSync(fd)
   } catch (error) {
     throw new RockpoolError('disk-failed', `${path} cannot be written.`, {
       hint: 'Check free space and permissions; a link in its place is refused.',

@@ -1,6 +1,6 @@
 // All shared tables as files of one moment, and back into an empty database. PostgreSQL's own tools do the same and more; this
 // needs none of them and is part of a backup.
-import { closeSync, existsSync, openSync } from 'node:fs'
+import { existsSync, openSync } from 'node:fs'
 import { mkdir, open, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { RockpoolError } from '../../domain/errors.ts'
@@ -8,6 +8,7 @@ import { linesOfFile } from '../disk/file-lines.ts'
 import type { Postgres, Statements } from './connection.ts'
 import { quoted, schemaState } from './migrate.ts'
 import { inBatches } from './sql.ts'
+import { closeAtEnd } from '../disk/foreign-file.ts'
 
 interface Meta {
   version: number
@@ -157,11 +158,8 @@ async function restoreTable({ rows }: Statements, table: string, path: string): 
 
 function* linesIn(path: string): Generator<string> {
   const fd = openSync(path, 'r')
-  try {
-    for (const { bytes } of linesOfFile(fd, 0, longestRow)) yield bytes.toString()
-  } finally {
-    closeSync(fd)
-  }
+  using _ = closeAtEnd(fd)
+  for (const { bytes } of linesOfFile(fd, 0, longestRow)) yield bytes.toString()
 }
 
 function fileOf(table: string): string {

@@ -1,7 +1,6 @@
 // One copy of a transcript: its file, and its row, which says how much of the file is valid. Two processes of a machine may copy
 // at once and may be killed: bytes beyond the row's length are written again.
 import {
-  closeSync,
   constants,
   fstatSync,
   ftruncateSync,
@@ -15,6 +14,7 @@ import { dirname, join } from 'node:path'
 import { insertRow, type Queries } from '../sqlite/database.ts'
 import { sqlFiles } from '../sqlite/migrations.ts'
 import { checkAgentId } from '../paths.ts'
+import { closeAtEnd } from '../disk/foreign-file.ts'
 
 export interface TranscriptCopy {
   agentId: string
@@ -101,12 +101,8 @@ function writeAt(path: string, at: number, lines: string[]): number {
   const bytes = Buffer.from(lines.map((line) => `${line}\n`).join(''))
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
   const fd = openSync(path, constants.O_RDWR | constants.O_CREAT | constants.O_NOFOLLOW, 0o600)
-  try {
-    if (fstatSync(fd).size > at) ftruncateSync(fd, at)
-    for (let done = 0; done < bytes.length;)
-      done += writeSync(fd, bytes, done, bytes.length - done, at + done)
-    return bytes.length
-  } finally {
-    closeSync(fd)
-  }
+  using _ = closeAtEnd(fd)
+  if (fstatSync(fd).size > at) ftruncateSync(fd, at)
+  for (let done = 0; done < bytes.length;) done += writeSync(fd, bytes, done, bytes.length - done, at + done)
+  return bytes.length
 }

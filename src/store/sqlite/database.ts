@@ -185,6 +185,10 @@ export class Database {
     this.#db.close()
   }
 
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close()
+  }
+
   async #flush(): Promise<void> {
     // One turn of the event loop: other writes of this moment join the group.
     await new Promise((resolve) => setImmediate(resolve))

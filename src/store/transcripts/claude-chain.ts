@@ -1,11 +1,11 @@
 // The conversation as a resume sees it: not all lines of the file, but the records that are reached from the last one by
 // following parents. Records on no such path are in the file, but lost for the conversation. Resume and examination use the same
 // chain.
-import { closeSync, fstatSync } from 'node:fs'
+import { fstatSync } from 'node:fs'
 import { TimeSlice } from '../../domain/async.ts'
 import { isRecord, parseRecord } from '../../domain/json.ts'
 import { linesOfFile } from '../disk/file-lines.ts'
-import { openForeign } from '../disk/foreign-file.ts'
+import { closeAtEnd, openForeign } from '../disk/foreign-file.ts'
 
 /** A record of the conversation, without its text. */
 export interface ChainRecord {
@@ -79,37 +79,31 @@ function walked(chain: Chain): Chain {
 
 export function* recordsOf(path: string): Generator<{ offset: number; record: Record<string, unknown> }> {
   const fd = openForeign(path, { noLink: true })
-  try {
-    for (const { offset, bytes } of linesOfFile(fd, 0, longestLineBytes)) {
-      const record = parseRecord(bytes.toString('utf8'))
-      if (record) yield { offset, record }
-    }
-  } finally {
-    closeSync(fd)
+  using _ = closeAtEnd(fd)
+  for (const { offset, bytes } of linesOfFile(fd, 0, longestLineBytes)) {
+    const record = parseRecord(bytes.toString('utf8'))
+    if (record) yield { offset, record }
   }
 }
 
 async function readLinks(path: string, chain: Chain): Promise<void> {
   const fd = openForeign(path, { noLink: true })
-  try {
-    const lines = linesOfFile(fd, 0, longestLineBytes)
-    const share = new TimeSlice(pauseAfterMs)
-    for (let next = lines.next(); ; next = lines.next()) {
-      if (next.done) {
-        chain.overlongLines = next.value.skipped
-        chain.isTorn = fstatSync(fd).size > next.value.end
-        return
-      }
-      // The bytes of a line are valid until the next line; a pause does not change that.
-      if (share.isUsedUp) await share.yield()
-      const text = next.value.bytes.toString('utf8')
-      if (text.trim() === '') continue
-      const record = parseRecord(text)
-      if (!record) chain.damagedLines++
-      else addLink(record, next.value.offset, chain)
+  using _ = closeAtEnd(fd)
+  const lines = linesOfFile(fd, 0, longestLineBytes)
+  const share = new TimeSlice(pauseAfterMs)
+  for (let next = lines.next(); ; next = lines.next()) {
+    if (next.done) {
+      chain.overlongLines = next.value.skipped
+      chain.isTorn = fstatSync(fd).size > next.value.end
+      return
     }
-  } finally {
-    closeSync(fd)
+    // The bytes of a line are valid until the next line; a pause does not change that.
+    if (share.isUsedUp) await share.yield()
+    const text = next.value.bytes.toString('utf8')
+    if (text.trim() === '') continue
+    const record = parseRecord(text)
+    if (!record) chain.damagedLines++
+    else addLink(record, next.value.offset, chain)
   }
 }
 

@@ -5,7 +5,8 @@ import type { Agent } from '../domain/agent.ts'
 import type { Clock } from '../domain/clock.ts'
 import type { Config } from '../domain/config.ts'
 import { allowedToolsOf } from '../domain/config/read-settings.ts'
-import { defaultAgentId } from '../domain/session-key.ts'
+import { attempt } from '../domain/errors.ts'
+import { agentIdRule, defaultAgentId } from '../domain/session-key.ts'
 import { openclawAgentOf } from './openclaw/openclaw-report.ts'
 import type { StatePaths } from './paths.ts'
 
@@ -60,13 +61,10 @@ function agentIds(config: Pick<Config, 'agents'>, folder: string): string[] {
 }
 
 function agentFoldersIn(path: string): string[] {
-  try {
-    const folders = readdirSync(path, { withFileTypes: true }).filter((entry) => entry.isDirectory())
-    return folders.map((entry) => entry.name).filter((name) => /^[a-z0-9][a-z0-9_-]{0,63}$/.test(name))
-  } catch {
-    // A fresh state directory has no such folder yet.
-    return []
-  }
+  // A fresh state directory has no such folder yet.
+  const entries = attempt(() => readdirSync(path, { withFileTypes: true }), [])
+  const folders = entries.filter((entry) => entry.isDirectory()).map((entry) => entry.name)
+  return folders.filter((name) => agentIdRule.test(name))
 }
 
 export function addAgentFolder(paths: StatePaths, agentId: string): string {

@@ -6,7 +6,7 @@ import { join, resolve, dirname } from 'node:path'
 import type JSON5 from 'json5'
 import { fileURLToPath } from 'node:url'
 import type { Config } from '../domain/config.ts'
-import { RockpoolError, errorText } from '../domain/errors.ts'
+import { RockpoolError, attempt, errorText } from '../domain/errors.ts'
 import { isRecord } from '../domain/json.ts'
 import { errorCode } from './disk/atomic-file.ts'
 import { makeFolders } from './state-directory.ts'
@@ -153,26 +153,21 @@ interface CachedConfig {
 }
 
 function readCachedConfig(stateDir: string, text: string): Config | undefined {
-  try {
-    const cached = JSON.parse(readFileSync(pathIn(stateDir), 'utf8')) as CachedConfig
-    return cached.text === text && cached.program === programStamp() ? cached.config : undefined
-  } catch {
-    // No valid cache: the file is checked again.
-    return undefined
-  }
+  // Fails if there is no valid cache: the file is checked again.
+  const cached = attempt(() => JSON.parse(readFileSync(pathIn(stateDir), 'utf8')) as CachedConfig)
+  return cached?.text === text && cached.program === programStamp() ? cached.config : undefined
 }
 
 function writeCachedConfig(stateDir: string, text: string, config: Config): void {
   const path = pathIn(stateDir)
   const cached: CachedConfig = { text, program: programStamp(), config }
   const temporary = `${path}.${process.pid}.tmp`
-  try {
+  // If it fails, only speed is lost. Code that must write reports a read-only state directory.
+  attempt(() => {
     makeFolders(dirname(path))
     writeFileSync(temporary, JSON.stringify(cached), { mode: 0o600 })
     renameSync(temporary, path)
-  } catch {
-    // Only speed is lost. Code that must write reports a read-only state directory.
-  }
+  })
 }
 
 /** Identifies this build: a newer one may know other keys. */

@@ -1,6 +1,7 @@
 // <state>/gateway.json: the address of the running gateway, for commands on this machine. It contains the gateway's process
 // identity, so that a token is never sent to another program that took the port of a dead gateway.
 import { readFileSync, rmSync, statSync } from 'node:fs'
+import { attempt } from '../domain/errors.ts'
 import { isRecord, parseRecord } from '../domain/json.ts'
 import { gatewayFile } from './paths.ts'
 import { writePrivateFile } from './disk/private-file.ts'
@@ -30,15 +31,13 @@ export function findRunningGateway(stateDir: string): RunningGateway | undefined
 }
 
 function readGatewayFile(stateDir: string): RunningGateway | undefined {
-  try {
+  // Fails if the file is missing: no gateway can be reached.
+  return attempt(() => {
     const path = gatewayFile(stateDir)
     // A file of another user could name that user's server.
     if (process.getuid && statSync(path).uid !== process.getuid()) return undefined
     const found = parseRecord(readFileSync(path, 'utf8'))
     const isWhole = [found?.['url'], found?.['wsUrl']].every((url) => typeof url === 'string')
     return isWhole && isRecord(found?.['process']) ? (found as unknown as RunningGateway) : undefined
-  } catch {
-    // Missing: no gateway can be reached.
-    return undefined
-  }
+  })
 }

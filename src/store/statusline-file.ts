@@ -28,24 +28,20 @@ interface LeftReport {
   windows: Record<string, { used_percentage?: unknown; resets_at?: unknown } | undefined>
 }
 
-/** Keeps what Claude Code told the status line about the usage windows; `reportedToStatusline` reads it. */
+/** Keeps what Claude Code reported to the status line about the usage windows; `reportedToStatusline` reads it. */
 export function leaveUsage(stateDir: string, windows: LeftReport['windows'], at: number): void {
   // If it fails, the line is shown all the same; the windows are only older.
   attempt(() => writeWhole(usageFileIn(stateDir), { at, windows } satisfies LeftReport))
 }
 
 export function reportedToStatusline(stateDir: string): UsageReport[] {
-  try {
-    const { at, windows } = JSON.parse(readFileSync(usageFileIn(stateDir), 'utf8')) as LeftReport
-    return Object.entries(windows).flatMap(([id, window]) => {
-      const { used_percentage: percent, resets_at: resets } = window ?? {}
-      if (typeof percent !== 'number' || typeof resets !== 'number') return []
-      return [{ id, used: percent / 100, resetsAt: resets * 1_000, isRejected: percent >= 100, at }]
-    })
-  } catch {
-    // No Claude Code has told the status line anything.
-    return []
-  }
+  // Fails if no Claude Code has reported anything to the status line.
+  const left = attempt(() => JSON.parse(readFileSync(usageFileIn(stateDir), 'utf8')) as LeftReport)
+  return Object.entries(left?.windows ?? {}).flatMap(([id, window]) => {
+    const { used_percentage: percent, resets_at: resets } = window ?? {}
+    if (typeof percent !== 'number' || typeof resets !== 'number') return []
+    return [{ id, used: percent / 100, resetsAt: resets * 1_000, isRejected: percent >= 100, at: left!.at }]
+  })
 }
 
 export function readStatusline(stateDir: string): StatuslineFacts | undefined {

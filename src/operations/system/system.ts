@@ -1,6 +1,7 @@
 // The state of Rockpool itself: health and log. `status` and the configuration have files of their own.
 import { join } from 'node:path'
 import { z } from 'zod'
+import { parseRecord } from '../../domain/json.ts'
 import { readLog } from '../../store/log-file.ts'
 import { operation } from '../operation.ts'
 
@@ -59,13 +60,11 @@ const showLogs = operation({
 })
 
 function parseLine(text: string): { level: Level; time: string; message: string; [field: string]: unknown } {
-  try {
-    const { level, time, msg, ...rest } = JSON.parse(text) as { level: number; time: string; msg: string }
-    return { level: levelNames[level] ?? 'info', time, message: msg, ...rest }
-  } catch {
-    // A line of another program: shown unchanged.
-    return { level: 'info', time: '', message: text }
-  }
+  const line = parseRecord(text) as { level: number; time: string; msg: string } | undefined
+  // A line of another program is shown unchanged.
+  if (!line) return { level: 'info', time: '', message: text }
+  const { level, time, msg, ...rest } = line
+  return { level: levelNames[level] ?? 'info', time, message: msg, ...rest }
 }
 
 export const operations = [showHealth, showLogs]

@@ -54,7 +54,7 @@ export class FileLock implements Lock {
     const wasAbandoned = await this.#take(payload)
     const confirm = confirmation(this.#file, payload, this.#options.clock)
     // Fails if the lock is gone: confirm() reports that before anything is changed.
-    const touch = (): void => void attempt(() => utimesSync(this.#file, new Date(), new Date()))
+    const touch = (): void => attempt(() => utimesSync(this.#file, new Date(), new Date()))
     const touching = setInterval(touch, this.#options.touchEveryMs).unref()
     try {
       return await fn({ confirm, wasAbandoned, isWanted: () => existsSync(`${this.#file}.waiting`) })

@@ -98,13 +98,9 @@ export function readPsEnvironments(output: string, text: string): Set<number> {
 
 /** Empty for processes of other users; root does not read them either. */
 function environmentOf(pid: number): string[] {
-  try {
-    if (statSync(`/proc/${pid}`).uid !== process.geteuid?.()) return []
-    return readFileSync(`/proc/${pid}/environ`, 'latin1').split('\0')
-  } catch {
-    // The process ended, or may not be inspected.
-    return []
-  }
+  // Fails if the process ended, or may not be inspected.
+  const isOwn = attempt(() => statSync(`/proc/${pid}`).uid === process.geteuid?.(), false)
+  return isOwn ? attempt(() => readFileSync(`/proc/${pid}/environ`, 'latin1').split('\0'), []) : []
 }
 
 function hasProc(): boolean {
@@ -129,13 +125,9 @@ function askPs(which: string[]): ListedProcess[] {
 
 function runPs(args: string[]): string {
   const env = { PATH: '/bin:/usr/bin', LC_ALL: 'C', TZ: 'UTC' }
-  try {
-    const { execFileSync } = process.getBuiltinModule('node:child_process')
-    return execFileSync('ps', args, { encoding: 'utf8', env, maxBuffer: 64 * 1024 * 1024 })
-  } catch {
-    // ps fails if there is no such process.
-    return ''
-  }
+  const { execFileSync } = process.getBuiltinModule('node:child_process')
+  // ps fails if there is no such process.
+  return attempt(() => execFileSync('ps', args, { encoding: 'utf8', env, maxBuffer: 64 * 1024 * 1024 }), '')
 }
 
 /** Parses lines of ps, without zombies: `  501     1   501 Ss   Mon Nov  2 08:12:01 2026`. */
@@ -151,21 +143,19 @@ export function readPs(text: string): ListedProcess[] {
 }
 
 export function processDomain(): string {
-  try {
+  // Fails if this is not Linux: the machine is one domain.
+  return attempt(() => {
     const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim().replaceAll('-', '')
     return `linux:${boot}:${pidNamespace()}`
-  } catch {
-    // Not Linux: the machine is one domain.
-    return process.platform
-  }
-}
-
-function pidNamespace(): string {
-  return readlinkSync('/proc/self/ns/pid')
+  }, process.platform)
 }
 
 /** The permanent id of this machine, independent of its host name; empty if it has none. */
 export function readMachineId(): string {
   const file = ['/etc/machine-id', '/var/lib/dbus/machine-id'].find((path) => existsSync(path))
   return file ? readFileSync(file, 'latin1').trim() : ''
+}
+
+function pidNamespace(): string {
+  return readlinkSync('/proc/self/ns/pid')
 }

@@ -2,6 +2,8 @@
 // agents are known after a restart, before the plugin connects again.
 import { join } from 'node:path'
 import { openclawPrefix } from '../../domain/agent.ts'
+import { attempt } from '../../domain/errors.ts'
+import { parseRecord } from '../../domain/json.ts'
 import type { OpenClawAgent, OpenClawReport } from '../../domain/openclaw-contract.ts'
 import { readPrivateFile, writePrivateFile } from '../disk/private-file.ts'
 import type { StatePaths } from '../paths.ts'
@@ -11,13 +13,9 @@ type Paths = Pick<StatePaths, 'root'>
 /** Undefined when there is none, or when the file is damaged: then the agents have the limits of any other agent until the
  *  plugin connects. */
 export function readOpenClawReport(paths: Paths): OpenClawReport | undefined {
-  try {
-    // Rockpool itself wrote the file, after it had checked the report.
-    const report = JSON.parse(readPrivateFile(reportFile(paths)) ?? 'null') as Partial<OpenClawReport> | null
-    return Array.isArray(report?.agents) ? (report as OpenClawReport) : undefined
-  } catch {
-    return undefined
-  }
+  // Rockpool itself wrote the file, after it had checked the report.
+  const report = attempt(() => parseRecord(readPrivateFile(reportFile(paths)) ?? ''))
+  return Array.isArray(report?.['agents']) ? (report as unknown as OpenClawReport) : undefined
 }
 
 export function writeOpenClawReport(paths: Paths, report: OpenClawReport): void {

@@ -10,7 +10,6 @@ import { RecordStore, type Records } from './records.ts'
 export interface CodingFilter {
   status?: CodingStatus
   agentId?: string
-  repo?: string
   /** Only sessions that have not ended: running, waiting, queued or suspended. */
   open?: boolean
   /** Only running and queued sessions: neither ended nor suspended. */
@@ -21,7 +20,6 @@ export interface CodingFilter {
   asking?: boolean
   /** Only sessions without an id of Claude: Claude never started. */
   neverBegun?: boolean
-  since?: number
   limit?: number
 }
 
@@ -67,8 +65,6 @@ export class CodingStore extends RecordStore {
     const terms: Array<[term: string, value: string | number | undefined]> = [
       ['status = ?', filter.status],
       ['agent_id = ?', filter.agentId],
-      ['repo = ?', filter.repo],
-      ['created_at >= ?', filter.since],
       [visibleToAgent, filter.visibleTo],
     ]
     const used = terms.filter((term): term is [string, string | number] => term[1] !== undefined)

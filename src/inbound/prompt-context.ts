@@ -1,6 +1,7 @@
 // The text around a message in the prompt: events of the program as lines `System: [time] …` before it, and messages of the
 // group since the agent's last reply.
 import { CURRENT_MESSAGE_MARKER, HISTORY_CONTEXT_MARKER, oneLine, stripInvisible } from './message-text.ts'
+import type { OverheardEntry } from '../store/work-store.ts'
 
 export interface SystemEvent {
   text: string
@@ -55,12 +56,7 @@ function flat(text: string): string {
 export const MAX_HISTORY_KEYS = 1000
 
 /** A group message that did not address the agent. */
-export interface HistoryEntry {
-  sender: string
-  body: string
-  timestamp?: number
-  messageId?: string
-}
+export type HistoryEntry = Omit<OverheardEntry, 'id'>
 
 /** The history of a group and the current message in one text. */
 export function buildHistoryContext<T extends HistoryEntry>(

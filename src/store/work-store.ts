@@ -123,14 +123,9 @@ export interface RunningTurn {
 }
 
 /** A finished turn, stored for charts. */
-export interface TurnRow {
-  id: string
-  lane: string
-  agentId: string
-  kind: RunningTurn['kind']
+export interface TurnRow extends Omit<RunningTurn, 'owner' | 'inputs'> {
   sessionId?: string
   model?: string
-  startedAt: number
   endedAt: number
   end: string
   usage: Usage
@@ -139,14 +134,8 @@ export interface TurnRow {
   compactions: number
 }
 
-export interface TurnOutcome {
+export interface TurnOutcome extends Partial<Omit<TurnRow, 'end' | keyof RunningTurn | 'endedAt'>> {
   end: TurnEnd
-  sessionId?: string
-  model?: string
-  usage?: Usage
-  costUsd?: number
-  contextTokens?: number
-  compactions?: number
   deliveries: Delivery[]
   /** The first delivery is sent at once: it is marked `attempting` in the same transaction. */
   sendsFirst?: boolean
@@ -158,14 +147,7 @@ export interface TurnOutcome {
 
 export interface TurnLanes {
   /** Claims the lane and its inputs. False if the lane has a running turn, or an input is already taken. */
-  begin(turn: {
-    id: string
-    lane: string
-    agentId: string
-    kind: RunningTurn['kind']
-    owner: Owner
-    inputs: number[]
-  }): Promise<boolean>
+  begin(turn: Omit<RunningTurn, 'startedAt' | 'inputs'> & { inputs: number[] }): Promise<boolean>
   /** Adds inputs to a running turn; they end with it. False if the turn is over, or an input is already taken. */
   join(turnId: string, inputs: number[]): Promise<boolean>
   /** Records that the agent has started to work on the turn's first inputs. */

@@ -3,12 +3,12 @@ import { once } from 'node:events'
 import { expect, test } from 'vitest'
 import {
   ancestorsOf,
-  descendantsOf,
   identifyProcess,
   isSameProcess,
   readPs,
   readPsEnvironments,
 } from './process-identity.ts'
+import { descendantsOf } from '../../../test/support/descendants.ts'
 
 test('a process is the same only while number and start time are the same', async () => {
   const child = spawn('sleep', ['30'])

@@ -47,17 +47,6 @@ export function isClaudesProcess(noted: { pid: number; procStart: unknown; pidDo
   return found.startTime === String(noted.procStart)
 }
 
-export function descendantsOf(pid: number): ProcessIdentity[] {
-  const domain = processDomain()
-  const children = Map.groupBy(allProcesses(), ({ parent }) => parent)
-  const found: ProcessIdentity[] = []
-  for (let next = children.get(pid) ?? []; next.length > 0;) {
-    found.push(...next.map((child) => ({ pid: child.pid, startTime: child.startTime, domain })))
-    next = next.flatMap((child) => children.get(child.pid) ?? [])
-  }
-  return found
-}
-
 /** The pids of the ancestors of this process, the parent first. */
 export function ancestorsOf(pid: number): number[] {
   const listed = hasProc() ? undefined : new Map(allProcesses().map((each) => [each.pid, each.parent]))

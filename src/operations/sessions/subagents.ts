@@ -5,6 +5,7 @@ import type { CodingSession } from '../../domain/coding-session.ts'
 import { sleep } from '../../domain/async.ts'
 import { asRockpoolError } from '../../domain/errors.ts'
 import { subagentDepth } from '../../domain/session-key-forms.ts'
+import { buildSubagentSessionKey } from '../../domain/session-key.ts'
 import type { Session, SessionEntry } from '../../domain/session.ts'
 import type { Author } from '../../rights/author.ts'
 import { deleteSession } from '../../sessions/lifecycle.ts'
@@ -59,7 +60,7 @@ export async function startSubagent(
   wanted: SubagentTask,
 ): Promise<{ childSessionKey: string; runId: string }> {
   const { agentId, parentKey, parentAgentId, askedBy, cleanup, depth, label } = wanted
-  const childSessionKey = `agent:${agentId}:subagent:${randomUUID()}`
+  const childSessionKey = buildSubagentSessionKey({ agentId, id: randomUUID() })
   const runId = randomUUID()
   const now = app.clock.now()
   const until = now + wanted.timeoutSeconds * 1_000

@@ -49,15 +49,13 @@ async function askDiscord(token: string, root: string): Promise<BotIdentity> {
 
 /** Errors never contain the address: it may hold the token. */
 async function ask(url: string, headers: Record<string, string>, platform: string): Promise<unknown> {
-  let response: Response
-  try {
-    response = await fetch(url, { headers, signal: AbortSignal.timeout(askMs), redirect: 'error' })
-  } catch {
+  const signal = AbortSignal.timeout(askMs)
+  const response = await fetch(url, { headers, signal, redirect: 'error' }).catch(() => {
     // No cause: it would contain the address.
     throw new RockpoolError('unavailable', `${platform} could not be reached.`, {
       hint: 'Check the network, then try again. Nothing was changed.',
     })
-  }
+  })
   if (response.ok) return response.json()
   const isBad = response.status === 401 || response.status === 404
   throw new RockpoolError(

@@ -1,5 +1,6 @@
 // One turn at a time for each session; sessions do not wait for each other. The inbox has every input on disk; this queue is
 // in memory and is rebuilt from the inbox at a start.
+import { chatKey } from '../domain/address.ts'
 import { KeyedQueue, sleep } from '../domain/async.ts'
 import type { Clock } from '../domain/clock.ts'
 import type { WaitingInput } from '../store/work-store.ts'
@@ -257,14 +258,6 @@ async function interrupt(lane: Lane): Promise<void> {
 }
 
 function isSameChat(a: WaitingInput, b: WaitingInput): boolean {
-  const one = a.message.address
-  const other = b.message.address
-  return (
-    one.channel === other.channel &&
-    one.accountId === other.accountId &&
-    one.to === other.to &&
-    one.threadId === other.threadId &&
-    a.turnOptions === undefined &&
-    b.turnOptions === undefined
-  )
+  const hasOptions = a.turnOptions !== undefined || b.turnOptions !== undefined
+  return !hasOptions && chatKey(a.message.address) === chatKey(b.message.address)
 }

@@ -76,7 +76,8 @@ export function makeAccessPolicy(parts: AccessParts): AccessPolicy {
       if (decision.kind === 'refused') return decision
       const { messagesPerMinute, ownerMessagesPerMinute } = parts.config()
       const perMinute = decision.byOwner ? ownerMessagesPerMinute : messagesPerMinute
-      const excess = limiter.count(senderKey(message), perMinute)
+      const { address, sender } = message
+      const excess = limiter.count(JSON.stringify([address.channel, address.accountId, sender.id]), perMinute)
       return excess ? tooMany(message, perMinute, excess) : decision
     },
     wouldAllow: (message) => decide(message, parts).kind === 'allowed',
@@ -174,10 +175,6 @@ function refuse(reason: RefusalReason, say?: string): Access & { kind: 'refused'
 function personOf(message: Message): PersonRef {
   const { channel, accountId } = message.address
   return { channel, accountId, senderId: message.sender.id }
-}
-
-function senderKey(message: Message): string {
-  return JSON.stringify([message.address.channel, message.address.accountId, message.sender.id])
 }
 
 /** A message over the limit. */

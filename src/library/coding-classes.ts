@@ -201,7 +201,10 @@ export class SessionManager {
 
   /** Launches a session in the background. The limits of the configuration apply, too. */
   spawn(config: SessionConfig): Session {
-    const active = [...this.sessions.values()].filter(isActive).length
+    const running = [...this.sessions.values()].filter(
+      ({ status }) => status === 'starting' || status === 'running',
+    )
+    const active = running.length
     if (this.#maxSessions !== undefined && active >= this.#maxSessions)
       throw new RockpoolError('busy', `${active} sessions are active; the limit is ${this.#maxSessions}.`)
     const name = config.name ?? generateSessionName(config.prompt)
@@ -313,10 +316,6 @@ function requestOf(app: App, config: SessionConfig, name: string): Omit<CodingRe
         ? undefined
         : { sdkSessionId: resumeSessionId, fork: config.forkSession === true },
   }
-}
-
-function isActive({ status }: Session): boolean {
-  return status === 'starting' || status === 'running'
 }
 
 function textsOf(blocks: ReadonlyArray<{ kind: string; text: string }>): string[] {

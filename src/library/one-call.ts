@@ -8,7 +8,7 @@ import { selectSession } from '../discovery/select.ts'
 import { repoPathToSlug } from '../discovery/repo-paths.ts'
 import type { SessionSelectionConfig } from '../domain/config/coding-settings.ts'
 import type { DiscoveredSession } from '../domain/discovered-session.ts'
-import { RockpoolError } from '../domain/errors.ts'
+import { RockpoolError, attempt } from '../domain/errors.ts'
 import type { ProjectStatus } from '../domain/project-status.ts'
 import type { SessionSelection, TaskRelevance } from '../domain/selection.ts'
 import type { App } from '../operations/app.ts'
@@ -155,28 +155,17 @@ export function codingLibrary(withApp: WithApp): CodingLibrary {
     respondToPermission: (repoPath, requestId, allow) =>
       withApp(async (app) => {
         const { approvals } = app.coding()
-        const real = realPathOf(repoPath)
+        // Sessions store real paths; the caller may name the repository through a link. The folder may be deleted while a session
+        // still asks; then only the path as given can match.
+        const real = attempt(() => realpathSync(repoPath), resolve(repoPath))
         const asked = approvals.pending().find(({ id, codingId = '' }) => {
           return id.startsWith(requestId) && app.storage.coding.get(codingId)?.request.workdir === real
         })
-        if (!asked) throw noSuchRequest(repoPath, requestId)
+        if (!asked)
+          throw new RockpoolError('not-found', `No request ${requestId} is pending in ${repoPath}.`, {
+            hint: '`rockpool approvals list` shows what is open.',
+          })
         await perform(app, 'approvals.answer', { id: asked.id, decision: allow ? 'allow' : 'deny' }, program)
       }),
   }
-}
-
-/** Sessions store real paths; the caller may name the repository through a link. */
-function realPathOf(path: string): string {
-  try {
-    return realpathSync(path)
-  } catch {
-    // The folder may be deleted while a session still asks; then only the path as given can match.
-    return resolve(path)
-  }
-}
-
-function noSuchRequest(repoPath: string, requestId: string): RockpoolError {
-  return new RockpoolError('not-found', `No request ${requestId} is pending in ${repoPath}.`, {
-    hint: '`rockpool approvals list` shows what is open.',
-  })
 }

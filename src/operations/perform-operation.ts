@@ -25,7 +25,9 @@ export async function performOperation(
     }
   }
   if (idempotencyKey === undefined || operation.returnsSecret) return work()
-  const request = { who: callerId(caller), operation: operation.name, key: idempotencyKey, input: fields }
+  // Different callers never share an idempotency key.
+  const who = [caller.via, caller.agentId ?? '', caller.name ?? ''].join('|')
+  const request = { who, operation: operation.name, key: idempotencyKey, input: fields }
   return app.storage.answers.once(request, work)
 }
 
@@ -35,11 +37,6 @@ function withoutSecrets(thrown: unknown, redactor: Redactor): RockpoolError {
   const [message, hint] = [error.message, error.hint ?? ''].map((text) => redactor.everything(text))
   if (message === error.message && hint === (error.hint ?? '')) return error
   return new RockpoolError(error.code, message!, { hint: hint || undefined, cause: thrown })
-}
-
-/** Different callers never share an idempotency key. */
-function callerId(caller: Caller): string {
-  return [caller.via, caller.agentId ?? '', caller.name ?? ''].join('|')
 }
 
 function takeIdempotencyKey(
@@ -105,15 +102,12 @@ export function authorize(caller: Caller, needed: Scope, what: string, forHosts?
       hint: 'Only the plugin in OpenClaw calls it, with a token of its own.',
     })
   const needsAgent = forHosts === undefined || forHosts === 'agent'
-  if (needsAgent && isUnnamedHost(caller))
+  // An agent host that has not said which of its agents it speaks for.
+  const isUnnamedHost = caller.agentPrefix !== undefined && caller.agentId === caller.agentPrefix
+  if (needsAgent && isUnnamedHost)
     throw new RockpoolError('forbidden', `${what} needs the agent that calls.`, {
       hint: `Name an agent that begins with ${caller.agentPrefix}: in the header rockpool-agent, or as agentId of connect.`,
     })
-}
-
-/** An agent host that has not said which of its agents it speaks for. */
-function isUnnamedHost({ agentId, agentPrefix }: Caller): boolean {
-  return agentPrefix !== undefined && agentId === agentPrefix
 }
 
 const includedIn: Record<Scope, readonly Scope[]> = {

@@ -64,7 +64,7 @@ const openTo: Record<Author | 'coding', readonly string[]> = {
 /** `shared` are the tools that the configuration opens to guests and groups; rules such as `Bash(ls:*)` open the tool. */
 export function toolsOf(author: Author | 'coding', shared: readonly string[] = []): ToolRights {
   const isShared = author === 'guest' || author === 'group'
-  const more = isShared ? shared.map(nameInRule) : []
+  const more = isShared ? shared.map((rule) => rule.replace(/\(.*$/s, '').trim()) : []
   const open = [...new Set([...openTo[author], ...more])].filter((name) => !refusedEverywhere.includes(name))
   return { open, settingsServers: author === 'owner' || author === 'coding' }
 }
@@ -94,8 +94,4 @@ interface OfferedServer {
 /** Compares whole names: `mcp__a__b__c` can be the tool `c` of a server `a__b`, or `b__c` of a server `a`. */
 function isOwnTool(name: string, servers: readonly OfferedServer[]): boolean {
   return servers.some((server) => server.tools.some((tool) => name === `mcp__${server.name}__${tool.name}`))
-}
-
-function nameInRule(rule: string): string {
-  return rule.replace(/\(.*$/s, '').trim()
 }

@@ -111,8 +111,7 @@ export class GatewayClient {
   }
 
   #connected(): Promise<void> {
-    this.#ready ??= this.#connect()
-    return this.#ready
+    return (this.#ready ??= this.#connect())
   }
 
   #connect(): Promise<void> {

@@ -36,9 +36,13 @@ async function post(target: CallTarget, body: string): Promise<IncomingMessage> 
   return new Promise((resolve, reject) => {
     const call = send(url, { method: 'POST', headers, timeout: answerMs }, resolve)
     call.on('timeout', () => call.destroy(new RockpoolError('timed-out', `${target.url} did not answer.`)))
-    call.on('error', (error) =>
-      reject(error instanceof RockpoolError ? error : unreachable(target.url, error)),
-    )
+    call.on('error', (cause) => {
+      const message = `The gateway at ${target.url} cannot be reached: ${cause.message}.`
+      const hint = 'Start it with `rockpool up`, or check ROCKPOOL_GATEWAY_URL.'
+      reject(
+        cause instanceof RockpoolError ? cause : new RockpoolError('unavailable', message, { hint, cause }),
+      )
+    })
     call.end(body)
   })
 }
@@ -79,11 +83,4 @@ function parseAnswer(text: string, status: number, url: string): RpcResponse {
       hint: 'Check ROCKPOOL_GATEWAY_URL, or unset it to use the gateway of this state directory.',
     },
   )
-}
-
-function unreachable(url: string, cause: Error): RockpoolError {
-  return new RockpoolError('unavailable', `The gateway at ${url} cannot be reached: ${cause.message}.`, {
-    hint: 'Start it with `rockpool up`, or check ROCKPOOL_GATEWAY_URL.',
-    cause,
-  })
 }

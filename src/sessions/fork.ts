@@ -40,7 +40,13 @@ export async function forkSession(
 ): Promise<Session> {
   await refuseBusy(parts, key, 'forked')
   const parent = await requireSession(parts, key)
-  if (!options.force && isTooLong(parent.entry, options.parentForkMaxTokens)) throw tooLong(parent, options)
+  const { force, parentForkMaxTokens: most } = options
+  if (!force && isTooLong(parent.entry, most))
+    throw new RockpoolError(
+      'refused',
+      `Session ${key} fills ${parent.entry.totalTokens} tokens; a fork takes at most ${most} along.`,
+      { hint: 'Compact it first, fork from an earlier entry, or use --force.' },
+    )
   const sessionId = randomUUID()
   const forked = await forkTranscript(parts, parent, sessionId, options.leafId)
   if (!forked) throw new RockpoolError('not-found', `Session ${key} has no transcript to fork.`)
@@ -48,7 +54,7 @@ export async function forkSession(
     key: `agent:${parts.sessions.agentId}:dashboard:${sessionId}`,
     agentId: parts.sessions.agentId,
     entry: newEntry(parts.clock.now(), {
-      ...settingsOf(parent.entry),
+      ...Object.fromEntries(inherited.map((field) => [field, parent.entry[field]])),
       ...childFields(key, parent.entry, forked),
       sessionId,
       label: options.label,
@@ -84,18 +90,6 @@ function childFields(parentKey: string, parent: SessionEntry, forked: Transcript
 
 const inherited = ['thinkingLevel', 'verboseLevel', 'reasoningLevel', 'modelOverride', 'providerOverride']
 
-function settingsOf(entry: SessionEntry): Partial<SessionEntry> {
-  return Object.fromEntries(inherited.map((field) => [field, entry[field]]))
-}
-
 function isTooLong({ totalTokens = 0 }: SessionEntry, max: number): boolean {
   return max > 0 && totalTokens > max
-}
-
-function tooLong({ key, entry }: Session, { parentForkMaxTokens }: { parentForkMaxTokens: number }) {
-  return new RockpoolError(
-    'refused',
-    `Session ${key} fills ${entry.totalTokens} tokens; a fork takes at most ${parentForkMaxTokens} along.`,
-    { hint: 'Compact it first, fork from an earlier entry, or use --force.' },
-  )
 }

@@ -177,7 +177,10 @@ async function findClaudeFile(app: App, { key, entry }: Session): Promise<Claude
   if (app.gateway) await (await app.runtime()).live(key)?.close()
   try {
     const { sessionId, filePath, isRunning } = await app.discovery().get(sdkSessionId)
-    if (isRunning) throw stillRuns(sessionId)
+    if (isRunning)
+      throw new RockpoolError('busy', `Claude's session ${sessionId} is running; its file still changes.`, {
+        hint: 'Nothing was deleted. End it, or leave out --claude-file.',
+      })
     return sessionId === sdkSessionId.toLowerCase() ? { sessionId, path: filePath } : undefined
   } catch (error) {
     if (asRockpoolError(error).code === 'not-found') return undefined
@@ -216,10 +219,4 @@ function groupOf({ key, entry }: Session): string | undefined {
   return address && (kind === 'group' || kind === 'channel')
     ? historyKeyOf({ address, chatType: kind })
     : undefined
-}
-
-function stillRuns(sessionId: string): RockpoolError {
-  return new RockpoolError('busy', `Claude's session ${sessionId} is running; its file still changes.`, {
-    hint: 'Nothing was deleted. End it, or leave out --claude-file.',
-  })
 }

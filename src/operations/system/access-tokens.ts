@@ -81,18 +81,15 @@ const addToken = operation({
     const bound = { agentId, agents }
     const hash = hashOf(token).toString('base64url')
     await changeTokenRecords(app.paths.root, (records) => {
-      if (records.some((record) => record.name === name)) throw nameIsTaken(name)
+      if (records.some((record) => record.name === name))
+        throw new RockpoolError('conflict', `There is a token ${JSON.stringify(name)} already.`, {
+          hint: 'Remove it first, or choose another name.',
+        })
       return [...records, { name, scopes, ...bound, createdAt: app.clock.now(), hash }]
     })
     return { name, scopes, ...bound, token }
   },
 })
-
-function nameIsTaken(name: string): RockpoolError {
-  return new RockpoolError('conflict', `There is a token ${JSON.stringify(name)} already.`, {
-    hint: 'Remove it first, or choose another name.',
-  })
-}
 
 const removeToken = operation({
   name: 'tokens.remove',

@@ -22,8 +22,7 @@ export class PostgresPeople extends People {
   }
 
   ready(): Promise<void> {
-    this.#following ??= this.#follow()
-    return this.#following
+    return (this.#following ??= this.#follow())
   }
 
   find(person: PersonRef): PairedPerson | undefined {

@@ -135,12 +135,10 @@ export function checkBodies(bodies: EntryBody[]): void {
 }
 
 export async function openToAppend(file: string): Promise<OpenTranscript> {
-  let handle: FileHandle
-  try {
-    handle = await open(file, O_RDWR | O_APPEND | O_CREAT | O_NOFOLLOW, 0o600)
-  } catch (error) {
+  const opening = open(file, O_RDWR | O_APPEND | O_CREAT | O_NOFOLLOW, 0o600)
+  const handle = await opening.catch((error: unknown) => {
     throw asFileError(error, file)
-  }
+  })
   const stat = await handle.stat()
   if (stat.isFile()) {
     // OpenClaw leaves its transcripts readable by other users.

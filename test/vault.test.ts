@@ -1,16 +1,27 @@
 // A session that Claude Code deleted, through the operations: listed, read, restored; and what Claude will delete next.
-import { mkdirSync, readFileSync, readdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
+import { hash } from 'node:crypto'
+import {
+  appendFileSync,
+  mkdirSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { perform } from '../src/operations/all.ts'
 import { operator } from '../src/cli/call-operation.ts'
+import { followSessions } from '../src/vault/follow.ts'
 import { makeCorpus, type CorpusSession } from './support/corpus.ts'
 import { openHouse, type House } from './support/gateway-house.ts'
 
 let house: House
 let claude: string
 let sessions: CorpusSession[]
-let originals: Map<string, Buffer>
+let originals: Map<string, string>
 
 beforeAll(async () => {
   house = await openHouse({
@@ -29,12 +40,16 @@ afterAll(() => house.close())
 const call = (name: string, input: Record<string, unknown> = {}): Promise<Record<string, unknown>> =>
   perform(house.app, name, input, operator) as Promise<Record<string, unknown>>
 
-function filesBelow(folder: string): Map<string, Buffer> {
+/** By path the hash of each file: comparing the bytes themselves would be slow. */
+function filesBelow(folder: string): Map<string, string> {
   const entries = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) =>
     entry.isFile(),
   )
   return new Map(
-    entries.map(({ parentPath, name }) => [join(parentPath, name), readFileSync(join(parentPath, name))]),
+    entries.map(({ parentPath, name }) => [
+      join(parentPath, name),
+      hash('sha256', readFileSync(join(parentPath, name))),
+    ]),
   )
 }
 
@@ -56,10 +71,33 @@ test('deleted sessions stay in the list, can be read, and are restored byte for 
   await expect(call('cc.label', { id: first.sessionId, title: 'x' })).rejects.toMatchObject({
     hint: expect.stringContaining('vault restore') as string,
   })
+  const task = first.firstMessage.split(':')[0]!
+  expect(await call('sessions.search', { query: `"${task}"` })).toMatchObject({
+    hits: expect.arrayContaining([
+      expect.objectContaining({ sessionId: first.sessionId, kept: true }),
+    ]) as unknown,
+  })
   expect(await call('vault.status')).toMatchObject({ gone: before.sessions.length })
   expect(await call('vault.restore', { all: true })).toMatchObject({ conflicts: 0, damaged: 0 })
   expect(filesBelow(claude)).toEqual(originals)
   expect(((await call('cc.list')) as typeof list).sessions.some(({ kept }) => kept)).toBe(false)
+})
+
+test('what is appended is kept while the gateway follows', async () => {
+  const { app } = house
+  const endWatching = await app
+    .discovery()
+    .watch((sessionId, why) => app.events.emit({ type: 'native-changed', sessionId, why }))
+  const vault = await app.vault()
+  const stop = followSessions({ ...app, vault, discovery: app.discovery(), maxBytes: 1e9 })
+  const [, second] = sessions as [CorpusSession, CorpusSession]
+  const sizeOf = (): number => vault.files(second.sessionId).find(({ about }) => about !== null)?.size ?? 0
+  await expect.poll(sizeOf, { timeout: 30_000 }).toBe(statSync(second.file).size)
+  appendFileSync(second.file, `${JSON.stringify({ type: 'system', sessionId: second.sessionId })}\n`)
+  await expect.poll(sizeOf, { timeout: 30_000 }).toBe(statSync(second.file).size)
+  await stop()
+  await endWatching()
+  originals = filesBelow(claude)
 })
 
 test('a purge of the vault removes a session for good, and an export writes the others', async () => {
@@ -71,7 +109,7 @@ test('a purge of the vault removes a session for good, and an export writes the 
   expect(kept.map(({ sessionId }) => sessionId)).not.toContain(first.sessionId)
   const to = join(house.dir, 'exported')
   expect(await call('vault.export', { to })).toMatchObject({ sessions: kept.length, failed: [] })
-  for (const [path, bytes] of filesBelow(to)) expect(originals.get(path.replace(to, claude))).toEqual(bytes)
+  for (const [path, digest] of filesBelow(to)) expect(originals.get(path.replace(to, claude))).toBe(digest)
   expect(await call('vault.verify')).toMatchObject({ ok: true })
 })
 

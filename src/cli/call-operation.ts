@@ -12,7 +12,8 @@ import type { Host } from './host.ts'
 export interface OperationClient {
   call: Call
   callByName(name: string, input: Record<string, unknown>): Promise<unknown>
-  close(): Promise<void>
+  /** Resolves to a notice for the person, if there is one. */
+  close(): Promise<string | undefined>
 }
 
 export const operator: Caller = { via: 'cli', scopes: ['admin'], name: 'cli' }
@@ -45,12 +46,13 @@ async function gatewayClient(gateway: GatewayAddress): Promise<OperationClient> 
   const { callOverHttp } = await import('../rpc/http-call.ts')
   return clientOf(
     (name, input) => callOverHttp(gateway, name, input),
-    async () => {},
+    async () => undefined,
   )
 }
 
 function localClient({ openApp }: Pick<Host, 'openApp'>): OperationClient {
   let app: Promise<App> | undefined
+  let usedDiscovery = false
   const callByName: OperationClient['callByName'] = async (name, input) => {
     const { findOperation, unknownOperation } = await import('../operations/all.ts')
     const { performOperation } = await import('../operations/perform-operation.ts')
@@ -58,11 +60,24 @@ function localClient({ openApp }: Pick<Host, 'openApp'>): OperationClient {
     if (!operation) throw unknownOperation(name)
     if (operation.needsGateway) throw gatewayNeeded(name)
     app ??= openApp({ light: true })
-    return performOperation(await app, operation, input, operator)
+    const output = await performOperation(await app, operation, input, operator)
+    usedDiscovery ||= operation.heavyParts?.includes('discovery') ?? false
+    return output
   }
   return clientOf(callByName, async () => {
-    await (await app)?.close()
+    const opened = await app
+    try {
+      return usedDiscovery ? await keepAfterwards(opened!) : undefined
+    } finally {
+      await opened?.close()
+    }
   })
+}
+
+/** A command that listed sessions keeps those that have changed; the answer is printed already. */
+async function keepAfterwards(app: App): Promise<string | undefined> {
+  const { keepBriefly } = await import('../operations/vault/keep-briefly.ts')
+  return keepBriefly(app)
 }
 
 function clientOf(

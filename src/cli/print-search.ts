@@ -54,7 +54,7 @@ function printSession(hits: Hit[], page: Page): string[] {
   const id = first.source === 'memory' ? 'note' : first.sessionId.slice(0, 8)
   const title = truncate(oneLine(first.title ?? readableKey(first.sessionKey ?? first.sessionId)), mostTitle)
   const age = pad(first.at > 0 ? ago(first.at, page.now) : '-', 8)
-  const facts = [pad(id, 8), age, oneLine(placeOf(first))].filter(Boolean)
+  const facts = [pad(id, 8), age, oneLine(placeOf(first)), first.kept ? 'kept' : ''].filter(Boolean)
   const more = hits.length > 1 ? ` (+${hits.length - 1})` : ''
   const about = `${facts.join('  ')}  `
   const left = page.width - cellWidth(about) - cellWidth(title) - cellWidth(more) - 2

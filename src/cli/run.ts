@@ -128,7 +128,8 @@ async function performCommand(
     return operation.command?.isFailure?.(output as Record<string, unknown>) ? 1 : 0
   } finally {
     stopAsking()
-    await client.close()
+    const notice = await client.close()
+    if (notice !== undefined && host.terminal.isInteractive && !json) host.terminal.err(`\n${notice}\n`)
   }
 }
 

@@ -1,10 +1,12 @@
 // Constructs search: the index file, the texts that it reads, and the secrets that must not get into it.
+import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import type { IndexProgress, SearchPart } from '../domain/search.ts'
 import type { App } from '../operations/app.ts'
 import { Search } from '../search/search.ts'
 import { workspaceOf } from '../store/agents.ts'
 import { knownSecrets } from '../store/known-secrets.ts'
+import { spokenCopies } from '../vault/spoken-copies.ts'
 
 export function openSearch(app: App, onProgress?: (progress: IndexProgress) => void): SearchPart {
   const { config, paths, clock, log, events, agentIds, storage, discovery } = app
@@ -29,6 +31,8 @@ export function openSearch(app: App, onProgress?: (progress: IndexProgress) => v
       }),
       sharedNoteFolders: config.memory.folders.map((folder) => resolve(paths.root, folder)),
       refreshNotes: () => storage.notes.refresh(agentIds()),
+      keptTranscripts: async () =>
+        existsSync(paths.vault) ? spokenCopies(await app.vault(), paths.spokenCopies) : [],
       copies: storage.cluster?.openTranscriptCopies(),
     },
   })

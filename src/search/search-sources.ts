@@ -24,6 +24,8 @@ export interface SourceParts {
   sharedNoteFolders: string[]
   /** Fetches the notes that other machines have changed. */
   refreshNotes(): Promise<void>
+  /** What was said in sessions that only the vault has, as files. */
+  keptTranscripts(): Promise<SessionTranscript[]>
   /** With a shared database: its transcripts as files of this machine. */
   copies?: TranscriptCopies
 }
@@ -56,8 +58,8 @@ export async function searchSources(
   parts: SourceParts,
   transcripts = parts.discovery().transcripts(),
 ): Promise<SearchSource[]> {
-  const [native, ours] = await Promise.all([transcripts, ourSources(parts)])
-  return [...native.map(nativeSource), ...ours]
+  const [native, kept, ours] = await Promise.all([transcripts, parts.keptTranscripts(), ourSources(parts)])
+  return [...kept, ...native].map(nativeSource).concat(ours)
 }
 
 /** Our transcripts and the notes. */

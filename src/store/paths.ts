@@ -28,6 +28,8 @@ export function statePaths(root: string) {
     memoryBase: join(root, 'index', 'memory.sqlite'),
     /** Where the records of the vault are; it can be deleted. */
     vaultIndex: join(root, 'index', 'vault.sqlite'),
+    /** What was said in sessions that only the vault has, for the search index; it can be deleted. */
+    spokenCopies: join(root, 'index', 'kept'),
     /** Copies of every session's files. */
     vault: join(root, 'vault'),
     credentials: join(root, 'credentials'),

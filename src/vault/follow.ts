@@ -1,15 +1,16 @@
 // Keeps sessions up to date in the vault: all of them once, then each that changes. The gateway follows changes as long as it
 // runs; a command keeps what changed after it has answered, for a short time.
 import type { Clock } from '../domain/clock.ts'
-import type { Discovery } from '../domain/discovered-session.ts'
+import type { DiscoveredSession, Discovery } from '../domain/discovered-session.ts'
 import { errorText } from '../domain/errors.ts'
 import type { Events } from '../domain/events.ts'
 import type { Log } from '../domain/log.ts'
 import { claudeSessionToKeep } from './claude-files.ts'
+import type { SessionToKeep } from './keep.ts'
 import type { Vault } from './vault.ts'
 
 /** Changes come in bursts; they are kept together, at most so often. */
-const gatherMs = 2_000
+const gatherMs = 3_000
 /** Replaced versions are removed, and the limit is checked, so often. */
 const upkeepMs = 3_600_000
 /** After a failure, such as a full disk, the same sessions are tried again so much later. */
@@ -39,7 +40,12 @@ export async function keepAll(
   isEnough?: () => boolean,
 ): Promise<number> {
   const { sessions } = await discovery.list()
-  return vault.keep(sessions.map(claudeSessionToKeep), isEnough)
+  return vault.keep(oneByOne(sessions), isEnough)
+}
+
+/** The files of all sessions together would take much memory. */
+function* oneByOne(sessions: DiscoveredSession[]): Generator<SessionToKeep> {
+  for (const session of sessions) yield claudeSessionToKeep(session)
 }
 
 class SessionFollower {

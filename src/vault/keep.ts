@@ -24,7 +24,7 @@ export interface SessionToKeep {
 /** Chunks at the end that were appended one by one are joined when there are so many, or so large. */
 const mostTailChunks = 32
 const mostTailBytes = 512 * 1024
-const windowBytes = 4 * 1024 * 1024
+const windowBytes = 2 * 1024 * 1024
 
 /** Adds every changed file of the session to the batch; resolves to the bytes that were read. */
 export async function keepSession(
@@ -123,41 +123,85 @@ class FileKeeper {
 
   /** Cuts the file after `chunks` by content; the rest after the last cut is a chunk that is not settled. */
   async #cutFrom(chunks: ChunkRef[], size: number): Promise<Cut> {
+    const { sessionId } = this.#session
     const all = [...chunks]
-    let at = bytesIn(chunks)
-    let rest: Buffer = Buffer.alloc(0)
-    while (at + rest.length < size) {
-      const more = await this.#readAt(at + rest.length, Math.min(windowBytes, size - at - rest.length))
-      // The file became shorter meanwhile.
-      if (more.length === 0) break
-      const window = rest.length === 0 ? more : Buffer.concat([rest, more])
-      const looked = maskId(window, this.#session.sessionId) ?? window
-      let from = 0
-      for (let end = nextCut(looked, 0); end !== undefined; end = nextCut(looked, from)) {
-        all.push(await this.#keepChunk(window.subarray(from, end)))
-        from = end
-      }
-      at += from
-      rest = window.subarray(from)
+    const window = new ReadWindow(this.#of.handle, bytesIn(chunks), size)
+    while (await window.fill()) {
+      for (let end = window.nextCut(sessionId); end !== undefined; end = window.nextCut(sessionId))
+        all.push(await this.#keepChunk(window.take(end)))
     }
+    this.#read += window.read
     const settled = all.length
+    const rest = window.takeRest()
     if (rest.length > 0) all.push(await this.#keepChunk(rest))
     return { chunks: all, settled }
   }
 
   async #keepChunk(bytes: Buffer): Promise<ChunkRef> {
     const masked = maskId(bytes, this.#session.sessionId)
-    return [await this.#batch.addChunk(masked ?? bytes), bytes.length, masked ? 1 : 0]
+    // A copy, because the chunk is compressed while the window is filled again.
+    return [await this.#batch.addChunk(masked ?? Buffer.from(bytes)), bytes.length, masked ? 1 : 0]
   }
 
   async #readAt(offset: number, bytes: number): Promise<Buffer> {
     const buffer = Buffer.allocUnsafe(bytes)
-    let filled = 0
-    for (let read = -1; read !== 0 && filled < bytes; filled += read)
-      ({ bytesRead: read } = await this.#of.handle.read(buffer, filled, bytes - filled, offset + filled))
+    const filled = await readFully(this.#of.handle, buffer, offset)
     this.#read += filled
     return buffer.subarray(0, filled)
   }
+}
+
+/** A part of a file in one buffer that is used again and again, so that a large file takes little memory. */
+class ReadWindow {
+  readonly #handle: FileHandle
+  readonly #size: number
+  readonly #buffer: Buffer
+  /** The bytes that were read and not taken: from `#from` to `#end` in the buffer. */
+  #from = 0
+  #end = 0
+  #at: number
+  read = 0
+
+  constructor(handle: FileHandle, from: number, size: number) {
+    this.#handle = handle
+    this.#at = from
+    this.#size = size
+    this.#buffer = Buffer.allocUnsafe(Math.min(windowBytes, Math.max(size - from, 0)))
+  }
+
+  /** Reads more after the bytes that are left; false at the end of the file. */
+  async fill(): Promise<boolean> {
+    this.#buffer.copyWithin(0, this.#from, this.#end)
+    this.#end -= this.#from
+    this.#from = 0
+    const room = this.#buffer.subarray(this.#end, this.#end + this.#size - this.#at)
+    const read = room.length === 0 ? 0 : await readFully(this.#handle, room, this.#at)
+    this.#at += read
+    this.#end += read
+    this.read += read
+    return read > 0
+  }
+
+  nextCut(id: string): number | undefined {
+    return nextCut(this.#buffer.subarray(0, this.#end), this.#from, id)
+  }
+
+  take(end: number): Buffer {
+    const taken = this.#buffer.subarray(this.#from, end)
+    this.#from = end
+    return taken
+  }
+
+  takeRest(): Buffer {
+    return this.take(this.#end)
+  }
+}
+
+async function readFully(handle: FileHandle, buffer: Buffer, offset: number): Promise<number> {
+  let filled = 0
+  for (let read = -1; read !== 0 && filled < buffer.length; filled += read)
+    ({ bytesRead: read } = await handle.read(buffer, filled, buffer.length - filled, offset + filled))
+  return filled
 }
 
 interface Cut {

@@ -2,6 +2,7 @@
 // others appended. Chunks are on disk before the file version that names them is written.
 import { join } from 'node:path'
 import { z } from 'zod'
+import { KeyedQueue } from '../domain/async.ts'
 import { crc32 } from 'node:zlib'
 import { RockpoolError } from '../domain/errors.ts'
 import type { Log } from '../domain/log.ts'
@@ -46,6 +47,9 @@ export interface StoreParts {
   seal: Seal
   log: Log
 }
+
+/** So many chunks are compressed at the same time: the threads of the system's pool. */
+const atOnce = 4
 
 export class RecordStore {
   readonly packs: Packs
@@ -96,6 +100,7 @@ export class RecordStore {
         await batch.commit()
         return result
       } finally {
+        await batch.settled()
         await this.packs.release()
       }
     })
@@ -169,6 +174,8 @@ export class RecordStore {
 export class Batch {
   readonly #store: RecordStore
   readonly #added = new Set<string>()
+  readonly #storing = new Set<Promise<void>>()
+  readonly #writes = new KeyedQueue()
   readonly #chunks: ChunkRow[] = []
   readonly #versions: FileVersion[] = []
   readonly #removals: Removal[] = []
@@ -185,17 +192,29 @@ export class Batch {
     return this.#rawBytes
   }
 
-  /** Stores the content unless the vault has it; resolves to its name. */
+  /** Stores the content unless the vault has it; resolves to its name. Some contents are compressed at the same time. */
   async addChunk(content: Buffer): Promise<string> {
     const { seal, index } = this.#store
     const name = seal.nameOf(content)
     const hash = name.toString('hex')
     if (this.#added.has(hash) || index.chunk(hash)) return hash
     this.#added.add(hash)
-    const { stored, ...place } = await this.#append('chunk', name, content)
     this.#rawBytes += content.length
-    this.#chunks.push({ hash, pack: place.pack, offset: place.offset, stored, raw: content.length })
+    while (this.#storing.size >= atOnce) await Promise.race(this.#storing)
+    const storing = this.#storeChunk(hash, name, content)
+    this.#storing.add(storing)
+    void storing.finally(() => this.#storing.delete(storing)).catch(() => {})
     return hash
+  }
+
+  async #storeChunk(hash: string, name: Buffer, content: Buffer): Promise<void> {
+    const { pack, offset, stored } = await this.#append('chunk', name, content)
+    this.#chunks.push({ hash, pack, offset, stored, raw: content.length })
+  }
+
+  /** Resolves when no chunk is being written, also after a failure. */
+  async settled(): Promise<void> {
+    await Promise.allSettled(this.#storing)
   }
 
   addVersion(version: FileVersion): void {
@@ -213,6 +232,7 @@ export class Batch {
   }
 
   async commit(): Promise<void> {
+    await Promise.all(this.#storing)
     if (this.#chunks.length + this.#versions.length + this.#removals.length === 0) return
     const { packs, index } = this.#store
     if (this.#chunks.length > 0) await packs.sync()
@@ -250,7 +270,7 @@ export class Batch {
 
   async #write(record: Buffer): Promise<RecordAt> {
     const { packs, index } = this.#store
-    const at = await packs.append(record, (pack) => index.packs().get(pack) ?? 0)
+    const at = await this.#writes.run('', () => packs.append(record, (pack) => index.packs().get(pack) ?? 0))
     this.#written.set(at.pack, at.offset + record.length)
     return { ...at, stored: record.length - headerBytes }
   }

@@ -81,7 +81,7 @@ test('files of a session that were deleted are restored byte for byte, with a ne
   const restored = await vault.restore(session.sessionId)
   expect(restored.map(({ outcome }) => outcome)).toEqual(['restored', 'restored'])
   for (const [i, file] of session.files.entries()) {
-    expect(readFileSync(file)).toEqual(originals[i])
+    expect(readFileSync(file).equals(originals[i]!)).toBe(true)
     expect(statSync(file).mode & 0o777).toBe(0o600)
     expect(Date.now() - statSync(file).mtimeMs).toBeLessThan(60_000)
   }

@@ -49,15 +49,15 @@ export class Vault {
   }
 
   /** Keeps what changed in these sessions, until `isEnough`; resolves to the bytes that were read. It is on disk then. */
-  keep(sessions: readonly SessionToKeep[], isEnough = (): boolean => false): Promise<number> {
+  keep(sessions: Iterable<SessionToKeep>, isEnough = (): boolean => false): Promise<number> {
     return this.#writes.run('', async () => {
       let read = 0
-      for (let next = 0; next < sessions.length && !isEnough();) {
+      const waiting = sessions[Symbol.iterator]()
+      for (let next = waiting.next(); !next.done && !isEnough();) {
         await this.#store.write('keep sessions', async (batch) => {
-          while (next < sessions.length && batch.rawBytes < batchBytes && !isEnough()) {
-            const session = sessions[next++]!
-            if (this.#isWanted(session))
-              read += await keepSession(this.#store, batch, session, this.#clock.now())
+          for (; !next.done && batch.rawBytes < batchBytes && !isEnough(); next = waiting.next()) {
+            if (this.#isWanted(next.value))
+              read += await keepSession(this.#store, batch, next.value, this.#clock.now())
           }
         })
       }

@@ -9,6 +9,7 @@ import { searchHit, searchKinds, searchRoles } from '../../domain/search.ts'
 import type { SearchHit, SearchQuestion } from '../../domain/search.ts'
 import type { App } from '../app.ts'
 import { visibleTo } from '../perform-operation.ts'
+import { goneSessions } from '../vault/kept-sessions.ts'
 import { parseTime, sinceField, flag, pathField, agentField } from '../input-fields.ts'
 import { operation } from '../operation.ts'
 
@@ -18,6 +19,7 @@ const listedHit = z.lazy(() =>
     subagent: z.string().optional().describe('The sub-agent of the session that said it.'),
     title: z.string().optional(),
     costUsd: z.number().optional(),
+    kept: z.boolean().optional().describe('Claude Code has deleted the session; the vault has it.'),
   }),
 )
 
@@ -120,7 +122,9 @@ export async function answerSearch(
 /** Adds the title and the cost of its session to each hit. */
 async function withTitles(app: App, hits: SearchHit[]): Promise<Array<z.input<typeof listedHit>>> {
   const wanted = new Set(hits.filter(({ source }) => source === 'native').map(({ sessionId }) => sessionId))
-  const sessions = wanted.size > 0 ? await app.discovery().known(wanted) : []
+  const found = wanted.size > 0 ? await app.discovery().known(wanted) : []
+  const isMissing = found.length < wanted.size
+  const sessions = isMissing ? [...(await goneSessions(app)), ...found] : found
   const native = new Map(sessions.map((session) => [session.sessionId, session]))
   return Promise.all(
     hits.map(async (hit) => {
@@ -132,6 +136,7 @@ async function withTitles(app: App, hits: SearchHit[]): Promise<Array<z.input<ty
         repoPath: hit.repoPath ?? '',
         subagent: hit.source === 'native' ? subagentIdIn(hit.path) : undefined,
         title: session ? headlineOf(session) : (row?.label ?? row?.displayName),
+        kept: session?.kept,
         costUsd: session?.costUsd ?? row?.estimatedCostUsd,
       }
     }),

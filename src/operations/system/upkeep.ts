@@ -10,6 +10,7 @@ import type { App } from '../app.ts'
 import { operation } from '../operation.ts'
 import { partsOf } from '../sessions/which-session.ts'
 import { flag } from '../input-fields.ts'
+import { retentionOf } from '../vault/retention-operations.ts'
 
 const finding = z.object({
   kind: z.string(),
@@ -52,7 +53,7 @@ const doctor = operation({
       findings: findings.map(({ fix: repair, ...rest }) => ({ ...rest, fixable: repair !== undefined })),
       fixed: fixed.length,
       failed,
-      notes: notesOn(app),
+      notes: [...notesOn(app), ...(await retentionNotes(app))],
     }
   },
 })
@@ -69,6 +70,19 @@ async function invalidConfig({ environment }: App): Promise<Finding[]> {
 function notesOn(app: App): string[] {
   const claude = lookForClaude(app.environment, app.config.claude.credential)
   return claude.connected ? [] : [`Claude is not connected. ${claude.hint}`]
+}
+
+/** What Claude Code will delete soon, and whether the vault has it. */
+async function retentionNotes(app: App): Promise<string[]> {
+  const all = await retentionOf(app)
+  return all.flatMap(({ configDir, settingsFile, days, deletedSoon, keptOfThem, problem }) => [
+    ...(problem === undefined ? [] : [`${settingsFile}: ${problem}`]),
+    ...(deletedSoon === 0
+      ? []
+      : [
+          `Claude Code deletes sessions in ${configDir} after ${days} days: ${deletedSoon} in the next 7 days, ${keptOfThem} of them in the vault. \`rockpool vault retention 365\` shows how to keep them longer.`,
+        ]),
+  ])
 }
 
 /** Checks whether Claude can resume a conversation. There is no check with the offline agent, which can resume none. */

@@ -1,0 +1,43 @@
+// A process that follows the sessions of a config directory as a gateway does, with or without a vault, and says what it used.
+//   node test/support/vault-follow-process.ts <root> <claude folder> fill | follow | watch
+import { systemClock } from '../../src/domain/clock.ts'
+import { makeEvents } from '../../src/domain/events.ts'
+import { silentLog } from '../../src/domain/log.ts'
+import { openDiscovery } from '../../src/discovery/discovery.ts'
+import { join } from 'node:path'
+import { followSessions, keepAll } from '../../src/vault/follow.ts'
+import { openTestVault } from './vault-writer.ts'
+
+const [root = '', claude = '', job = 'fill'] = process.argv.slice(2)
+const discovery = openDiscovery({
+  configDirs: [claude],
+  indexFile: join(root, 'index', 'discovery.sqlite'),
+  registries: [],
+  clock: systemClock,
+  log: silentLog,
+})
+const say = (fact: object): void => console.log(JSON.stringify(fact))
+
+if (job === 'fill') {
+  await discovery.refresh()
+  const vault = await openTestVault(root)
+  const began = performance.now()
+  await keepAll({ vault, discovery })
+  const ms = performance.now() - began
+  say({ ms, ...(await vault.size()), peakMb: process.resourceUsage().maxRSS / 1024 })
+} else {
+  const events = makeEvents(() => {})
+  await discovery.watch((sessionId, why) => events.emit({ type: 'native-changed', sessionId, why }))
+  if (job === 'follow') {
+    const vault = await openTestVault(root)
+    await keepAll({ vault, discovery })
+    followSessions({ vault, discovery, events, clock: systemClock, log: silentLog, maxBytes: 1e12 })
+  }
+  say({ ready: true })
+  let before = process.cpuUsage()
+  process.stdin.on('data', (text: Buffer) => {
+    if (text.toString().startsWith('begin')) before = process.cpuUsage()
+    const { user, system } = process.cpuUsage(before)
+    say({ cpuMs: (user + system) / 1_000 })
+  })
+}

@@ -50,7 +50,7 @@ export function useLoadedSessions(): Sessions {
   return useMemo(
     () => ({
       rows: isLoading ? [] : rows,
-      total: rows.length + others,
+      total: isLoading ? 0 : rows.length + others,
       isLoading,
       error: coding.error ?? native.error ?? approvals.error,
       reload: () => {

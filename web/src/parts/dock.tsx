@@ -10,6 +10,7 @@ import { go } from '../route.ts'
 import type { Row } from '../rows.ts'
 import { ClaudeMissing } from './claude-state.tsx'
 import { Decision } from './decision.tsx'
+import { withoutCommands } from './notices.tsx'
 import { Problem } from './states.tsx'
 
 interface DockProps {
@@ -76,7 +77,8 @@ export function Dock({ row, coding, info, forkAt, endFork }: DockProps) {
 
 /** What the next message costs at least, so that it is known before it is sent. */
 function NextPrice({ info: { price }, isFork }: { info: Info; isFork: boolean }) {
-  if (!price) return null
+  // Without a context there is nothing to send but the message.
+  if (!price || price.tokens === 0) return null
   const { cache, coldBecause, tokens: sent } = price
   return (
     <span class="faint next-price" title={coldBecause && `Cache cold: ${coldBecause}`}>
@@ -116,7 +118,9 @@ function CodingDock({ coding, info, onSent }: CodingDockProps) {
           {visible(coding.expired.text)}: {visible(coding.expired.about)}
         </p>
       )}
-      {coding.state === 'failed' && <p class="expired">Failed: {visible(coding.stateText)}</p>}
+      {coding.state === 'failed' && (
+        <p class="expired">Failed: {visible(withoutCommands(coding.stateText))}</p>
+      )}
       {coding.state === 'limited' && <p class="expired">{visible(coding.stateText)}</p>}
       {coding.cutOff && <p class="expired">A stop of Rockpool interrupted its turn. Resume continues it.</p>}
       <Unsaid texts={coding.pendingMessages} />

@@ -34,8 +34,13 @@ export function NoticeView({ notice, press }: { notice: Notice; press: (data: st
 
 /** Without what is meant for chats that have no buttons: commands to type, and the ids in them. */
 function forPage({ text, buttons }: Notice): string {
-  const seen = withoutIds(text)
+  const seen = withoutCommands(withoutIds(text))
   return buttons.length > 0 ? seen.replace(/\n\nAnswer [^\n]*\/approve [^\n]*$/, '') : seen
+}
+
+/** The page has a button for what these commands do. */
+export function withoutCommands(text: string): string {
+  return text.replace(/ Then continue: `[^`]*`\./, '').replace(/\nResume: \/claude_resume [^\n]*$/, '')
 }
 
 /** A session that has finished its turn says so without its id. */

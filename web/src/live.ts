@@ -35,12 +35,14 @@ export function useLive<Name extends MethodName>(
   const asked = JSON.stringify([method, params])
   const timer = useRef<number>(undefined)
   const order = useRef({ asked: 0, shown: 0 })
+  const isAnswered = useRef(false)
   const ask = useCallback(() => {
     const mine = ++order.current.asked
     // Answers may arrive in another order; the answer to the latest request wins.
     const show = (next: (before: State) => State): void => {
       if (mine < order.current.shown) return
       order.current.shown = mine
+      isAnswered.current = true
       setState(next)
     }
     gateway
@@ -57,6 +59,7 @@ export function useLive<Name extends MethodName>(
   }, [ask])
   useEffect(() => {
     order.current.shown = order.current.asked + 1
+    isAnswered.current = false
     setState({})
     ask()
     return () => {
@@ -65,9 +68,13 @@ export function useLive<Name extends MethodName>(
     }
   }, [ask])
   useEffect(() => {
-    const listener = { event: (event: RockpoolEvent) => wants(event) && soon(), gap: soon }
+    // The client subscribes before it sends a request, so the first answer misses no event: it is not requested twice.
+    const again = (): void => {
+      if (isAnswered.current) soon()
+    }
+    const listener = { event: (event: RockpoolEvent) => wants(event) && soon(), gap: again }
     const stops = ['sessions', 'coding', 'system'].map((topic) => gateway.listen(topic, {}, listener))
-    stops.push(gateway.onConnected(soon))
+    stops.push(gateway.onConnected(again))
     return () => {
       for (const stop of stops) stop()
     }

@@ -90,6 +90,12 @@ test('one session is shown with its health, by the beginning of its id', async (
   })
   expect(await perform(app, 'cc.info', { id: 'd767' }, operator)).toMatchObject({
     onResume: expect.stringContaining('Claude Code started this session'),
+    price: { cache: 'cold' },
+  })
+  // The page asks again at every change, and must not read a long transcript each time.
+  expect(await perform(app, 'cc.info', { id: 'd767', health: false }, operator)).toMatchObject({
+    session: { title: 'SDK fork of 07' },
+    health: undefined,
   })
   await expect(perform(app, 'cc.info', { id: 'ffff' }, operator)).rejects.toMatchObject({ code: 'not-found' })
   await expect(perform(app, 'cc.info', { id: '0000' }, operator)).rejects.toMatchObject({ code: 'ambiguous' })

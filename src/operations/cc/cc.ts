@@ -26,6 +26,10 @@ const showSession = operation({
   description: 'Show one Claude Code session: its state, its cost, and whether a resume finds all of it.',
   input: z.strictObject({
     id: sessionId,
+    health: z
+      .boolean()
+      .default(true)
+      .describe('Read the whole transcript, and say whether a resume finds it.'),
   }),
   output: z.object({
     session: sessionRecord,
@@ -40,14 +44,15 @@ const showSession = operation({
     positional: ['id'],
     examples: ['rockpool cc info 3f2a', 'rockpool cc info fix-login-bug --json'],
   },
-  async run(app, { id }, caller) {
+  async run(app, { id, health: isChecked }, caller) {
     const coding = codingNamed(app, id, caller)
     const row = coding && { coding: rowOf(app, coding) }
     // The transcript of a session on another machine is there.
     if (coding && (coding.sdkSessionId === undefined || isElsewhere(app, coding)))
       return { session: toRecord(withoutTranscript(app, coding)), ...row }
     const session = await ownOrKept(app, coding?.sdkSessionId ?? id, caller)
-    const health = session.kept ? undefined : await app.discovery().health(session.sessionId)
+    const isRead = isChecked && !session.kept
+    const health = isRead ? await app.discovery().health(session.sessionId) : undefined
     const onResume = coding ? undefined : resumeChanges(session, app.config.coding)
     const price = priceSession(session, pricesOf, app.clock.now())
     const folderGone = !existsSync(session.repoPath)

@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks'
 import type { Card, CodingRow, Health, Info, NativeSession } from '../data.ts'
 import { ago, count, download, minutes, nameOf, shortPath, visible } from '../format.ts'
 import type { Gateway } from '../gateway.ts'
-import { messageOf, useAction, useGateway } from '../live.ts'
+import { messageOf, useAction, useGateway, useLive } from '../live.ts'
 import type { Live } from '../live.ts'
 import { Code } from './code.tsx'
 import { Link } from './link.tsx'
@@ -17,6 +17,7 @@ interface AboutProps {
 }
 
 export function About({ session, coding, info }: AboutProps) {
+  const { data: checked } = useLive('cc.info', { id: coding?.id ?? session.sessionId })
   return (
     <section aria-label="About this session">
       {coding && <p class="faint">{visible(coding.prompt)}</p>}
@@ -56,7 +57,7 @@ export function About({ session, coding, info }: AboutProps) {
             <dd>{visible(info.data.onResume)}</dd>
           </>
         )}
-        {info.data?.health && <HealthOf health={info.data.health} />}
+        {checked?.health && <HealthOf health={checked.health} />}
       </dl>
       <h2>In a terminal</h2>
       <Code text={`claude --resume ${session.sessionId}`} language="sh" />

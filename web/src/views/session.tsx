@@ -40,7 +40,8 @@ export function SessionPane({ route, look }: SessionPaneProps) {
   // By the id of the coding session: one on another machine has no transcript here.
   const info = useLive(
     'cc.info',
-    { id: route.id },
+    // Reading the whole transcript takes long in a long session; only the facts about it need that.
+    { id: route.id, health: false },
     (event) =>
       (event.type === 'native-changed' && event.sessionId === sessionId) ||
       (event.type === 'coding-changed' && event.id === route.id),

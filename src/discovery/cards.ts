@@ -41,8 +41,9 @@ export async function cardsOf(filePath: string, wanted: WantedCards): Promise<Ca
   }
 }
 
-/** Larger transcripts are shown without marks of rewound branches, which need the whole file. */
-const maxChainBytes = 32 << 20
+/** Larger transcripts are shown without marks of rewound branches, which need the whole file: the page reads at every change of
+ *  a session, and a new line must be on the screen at once. */
+const maxChainBytes = 2 << 20
 
 /** Marks the messages on a branch that was rewound: they are in the file, but a resume does not see them. */
 export async function markRewound(filePath: string, page: CardPage): Promise<CardPage> {

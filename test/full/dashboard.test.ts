@@ -20,9 +20,7 @@ import { takesPictures } from '../support/picture-fonts.ts'
 import { smallPicture } from '../support/small-picture.ts'
 
 /** The pictures that documents show; others are not kept. */
-const kept = new Set(
-  'inbox-light inbox-light-narrow session-dark cost-dark chat-light coding-light'.split(' '),
-)
+const kept = new Set('inbox-light-narrow session-dark cost-dark chat-light coding-light'.split(' '))
 let house: FurnishedHouse
 
 beforeAll(async () => {

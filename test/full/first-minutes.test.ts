@@ -85,7 +85,9 @@ function commandsOf(heading: string): string[] {
 test.each([['See my Claude Code sessions'], ['Run ten in the background'], ['Leave OpenClaw']])(
   'every command of "%s" works on an empty machine',
   async (heading) => {
-    mkdirSync(join(home, '.openclaw'))
+    const sessions = join(home, '.openclaw/agents/main/sessions')
+    mkdirSync(sessions, { recursive: true })
+    writeFileSync(join(sessions, 'sessions.json'), '{}')
     for (const repo of ['shop', 'blog']) mkdirSync(join(home, 'code', repo), { recursive: true })
     const commands = commandsOf(heading).filter((line) => !/ (watch|channels add) ?/.test(`${line} `))
     expect(commands.length).toBeGreaterThan(1)

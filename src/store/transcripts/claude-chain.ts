@@ -51,6 +51,19 @@ export function chainOf(records: Iterable<Record<string, unknown>>): Chain {
   return walked(chain)
 }
 
+/** Of records that are read one by one. */
+export class ChainReader {
+  readonly #chain = newChain()
+
+  add(record: Record<string, unknown>): void {
+    addLink(record, 0, this.#chain)
+  }
+
+  end(): Chain {
+    return walked(this.#chain)
+  }
+}
+
 function newChain() {
   return {
     links: new Map<string, ChainRecord>(),

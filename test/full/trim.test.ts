@@ -1,0 +1,88 @@
+// The trimmed resume with the real binary: thirty recorded sessions with large tool results are trimmed and resumed.
+import { existsSync, readFileSync } from 'node:fs'
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { isRecord } from '../../src/domain/json.ts'
+import { parseHandle, recallCut } from '../../src/discovery/trim/recall-cut.ts'
+import { writeTrimmed } from '../../src/discovery/trim/write-trim.ts'
+import { checkHealth } from '../../src/discovery/transcript-health.ts'
+import { claudeBinary, makeClaudeHome, type ClaudeHome } from '../support/claude-home.ts'
+import { startMessagesApi, type MessagesApi } from '../support/messages-api.ts'
+import { recordSession, runClaude, type RecordedSession } from '../support/recorded-sessions.ts'
+
+const missing = existsSync(claudeBinary) ? undefined : 'the Claude binary is not installed'
+const sessions = Number(process.env['TRIM_SESSIONS'] ?? 30)
+let api: MessagesApi
+let home: ClaudeHome
+
+beforeAll(async () => {
+  api = await startMessagesApi()
+  home = makeClaudeHome({ apiUrl: api.url, name: 'trim' })
+})
+afterAll(async () => {
+  await api.close()
+  home.remove()
+})
+
+test('thirty sessions continue trimmed, with a first request that is at least 40 % smaller', async (ctx) => {
+  if (missing) ctx.skip(missing)
+  const shares: number[] = []
+  for (let n = 0; n < sessions; n++) {
+    const recorded = await recordSession(home, api, n)
+    shares.push(await trimAndResume(recorded))
+  }
+  shares.sort((a, b) => a - b)
+  const median = shares[Math.floor(shares.length / 2)]!
+  console.log(
+    `first request, trimmed / whole: median ${median.toFixed(3)}, ${shares[0]!.toFixed(3)} to ${shares.at(-1)!.toFixed(3)}`,
+  )
+  expect(median).toBeLessThanOrEqual(0.6)
+}, 1_800_000)
+
+/** The size of the first request after the trim, as a share of the last one before it. */
+async function trimAndResume({
+  sessionId,
+  filePath,
+  requestBytes,
+  keptWords,
+}: RecordedSession): Promise<number> {
+  const before = readFileSync(filePath)
+  const newId = randomUUID()
+  const copy = await writeTrimmed({ sessionId, filePath, firstMessage: 'harbour' }, 'normal', newId)
+  expect((await checkHealth(newId, copy!.filePath)).verdict).toBe('sound')
+  const answer = `As ${keptWords.join(' and ')} say.`
+  api.script(`go-on-${newId}`, [{ text: answer }])
+  expect(await runClaude(home, `Continue: go-on-${newId}`, '--resume', newId)).toBe(answer)
+  const [first] = api.calls().filter((call) => call.sdkSessionId === newId)
+  for (const word of keptWords) expect(JSON.stringify(first!.body.messages)).toContain(word)
+  expect(readFileSync(filePath).equals(before)).toBe(true)
+  await expectRecalled(filePath, before.toString('utf8'), copy!.planned)
+  return JSON.stringify(first!.body).length / requestBytes
+}
+
+/** Every cut comes back as it stands in the original. */
+async function expectRecalled(
+  filePath: string,
+  original: string,
+  cuts: Array<{ handle: string; uuid: string; block: number }>,
+): Promise<void> {
+  const records = original
+    .split('\n')
+    .filter(Boolean)
+    .map((line) => JSON.parse(line) as Record<string, unknown>)
+  for (const { handle, uuid, block } of cuts) {
+    const { message } = records.find((record) => record['uuid'] === uuid) as {
+      message: { content: unknown[] }
+    }
+    const { content } = message.content[block] as { content: unknown }
+    const recalled = await recallCut(filePath, parseHandle(handle), { from: 0, limit: 10_000_000 })
+    if (typeof content === 'string') expect(recalled.text === content, handle).toBe(true)
+    else expect(recalled.images).toEqual((content as unknown[]).flatMap(imageOf))
+  }
+}
+
+function imageOf(block: unknown): unknown[] {
+  if (!isRecord(block) || block['type'] !== 'image') return []
+  const source = block['source'] as { media_type: string; data: string }
+  return [{ mediaType: source.media_type, data: source.data }]
+}

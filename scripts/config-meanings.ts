@@ -163,6 +163,8 @@ const meanings: Record<string, string> = {
   'coding.progressRelay.includeToolUse': 'Whether tool calls are reported.',
   'coding.approvalTimeoutMinutes':
     'How long a request waits for an answer before it expires; 0 waits without limit.',
+  'coding.trimWhenCold':
+    'Resume in a trimmed copy by itself, at this level, when the prompt cache is cold and the copy saves at least a quarter of the price.',
   'coding.workspaceRoots': 'Directories in which sessions may be started; anywhere when empty.',
 
   'discovery.configDirs': 'Further config directories of Claude Code, besides the usual ones.',

@@ -239,6 +239,33 @@ function cachedParts(part: unknown): unknown {
   return JSON.parse(JSON.stringify(part, (key, value) => (key === 'cache_control' ? undefined : value)))
 }
 
+test('a session is resumed in a trimmed copy: the real Claude gets notes for old results and everything else, and the original stays', async () => {
+  const workdir = coding.house.repo('trim')
+  const read = (i: number) => {
+    writeFileSync(join(workdir, `${i}.txt`), `tide ${i} `.repeat(1_500))
+    return { tools: [{ name: 'Read', input: { file_path: join(workdir, `${i}.txt`) } }] }
+  }
+  coding.real.api.script('read-the-tides', [
+    ...Array.from({ length: 8 }, (_, i) => read(i)),
+    { text: 'All read.' },
+  ])
+  const { id } = await coding.launch('read-the-tides', { workdir })
+  const { sdkSessionId } = await coding.until(id, 'awaiting-input')
+  const whole = JSON.stringify(coding.real.api.calls().at(-1)!.body)
+  const prompt = inline({ text: 'Tide 7 was the last.' })
+  const trimmed = await coding.house.pool.resume(id, prompt, { trim: 'hard' })
+  const ended = await coding.until(trimmed.id, 'awaiting-input')
+  expect(ended.sdkSessionId).not.toBe(sdkSessionId)
+  expect(ended).toMatchObject({ resumedFrom: sdkSessionId, lastWords: 'Tide 7 was the last.' })
+  expect(coding.said(trimmed.id)[1]).toMatch(/^Continuing in a trimmed copy: 6 old results cut/)
+  const [first] = coding.real.api.calls().filter((call) => call.sdkSessionId === ended.sdkSessionId)
+  const sent = JSON.stringify(first!.body)
+  expect(sent.length).toBeLessThan(whole.length * 0.7)
+  for (const text of ['tide 7 tide 7', 'read-the-tides', 'All read.', '[Cut by Rockpool: Read '])
+    expect(sent).toContain(text)
+  expect(sent).not.toContain('tide 3 tide 3')
+})
+
 test('a waiting session that is continued in a terminal is noticed before its next turn: resumed with those words, or forked while it is open there', async () => {
   const workdir = coding.house.repo('terminal')
   const { id } = await coding.launch(inline({ text: 'ready' }), { workdir })

@@ -72,3 +72,13 @@ test('an argument may be given by its name, but not in both ways', () => {
   expect(parseCommand(command, 'shells list', ['--beach', 'west']).input).toEqual({ beach: 'west' })
   expect(() => parseCommand(command, 'shells list', ['west', '--beach', 'east'])).toThrow(/occurs twice/)
 })
+
+test('an option with a value of its own needs none, and takes the next word only if that can be its value', () => {
+  const shape = { positional: ['beach'], valueAlone: { size: 'small' } }
+  const typed = (...args: string[]): unknown =>
+    parseCommand({ ...command, command: shape }, 'find', args).input
+  expect(typed('--size')).toEqual({ size: 'small' })
+  expect(typed('--size', 'west')).toEqual({ size: 'small', beach: 'west' })
+  expect(typed('--size', 'large', 'west')).toEqual({ size: 'large', beach: 'west' })
+  expect(typed('west', '--size', '--port', '80')).toEqual({ size: 'small', beach: 'west', port: 80 })
+})

@@ -29,7 +29,7 @@ export function parseCommand(
   const fields = fieldsOf(definition)
   const positional = positionalFields(definition, fields)
   const options = optionsOf(definition, fields)
-  const { values, positionals } = readArguments([...args], options, words)
+  const { values, positionals } = readArguments(withValuesAlone(args, definition, fields), options, words)
   const help = values['help'] === true
   const input = help
     ? {}
@@ -64,6 +64,19 @@ function optionsOf(definition: CommandDefinition, fields: Field[]): Options {
     }
   }
   return options
+}
+
+/** `--trim` without a value, or before a word that cannot be one, gets the value that it has alone. */
+function withValuesAlone(args: readonly string[], { command }: CommandDefinition, fields: Field[]): string[] {
+  const end = args.indexOf('--')
+  return args.map((arg, index) => {
+    const field = fields.find(({ flag }) => flag === arg)
+    const alone = field && command?.valueAlone?.[field.name]
+    if (alone === undefined || (end >= 0 && index > end)) return arg
+    const next = args[index + 1]
+    const isValue = next !== undefined && (field!.schema as z.ZodType).safeParse(next).success
+    return isValue ? arg : `${arg}=${alone}`
+  })
 }
 
 type Values = Record<string, string | boolean | Array<string | boolean> | undefined>

@@ -59,7 +59,7 @@ test('the anatomy shows what fills the context, what it cost and what continuing
   expect(text).toContain('$0.50 in 1 call\n')
   expect(text).toMatch(/^system +6\.0k +█+\S*\nprompts +3\.0k +█+/m)
   expect(text).toMatch(/1 +2 +\/code\/shop\/src\/sum\.js/)
-  expect(text).not.toContain('summary')
+  expect(text).not.toMatch(/^summary/m)
   for (const line of text.split('\n')) expect(line.length).toBeLessThanOrEqual(60)
 })
 

@@ -4,6 +4,7 @@ import { titleText } from '../domain/machine-text.ts'
 import type { OutputOf } from '../rpc/client.ts'
 import { currentActivity, stateStyle } from './print-coding.ts'
 import { tokenLine } from './print-costs.ts'
+import { pricesOf } from './print-select.ts'
 import { ago, bytes, count, duration, oneLine, pairs, styled, table, tokens, truncate, usd } from './print.ts'
 import type { Columns, Page, Printers, Style } from './print.ts'
 
@@ -14,12 +15,13 @@ type Health = NonNullable<Info['health']>
 
 export const printers: Printers = {
   'cc.list': (output, page) => [printSessions(output, page), ...unreadableLines(output, page)].join('\n'),
-  'cc.info': ({ session, health, coding, onResume }, page) =>
+  'cc.info': ({ session, health, coding, price, onResume }, page) =>
     [
       styled(page, 'bold', truncate(oneLine(headline(session)), page.width)),
       ...(coding ? [printCoding(coding, page)] : []),
       printFacts(session, page),
       ...(health ? [printSpending(session, page), printHealth(health, page)] : []),
+      ...(price ? [pairs(page, { 'to continue': pricesOf(price) })] : []),
       ...(onResume === undefined ? [] : [styled(page, 'dim', `Resume: ${onResume}`)]),
     ].join('\n\n'),
   'cc.repair': ({ sessionId, health, left }, page) => {

@@ -10,7 +10,8 @@ export const printers: Printers = {
   // The text itself, so that it can be written to a file; in a terminal it must not control the terminal.
   'sessions.export': ({ text }, page) => (page.interactive ? visible(text.trimEnd()) : text.trimEnd()),
   'sessions.history': printHistory,
-  'sessions.lost': ({ key, compactions, total, lines }, page) => {
+  'sessions.lost': ({ key, compactions, total, lines, cut }, page) => {
+    if (cut) return printCut(cut, page)
     if (compactions === 0) return safe`${key} was never compacted: all of it is in the context.`
     if (lines.length === 0) return 'No removed message has these words.'
     const shown = lines.flatMap(({ role, text, at }) => [
@@ -21,6 +22,15 @@ export const printers: Printers = {
     return [...shown, ...more].join('\n')
   },
   'sessions.tail': printHistory,
+}
+
+/** The text itself, word for word unless a terminal shows it. */
+function printCut({ text, next, images }: NonNullable<OutputOf<'sessions.lost'>['cut']>, page: Page): string {
+  const more = next === undefined ? [] : [styled(page, 'dim', `… more after this: --from ${next}`)]
+  const pictures = images.map(({ mediaType }) =>
+    styled(page, 'dim', `[${oneLine(mediaType)}: --json has it]`),
+  )
+  return [page.interactive ? visible(text) : text, ...pictures, ...more].filter(Boolean).join('\n')
 }
 
 function printHistory({ key, entries, damage, before }: History, page: Page): string {

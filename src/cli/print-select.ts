@@ -2,7 +2,7 @@
 import type { SessionScore, SessionSelection } from '../domain/selection.ts'
 import type { Evaluation } from '../discovery/evaluate.ts'
 import type { OutputOf } from '../rpc/client.ts'
-import { ago, duration, oneLine, prose, styled, table, tokens, usd, wrapped } from './print.ts'
+import { ago, count, duration, oneLine, prose, styled, table, tokens, usd, wrapped } from './print.ts'
 import type { Page, Printers } from './print.ts'
 
 const maxShown = 10
@@ -69,18 +69,20 @@ function printPrices(scores: SessionScore[], sessionId: string | undefined, page
   return styled(page, 'dim', prose(`${tokens(price.tokens)} tokens, ${pricesOf(price)}`, page))
 }
 
-/** What it costs to resume, fork, compact or start fresh. */
+/** What it costs to resume, trim, compact or start fresh, and what each way keeps. */
 export function pricesOf(price: OutputOf<'cc.anatomy'>['price'] & { guessed?: boolean }): string {
   const why = price.coldBecause === undefined ? '' : ` (${price.coldBecause})`
   const warm = price.warmForMs === undefined ? `cold${why}` : `warm for ${duration(price.warmForMs)}`
+  const sure = price.sure === undefined ? '' : `, ${Math.round(price.sure * 100)} % sure`
+  const { trimmed } = price
   const prices = [
-    `resume ${usd(price.resumeUsd)}`,
-    `fork ${usd(price.forkUsd)}`,
-    `compact, then resume ${usd(price.compactThenResumeUsd)}`,
-    `fresh with a brief ${usd(price.freshUsd)}`,
+    `resume or fork ${usd(price.resumeUsd)} (${warm}${sure}; keeps everything)`,
+    ...(trimmed ? [`trimmed ${usd(trimmed.usd)} (without ${count(trimmed.cuts, 'old result')})`] : []),
+    `compact first ${usd(price.compactThenResumeUsd)} (keeps a summary)`,
+    `fresh with a brief ${usd(price.freshUsd)} (keeps the brief)`,
   ]
-  const guess = price.guessed ? ', prices guessed from the model family' : ''
-  return `cache ${warm}${guess}: ${prices.join(' · ')}`
+  const guess = price.guessed ? ' · prices guessed from the model family' : ''
+  return `${prices.join(' · ')}${guess}`
 }
 
 function printDecision(decision: OutputOf<'cc.why'>['decisions'][number], page: Page): string {

@@ -6,6 +6,7 @@ import type { CodingConfig } from '../domain/config/coding-settings.ts'
 import type { DiscoveredSession } from '../domain/discovered-session.ts'
 import type { Events } from '../domain/events.ts'
 import type { Log } from '../domain/log.ts'
+import type { TrimLevel, TrimSaving } from '../domain/trim.ts'
 import type { Usage } from '../domain/turn.ts'
 import type { CodingStore } from '../store/sqlite/coding-store.ts'
 import type { SpendStore } from '../store/sqlite/spend-store.ts'
@@ -49,6 +50,8 @@ export interface ClaudeParts {
   /** Opened for the first session: lists and answers need no runtime. */
   runtime: () => Promise<AgentRuntime>
   agentOf: (agentId: string) => Agent
+  /** Writes a trimmed copy of a conversation under a new id; undefined if there is nothing to cut. */
+  trim: (sdkSessionId: string, level: TrimLevel, newId: string) => Promise<TrimSaving | undefined>
   /** The tools that every coding session gets: the bridge. */
   toolsFor: (session: CodingSession) => ToolServer[]
 }

@@ -161,10 +161,11 @@ export class CodingPool {
 
   /** Continues an earlier session under its own name. A fork, and a session that Claude Code made without us, get a new one. */
   async resume(ref: string, prompt: string, options: ResumeOptions = {}): Promise<CodingSession> {
-    const fork = options.fork === true
+    const { trim } = options
+    const fork = options.fork === true || trim !== undefined
     const earlier = this.#parts.store.resolve(ref).length > 0 ? await this.#present(ref) : undefined
     if (earlier && !fork) return resumeSession(this.#parts, this.#running, earlier, prompt, options)
-    const from = earlier ? ownOrigin(earlier) : await nativeOrigin(this.#parts, ref, options)
+    const from = earlier ? ownOrigin(earlier) : await nativeOrigin(this.#parts, ref, { ...options, fork })
     if (!fork) await checkResumable(this.#parts.claude.runtime, from.sdkSessionId)
     return this.spawn(
       {
@@ -173,7 +174,7 @@ export class CodingPool {
         ...options.origin,
         workdir: options.moved?.workdir ?? from.request.workdir,
         prompt,
-        resume: { sdkSessionId: from.sdkSessionId, fork, atMessage: options.atMessage },
+        resume: { sdkSessionId: from.sdkSessionId, fork, atMessage: options.atMessage, trim },
         multiTurn: options.multiTurn ?? from.request.multiTurn,
       },
       { aside: options.moved?.aside ?? earlier?.aside, id: options.id },

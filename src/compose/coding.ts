@@ -16,6 +16,7 @@ import { possibleRepositories } from '../coding/queue/repositories.ts'
 import { makeBridge } from '../discovery/bridge.ts'
 import type { Bridge } from '../discovery/bridge.ts'
 import { callCost } from '../discovery/price-table.ts'
+import { trimSession } from '../discovery/trim/write-trim.ts'
 import { formatOriginChannel } from '../domain/address.ts'
 import type { ToolServer } from '../domain/agent.ts'
 import type { CodingSession } from '../domain/coding-session.ts'
@@ -67,6 +68,7 @@ export function openCodingWorld(app: App): CodingWorld {
     claude: {
       runtime: () => app.runtime(),
       agentOf: (agentId) => configuredAgent(app.config, app.paths, agentId),
+      trim: async (id, level, newId) => trimSession(app.discovery(), id, level, newId),
       toolsFor: (session) => bridgeFor(app, bridge, session),
     },
     budget: { spend, priceOf: callCost, dayOf: (at) => dayIn(app.config.timeZone)(at) },

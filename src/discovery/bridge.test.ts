@@ -22,6 +22,7 @@ function world(about: Partial<BridgeWorld> = {}): BridgeWorld {
     spending: async () => ({ costUsd: 1.25, budgetUsd: 5 }),
     projectStatus: async () => status,
     sessions: async () => sessions,
+    recall: async (handle, from) => ({ text: `cut ${handle}`, from, images: [] }),
     ...about,
   }
 }
@@ -67,7 +68,7 @@ async function call(name: string, input: Record<string, unknown> = {}, about: Pa
   }
 }
 
-test('the six tools have the names of the seed, under the server name that Claude knows', () => {
+test('six tools have the names of the seed, and one recalls cuts, under the server name that Claude knows', () => {
   const server = bridgeServer(world(), mcpBridgeConfig.parse({}))!
   expect(server.name).toBe('openclaw-bridge')
   expect(server.tools.map(({ name }) => name)).toEqual([
@@ -77,6 +78,7 @@ test('the six tools have the names of the seed, under the server name that Claud
     'openclaw_session_info',
     'openclaw_project_status',
     'openclaw_session_list',
+    'recall_lost',
   ])
   for (const tool of server.tools) {
     expect(tool.inputSchema).toMatchObject({ type: 'object', additionalProperties: false })
@@ -94,7 +96,7 @@ test('sessions share the input schemas of the tools, so that a session costs lit
 test('each tool can be switched off, and the bridge as a whole', () => {
   const without = configSchema.parse({ mcpBridge: { tools: { openclaw_announce: false } } }).mcpBridge
   expect(bridgeServer(world(), without)!.tools.map(({ name }) => name)).not.toContain('openclaw_announce')
-  expect(bridgeServer(world(), without)!.tools).toHaveLength(5)
+  expect(bridgeServer(world(), without)!.tools).toHaveLength(6)
   expect(bridgeServer(world(), mcpBridgeConfig.parse({ enabled: false }))).toBeUndefined()
   expect(() => configSchema.parse({ mcpBridge: { tools: { openclaw_nothing: true } } })).toThrow(
     /openclaw_nothing/,

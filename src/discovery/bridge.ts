@@ -1,4 +1,4 @@
-// The bridge: six tools with which a session asks about its surroundings. In-process for our own sessions; mcp/server.ts
+// The bridge: seven tools with which a session asks about its surroundings. In-process for our own sessions; mcp/server.ts
 // serves the same tools over stdio. Answers are live, and contain nothing of another agent.
 import { z } from 'zod'
 import type { AgentTool, ToolServer } from '../domain/agent.ts'
@@ -70,6 +70,13 @@ function bridgeTools(): BridgeTool[] {
         limit: z.int().min(1).max(500).default(50),
       }),
       run: (world, { include_native, limit }) => sessionList(world, include_native, limit),
+    }),
+    tool({
+      name: 'recall_lost',
+      description:
+        'Get back what was cut from this conversation, word for word, by the handle in the note that replaces it.',
+      input: z.strictObject({ handle: z.string().max(100), from: z.int().min(0).default(0) }),
+      run: async (world, { handle, from }) => ({ ...(await world.recall(handle, from)) }),
     }),
   ]
 }

@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest'
 import { discoveredSession } from '../../test/support/discovered-session.ts'
 import type { DiscoveredSession } from '../domain/discovered-session.ts'
-import { priceSession } from './price-table.ts'
+import type { TrimSaving } from '../domain/trim.ts'
+import { isTrimWorthwhile, priceSession } from './price-table.ts'
 
 const now = Date.UTC(2026, 10, 15)
 const listPrice = { input: 3, output: 15, cacheRead: 0.3, cacheWrite5m: 3.75, cacheWrite1h: 6 }
@@ -72,4 +73,39 @@ test('the last answer is sent, too, and no cache has it', () => {
   expect(warm.tokens).toBe(110_000)
   expect(warm.resumeUsd).toBeCloseTo(0.03 + 0.0375, 10)
   expect(priced(about).resumeUsd).toBeCloseTo(0.4125, 10)
+})
+
+test('a trimmed copy is priced cold, and is worthwhile when it saves a quarter of a cold resume', () => {
+  const trim = { level: 'normal' as const, cuts: 9, tokensBefore: 100_000, tokensAfter: 50_000 }
+  const about = { contextTokens: 100_000, model: 'm', lastAnswerTokens: 4_000, ...ours }
+  const pricedWith = (saving: TrimSaving, lastUsageAt: Date) =>
+    priceSession(discoveredSession({ ...about, lastUsageAt, cacheTtlMinutes: 5 }), prices, now, {
+      trim: saving,
+    })
+  const cold = pricedWith(trim, new Date(now - 7_200_000))
+  expect(cold.trimmed).toEqual({ level: 'normal', cuts: 9, tokens: 54_000, usd: (54_000 * 3.75) / 1e6 })
+  expect(isTrimWorthwhile(cold)).toBe(true)
+  expect(isTrimWorthwhile(pricedWith({ ...trim, tokensAfter: 80_000 }, new Date(now - 7_200_000)))).toBe(
+    false,
+  )
+  expect(isTrimWorthwhile(pricedWith(trim, new Date(now - 60_000)))).toBe(false)
+  expect(pricedWith({ ...trim, cuts: 0 }, new Date(0)).trimmed).toBeUndefined()
+})
+
+test('the price says how sure the prediction of the cache is, and another model makes it cold', () => {
+  const sure = (minutesAgo: number, cacheTtlMinutes: 5 | 60) =>
+    priced({ lastUsageAt: new Date(now - minutesAgo * 60_000), cacheTtlMinutes }).sure
+  expect([sure(1, 5), sure(4.5, 5), sure(7, 5), sure(120, 5), sure(30, 60), sure(61, 60)]).toEqual([
+    0.95, 0.8, 0.85, 0.97, 0.95, 0.97,
+  ])
+  expect(priced({ cacheTtlMinutes: 0 }).sure).toBe(0.99)
+  const session = { contextTokens: 100_000, model: 'claude-opus-5', ...ours, cacheTtlMinutes: 60 as const }
+  const recent = discoveredSession({ ...session, lastUsageAt: new Date(now - 60_000) })
+  expect(priceSession(recent, prices, now, { nextModel: 'opus-5' }).cache).toBe('warm')
+  expect(priceSession(recent, prices, now, { nextModel: 'claude-haiku-4-5' })).toMatchObject({
+    cache: 'cold',
+    sure: 0.99,
+    model: 'claude-haiku-4-5',
+    coldBecause: 'it continues with claude-haiku-4-5',
+  })
 })

@@ -11,6 +11,7 @@ export const bridgeToolNames = [
   'openclaw_session_info',
   'openclaw_project_status',
   'openclaw_session_list',
+  'recall_lost',
 ] as const
 
 export type BridgeToolName = (typeof bridgeToolNames)[number]
@@ -28,6 +29,15 @@ export interface MemoryHit {
   text: string
 }
 
+export interface RecalledText {
+  text: string
+  from: number
+  /** Continue there; absent at the end. */
+  next?: number
+  /** Files with the images of the cut. */
+  images: Array<{ mediaType: string; path: string }>
+}
+
 export interface BridgeWorld {
   agentId: string
   /** The directory that the session works in. */
@@ -42,6 +52,8 @@ export interface BridgeWorld {
   /** The cost so far, and the budget. */
   spending(): Promise<{ costUsd: number; budgetUsd?: number }>
   projectStatus(): Promise<ProjectStatus>
+  /** What a trimmed copy of a session left out, from this character on. */
+  recall(handle: string, from: number): Promise<RecalledText>
   /** All sessions of the project that this agent may see, those without an owner included. */
   sessions(): Promise<DiscoveredSession[]>
 }

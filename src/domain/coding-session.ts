@@ -1,6 +1,7 @@
 // A coding session: a background Claude Code session in a repository. `codingSessionSchema` is its row in the store; what operations
 // show is made from the same schema.
 import { z } from 'zod'
+import { trimLevels } from './trim.ts'
 import { permissionModes } from './agent.ts'
 
 /** The five values that other programs know. Finer states are in `lifecycle`. */
@@ -81,7 +82,13 @@ const codingRequest = z.object({
   chooseWhenFree: z.boolean().optional(),
   /** Claude's id of the conversation to resume. */
   resume: z
-    .object({ sdkSessionId: z.string(), fork: z.boolean(), atMessage: z.string().optional() })
+    .object({
+      sdkSessionId: z.string(),
+      fork: z.boolean(),
+      atMessage: z.string().optional(),
+      /** Continue in a trimmed copy, made when the session starts. */
+      trim: z.enum(trimLevels).optional(),
+    })
     .optional(),
   /** `channel|target` or `channel|account|target`; `unknown` and `gateway` deliver nowhere. */
   originChannel: z.string(),

@@ -1,6 +1,7 @@
 // Which session should take the next task: resume one, fork one, start fresh, or wait. The types of that decision and of
 // its inputs.
 import { z } from 'zod'
+import { trimSaving } from './trim.ts'
 
 /** One question to a small model, without tools and without leaving a session on disk. */
 export interface StructuredQuestion {
@@ -44,12 +45,18 @@ export const sessionPrice = z.object({
   cache: z.enum(['warm', 'cold']),
   /** How long it stays warm. */
   warmForMs: z.number().optional(),
+  sure: z.number().optional().describe('How sure the prediction of the cache is, from 0.5 to 1.'),
   /** Why the cache cannot be used although it was filled recently. */
   coldBecause: z.string().optional(),
   /** What a resume changes in the session, when Rockpool did not start it. */
   resumesWith: z.string().optional(),
   resumeUsd: z.number(),
   forkUsd: z.number(),
+  trimmed: trimSaving
+    .pick({ level: true, cuts: true })
+    .extend({ usd: z.number(), tokens: z.number() })
+    .optional()
+    .describe('Continuing in a trimmed copy; absent if nothing would be cut or the file was not read.'),
   compactThenResumeUsd: z.number(),
   /** A new session that starts with a brief of this one. */
   freshUsd: z.number(),

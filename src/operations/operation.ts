@@ -43,6 +43,8 @@ export interface CommandShape {
   flags?: Readonly<Record<string, string>>
   /** Fields that the name of the command already sets; the help leaves them out. */
   implied?: readonly string[]
+  /** The value of an option that is given without one: `{ trim: 'normal' }` makes `--trim` mean `--trim normal`. */
+  valueAlone?: Readonly<Record<string, string>>
   /** Fields that name a file or directory: the command line makes them absolute. */
   paths?: readonly string[]
   /** The path field that defaults to the current directory. */

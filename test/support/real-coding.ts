@@ -1,5 +1,7 @@
 // Coding sessions with the real Claude binary: what tests of them do again and again.
 import { afterAll, beforeAll, expect, vi } from 'vitest'
+import { findTranscript } from '../../src/agent/transcripts.ts'
+import { writeTrimmed } from '../../src/discovery/trim/write-trim.ts'
 import type { CodingSession } from '../../src/domain/coding-session.ts'
 import { makeTestAgent } from './claude-agent.ts'
 import type { TestAgent } from './claude-agent.ts'
@@ -23,6 +25,10 @@ export async function openRealCoding(config: HouseOptions['config'] = {}): Promi
   const real = await makeTestAgent()
   const house = openCodingHouse({
     runtime: real.agent,
+    trim: (id, level, newId) => {
+      const filePath = findTranscript(real.home.configDir, id)!
+      return writeTrimmed({ sessionId: id, filePath, firstMessage: id }, level, newId)
+    },
     priceOf: () => 1,
     config: { maxSessions: 20, ...config },
   })

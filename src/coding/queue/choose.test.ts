@@ -7,12 +7,24 @@ import { makeMovableClock } from '../../../test/support/movable-clock.ts'
 import { configSchema } from '../../domain/config.ts'
 import type { CodingSession } from '../../domain/coding-session.ts'
 import { silentLog } from '../../domain/log.ts'
+import type { SessionSelection } from '../../domain/selection.ts'
 import { CodingStore } from '../../store/sqlite/coding-store.ts'
 import { openStateDatabase } from '../../store/sqlite/state-database.ts'
-import { chooseWhenFree, SessionChoice } from './choose.ts'
+import { choiceOf, chooseWhenFree, SessionChoice } from './choose.ts'
 import type { Choice } from './choose.ts'
 import { RepoGate } from './repo-queue.ts'
 import { launched } from '../session/session-changes.ts'
+
+const parts = {
+  config: configSchema.parse({}),
+  log: silentLog,
+  variables: {},
+  discovery: () => ({}) as never,
+  decisions: () => ({}) as never,
+  smallModel: () => undefined,
+  openclawSettings: () => undefined,
+  search: () => undefined,
+}
 
 test('a queued task that must wait although its repository looks free chooses again only after a pause', async () => {
   const { clock, repos, session } = openGate()
@@ -31,22 +43,38 @@ test('the choice and the queue ask one gate: the same path on another machine is
   const { clock, repos, store, session } = openGate()
   const elsewhere = { ...session, id: 'Other123', machine: 'there', lifecycle: 'active' as const }
   await store.save(elsewhere)
-  const choice = new SessionChoice({
-    config: configSchema.parse({}),
-    clock,
-    log: silentLog,
-    variables: {},
-    repos,
-    discovery: () => ({}) as never,
-    decisions: () => ({}) as never,
-    smallModel: () => undefined,
-    openclawSettings: () => undefined,
-    search: () => undefined,
-  })
+  const choice = new SessionChoice({ ...parts, clock, repos })
   expect(choice.sources().atWork('/repo')).toEqual([])
   await store.save({ ...elsewhere, machine: 'here' })
   expect(choice.sources().atWork('/repo')).toHaveLength(1)
 })
+
+test.each([
+  ['off', 'cold', 0.4, undefined],
+  ['hard', 'cold', 0.4, 'hard'],
+  ['hard', 'cold', 0.9, undefined],
+  ['hard', 'warm', 0.4, undefined],
+] as const)(
+  'with trimWhenCold %s, a %s session whose copy costs %d of a dollar is trimmed at: %s',
+  (trimWhenCold, cache, usd, expected) => {
+    const { clock, repos } = openGate()
+    const choice = new SessionChoice({
+      ...parts,
+      config: configSchema.parse({ coding: { trimWhenCold } }),
+      clock,
+      repos,
+    })
+    const trimmed = { level: 'hard', cuts: 3, tokens: 1, usd }
+    const price = { cache, resumeUsd: 1, trimmed }
+    const selection = { action: 'resume', sessionId: 's', scores: [{ sessionId: 's', price }] }
+    const trim = choice.trimFor(selection as unknown as SessionSelection)
+    expect(trim).toBe(expected)
+    expect(choiceOf(selection as unknown as SessionSelection, { trim })).toEqual({
+      action: trim ? 'fork' : 'resume',
+      resume: { sdkSessionId: 's', fork: trim !== undefined, trim },
+    })
+  },
+)
 
 function openGate() {
   const folder = mkdtempSync(join(tmpdir(), 'rockpool-choose-'))

@@ -1,9 +1,10 @@
 // Chooses the session for a task. `cc select` explains the choice, a launch acts on it, and a queued task makes it when its
 // turn comes. All of them ask the same gate which sessions work in a repository.
-import { priceSession, pricesOf } from '../../discovery/price-table.ts'
+import { isTrimWorthwhile, priceSession, pricesOf } from '../../discovery/price-table.ts'
 import { gatherProjectStatus } from '../../discovery/project-status.ts'
 import { selectSession } from '../../discovery/select.ts'
 import type { SelectionSources } from '../../discovery/select.ts'
+import { priceWithTrim } from '../../discovery/trim/trim-price.ts'
 import { sleep, within } from '../../domain/async.ts'
 import type { Clock } from '../../domain/clock.ts'
 import type { CodingRequest, CodingSession } from '../../domain/coding-session.ts'
@@ -12,7 +13,8 @@ import type { SessionSelectionConfig } from '../../domain/config/coding-settings
 import type { Discovery } from '../../domain/discovered-session.ts'
 import type { Log } from '../../domain/log.ts'
 import type { SearchPart } from '../../domain/search.ts'
-import type { AskStructured, Decisions, SessionSelection } from '../../domain/selection.ts'
+import type { AskStructured, Decisions, SessionScore, SessionSelection } from '../../domain/selection.ts'
+import type { TrimLevel } from '../../domain/trim.ts'
 import type { RepoGate } from './repo-queue.ts'
 
 /** The choice as a launch needs it. */
@@ -82,7 +84,7 @@ export class SessionChoice {
     )
     const config = this.settings(agentId)
     const request = { task, projectStatus, config, agentId, label, maxBudgetUsd }
-    const selection = await selectSession(this.sources(askModel), request)
+    const selection = await this.#withTrim(await selectSession(this.sources(askModel), request))
     const repoPath = projectStatus.repo.path
     const decision = { at: clock.now(), task, repoPath, agentId, label, selection }
     return { selection, store: () => decisions().record(decision) }
@@ -95,7 +97,41 @@ export class SessionChoice {
     const own = originSessionKey === undefined && !byProgram ? undefined : agentId
     const { selection, decisionId } = await this.choose({ task, repo, label, maxBudgetUsd, agentId: own })
     await this.#parts.decisions().became(decisionId, id)
-    return { ...choiceOf(selection), sdkSessionId: selection.sessionId }
+    const chosen = choiceOf(selection, { trim: this.trimFor(selection) })
+    return { ...chosen, sdkSessionId: selection.sessionId }
+  }
+
+  /** The level at which the chosen session is trimmed by itself; undefined unless the owner switched it on. */
+  trimFor(selection: SessionSelection): TrimLevel | undefined {
+    const { trimWhenCold } = this.#parts.config.coding
+    const price = chosenScore(selection)?.price
+    return trimWhenCold !== 'off' && price && isTrimWorthwhile(price) ? trimWhenCold : undefined
+  }
+
+  /** Adds the price of a trimmed copy to the chosen session if its cache is cold: only its transcript is read. */
+  async #withTrim(selection: SessionSelection): Promise<SessionSelection> {
+    const { discovery, config, clock, log } = this.#parts
+    const score = chosenScore(selection)
+    if (!score?.price || score.price.cache === 'warm' || selection.action === 'queue') return selection
+    try {
+      const [session] = await discovery().known([score.sessionId])
+      if (!session) return selection
+      const price = await priceWithTrim(session, config.coding, clock.now())
+      const scores = selection.scores.map((one) => (one === score ? { ...one, price } : one))
+      const { trimmed, resumeUsd } = price
+      const usd = (amount: number): string => `$${amount.toFixed(2)}`
+      const offer =
+        isTrimWorthwhile(price) && trimmed
+          ? `; its cache is cold, a trimmed copy costs ${usd(trimmed.usd)} instead of ${usd(resumeUsd)}`
+          : ''
+      return { ...selection, scores, reason: `${selection.reason}${offer}` }
+    } catch (error) {
+      log.warn(
+        { event: 'trim-price-failed', sessionId: score.sessionId, reason: String(error) },
+        'Could not read a transcript to price its trimmed copy; offering none.',
+      )
+      return selection
+    }
   }
 
   /** The settings of `sessionSelection`, with the agent's own over those of all agents. */
@@ -122,22 +158,28 @@ export class SessionChoice {
       awaitingInput: (repoPath) =>
         repos.awaitingInputIn(repoPath).flatMap(({ sdkSessionId }) => sdkSessionId ?? []),
       said: index && ((task, ids) => nearestPassages({ search: index, clock, log }, task, ids)),
-      priceOf: (session) => priceSession(session, pricesOf, clock.now()),
+      priceOf: (session) =>
+        priceSession(session, pricesOf, clock.now(), { nextModel: config.coding.defaultModel }),
       ask: askModel ? smallModel() : undefined,
     }
   }
 }
 
-/** What a selection means for a launch. */
+function chosenScore({ scores, sessionId }: SessionSelection): SessionScore | undefined {
+  return scores.find((score) => score.sessionId === sessionId)
+}
+
+/** What a selection means for a launch. A trimmed copy is a fork. */
 export function choiceOf(
   { action, sessionId }: SessionSelection,
-  wantsFork = false,
+  wanted: { fork?: boolean; trim?: TrimLevel } = {},
 ): Pick<Choice, 'action' | 'resume'> {
   if (action === 'queue' || action === 'fresh' || !sessionId) {
     return { action: action === 'queue' ? 'queue' : 'fresh' }
   }
-  const fork = action === 'fork' || wantsFork
-  return { action: fork ? 'fork' : 'resume', resume: { sdkSessionId: sessionId, fork } }
+  const { trim } = wanted
+  const fork = action === 'fork' || wanted.fork === true || trim !== undefined
+  return { action: fork ? 'fork' : 'resume', resume: { sdkSessionId: sessionId, fork, trim } }
 }
 
 /** A choice does not wait longer for the search, for example for a slow provider of vectors. */

@@ -3,6 +3,7 @@
 import type { Approval, CodingRequest, CodingSession } from '../../domain/coding-session.ts'
 import { isOn, isRunning } from '../../domain/coding-session.ts'
 import { asRockpoolError } from '../../domain/errors.ts'
+import type { TrimLevel } from '../../domain/trim.ts'
 import { promptAfterAnswer } from '../approvals/read-answer.ts'
 import type { CodingParts } from '../coding-parts.ts'
 import { closeSession } from '../machines/recovery.ts'
@@ -16,6 +17,8 @@ import { resumed } from './session-changes.ts'
 export interface ResumeOptions {
   fork?: boolean
   atMessage?: string
+  /** Continue in a trimmed copy, which is a fork. */
+  trim?: TrimLevel
   multiTurn?: boolean
   /** The chat that resumes it, and the session if an agent does. As before when absent. */
   origin?: Pick<CodingRequest, 'originChannel' | 'originThreadId' | 'originSessionKey'>

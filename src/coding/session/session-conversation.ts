@@ -4,6 +4,7 @@ import { randomUUID } from 'node:crypto'
 import type { AgentRuntime, AskPermission, BeforeTool } from '../../domain/agent.ts'
 import type { Conversation, ConversationEnd, ConversationOptions } from '../../domain/agent.ts'
 import type { CodingSession } from '../../domain/coding-session.ts'
+import type { TrimSaving } from '../../domain/trim.ts'
 import { toolsOf } from '../../rights/tools.ts'
 import type { ClaudeParts, SessionParts } from '../coding-parts.ts'
 import type { LiveRecord } from './live-record.ts'
@@ -11,6 +12,8 @@ import { originTag } from './origin.ts'
 
 const continuedByOthers =
   'Somebody continued this session in another process. Resuming it with what was said there.'
+
+type Continuation = Pick<ConversationOptions, 'resume' | 'newSdkSessionId'>
 
 export interface ConversationHooks {
   askPermission: AskPermission
@@ -80,8 +83,8 @@ export class SessionConversation {
     await makeRoom()
     const runtime = await this.#parts.claude.runtime()
     const options = conversationOptions(session, this.#parts.claude)
-    const fork = await this.#forkIfOpen(runtime)
-    const conversation = await runtime.open({ ...options, ...fork, askPermission, beforeTool })
+    const copy = (await this.#trimmedCopy()) ?? (await this.#forkIfOpen(runtime))
+    const conversation = await runtime.open({ ...options, ...copy, askPermission, beforeTool })
     const { id: coding, name } = session
     this.#parts.log.info({ event: 'coding-started', coding, name }, 'A coding session started.')
     void conversation.ended.then((end) => {
@@ -90,8 +93,19 @@ export class SessionConversation {
     return conversation
   }
 
+  /** The copy has the id that a fork would get, so that a second attempt after a crash finds it. */
+  async #trimmedCopy(): Promise<Continuation | undefined> {
+    const { sdkSessionId, newSdkSessionId, request } = this.#record.session
+    const { resume } = request
+    if (sdkSessionId !== undefined || newSdkSessionId === undefined || resume?.trim === undefined)
+      return undefined
+    const saving = await this.#parts.claude.trim(resume.sdkSessionId, resume.trim, newSdkSessionId)
+    this.#hooks.addNotice(saving ? trimNotice(saving) : 'There was nothing to trim; continuing in a fork.')
+    return saving && { resume: { sdkSessionId: newSdkSessionId }, newSdkSessionId: undefined }
+  }
+
   /** A conversation that is open elsewhere is forked; the fork gets a new id. */
-  async #forkIfOpen(runtime: AgentRuntime): Promise<Pick<ConversationOptions, 'resume' | 'newSdkSessionId'>> {
+  async #forkIfOpen(runtime: AgentRuntime): Promise<Continuation> {
     const { sdkSessionId } = this.#record.session
     if (sdkSessionId === undefined) return {}
     const found = await runtime.resumable(sdkSessionId)
@@ -101,6 +115,11 @@ export class SessionConversation {
     )
     return { resume: { sdkSessionId, fork: true }, newSdkSessionId: randomUUID() }
   }
+}
+
+function trimNotice({ cuts, tokensBefore, tokensAfter }: TrimSaving): string {
+  const thousands = (tokens: number): string => `${Math.round(tokens / 1_000)}k`
+  return `Continuing in a trimmed copy: ${cuts} old results cut, about ${thousands(tokensAfter)} instead of ${thousands(tokensBefore)} tokens. The tool recall_lost gives each of them back.`
 }
 
 /** What the launch asked for, as options of the agent. */

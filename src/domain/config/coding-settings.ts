@@ -2,6 +2,7 @@
 // Claude's sessions are, how the session for the next task is chosen, and what a session may ask through the bridge.
 import { z } from 'zod'
 import { bridgeToolNames } from '../bridge.ts'
+import { trimLevels } from '../trim.ts'
 
 export const codingConfig = z.strictObject({
   /** Busy sessions on one machine; further ones wait in the queue. Idle sessions do not count: their processes end when
@@ -45,6 +46,8 @@ export const codingConfig = z.strictObject({
     .prefault({}),
   /** How long a request waits for a person before the answer is no; 0: without limit. */
   approvalTimeoutMinutes: z.number().min(0).default(0),
+  /** Continue in a trimmed copy by itself when the cache is cold and the copy saves at least a quarter. */
+  trimWhenCold: z.enum(['off', ...trimLevels]).default('off'),
   /** Directories in which sessions may be started; anywhere when empty. */
   workspaceRoots: z.array(z.string()).default([]),
 })

@@ -1,10 +1,11 @@
 // What the bridge shows to one session: data of exactly that session and its own agent, read at each call.
 import { deliveryContextOf, type SessionEntry } from '../../domain/session.ts'
 import { randomUUID } from 'node:crypto'
+import { join } from 'node:path'
 import type { OpenClawAnswer } from '../../channels/openclaw-link.ts'
 import { parseOriginChannel, type Address } from '../../domain/address.ts'
 import { openclawPrefix } from '../../domain/agent.ts'
-import type { BridgeWorld, ConversationLine, MemoryHit } from '../../domain/bridge.ts'
+import type { BridgeWorld, ConversationLine, MemoryHit, RecalledText } from '../../domain/bridge.ts'
 import type { CodingSession } from '../../domain/coding-session.ts'
 import type { DiscoveredSession } from '../../domain/discovered-session.ts'
 import { RockpoolError } from '../../domain/errors.ts'
@@ -13,6 +14,8 @@ import type { OpenClawQuestion, OpenClawTarget } from '../../domain/openclaw-con
 import { contentText, type TranscriptEntry } from '../../domain/transcript.ts'
 import { gatherProjectStatus } from '../../discovery/project-status.ts'
 import { conversationRecords } from '../../discovery/conversation-records.ts'
+import { parseHandle, recallCut, type RecalledCut } from '../../discovery/trim/recall-cut.ts'
+import { createFileAtomically, ensureDirectory } from '../../store/disk/atomic-file.ts'
 import { ancestorsOf } from '../../store/disk/process-identity.ts'
 import type { App } from '../app.ts'
 
@@ -46,11 +49,41 @@ export function bridgeWorld(app: App, seat: BridgeSeat): BridgeWorld {
     announce: (message) => announce(app, seat, message),
     spending: () => spendingOf(app, seat),
     projectStatus,
+    recall: (handle, from) => recallFor(app, agentId, handle, from),
     sessions: async () => {
       const { sessions } = await app.discovery().list({ repoPath })
       return sessions.filter((session) => session.agentId === undefined || session.agentId === agentId)
     },
   }
+}
+
+const recalledChars = 40_000
+
+/** From a session of this agent, or from one without an owner, as for resuming. The model reads images from files. */
+async function recallFor(app: App, agentId: string, handle: string, from: number): Promise<RecalledText> {
+  const cut = parseHandle(handle)
+  const session = await app.discovery().get(cut.session)
+  if ((session.agentId ?? agentId) !== agentId)
+    throw new RockpoolError('not-found', `There is no cut ${handle} in a session of this agent.`)
+  const { images, ...recalled } = await recallCut(session.filePath, cut, { from, limit: recalledChars })
+  return { ...recalled, images: await Promise.all(images.map((image, i) => saved(app, handle, image, i))) }
+}
+
+async function saved(
+  app: App,
+  handle: string,
+  { mediaType, data }: RecalledCut['images'][number],
+  i: number,
+): Promise<RecalledText['images'][number]> {
+  const ending = /^image\/(png|jpeg|gif|webp)$/.exec(mediaType)?.[1] ?? 'bin'
+  const path = join(app.paths.claudeTemporary, `recalled-${handle}-${i}.${ending}`)
+  await ensureDirectory(app.paths.claudeTemporary)
+  await createFileAtomically(path, bytesOf(data))
+  return { mediaType, path }
+}
+
+async function* bytesOf(data: string): AsyncGenerator<Buffer> {
+  yield Buffer.from(data, 'base64')
 }
 
 /** By its id, and only if it belongs to this agent. */

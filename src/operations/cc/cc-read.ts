@@ -2,8 +2,8 @@
 import { z } from 'zod'
 import { anatomyOf } from '../../discovery/anatomy.ts'
 import { cardsOf, markRewound, type WantedCards } from '../../discovery/cards.ts'
-import { priceSession, pricesOf } from '../../discovery/price-table.ts'
 import { withTranscripts } from '../../discovery/subagents.ts'
+import { priceWithTrim } from '../../discovery/trim/trim-price.ts'
 import { subagent, type DiscoveredSession, type Subagent } from '../../domain/discovered-session.ts'
 import { RockpoolError } from '../../domain/errors.ts'
 import { sessionPrice } from '../../domain/selection.ts'
@@ -105,7 +105,7 @@ const showAnatomy = operation({
       subagents: withTranscripts(made.subagents, await app.discovery().subagents(session.sessionId)),
       contextTokens,
       contextWindow,
-      price: priceSession(session, pricesOf, app.clock.now()),
+      price: await priceWithTrim(session, app.config.coding, app.clock.now()),
     }
   },
 })

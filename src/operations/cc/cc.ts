@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs'
 import { z } from 'zod'
 import { resumeChanges } from '../../coding/session/resume-origin.ts'
-import { priceSession, pricesOf } from '../../discovery/price-table.ts'
+import { priceWithTrim } from '../../discovery/trim/trim-price.ts'
 import type { CodingSession } from '../../domain/coding-session.ts'
 import { costGroups, costReport, sessionHealth, sessionRecord } from '../../domain/discovered-session.ts'
 import type { DiscoveredSession } from '../../domain/discovered-session.ts'
@@ -54,7 +54,7 @@ const showSession = operation({
     const isRead = isChecked && !session.kept
     const health = isRead ? await app.discovery().health(session.sessionId) : undefined
     const onResume = coding ? undefined : resumeChanges(session, app.config.coding)
-    const price = priceSession(session, pricesOf, app.clock.now())
+    const price = await priceWithTrim(session, app.config.coding, app.clock.now())
     const folderGone = !existsSync(session.repoPath)
     return { session: toRecord(session), health, onResume, folderGone, price, ...row }
   },

@@ -18,6 +18,7 @@ import { findCoding, machineField } from './coding-row.ts'
 import { launchDefaults, refuseDirectory } from './launch-rights.ts'
 import { restoreIfGone } from '../vault/kept-sessions.ts'
 import type { Caller } from '../operation.ts'
+import { trimField } from './trim-choice.ts'
 import { placeOfLaunch } from './which-machine.ts'
 import { workspaceOf } from '../../store/agents.ts'
 import { openclawAgentOf } from '../../store/openclaw/openclaw-report.ts'
@@ -40,6 +41,7 @@ export const launchInput = z.strictObject({
   resumeSessionId: z.string().optional().describe('Continue this session: id, name or Claude id.'),
   forkSession: z.boolean().default(false).describe('Fork that session instead of resuming it.'),
   atMessage: z.string().max(200).optional().describe('Fork that session after this message (a uuid).'),
+  trim: trimField,
   fresh: z.boolean().default(false).describe('Start a new conversation; do not continue an earlier one.'),
   decision: z.string().optional().describe('The stored decision that led to this launch (`cc select`).'),
   multiTurnDisabled: z.boolean().default(false).describe('End after the first turn.'),
@@ -223,7 +225,7 @@ function workdirOf(app: App, named: string | undefined, caller: Caller): string 
 interface Chosen {
   action: 'resume' | 'fork' | 'fresh' | 'queue'
   reason: string
-  resume?: { sdkSessionId: string; fork: boolean; atMessage?: string }
+  resume?: CodingRequest['resume']
   /** The stored decision, if a session had to be chosen. */
   decisionId?: string
 }
@@ -254,9 +256,11 @@ async function chooseConversation(
 ): Promise<Chosen> {
   if (input.resumeSessionId !== undefined) {
     // Continuing after an earlier message would lose the later ones; a fork keeps both.
-    const fork = input.forkSession || input.atMessage !== undefined
+    refuseTrimAt(input)
+    const { trim, atMessage } = input
+    const fork = input.forkSession || atMessage !== undefined || trim !== undefined
     const sdkSessionId = await conversationNamed(app, input.resumeSessionId, caller)
-    const resume = { sdkSessionId, fork, atMessage: input.atMessage }
+    const resume = { sdkSessionId, fork, atMessage, trim }
     return { action: fork ? 'fork' : 'resume', reason: 'asked for', resume }
   }
   if (input.fresh) return { action: 'fresh', reason: 'asked for' }
@@ -267,5 +271,15 @@ async function chooseConversation(
     maxBudgetUsd: input.maxBudgetUsd,
     agentId: caller.agentId === undefined ? undefined : where.agentId,
   })
-  return { ...choiceOf(selection, input.forkSession), reason: selection.reason, decisionId }
+  const trim = input.trim ?? app.coding().choice.trimFor(selection)
+  const chosen = choiceOf(selection, { fork: input.forkSession, trim })
+  return { ...chosen, reason: selection.reason, decisionId }
+}
+
+/** A trimmed copy continues at the end of the conversation. */
+export function refuseTrimAt({ trim, atMessage }: Pick<LaunchInput, 'trim' | 'atMessage'>): void {
+  if (trim === undefined || atMessage === undefined) return
+  throw new RockpoolError('input-invalid', 'trim and atMessage cannot be combined.', {
+    hint: 'Fork after the message first, then trim the fork.',
+  })
 }

@@ -58,6 +58,7 @@ const launch = operation({
     currentDirectory: 'workdir',
     startsBackgroundWork: (input) => input['wait'] !== true,
     isFailure: hasFailed,
+    valueAlone: { trim: 'normal' },
     examples: [
       'rockpool cc launch "fix the failing test" --repo . --wait',
       'rockpool cc launch "review the diff" --fresh --model haiku',
@@ -85,7 +86,11 @@ const resume = operation({
     joinsRest: true,
     startsBackgroundWork: (input) => input['wait'] !== true,
     isFailure: hasFailed,
-    examples: ['rockpool cc resume fix-login-bug "now write the test"'],
+    valueAlone: { trim: 'normal' },
+    examples: [
+      'rockpool cc resume fix-login-bug "now write the test"',
+      'rockpool cc resume fix-login-bug "now write the test" --trim',
+    ],
   },
   async run(app, input, caller) {
     const changes = await changesOf(app, input.session, caller)

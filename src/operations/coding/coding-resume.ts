@@ -7,7 +7,8 @@ import { isRunning } from '../../domain/coding-session.ts'
 import type { CodingSession } from '../../domain/coding-session.ts'
 import { RockpoolError } from '../../domain/errors.ts'
 import type { App } from '../app.ts'
-import { conversationNamed, refuseBypass } from './coding-launch.ts'
+import { conversationNamed, refuseBypass, refuseTrimAt } from './coding-launch.ts'
+import { trimByItself, trimField } from './trim-choice.ts'
 import { nonBlankText } from '../input-fields.ts'
 import { codingSession, findCoding, machineField } from './coding-row.ts'
 import { refuseDirectory, refuseWider } from './launch-rights.ts'
@@ -21,6 +22,7 @@ export const resumeInput = z.strictObject({
   prompt: nonBlankText.default('Continue where you left off.').describe('The message.'),
   fork: z.boolean().default(false).describe('Work in a copy; leave the earlier session unchanged.'),
   atMessage: z.string().optional().describe('Fork after this message (its uuid).'),
+  trim: trimField,
   originChannel: z.string().optional().describe('The chat that gets notifications: channel|target.'),
   machine: machineField,
   wait: z.boolean().default(false).describe('Wait until the turn ends, and show its output.'),
@@ -38,8 +40,11 @@ export async function resumeCoding(app: App, input: ResumeInput, caller: Caller)
   // Going back to a message in place would remove the later ones.
   const fork = input.fork || input.atMessage !== undefined
   const { atMessage } = input
-  const options = { fork, atMessage, origin: originOf(caller, input.originChannel) }
-  await restoreIfGone(app, known?.sdkSessionId ?? input.session, caller)
+  refuseTrimAt(input)
+  const ref = known?.sdkSessionId ?? input.session
+  await restoreIfGone(app, ref, caller)
+  const trim = input.trim ?? (fork ? undefined : await trimByItself(app, ref))
+  const options = { fork, atMessage, trim, origin: originOf(caller, input.originChannel) }
   if (!known) {
     checkHere(app, input)
     // The whole id: a prefix may also fit a session of another agent.

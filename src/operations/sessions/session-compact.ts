@@ -15,6 +15,7 @@ import {
   whichSession,
 } from './which-session.ts'
 import { conversationRecords } from '../../discovery/conversation-records.ts'
+import { parseHandle, recallCut } from '../../discovery/trim/recall-cut.ts'
 import type { DiscoveredSession } from '../../domain/discovered-session.ts'
 import { RockpoolError } from '../../domain/errors.ts'
 import { contentText, type TranscriptEntry } from '../../domain/transcript.ts'
@@ -85,6 +86,13 @@ const removedLine = z.object({
 })
 type RemovedLine = z.infer<typeof removedLine>
 
+const recalledCut = z.object({
+  text: z.string(),
+  from: z.number(),
+  next: z.number().optional().describe('Continue from this character; absent at the end.'),
+  images: z.array(z.object({ mediaType: z.string(), data: z.string().describe('Base64.') })),
+})
+
 const removedOutput = z.object({
   key: z.string(),
   agentId: z.string(),
@@ -92,23 +100,34 @@ const removedOutput = z.object({
   compactions: z.number(),
   total: z.number().describe('How many removed lines match the words.'),
   lines: z.array(removedLine).describe('The last of them, in their order.'),
+  cut: recalledCut.optional().describe('The cut with the handle.'),
 })
 type CompactedHistory = z.infer<typeof removedOutput>
 
 const recallRemoved = operation({
   name: 'sessions.lost',
-  description: 'Give what compactions removed from the context, all of it or the lines with some words.',
+  description:
+    'Give what compactions removed from the context, all of it or the lines with some words; or one cut of a trimmed session.',
   input: z.strictObject({
     key: whichSession.key.optional().describe('The session; the calling one when absent.'),
     query: z.string().max(1000).optional().describe('Only lines that contain all of these words.'),
     limit: z.int().min(1).max(500).default(40).describe('How many of the last lines.'),
+    handle: z.string().max(100).optional().describe('Give the cut with this handle instead, word for word.'),
+    from: z.int().min(0).default(0).describe('Begin at this character of the cut.'),
   }),
   output: removedOutput,
   scope: 'read',
   redactOutput: true,
   forAgents: true,
-  command: { positional: ['key'], examples: ['rockpool sessions lost main --query "harbour"'] },
-  async run(app, { key, query, limit }, caller) {
+  command: {
+    positional: ['key'],
+    examples: [
+      'rockpool sessions lost main --query "harbour"',
+      'rockpool sessions lost --handle 3f2a0b1c-9d4e.7c9d2e11-5a3b.0',
+    ],
+  },
+  async run(app, { key, query, limit, handle, from }, caller) {
+    if (handle !== undefined) return recallByHandle(app, caller, handle, from)
     const wanted = key ?? caller.sessionKey
     if (wanted === undefined)
       throw new RockpoolError('input-invalid', 'Which session? Give its key.', {
@@ -117,6 +136,20 @@ const recallRemoved = operation({
     return compactedHistory(app, caller, wanted, limit, query)
   },
 })
+
+const recalledChars = 50_000
+
+async function recallByHandle(
+  app: App,
+  caller: Caller,
+  handle: string,
+  from: number,
+): Promise<CompactedHistory> {
+  const cut = parseHandle(handle)
+  const { sessionId: id, agentId = '', filePath } = await nativeOf(app, caller, cut.session)
+  const recalled = await recallCut(filePath, cut, { from, limit: recalledChars })
+  return { key: id, agentId, sessionId: id, compactions: 0, total: 0, lines: [], cut: recalled }
+}
 
 /** What compactions removed from a session of ours or, if none has this name, from one of Claude's. The lines are gone from the
  *  model's context, never from the transcript. */

@@ -1,0 +1,22 @@
+// When a resume continues in a trimmed copy: because the caller asks for it, or by itself where the owner switched that on.
+import { z } from 'zod'
+import { isTrimWorthwhile } from '../../discovery/price-table.ts'
+import { priceWithTrim } from '../../discovery/trim/trim-price.ts'
+import { trimLevels, type TrimLevel } from '../../domain/trim.ts'
+import type { App } from '../app.ts'
+
+export const trimField = z
+  .enum(trimLevels)
+  .optional()
+  .describe('Continue in a copy without old tool results: light, normal (without a value) or hard.')
+
+/** With `coding.trimWhenCold`: the configured level, if the cache is cold and the copy saves enough. */
+export async function trimByItself(app: App, ref: string): Promise<TrimLevel | undefined> {
+  const { trimWhenCold } = app.config.coding
+  if (trimWhenCold === 'off') return undefined
+  const session = await app.coding().pool.findNative(ref)
+  const [known] = session ? await app.discovery().known([session.sessionId]) : []
+  if (!known) return undefined
+  const price = await priceWithTrim(known, app.config.coding, app.clock.now())
+  return isTrimWorthwhile(price) ? trimWhenCold : undefined
+}

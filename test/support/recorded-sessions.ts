@@ -73,7 +73,7 @@ function stepOf(folder: string, { n, turn, i }: { n: number; turn: number; i: nu
   const lines = 150 + ((n * 31 + i * 57) % 450)
   // Every fifth file is read again later.
   const file = join(folder, `file-${i % 5 === 0 ? 0 : i}.txt`)
-  writeFileSync(file, `${`line of ${file}, "quoted" and \\escaped ünï 🦐\n`.repeat(lines)}`)
+  writeFileSync(file, `line of ${file}, "quoted" and \\escaped ünï 🦐\n`.repeat(lines))
   const read = { name: 'Read', input: { file_path: file } }
   const thinking = i % 4 === 0 ? `Thinking about ${i}` : undefined
   switch ((n + i) % 7) {

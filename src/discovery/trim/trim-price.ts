@@ -15,7 +15,7 @@ export async function priceWithTrim(
   now: number,
 ): Promise<SessionPrice> {
   const plain = priceSession(session, pricesOf, now, { nextModel: defaultModel })
-  if (plain.cache === 'warm' || session.fileSizeBytes > mostBytes) return plain
+  if (plain.cache === 'warm' || session.kept || session.fileSizeBytes > mostBytes) return plain
   const trim = await previewTrim(session, trimWhenCold === 'off' ? 'normal' : trimWhenCold)
   return priceSession(session, pricesOf, now, { nextModel: defaultModel, trim })
 }

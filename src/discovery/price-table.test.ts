@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { discoveredSession } from '../../test/support/discovered-session.ts'
 import type { DiscoveredSession } from '../domain/discovered-session.ts'
 import type { TrimSaving } from '../domain/trim.ts'
-import { isTrimWorthwhile, priceSession } from './price-table.ts'
+import { priceSession } from './price-table.ts'
 
 const now = Date.UTC(2026, 10, 15)
 const listPrice = { input: 3, output: 15, cacheRead: 0.3, cacheWrite5m: 3.75, cacheWrite1h: 6 }
@@ -83,12 +83,16 @@ test('a trimmed copy is priced cold, and is worthwhile when it saves a quarter o
       trim: saving,
     })
   const cold = pricedWith(trim, new Date(now - 7_200_000))
-  expect(cold.trimmed).toEqual({ level: 'normal', cuts: 9, tokens: 54_000, usd: (54_000 * 3.75) / 1e6 })
-  expect(isTrimWorthwhile(cold)).toBe(true)
-  expect(isTrimWorthwhile(pricedWith({ ...trim, tokensAfter: 80_000 }, new Date(now - 7_200_000)))).toBe(
-    false,
-  )
-  expect(isTrimWorthwhile(pricedWith(trim, new Date(now - 60_000)))).toBe(false)
+  expect(cold.trimmed).toEqual({
+    level: 'normal',
+    cuts: 9,
+    tokens: 54_000,
+    usd: (54_000 * 3.75) / 1e6,
+    offered: true,
+  })
+  const longAgo = new Date(now - 7_200_000)
+  expect(pricedWith({ ...trim, tokensAfter: 80_000 }, longAgo).trimmed?.offered).toBe(false)
+  expect(pricedWith(trim, new Date(now - 60_000)).trimmed?.offered).toBe(false)
   expect(pricedWith({ ...trim, cuts: 0 }, new Date(0)).trimmed).toBeUndefined()
 })
 

@@ -240,7 +240,13 @@ export function priceSession(
     resumeUsd,
     // A fork begins with the same messages, so it uses the same cache.
     forkUsd: resumeUsd,
-    trimmed: trim && trim.cuts > 0 ? trimmedPrice(trim, lastAnswerTokens, writing(price)) : undefined,
+    trimmed:
+      trim && trim.cuts > 0
+        ? trimmedPrice(trim, lastAnswerTokens, {
+            perMillion: writing(price),
+            coldUsd: warmForMs > 0 ? undefined : resumeUsd,
+          })
+        : undefined,
     compactThenResumeUsd:
       resumeUsd + usd(summaryTokens, price.output) + usd(baseTokens + summaryTokens, writing(afterwards)),
     freshUsd: usd(baseTokens + briefTokens, writing(afterwards)),
@@ -259,19 +265,22 @@ export function hasOurPrefix(session: Partial<Pick<DiscoveredSession, 'source' |
   return source === 'rockpool' && entrypoint === 'sdk-ts'
 }
 
-/** A copy differs from the first cut on, so no cache serves it. */
+/** A copy differs from the first cut on, so no cache serves it. It is offered when the cache is cold and it saves at least a
+ *  quarter. */
 function trimmedPrice(
   { level, cuts, tokensAfter }: TrimSaving,
   lastAnswerTokens: number,
-  perMillion: number,
+  { perMillion, coldUsd }: { perMillion: number; coldUsd: number | undefined },
 ): SessionPrice['trimmed'] {
   const tokens = tokensAfter + lastAnswerTokens
-  return { level, cuts, tokens, usd: (tokens * perMillion) / 1_000_000 }
-}
-
-/** A trim is offered when the cache is cold and the trimmed copy saves at least a quarter. */
-export function isTrimWorthwhile({ cache, trimmed, resumeUsd }: SessionPrice): boolean {
-  return cache === 'cold' && trimmed !== undefined && trimmed.usd <= resumeUsd * (1 - worthwhileShare)
+  const usd = (tokens * perMillion) / 1_000_000
+  return {
+    level,
+    cuts,
+    tokens,
+    usd,
+    offered: coldUsd !== undefined && usd <= coldUsd * (1 - worthwhileShare),
+  }
 }
 
 /** How sure the prediction of the cache is. In real files 97 % of resumes after an hour were cold, and a cache in use was

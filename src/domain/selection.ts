@@ -54,7 +54,11 @@ export const sessionPrice = z.object({
   forkUsd: z.number(),
   trimmed: trimSaving
     .pick({ level: true, cuts: true })
-    .extend({ usd: z.number(), tokens: z.number() })
+    .extend({
+      usd: z.number(),
+      tokens: z.number(),
+      offered: z.boolean().describe('The cache is cold, and the copy saves at least a quarter.'),
+    })
     .optional()
     .describe('Continuing in a trimmed copy; absent if nothing would be cut or the file was not read.'),
   compactThenResumeUsd: z.number(),

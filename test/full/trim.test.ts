@@ -1,5 +1,8 @@
 // The trimmed resume with the real binary: thirty recorded sessions with large tool results are trimmed and resumed.
-import { existsSync, readFileSync } from 'node:fs'
+import { execFile } from 'node:child_process'
+import { closeSync, existsSync, openSync, readFileSync, statSync, writeSync } from 'node:fs'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { isRecord } from '../../src/domain/json.ts'
@@ -8,6 +11,7 @@ import { writeTrimmed } from '../../src/discovery/trim/write-trim.ts'
 import { checkHealth } from '../../src/discovery/transcript-health.ts'
 import { claudeBinary, makeClaudeHome, type ClaudeHome } from '../support/claude-home.ts'
 import { startMessagesApi, type MessagesApi } from '../support/messages-api.ts'
+import { TrimmableTranscript } from '../support/trimmable-transcript.ts'
 import { recordSession, runClaude, type RecordedSession } from '../support/recorded-sessions.ts'
 
 const missing = existsSync(claudeBinary) ? undefined : 'the Claude binary is not installed'
@@ -38,6 +42,40 @@ test('thirty sessions continue trimmed, with a first request that is at least 40
   )
   expect(median).toBeLessThanOrEqual(0.6)
 }, 1_800_000)
+
+test('a line of 600 MB is trimmed and recalled in less than 200 MB', async () => {
+  const filePath = join(home.tmp, '11111111-2222-4333-8444-555555555555.jsonl')
+  writeLongLine(filePath, 300)
+  const trim = new URL('../../src/discovery/trim/', import.meta.url)
+  const program = `
+    import { previewTrim, writeTrimmed } from '${new URL('write-trim.ts', trim)}'
+    import { parseHandle, recallCut } from '${new URL('recall-cut.ts', trim)}'
+    const original = { sessionId: '11111111-2222-4333-8444-555555555555', filePath: ${JSON.stringify(filePath)}, firstMessage: 'x' }
+    const copy = await writeTrimmed(original, 'normal', '99999999-2222-4333-8444-555555555555')
+    const cut = await recallCut(original.filePath, parseHandle(copy.planned[0].handle), { from: 250_000_000, limit: 10 })
+    console.log(JSON.stringify({ cuts: copy.cuts, text: cut.text, megabytes: process.resourceUsage().maxRSS / 1024 }))`
+  const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', program])
+  const { megabytes, ...found } = JSON.parse(stdout) as { megabytes: number; cuts: number; text: string }
+  console.log(`a line of 600 MB: ${Math.round(megabytes)} MB of memory`)
+  expect(found).toEqual({ cuts: 1, text: 'xxxxxxxxxx' })
+  expect(megabytes).toBeLessThan(200)
+  expect(statSync(join(home.tmp, '99999999-2222-4333-8444-555555555555.jsonl')).size).toBeLessThan(1 << 20)
+})
+
+/** A transcript whose first result has this many megabytes, twice in one line, as Claude Code writes it. */
+function writeLongLine(filePath: string, megabytes: number): void {
+  const talk = new TrimmableTranscript().prompt('Go').call('Bash', { command: 'big' }, 'LONG')
+  for (let i = 0; i < 6; i++) talk.prompt('more').call('Bash', { command: 'ls' }, 'z'.repeat(50_000))
+  const [before, between, after] = talk.text().split('LONG')
+  const fd = openSync(filePath, 'w')
+  const chunk = 'x'.repeat(1 << 20)
+  for (const text of [before!, between!]) {
+    writeSync(fd, text)
+    for (let i = 0; i < megabytes; i++) writeSync(fd, chunk)
+  }
+  writeSync(fd, after!)
+  closeSync(fd)
+}
 
 /** The size of the first request after the trim, as a share of the last one before it. */
 async function trimAndResume({

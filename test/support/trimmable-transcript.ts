@@ -8,10 +8,23 @@ export class TrimmableTranscript {
   lines: Line[] = []
   #count = 0
   #last: string | null = null
+  readonly #about: Line
+
+  /** Fields of every record, such as its directory. */
+  constructor(about: Line = {}) {
+    this.#about = about
+  }
 
   record(line: Line): this {
     const uuid = `${String(++this.#count).padStart(8, '0')}-0000-4000-8000-000000000000`
-    this.lines.push({ parentUuid: this.#last, isSidechain: false, uuid, sessionId: originalId, ...line })
+    this.lines.push({
+      parentUuid: this.#last,
+      isSidechain: false,
+      uuid,
+      sessionId: originalId,
+      ...this.#about,
+      ...line,
+    })
     this.#last = uuid
     return this
   }

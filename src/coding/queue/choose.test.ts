@@ -50,13 +50,12 @@ test('the choice and the queue ask one gate: the same path on another machine is
 })
 
 test.each([
-  ['off', 'cold', 0.4, undefined],
-  ['hard', 'cold', 0.4, 'hard'],
-  ['hard', 'cold', 0.9, undefined],
-  ['hard', 'warm', 0.4, undefined],
+  ['off', true, undefined],
+  ['hard', true, 'hard'],
+  ['hard', false, undefined],
 ] as const)(
-  'with trimWhenCold %s, a %s session whose copy costs %d of a dollar is trimmed at: %s',
-  (trimWhenCold, cache, usd, expected) => {
+  'with trimWhenCold %s, a session whose trimmed copy is worthwhile (%s) is trimmed at: %s',
+  (trimWhenCold, offered, expected) => {
     const { clock, repos } = openGate()
     const choice = new SessionChoice({
       ...parts,
@@ -64,8 +63,8 @@ test.each([
       clock,
       repos,
     })
-    const trimmed = { level: 'hard', cuts: 3, tokens: 1, usd }
-    const price = { cache, resumeUsd: 1, trimmed }
+    const trimmed = { level: 'hard', cuts: 3, tokens: 1, usd: 0.4, offered }
+    const price = { cache: 'cold', resumeUsd: 1, trimmed }
     const selection = { action: 'resume', sessionId: 's', scores: [{ sessionId: 's', price }] }
     const trim = choice.trimFor(selection as unknown as SessionSelection)
     expect(trim).toBe(expected)

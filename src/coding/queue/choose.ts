@@ -1,6 +1,6 @@
 // Chooses the session for a task. `cc select` explains the choice, a launch acts on it, and a queued task makes it when its
 // turn comes. All of them ask the same gate which sessions work in a repository.
-import { isTrimWorthwhile, priceSession, pricesOf } from '../../discovery/price-table.ts'
+import { priceSession, pricesOf } from '../../discovery/price-table.ts'
 import { gatherProjectStatus } from '../../discovery/project-status.ts'
 import { selectSession } from '../../discovery/select.ts'
 import type { SelectionSources } from '../../discovery/select.ts'
@@ -105,7 +105,7 @@ export class SessionChoice {
   trimFor(selection: SessionSelection): TrimLevel | undefined {
     const { trimWhenCold } = this.#parts.config.coding
     const price = chosenScore(selection)?.price
-    return trimWhenCold !== 'off' && price && isTrimWorthwhile(price) ? trimWhenCold : undefined
+    return trimWhenCold !== 'off' && price?.trimmed?.offered ? trimWhenCold : undefined
   }
 
   /** Adds the price of a trimmed copy to the chosen session if its cache is cold: only its transcript is read. */
@@ -120,10 +120,9 @@ export class SessionChoice {
       const scores = selection.scores.map((one) => (one === score ? { ...one, price } : one))
       const { trimmed, resumeUsd } = price
       const usd = (amount: number): string => `$${amount.toFixed(2)}`
-      const offer =
-        isTrimWorthwhile(price) && trimmed
-          ? `; its cache is cold, a trimmed copy costs ${usd(trimmed.usd)} instead of ${usd(resumeUsd)}`
-          : ''
+      const offer = trimmed?.offered
+        ? `; its cache is cold, a trimmed copy costs ${usd(trimmed.usd)} instead of ${usd(resumeUsd)}`
+        : ''
       return { ...selection, scores, reason: `${selection.reason}${offer}` }
     } catch (error) {
       log.warn(

@@ -1,5 +1,6 @@
 // The price of continuing a session, with the price of a trimmed copy beside it. That needs the transcript, so it is read only
-// for a session that a person looks at or that was chosen, and only when its cache is cold.
+// for a session that a person looks at or that was chosen, and only when its cache is cold and it does not run: the page asks
+// again with each change of the file.
 import type { CodingConfig } from '../../domain/config/coding-settings.ts'
 import type { DiscoveredSession } from '../../domain/discovered-session.ts'
 import type { SessionPrice } from '../../domain/selection.ts'
@@ -15,7 +16,8 @@ export async function priceWithTrim(
   now: number,
 ): Promise<SessionPrice> {
   const plain = priceSession(session, pricesOf, now, { nextModel: defaultModel })
-  if (plain.cache === 'warm' || session.kept || session.fileSizeBytes > mostBytes) return plain
+  const { isRunning, kept, fileSizeBytes } = session
+  if (plain.cache === 'warm' || isRunning || kept || fileSizeBytes > mostBytes) return plain
   const trim = await previewTrim(session, trimWhenCold === 'off' ? 'normal' : trimWhenCold)
   return priceSession(session, pricesOf, now, { nextModel: defaultModel, trim })
 }

@@ -14,10 +14,11 @@ import type { OpenClawQuestion, OpenClawTarget } from '../../domain/openclaw-con
 import { contentText, type TranscriptEntry } from '../../domain/transcript.ts'
 import { gatherProjectStatus } from '../../discovery/project-status.ts'
 import { conversationRecords } from '../../discovery/conversation-records.ts'
-import { parseHandle, recallCut, type RecalledCut } from '../../discovery/trim/recall-cut.ts'
+import type { RecalledCut } from '../../discovery/trim/recall-cut.ts'
 import { createFileAtomically, ensureDirectory } from '../../store/disk/atomic-file.ts'
 import { ancestorsOf } from '../../store/disk/process-identity.ts'
 import type { App } from '../app.ts'
+import { recall } from './recall.ts'
 
 /** The session that uses the bridge. */
 export interface BridgeSeat {
@@ -61,11 +62,9 @@ const recalledChars = 40_000
 
 /** From a session of this agent, or from one without an owner, as for resuming. The model reads images from files. */
 async function recallFor(app: App, agentId: string, handle: string, from: number): Promise<RecalledText> {
-  const cut = parseHandle(handle)
-  const session = await app.discovery().get(cut.session)
-  if ((session.agentId ?? agentId) !== agentId)
-    throw new RockpoolError('not-found', `There is no cut ${handle} in a session of this agent.`)
-  const { images, ...recalled } = await recallCut(session.filePath, cut, { from, limit: recalledChars })
+  const request = { handle, from, limit: recalledChars }
+  const { cut } = await recall(app, request, (session) => (session.agentId ?? agentId) === agentId)
+  const { images, ...recalled } = cut
   return { ...recalled, images: await Promise.all(images.map((image, i) => saved(app, handle, image, i))) }
 }
 

@@ -8,6 +8,7 @@ import { readEnvironment } from '../../store/config-file.ts'
 import { perform } from '../all.ts'
 import type { App } from '../app.ts'
 import type { Caller } from '../operation.ts'
+import { trimByItself } from '../coding/trim-choice.ts'
 import { bridgeWorld } from './bridge-world.ts'
 
 const home = mkdtempSync(join(tmpdir(), 'rockpool-cc-trim-'))
@@ -17,7 +18,11 @@ const agent: Caller = { via: 'mcp', scopes: ['read', 'write'], agentId: 'main' }
 let app: App
 
 beforeAll(async () => {
-  const talk = new TrimmableTranscript().prompt('Look at the harbour')
+  mkdirSync(join(home, '.rockpool'))
+  writeFileSync(join(home, '.rockpool/rockpool.json'), '{"sessionSelection":{"resumeThreshold":0}}')
+  const talk = new TrimmableTranscript({ cwd: home, timestamp: '2025-11-15T10:00:00.000Z' }).prompt(
+    'Look at the harbour',
+  )
   for (let i = 0; i < 20; i++) talk.call('Bash', { command: `cat ${i}` }, `${i} ${longOutput}`)
   mkdirSync(join(file, '..'), { recursive: true })
   writeFileSync(file, talk.text())
@@ -36,6 +41,24 @@ interface Trim {
   cutList: Array<{ handle: string; what: string }>
   price: { resumeUsd: number; trimmed: { usd: number } }
 }
+
+test('the selection offers the copy of a cold session, and a launch continues in it only if the owner switched that on', async () => {
+  const input = { task: 'Look at the harbour', repo: home, model: false }
+  const selected = (await perform(app, 'cc.select', input, operator)) as {
+    reason: string
+    scores: Array<{ sessionId: string; price: unknown }>
+  }
+  expect(selected).toMatchObject({ action: 'resume', sessionId: originalId })
+  expect(selected.reason).toMatch(/; its cache is cold, a trimmed copy costs \$0\.\d\d instead of \$0\.\d\d$/)
+  const score = selected.scores.find(({ sessionId }) => sessionId === originalId)!
+  expect(score.price).toMatchObject({ cache: 'cold', sure: 0.97, trimmed: { cuts: 15, offered: true } })
+  expect(await trimByItself(app, originalId)).toBeUndefined()
+  app.config.coding.trimWhenCold = 'light'
+  expect(await trimByItself(app, originalId)).toBeUndefined()
+  app.config.coding.trimWhenCold = 'hard'
+  expect(await trimByItself(app, originalId)).toBe('hard')
+  app.config.coding.trimWhenCold = 'off'
+})
 
 test('a dry run shows the cuts and the prices and writes nothing; then the copy is listed as a fork, and its cuts come back', async () => {
   const before = readFileSync(file)

@@ -1,6 +1,5 @@
 // When a resume continues in a trimmed copy: because the caller asks for it, or by itself where the owner switched that on.
 import { z } from 'zod'
-import { isTrimWorthwhile } from '../../discovery/price-table.ts'
 import { priceWithTrim } from '../../discovery/trim/trim-price.ts'
 import { trimLevels, type TrimLevel } from '../../domain/trim.ts'
 import type { App } from '../app.ts'
@@ -18,5 +17,5 @@ export async function trimByItself(app: App, ref: string): Promise<TrimLevel | u
   const [known] = session ? await app.discovery().known([session.sessionId]) : []
   if (!known) return undefined
   const price = await priceWithTrim(known, app.config.coding, app.clock.now())
-  return isTrimWorthwhile(price) ? trimWhenCold : undefined
+  return price.trimmed?.offered ? trimWhenCold : undefined
 }

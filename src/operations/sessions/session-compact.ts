@@ -3,6 +3,7 @@ import { z } from 'zod'
 import type { Session } from '../../domain/session.ts'
 import { truncateTranscript } from '../../sessions/transcript-changes.ts'
 import type { App } from '../app.ts'
+import { recall } from '../cc/recall.ts'
 import { operation, type Caller } from '../operation.ts'
 import { callerAuthor } from '../../rights/rights.ts'
 import {
@@ -15,7 +16,6 @@ import {
   whichSession,
 } from './which-session.ts'
 import { conversationRecords } from '../../discovery/conversation-records.ts'
-import { parseHandle, recallCut } from '../../discovery/trim/recall-cut.ts'
 import type { DiscoveredSession } from '../../domain/discovered-session.ts'
 import { RockpoolError } from '../../domain/errors.ts'
 import { contentText, type TranscriptEntry } from '../../domain/transcript.ts'
@@ -145,10 +145,12 @@ async function recallByHandle(
   handle: string,
   from: number,
 ): Promise<CompactedHistory> {
-  const cut = parseHandle(handle)
-  const { sessionId: id, agentId = '', filePath } = await nativeOf(app, caller, cut.session)
-  const recalled = await recallCut(filePath, cut, { from, limit: recalledChars })
-  return { key: id, agentId, sessionId: id, compactions: 0, total: 0, lines: [], cut: recalled }
+  const request = { handle, from, limit: recalledChars }
+  const mayRead = ({ agentId }: DiscoveredSession): boolean =>
+    caller.agentId === undefined || agentId === caller.agentId
+  const { session, cut } = await recall(app, request, mayRead)
+  const { sessionId: id, agentId = '' } = session
+  return { key: id, agentId, sessionId: id, compactions: 0, total: 0, lines: [], cut }
 }
 
 /** What compactions removed from a session of ours or, if none has this name, from one of Claude's. The lines are gone from the

@@ -58,17 +58,31 @@ export function FilesTab({ session }: { session: NativeSession }) {
 
 function Price({ price }: Anatomy) {
   const why = price.coldBecause === undefined ? '' : ` (${price.coldBecause})`
+  const sure = price.sure === undefined ? '' : `, ${Math.round(price.sure * 100)} % sure`
   const warmth = price.warmForMs === undefined ? `cold${why}` : `warm for ${minutes(price.warmForMs)}`
   return (
     <dl class="price" aria-label="Price to continue">
       <dt>Resume</dt>
       <dd>
         {usd(price.resumeUsd)} <span class="faint">{warmth}</span>
+        <span class="faint">{sure}; keeps everything</span>
       </dd>
+      {price.trimmed && (
+        <>
+          <dt>Trimmed copy</dt>
+          <dd>
+            {usd(price.trimmed.usd)} <span class="faint">without {price.trimmed.cuts} old results</span>
+          </dd>
+        </>
+      )}
       <dt>Compact first</dt>
-      <dd>{usd(price.compactThenResumeUsd)}</dd>
+      <dd>
+        {usd(price.compactThenResumeUsd)} <span class="faint">keeps a summary</span>
+      </dd>
       <dt>Start fresh</dt>
-      <dd>{usd(price.freshUsd)}</dd>
+      <dd>
+        {usd(price.freshUsd)} <span class="faint">keeps a brief</span>
+      </dd>
     </dl>
   )
 }

@@ -88,6 +88,26 @@ function NextPrice({ info: { price }, isFork }: { info: Info; isFork: boolean })
   )
 }
 
+interface TrimChoiceProps {
+  price: NonNullable<Info['price']>
+  isChosen: boolean
+  choose: (isChosen: boolean) => void
+}
+
+/** Offered when the cache is cold and a copy without old tool results costs much less. */
+function TrimChoice({ price: { trimmed, resumeUsd }, isChosen, choose }: TrimChoiceProps) {
+  if (!trimmed?.offered) return null
+  return (
+    <label
+      class="trim-choice"
+      title={`A copy in which notes replace ${trimmed.cuts} old tool results. It can get each of them back.`}
+    >
+      <input type="checkbox" checked={isChosen} onChange={(event) => choose(event.currentTarget.checked)} />{' '}
+      Trimmed copy {usd(trimmed.usd)} instead of {usd(resumeUsd)}
+    </label>
+  )
+}
+
 function isRunning(coding: CodingRow | undefined): boolean {
   return coding?.status === 'running' || coding?.status === 'starting'
 }
@@ -130,6 +150,7 @@ function CodingDock({ coding, info, onSent }: CodingDockProps) {
         button={runs ? 'Send' : 'Resume'}
         isOptional={!runs}
         send={{ kind: runs ? 'respond' : 'resume', coding }}
+        price={runs ? undefined : info?.price}
         onSent={onSent}
       >
         {runs && coding.lifecycle === 'active' && (
@@ -171,6 +192,7 @@ function NativeDock({ info }: { info: Info }) {
         button={isRunning ? 'Fork' : 'Resume'}
         isOptional={!isRunning}
         send={{ kind: 'launch', session, isFork: isRunning }}
+        price={info.price}
       >
         <NextPrice info={info} isFork={isRunning} />
       </Compose>
@@ -192,15 +214,19 @@ interface ComposeProps {
   isFocused?: boolean
   /** It can be sent without a text. */
   isOptional?: boolean
+  /** Of the whole session; a trimmed copy may be offered. */
+  price?: Info['price']
   onSent?: () => void
   onCancel?: () => void
   children?: ComponentChildren
 }
 
-function Compose({ label, button, send, isFocused, isOptional, onSent, onCancel, children }: ComposeProps) {
+function Compose(props: ComposeProps) {
+  const { label, button, send, isFocused, isOptional, price, onSent, onCancel, children } = props
   const [text, setText] = useState('')
+  const [isTrimmed, setTrimmed] = useState(false)
   const field = useRef<HTMLTextAreaElement>(null)
-  const { act, busy, error } = useSending(send)
+  const { act, busy, error } = useSending(send, isTrimmed ? price?.trimmed?.level : undefined)
   useKeys({ r: () => field.current?.focus() })
   useEffect(() => {
     if (isFocused) field.current?.focus()
@@ -235,6 +261,7 @@ function Compose({ label, button, send, isFocused, isOptional, onSent, onCancel,
       />
       <div class="buttons">
         {children}
+        {price && <TrimChoice price={price} isChosen={isTrimmed} choose={setTrimmed} />}
         <ClaudeMissing isShort />
         <span class="grow" />
         {onCancel && (
@@ -252,7 +279,10 @@ function Compose({ label, button, send, isFocused, isOptional, onSent, onCancel,
 }
 
 /** True if it was sent. A conversation that continues under another id is opened. */
-function useSending(send: Send): {
+function useSending(
+  send: Send,
+  trim: NonNullable<NonNullable<Info['price']>['trimmed']>['level'] | undefined,
+): {
   act: (text: string) => Promise<boolean>
   busy: boolean
   error: string | undefined
@@ -264,11 +294,12 @@ function useSending(send: Send): {
     if (send.kind === 'launch') {
       const { sessionId: resumeSessionId, repoPath: workdir } = send.session
       const { isFork: forkSession, atMessage } = send
-      return run('coding.launch', { prompt, workdir, resumeSessionId, forkSession, atMessage, originChannel })
+      const how = { resumeSessionId, forkSession, atMessage, trim }
+      return run('coding.launch', { prompt, workdir, ...how, originChannel })
     }
     const session = send.coding.id
     if (send.kind === 'respond') return run('coding.respond', { session, message: text })
-    if (send.kind === 'resume') return run('coding.resume', { session, prompt: text || undefined })
+    if (send.kind === 'resume') return run('coding.resume', { session, prompt: text || undefined, trim })
     const { atMessage } = send
     return run('coding.resume', { session, prompt, fork: true, atMessage, originChannel })
   }

@@ -48,8 +48,8 @@ test('a line of 600 MB is trimmed and recalled with 300 MB of memory at most', a
   writeLongLine(filePath, 300)
   const trim = new URL('../../src/discovery/trim/', import.meta.url)
   const program = `
-    import { previewTrim, writeTrimmed } from '${new URL('write-trim.ts', trim)}'
-    import { parseHandle, recallCut } from '${new URL('recall-cut.ts', trim)}'
+    import { writeTrimmed } from '${new URL('write-trim.ts', trim).href}'
+    import { parseHandle, recallCut } from '${new URL('recall-cut.ts', trim).href}'
     const original = { sessionId: '11111111-2222-4333-8444-555555555555', filePath: ${JSON.stringify(filePath)}, firstMessage: 'x' }
     const copy = await writeTrimmed(original, 'normal', '99999999-2222-4333-8444-555555555555')
     const cut = await recallCut(original.filePath, parseHandle(copy.planned[0].handle), { from: 250_000_000, limit: 10 })

@@ -1,12 +1,11 @@
 // Registries of sessions. Rockpool's and OpenClaw's rows say what no transcript says: the owner, the label, the task, the budget.
 // Claude Code's own registry says which sessions are live.
-import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { SessionState } from '../domain/coding-state.ts'
 import type { SessionSource, SessionStatus } from '../domain/discovered-session.ts'
 import { isRecord } from '../domain/json.ts'
 import type { Log } from '../domain/log.ts'
-import { readForeign } from '../store/disk/foreign-file.ts'
+import { namesIn, readForeign } from '../store/disk/foreign-file.ts'
 import { isClaudesProcess } from '../store/disk/process-identity.ts'
 import { openclawReader, type OpenClawStores } from '../store/openclaw/openclaw-stores.ts'
 
@@ -209,14 +208,5 @@ function readEntry(path: string): LiveSession | undefined {
     cwd: text(rest['cwd']),
     name: text(rest['name']),
     entrypoint: text(rest['entrypoint']),
-  }
-}
-
-function namesIn(folder: string): string[] {
-  try {
-    return readdirSync(folder)
-  } catch {
-    // No such folder: Claude Code never ran here.
-    return []
   }
 }

@@ -1,7 +1,8 @@
 // Paths of repositories: the folder that Claude Code keeps for one, its real path, and all its working trees.
-import { readdirSync, realpathSync, statSync } from 'node:fs'
+import { realpathSync, statSync } from 'node:fs'
 import { dirname, join, resolve, sep } from 'node:path'
-import { readForeign } from '../store/disk/foreign-file.ts'
+import { attempt } from '../domain/errors.ts'
+import { namesIn, readForeign } from '../store/disk/foreign-file.ts'
 
 const longest = 200
 
@@ -18,12 +19,8 @@ export function repoPathToSlug(repoPath: string): string {
 /** The directory with its links resolved; unchanged when it does not exist. */
 export function realPath(path: string): string {
   const absolute = resolve(path)
-  try {
-    return realpathSync(absolute)
-  } catch {
-    // A deleted directory may still have sessions, under its last name.
-    return absolute
-  }
+  // A deleted directory may still have sessions, under its last name.
+  return attempt(() => realpathSync(absolute), absolute)
 }
 
 /** True for the repository itself and every directory in it. By path segments: `/a/bc` is not in `/a/b`. */
@@ -57,7 +54,8 @@ export function worktreesOf(repoPath: string): string[] {
 /** `.git` of the main tree, found from any tree. */
 function commonFolder(tree: string): string | undefined {
   const dotGit = join(tree, '.git')
-  if (isFolder(dotGit)) return dotGit
+  // Fails if it does not exist, or the name is invalid.
+  if (attempt(() => statSync(dotGit).isDirectory())) return dotGit
   const pointer = /^gitdir: (.+)$/m.exec(readText(dotGit) ?? '')?.[1]
   if (pointer === undefined) return undefined
   const folder = resolve(tree, pointer)
@@ -65,29 +63,7 @@ function commonFolder(tree: string): string | undefined {
   return common === undefined ? undefined : resolve(folder, common)
 }
 
-function isFolder(path: string): boolean {
-  try {
-    return statSync(path).isDirectory()
-  } catch {
-    // It does not exist, or the name is invalid.
-    return false
-  }
-}
-
 function readText(path: string): string | undefined {
-  try {
-    return readForeign(path, 4_096).toString('utf8').trim()
-  } catch {
-    // It does not exist, or is not a file.
-    return undefined
-  }
-}
-
-function namesIn(folder: string): string[] {
-  try {
-    return readdirSync(folder)
-  } catch {
-    // A repository without further trees has no such folder.
-    return []
-  }
+  // Fails if it does not exist, or is not a file.
+  return attempt(() => readForeign(path, 4_096).toString('utf8').trim())
 }

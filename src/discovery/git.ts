@@ -2,6 +2,7 @@
 // network. Nothing from outside becomes an argument; output is separated by NUL, and time and size are limited.
 import { spawn } from 'node:child_process'
 import { isAbsolute, relative } from 'node:path'
+import { attempt } from '../domain/errors.ts'
 
 export const gitTimeoutMs = 5_000
 const maxBytes = 4 * 1024 * 1024
@@ -167,10 +168,6 @@ class BoundedText {
 }
 
 function endGroup(pid: number | undefined): void {
-  if (pid === undefined) return
-  try {
-    process.kill(-pid, 'SIGKILL')
-  } catch {
-    // It has already ended.
-  }
+  // Fails if it has already ended.
+  if (pid !== undefined) attempt(() => process.kill(-pid, 'SIGKILL'))
 }

@@ -1,7 +1,7 @@
 // Open pull requests and failing checks, if `gh` is installed and answers. Works with every gh since 2.0: `pr checks`
 // is read as the tab-separated lines that it has always printed, because old ones know no `--json` there.
 import { z } from 'zod'
-import { RockpoolError } from '../domain/errors.ts'
+import { RockpoolError, attempt } from '../domain/errors.ts'
 import { plainLine } from '../domain/text.ts'
 import type { GithubStatus } from '../domain/project-status.ts'
 import { gitEnvironment, gitTimeoutMs, runBounded, type Ran, type Variables } from './git.ts'
@@ -88,7 +88,8 @@ function parsePrs(ran: Ran, problems: string[]): GithubStatus['openPrs'] | undef
     problems.push(`gh: ${whyNot(ran)}`)
     return undefined
   }
-  const parsed = prList.safeParse(asJson(ran.stdout))
+  // The schema refuses text that is not JSON.
+  const parsed = prList.safeParse(attempt(() => JSON.parse(ran.stdout) as unknown))
   if (!parsed.success) {
     problems.push('gh: pull requests came in a form that is not known')
     return undefined
@@ -124,12 +125,4 @@ function whyNot(ran: Ran): string {
   if (ran.kind === 'timed-out') return `no answer within ${ran.afterMs / 1000} s`
   if (ran.kind === 'failed') return ran.reason
   return ran.kind === 'done' ? plainLine(ran.stderr, 200) || `exit code ${ran.code}` : 'not installed'
-}
-
-function asJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined // The schema refuses it and the problem is noted there.
-  }
 }

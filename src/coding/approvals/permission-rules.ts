@@ -5,7 +5,7 @@ import { lstatSync, realpathSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { basename, dirname, isAbsolute, join, resolve, sep } from 'node:path'
 import type { Grant, RuleKind } from '../../domain/coding-session.ts'
-import { RockpoolError } from '../../domain/errors.ts'
+import { RockpoolError, attempt } from '../../domain/errors.ts'
 import { repositoryRoot } from '../queue/repositories.ts'
 import { grantPattern } from './question-text.ts'
 import type { QuestionRequest } from './question-text.ts'
@@ -111,12 +111,8 @@ function realFolder(path: string): string | undefined {
 }
 
 function realPath(path: string): string | undefined {
-  try {
-    return realpathSync(path)
-  } catch {
-    // A dangling link, or no permission: a person decides.
-    return undefined
-  }
+  // Fails for a dangling link, and without permission: a person decides.
+  return attempt(() => realpathSync(path))
 }
 
 /** What a rule covers, made from a request, or from the words of a person. */

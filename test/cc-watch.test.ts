@@ -57,7 +57,7 @@ test('cc watch lists, looks, approves, answers and ends with keys, on a wide and
   expect(terminal.screen()).toMatch(/(asker|second) +needs you +make/)
 
   terminal.press('Enter')
-  await shows('j k scroll', /^make deploy$/m)
+  await shows('j k scroll', /^(asker|second) wants to run a command\n +make deploy$/m)
   terminal.press('q')
   await shows('j k select')
   terminal.press('A')

@@ -44,7 +44,7 @@ test('`cc launch --wait` runs in its own process, is answered from another termi
   expect(here.isClaudeRunning()).toBe(false)
   expect(earlier).toMatchObject({ lifecycle: 'suspended', end: { reason: 'shutdown' } })
   const again = await here.run('cc', 'resume', 'asker', inline({ text: 'and it stays' }), '--wait', '--json')
-  expect(again.json()).toMatchObject({ claudeSessionId: earlier.sdkSessionId })
+  expect(again.json()).toMatchObject({ name: 'asker', claudeSessionId: earlier.sdkSessionId })
   expect(JSON.stringify(here.api.calls().at(-1)?.body.messages)).toContain('the heron is home')
 })
 

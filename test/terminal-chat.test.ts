@@ -31,6 +31,11 @@ async function everyReference({ url }: { url: string }, stateDir: string): Promi
   const gateway = { url, token: readGatewayToken(stateDir) }
   const call = (method: string, input: object) => callOverHttp(gateway, method, { ...input })
   const { sessions } = (await call('coding.sessions', {})) as { sessions: Array<Record<string, string>> }
+  const { cost } = (await call('status', {})) as { cost: { todayUsd: number } }
+  const { totals } = (await call('cc.costs', {})) as { totals: { costUsd: number } }
+  // One number for what today cost; all of it was spent today.
+  expect(cost.todayUsd).toBeGreaterThan(0)
+  expect(cost.todayUsd).toBeCloseTo(totals.costUsd, 9)
   const { id, claudeSessionId } = sessions.find(({ name }) => name === 'shed')!
   const references = [id!, claudeSessionId!].flatMap((whole) => [whole, whole.slice(0, 6)])
   for (const reference of ['shed', 'she', ...references]) {

@@ -8,7 +8,7 @@ import type { InputOf, OutputOf } from '../rpc/client.ts'
 import { openClient } from './call-operation.ts'
 import type { OperationClient } from './call-operation.ts'
 import type { Host } from './host.ts'
-import { requestText } from './print-approvals.ts'
+import { printRequest } from './print-approvals.ts'
 import { byUrgency, codingLine, contextShare } from './print-coding.ts'
 import { oneLine, visible } from './print.ts'
 import { pressKey } from './watch-keys.ts'
@@ -142,7 +142,7 @@ class LiveScreen {
     if (approvalId !== undefined) {
       const { approvals } = await call('approvals.list', {})
       const found = approvals.find((approval) => approval.id === approvalId)
-      const text = found && requestText(found, this.#host.terminal)
+      const text = found && printRequest(found, this.#host.terminal)
       if (found) return { id, approvalId, text: text!, alike: found.alike, inputHash: found.inputHash }
     }
     const { result } = await call('coding.output', { session: id, lines: outputBlocks })

@@ -53,7 +53,7 @@ function headingOf(approval: Approval): string {
 const signStyles: Readonly<Record<string, Style>> = { '+': 'green', '-': 'red' }
 
 /** The whole request, because a person must see what is approved. The heading has the description of a command already. */
-export function requestText({ shown, kind, toolName, input }: Approval, page: Pick<Page, 'color'>): string {
+function requestText({ shown, kind, toolName, input }: Approval, page: Pick<Page, 'color'>): string {
   const isEdit = /^(Edit|MultiEdit|Write)$/.test(toolName) && kind === 'tool'
   const described = `description: ${JSON.stringify(input['description'])}`
   const lines = visible(shown).split('\n')

@@ -2,6 +2,7 @@
 import { hash } from 'node:crypto'
 import {
   appendFileSync,
+  existsSync,
   mkdirSync,
   readFileSync,
   readdirSync,
@@ -14,6 +15,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { perform } from '../src/operations/all.ts'
 import { operator } from '../src/cli/call-operation.ts'
+import { conversationNamed } from '../src/operations/coding/coding-launch.ts'
 import { followSessions } from '../src/vault/follow.ts'
 import { makeCorpus, type CorpusSession } from './support/corpus.ts'
 import { openHouse, type House } from './support/gateway-house.ts'
@@ -53,7 +55,7 @@ function filesBelow(folder: string): Map<string, string> {
   )
 }
 
-test('deleted sessions stay in the list, can be read, and are restored byte for byte', async () => {
+test('deleted sessions stay in the list, can be read, are restored before a resume, and all byte for byte', async () => {
   const before = (await call('cc.list')) as { sessions: Array<{ sessionId: string }> }
   await call('vault.keep')
   rmSync(claude, { recursive: true })
@@ -78,6 +80,8 @@ test('deleted sessions stay in the list, can be read, and are restored byte for 
     ]) as unknown,
   })
   expect(await call('vault.status')).toMatchObject({ gone: before.sessions.length })
+  expect(await conversationNamed(house.app, first.sessionId, operator)).toBe(first.sessionId)
+  expect(existsSync(first.file)).toBe(true)
   expect(await call('vault.restore', { all: true })).toMatchObject({ conflicts: 0, damaged: 0 })
   expect(filesBelow(claude)).toEqual(originals)
   expect(((await call('cc.list')) as typeof list).sessions.some(({ kept }) => kept)).toBe(false)

@@ -17,8 +17,8 @@ export interface IndexOptions {
 }
 
 /** Size of one transaction; bounded, so that other writers do not wait long. */
-const groupPassages = 3_000
-const groupChars = 4_000_000
+const groupPassages = 1_500
+const groupChars = 2_000_000
 const groupFiles = 200
 /** Stored as the size of a partly read file: it matches no real size, so the next pass continues reading. */
 const notWhole = -1

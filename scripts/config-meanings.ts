@@ -165,6 +165,12 @@ const meanings: Record<string, string> = {
     'How long a request waits for an answer before it expires; 0 waits without limit.',
   'coding.trimWhenCold':
     'Resume in a trimmed copy by itself, at this level, when the prompt cache is cold and the copy saves at least a quarter of the price.',
+  'coding.continueAfterLimit':
+    "Whether sessions that Claude's usage limit stopped continue by themselves after the reset. Absent: no, and the owner is asked once.",
+  'coding.reserve.percent':
+    'How much of each usage window is kept for the owner. When only that is left, new sessions wait or ask. 0: nothing.',
+  'coding.reserve.launches':
+    '`wait`: new sessions wait for the reset. `ask`: a launch is refused unless it says `--despite-reserve`.',
   'coding.workspaceRoots': 'Directories in which sessions may be started; anywhere when empty.',
 
   'discovery.configDirs': 'Further config directories of Claude Code, besides the usual ones.',

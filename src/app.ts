@@ -93,7 +93,15 @@ function redactorFor(basis: Parameters<typeof knownSecrets>[0]): Redactor {
   return redactor
 }
 
-type PartName = 'discovery' | 'vault' | 'search' | 'smallModel' | 'runtime' | 'conversations' | 'coding'
+type PartName =
+  | 'discovery'
+  | 'vault'
+  | 'search'
+  | 'smallModel'
+  | 'runtime'
+  | 'conversations'
+  | 'coding'
+  | 'schedules'
 
 /** The parts that work with the storage. */
 function openParts(
@@ -128,6 +136,10 @@ function openParts(
         coding.machines?.close()
         return coding.pool.drain()
       },
+    ),
+    schedules: lazy.once(
+      () => code.of('coding').openScheduleRunner(app()),
+      (runner) => runner.stop(),
     ),
   }
 }

@@ -121,6 +121,7 @@ async function startServing(app: App): Promise<() => Promise<void>> {
   await retryWhileUnavailable(app.clock, () => followSubagents(app))
   await followSpawnedCoding(app)
   const endNotifying = notifyOwnersDevices(app)
+  app.schedules().start()
   const endWatching = await app
     .discovery()
     .watch((sessionId, why) => app.events.emit({ type: 'native-changed', sessionId, why }))
@@ -131,6 +132,7 @@ async function startServing(app: App): Promise<() => Promise<void>> {
     endCollecting()
     endNotifying()
     await endKeeping?.()
+    await app.schedules().stop()
     await endIndexing()
     await endWatching()
   }

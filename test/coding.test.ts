@@ -63,6 +63,59 @@ test('a session that waits to be started is started once, however many look for 
   expect(said.filter((text) => text === 'two')).toHaveLength(1)
 })
 
+test('after the reset limited sessions continue by themselves, once and one after another, if the owner wants it', async () => {
+  const clock = makeMovableClock()
+  const house = open({ clock, config: { continueAfterLimit: true } })
+  const resetsAt = clock.now() + 600_000
+  const limited = async (n: number, name: string): Promise<string> => {
+    const resume = { sdkSessionId: `00000000-0000-4000-8000-00000000001${n}`, fork: false }
+    const { id } = await house.launch(`[[offline: limit ${resetsAt}]]`, { resume, name })
+    await until(house, id, 'suspended')
+    await clock.advance(1_000)
+    return id
+  }
+  const ids = [await limited(1, 'older'), await limited(2, 'newer')]
+  await house.pool.recover()
+  await clock.advance(500_000)
+  expect(ids.map((id) => sessionState(house.pool.resolve(id)))).toEqual(['limited', 'limited'])
+  const resumed = (): string[] => texts(house).filter((text) => text.startsWith('▶️'))
+  await clock.advance(135_000)
+  await vi.waitFor(() => expect(resumed()).toHaveLength(1))
+  expect(resumed()[0]).toContain("[older] Resumed: Claude's usage limit is reset")
+  // While Claude says that the window is used up, the next one waits.
+  const report = {
+    id: 'five_hour',
+    used: 1,
+    isRejected: true,
+    at: clock.now(),
+    resetsAt: clock.now() + 300_000,
+  }
+  await house.usage.report(report)
+  await clock.advance(200_000)
+  expect(resumed()).toHaveLength(1)
+  await clock.advance(200_000)
+  await vi.waitFor(() => expect(resumed()).toHaveLength(2))
+  await clock.advance(600_000)
+  expect(resumed()).toHaveLength(2)
+})
+
+test('while only the reserve of a usage window is left, a new session waits for the reset, unless a person wants it at once', async () => {
+  const clock = makeMovableClock()
+  const house = open({ clock, config: { reserve: { percent: 10, launches: 'wait' } } })
+  const resetsAt = clock.now() + 60_000
+  await house.usage.report({ id: 'five_hour', used: 0.93, isRejected: false, at: clock.now(), resetsAt })
+  const { id } = await house.launch('[[offline: say later]]')
+  const { id: now } = await house.launch('[[offline: say now]]', { despiteReserve: true })
+  await until(house, now, 'awaiting-input')
+  const waiting = house.pool.resolve(id)
+  expect([waiting.lifecycle, house.pool.placeInQueue(waiting).waitsFor]).toEqual([
+    'queued',
+    ['the reset of the usage window'],
+  ])
+  await clock.advance(61_000)
+  await until(house, id, 'awaiting-input')
+})
+
 test('a session that cannot start is failed and reported, never silent', async () => {
   const house = open()
   await expect(house.launch('x', { workdir: '/does/not/exist' })).rejects.toThrow(/not a directory/)

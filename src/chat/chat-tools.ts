@@ -34,6 +34,9 @@ const offered = new Set([
   'sessions_history',
   'sessions_send',
   'session_status',
+  'schedules_list',
+  'schedules_add',
+  'schedules_remove',
 ])
 
 /** The only one of Rockpool's tools that guests and groups have. For them it always reports the current session. */

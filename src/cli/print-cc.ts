@@ -93,9 +93,19 @@ function listColumns(rows: Row[], { width, now, input }: Page): Columns<Row> {
   }
 }
 
-/** A session that is ready waits only for its next message. */
-function waitsFor({ waitingFor = '' }: Row): string {
+/** A session that is ready waits only for its next message; a limited one for the reset of Claude's usage limit. */
+function waitsFor({ waitingFor = '', limit }: Row): string {
+  if (limit) return `reset ${localTime(limit.until)}`
   return waitingFor === 'input' ? '' : waitingFor
+}
+
+/** `16:40`, with the date when that is not within a day. */
+function localTime(moment: number): string {
+  const isSoon = moment - Date.now() < 20 * 3_600_000
+  return new Date(moment).toLocaleString('sv-SE', {
+    dateStyle: isSoon ? undefined : 'short',
+    timeStyle: 'short',
+  })
 }
 
 function cacheOf({ warm }: Row): string {

@@ -38,6 +38,7 @@ const files: Readonly<Record<string, Load>> = {
   pairing: () => import('./print-channels.ts'),
   rules: approvals,
   project: () => import('./print-project.ts'),
+  schedules: () => import('./print-schedules.ts'),
   sessions,
   'sessions.export': history,
   'sessions.history': history,

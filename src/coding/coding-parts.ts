@@ -8,6 +8,7 @@ import type { Events } from '../domain/events.ts'
 import type { Log } from '../domain/log.ts'
 import type { TrimLevel, TrimSaving } from '../domain/trim.ts'
 import type { Usage } from '../domain/turn.ts'
+import type { UsageWindow } from '../domain/usage-window.ts'
 import type { CodingStore } from '../store/sqlite/coding-store.ts'
 import type { SpendStore } from '../store/sqlite/spend-store.ts'
 import type { Approvals } from './approvals/approvals.ts'
@@ -59,6 +60,8 @@ export interface ClaudeParts {
 export interface BudgetParts {
   spend: SpendStore
   priceOf: (model: string, usage: Usage) => number
+  /** The usage windows of the subscription that have not reset. */
+  usageWindows: (now: number) => UsageWindow[]
   /** The day in the configured time zone, YYYY-MM-DD. */
   dayOf: (at: number) => string
 }

@@ -36,6 +36,8 @@ export interface NotificationParts {
     key: string
     askedBy: Author
   }) => Promise<void>
+  /** The owner has not yet decided whether sessions continue by themselves after a usage limit. */
+  asksToContinue?: () => boolean
   /** Leaves a note for a session, to be read with its next message. */
   note: (progress: Progress) => Promise<void>
 }
@@ -164,6 +166,15 @@ export class NotificationRouter {
     // The person who ended it knows. The agent that launched it must learn of every other end.
     if (session.end?.reason === 'user') await this.#notifyChat(session, event, { text })
     else await this.#notifyAgentOrChat(session, event, text)
+    if (limited && this.#parts.asksToContinue?.()) await this.#askToContinue(session)
+  }
+
+  /** Each chat is asked once, whichever session is limited first. */
+  async #askToContinue({ id, request }: CodingSession): Promise<void> {
+    const address = addressOfOrigin(request.originChannel, request.originThreadId)
+    const text =
+      'Sessions can continue by themselves after a usage limit. Switch it on: `rockpool config set coding.continueAfterLimit true`; off: `… false`.'
+    if (address) await this.#deliver(address, { text }, `continue-after-limit:${request.originChannel}`, id)
   }
 
   /** Any other text about a session, to its chat, or to its agent when no chat can be reached. */

@@ -12,6 +12,7 @@ import { closeSession, recoverOrphans, reopenSession } from './machines/recovery
 import type { QueuePlace } from './queue/repo-queue.ts'
 import { checkWorkdir, isDirectory } from './queue/repositories.ts'
 import { ambiguousSession, noSuchSession, notRunning, sessionAtWork, tooManyResponds } from './refusals.ts'
+import { LimitedSessions } from './session/limited-sessions.ts'
 import { checkResumable, nativeOrigin, ownOrigin } from './session/resume-origin.ts'
 import { resumeAnswered, resumeSession } from './session/resume-session.ts'
 import type { ResumeOptions } from './session/resume-session.ts'
@@ -33,10 +34,12 @@ export class CodingPool {
   #running: RunningSessions
   #stopUpkeep: Array<() => void> = []
   #answers = new KeyedQueue()
+  #limited: LimitedSessions
 
   constructor(parts: CodingParts) {
     this.#parts = parts
     this.#running = new RunningSessions(parts)
+    this.#limited = new LimitedSessions(parts, this.#running)
   }
 
   /** Starts a session in the background, or queues it when its repository is taken. */
@@ -254,6 +257,7 @@ export class CodingPool {
         await this.recoverOrphans()
         await this.#startWaiting()
         await this.#resumeAnswered()
+        await this.#limited.continueNext()
       })
     void cleanUp()
     this.#stopUpkeep = [

@@ -25,6 +25,7 @@ import type { DiscoveredSession } from '../domain/discovered-session.ts'
 import { asRockpoolError } from '../domain/errors.ts'
 import { dayIn } from '../domain/local-time.ts'
 import type { AskStructured } from '../domain/selection.ts'
+import type { UsageWindow } from '../domain/usage-window.ts'
 import type { App } from '../operations/app.ts'
 import { bridgeWorld } from '../operations/cc/bridge-world.ts'
 import type { CodingWorld } from '../operations/coding/coding-world.ts'
@@ -33,6 +34,8 @@ import { identifyProcess } from '../store/disk/process-identity.ts'
 import { configuredAgent } from '../store/agents.ts'
 import { openclawAgentOf } from '../store/openclaw/openclaw-report.ts'
 import type { CodingStore } from '../store/sqlite/coding-store.ts'
+
+export { openScheduleRunner } from '../operations/schedules/schedule-actions.ts'
 
 export function openCodingWorld(app: App): CodingWorld {
   const { clock, events, log } = app
@@ -45,8 +48,10 @@ export function openCodingWorld(app: App): CodingWorld {
     log,
     deliver: deliverFor(app),
     wake: wakeFor(app),
+    asksToContinue: () => app.config.coding.continueAfterLimit === undefined,
     note: ({ sessionKey, text, instead }) => app.storage.work.systemEvents.add(sessionKey, text, 20, instead),
   })
+  const usageWindows = (now: number): UsageWindow[] => app.storage.usage.current(now)
   const machines = machinesOf(app, store)
   const owners = {
     machine: machines?.name,
@@ -57,6 +62,7 @@ export function openCodingWorld(app: App): CodingWorld {
     store,
     clock,
     owners,
+    usageWindows,
     get config() {
       return app.config.coding
     },
@@ -71,7 +77,7 @@ export function openCodingWorld(app: App): CodingWorld {
       trim: async (id, level, newId) => trimSession(app.discovery(), id, level, newId),
       toolsFor: (session) => bridgeFor(app, bridge, session),
     },
-    budget: { spend, priceOf: callCost, dayOf: (at) => dayIn(app.config.timeZone)(at) },
+    budget: { spend, usageWindows, priceOf: callCost, dayOf: (at) => dayIn(app.config.timeZone)(at) },
     approvals,
     notifications,
     repos,

@@ -34,6 +34,7 @@ import { configuredAgent } from '../store/agents.ts'
 import { askInChat, pressedButton } from '../chat/chat-approvals.ts'
 import { commandForAnswer, LastMessages } from '../chat/chat-answers.ts'
 import { chatTools, isOwnersChat, ownerChats } from '../chat/chat-tools.ts'
+import { scheduleCommands } from '../chat/schedule-commands.ts'
 import { codingCommands, commandToSay } from '../chat/coding-commands.ts'
 import { codingCommandInfos } from '../operations/coding/command-words.ts'
 
@@ -63,7 +64,7 @@ export async function openConversations(
   })
   const members = app.storage.cluster?.members
   const hold = members && ((name: string) => members.hold(name))
-  const commands = [...commandInfos(), ...codingCommandInfos()]
+  const commands = [...commandInfos(), ...codingCommandInfos(), ...scheduleCommands(app)]
   const host = { ...app, access, commands, hold }
   const channels = options.withChannels ? await openConfiguredChannels(host) : []
   const terminals = new TerminalChannel(makeChannelHost(host))
@@ -137,7 +138,7 @@ async function flowParts(
     isAlive: (owner) => storage.cluster !== undefined || isProcessAlive(owner),
     isOwners,
     toolsFor: await chatTools(app),
-    commands: codingCommands(app),
+    commands: [...codingCommands(app), ...scheduleCommands(app)],
     onButton: (message, owner) => pressedButton(app, message, owner),
     ...answerParts(app, isOwners),
     ownerChats: () => ownerChats(config, pairing),

@@ -76,6 +76,8 @@ const codingRequest = z.object({
   allowedTools: z.array(z.string()),
   permissionMode: z.enum(permissionModes),
   multiTurn: z.boolean(),
+  /** A person launched it although only the reserve of a usage window was left. */
+  despiteReserve: z.boolean().optional(),
   /** OpenClaw's thinking level: off, low, high, … */
   thinking: z.string().optional(),
   /** The session waits for its repository, and chooses the conversation to continue when it starts. */

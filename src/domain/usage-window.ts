@@ -91,6 +91,19 @@ export function forecast(
   return endsAt < window.resetsAt ? { used, perHour, endsAt } : { used, perHour }
 }
 
+/** Until when new work must wait, because a window is used up or only its reserve is left; undefined when there is room. */
+export function reservedUntil(
+  windows: readonly UsageWindow[],
+  reservePercent: number,
+  now: number,
+): number | undefined {
+  const full = windows.filter(({ resetsAt, isRejected, samples }) => {
+    const isReserved = reservePercent > 0 && samples.at(-1)!.used >= 1 - reservePercent / 100
+    return resetsAt > now && (isRejected || isReserved)
+  })
+  return full.length === 0 ? undefined : Math.max(...full.map(({ resetsAt }) => resetsAt))
+}
+
 /** When the window began. */
 export function beginningOf({ id, resetsAt }: Pick<UsageWindow, 'id' | 'resetsAt'>): number {
   return resetsAt - lengthOf(id)

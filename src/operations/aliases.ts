@@ -67,6 +67,7 @@ export const aliases: AliasTable = {
     approvals: { of: 'approvals.list', examples: ['rockpool approvals', 'rockpool approvals list --all'] },
     channels: { of: 'channels.list' },
     rules: { of: 'rules.list' },
+    schedules: { of: 'schedules.list' },
     'approvals grants': { of: 'rules.list' },
     'approvals revoke': { of: 'rules.remove' },
     machines: { of: 'machines.list' },

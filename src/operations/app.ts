@@ -11,6 +11,7 @@ import type { Redactor } from '../domain/redact.ts'
 import type { SearchPart } from '../domain/search.ts'
 import type { Conversations } from '../flow/conversations.ts'
 import type { AskStructured } from '../domain/selection.ts'
+import type { ScheduleRunner } from '../schedules/schedule-runner.ts'
 import type { Environment } from '../store/config-file.ts'
 import type { StatePaths } from '../store/paths.ts'
 import type { Storage } from '../store/storage.ts'
@@ -55,6 +56,8 @@ export interface App {
   vault(): Promise<Vault>
   /** Background Claude Code sessions. */
   coding(): CodingWorld
+  /** Runs schedules at their times, in the gateway. */
+  schedules(): ScheduleRunner
   close(): Promise<void>
 }
 

@@ -16,6 +16,7 @@ import { CodingStore } from './sqlite/coding-store.ts'
 import { decisionsIn } from './sqlite/decisions.ts'
 import { SqlitePeople } from './sqlite/people.ts'
 import { SqliteSessions } from './sqlite/sessions.ts'
+import { ScheduleStore } from './sqlite/schedule-store.ts'
 import { SpendStore } from './sqlite/spend-store.ts'
 import { sqliteSql } from './sqlite/sql.ts'
 import { openStateDatabase } from './sqlite/state-database.ts'
@@ -55,6 +56,7 @@ function openLocalStorage(parts: StorageParts): Storage {
     approvals: () => new ApprovalStore(database()),
     spend: () => new SpendStore(database()),
     usage: () => new UsageStore(database()),
+    schedules: () => new ScheduleStore(database()),
     decisions: () => decisionsIn(database()),
     answers: () => answersIn(sqliteSql(database()), clock),
     replyMap: () => replyMapIn(sqliteSql(database())),

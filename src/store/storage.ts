@@ -17,6 +17,7 @@ import type { TranscriptCopies } from './postgres/transcript-copies.ts'
 import type { SessionStore, TranscriptStore } from './session-store.ts'
 import type { ApprovalStore } from './sqlite/approval-store.ts'
 import type { CodingStore } from './sqlite/coding-store.ts'
+import type { ScheduleStore } from './sqlite/schedule-store.ts'
 import type { SpendStore } from './sqlite/spend-store.ts'
 import type { UsageStore } from './sqlite/usage-store.ts'
 import type { Answers } from './tables/answers.ts'
@@ -38,6 +39,7 @@ export interface Storage {
   readonly spend: SpendStore
   /** The usage windows of the Claude subscription. */
   readonly usage: UsageStore
+  readonly schedules: ScheduleStore
   readonly decisions: Decisions
   readonly answers: Answers
   readonly replyMap: ReplyMap

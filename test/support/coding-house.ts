@@ -27,6 +27,7 @@ import { CodingStore } from '../../src/store/sqlite/coding-store.ts'
 import { identifyProcess } from '../../src/store/disk/process-identity.ts'
 import type { ProcessIdentity } from '../../src/store/disk/process-identity.ts'
 import { SpendStore } from '../../src/store/sqlite/spend-store.ts'
+import { UsageStore } from '../../src/store/sqlite/usage-store.ts'
 import { openStateDatabase } from '../../src/store/sqlite/state-database.ts'
 import { follow } from './in-flight.ts'
 
@@ -36,6 +37,7 @@ export interface CodingHouse {
   approvalStore: ApprovalStore
   store: CodingStore
   spend: SpendStore
+  usage: UsageStore
   events: Events
   /** What went into the outbox, and which keys. */
   delivered: Array<{ address: Address; reply: Reply; key: string }>
@@ -75,6 +77,7 @@ export function openCodingHouse(options: HouseOptions = {}): CodingHouse {
   const following = follow(database)
   const store = new CodingStore(database, { keepBlocks: options.keepBlocks })
   const spend = new SpendStore(database)
+  const usage = new UsageStore(database)
   const events = makeEvents((error) => {
     throw error
   })
@@ -114,12 +117,13 @@ export function openCodingHouse(options: HouseOptions = {}): CodingHouse {
     },
     budget: {
       spend,
+      usageWindows: (now) => usage.current(now),
       priceOf: options.priceOf ?? (() => 0),
       dayOf: (at) => new Date(at).toISOString().slice(0, 10),
     },
     approvals,
     notifications,
-    repos: new RepoGate({ store, clock, config, owners }),
+    repos: new RepoGate({ store, clock, config, owners, usageWindows: (now) => usage.current(now) }),
     config,
     clock,
     log: silentLog,
@@ -137,6 +141,7 @@ export function openCodingHouse(options: HouseOptions = {}): CodingHouse {
     approvalStore,
     store,
     spend,
+    usage,
     events,
     delivered,
     woken,

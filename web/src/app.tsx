@@ -22,6 +22,7 @@ import { listRows } from './rows.ts'
 import type { Listed, Row } from './rows.ts'
 import { Chat } from './views/chat.tsx'
 import { Cost } from './views/cost.tsx'
+import { Schedules } from './views/schedules.tsx'
 import { Document } from './views/document.tsx'
 import { NewTask } from './views/new-task.tsx'
 import { NoteView } from './views/note.tsx'
@@ -248,6 +249,8 @@ function View({ route, look }: { route: Route; look: Look }) {
       return <Cost by={route.by} look={look} />
     case 'note':
       return <NoteView path={route.path} line={Number(route.line)} />
+    case 'schedules':
+      return <Schedules />
     case 'settings':
       return <Settings />
     default:

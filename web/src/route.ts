@@ -25,6 +25,7 @@ export type Route =
   | { view: 'cost'; by?: string }
   /** A note of an agent, and the line to show. */
   | { view: 'note'; path: string; line?: string }
+  | { view: 'schedules' }
   | { view: 'settings' }
   | { view: 'unknown' }
 
@@ -102,6 +103,7 @@ export function routeOf(path: string): Route {
       return { view, repo: first }
     case 'cost':
       return { view, by: first }
+    case 'schedules':
     case 'settings':
       return { view }
     default: {

@@ -1,7 +1,7 @@
 // The rows of the lists: coding sessions and native sessions as one kind of row, with one word for the state, and which rows a
 // list has, in which order.
 import type { Approval, CodingRow, NativeSession } from './data.ts'
-import { count, nameOf, shortPath } from './format.ts'
+import { clock, count, nameOf, shortPath } from './format.ts'
 import type { ListName, Look, Route } from './route.ts'
 
 type State = CodingRow['state']
@@ -86,7 +86,8 @@ function rowOfCoding(
 
 function rowOfNative(session: NativeSession): Row {
   const name = nameOf(session)
-  const now = session.waitingFor ?? session.lastPrompt ?? session.firstMessage
+  const limited = session.limit && `usage limit, resets ${clock(session.limit.until)}`
+  const now = session.waitingFor ?? limited ?? session.lastPrompt ?? session.firstMessage
   return {
     id: session.sessionId,
     state: session.state,

@@ -87,7 +87,12 @@ function openGate() {
   const repos = new RepoGate({
     store,
     clock,
-    config: { perRepo: { running: 1, queued: 5 }, maxSessions: 5, maxQueued: 5 },
+    config: {
+      perRepo: { running: 1, queued: 5 },
+      maxSessions: 5,
+      maxQueued: 5,
+      reserve: { percent: 0, launches: 'wait' },
+    },
     owners: { ownerLives: () => true, machine: 'here' },
   })
   const owner = { pid: 1, startTime: '', domain: '', machine: '', host: '' }

@@ -6,6 +6,7 @@ import type { Clock } from '../../domain/clock.ts'
 import { isOn } from '../../domain/coding-session.ts'
 import type { CodingLifecycle, CodingSession } from '../../domain/coding-session.ts'
 import type { CodingConfig } from '../../domain/config/coding-settings.ts'
+import { reservedUntil, type UsageWindow } from '../../domain/usage-window.ts'
 import type { CodingStore } from '../../store/sqlite/coding-store.ts'
 import type { Owners } from '../machines/owner.ts'
 import { queueFull, repoTaken } from '../refusals.ts'
@@ -24,9 +25,11 @@ export interface RepoGateParts {
   store: CodingStore
   clock: Clock
   /** The configuration in force. */
-  readonly config: Pick<CodingConfig, 'perRepo' | 'maxSessions' | 'maxQueued'>
+  readonly config: Pick<CodingConfig, 'perRepo' | 'maxSessions' | 'maxQueued' | 'reserve'>
   /** Tells which sessions occupy a repository: only those of this machine, and only while their owner is alive. */
   owners: Pick<Owners, 'machine' | 'ownerLives'>
+  /** The usage windows of the subscription that have not reset. */
+  usageWindows?: (now: number) => UsageWindow[]
 }
 
 export interface QueuePlace {
@@ -81,14 +84,26 @@ export class RepoGate {
       (other) => other.lifecycle === 'queued' && other.id !== id && other.createdAt <= createdAt,
     )
     const working = nearby.filter((other) => this.#isWorking(other))
-    return { place: before.length + 1, waitsFor: working.map(({ name }) => name) }
+    const window = this.#isReserved(id) ? ['the reset of the usage window'] : []
+    return { place: before.length + 1, waitsFor: [...working.map(({ name }) => name), ...window] }
   }
 
   isFree(repo: string, id: string): boolean {
     const inside = this.#inside.get(repositoryRoot(repo)) ?? []
     const taken = new Set([...this.workingIn(repo).map((session) => session.id), ...inside])
     taken.delete(id)
-    return taken.size < this.#parts.config.perRepo.running && this.#isBelowMaxSessions(id)
+    const { running } = this.#parts.config.perRepo
+    return taken.size < running && this.#isBelowMaxSessions(id) && !this.#isReserved(id)
+  }
+
+  /** A new session waits for the reset while only the reserve of a usage window is left. */
+  #isReserved(id: string): boolean {
+    const { store, clock, config, usageWindows } = this.#parts
+    if (config.reserve.percent === 0 || !usageWindows) return false
+    const now = clock.now()
+    if (reservedUntil(usageWindows(now), config.reserve.percent, now) === undefined) return false
+    const session = store.get(id)
+    return session !== undefined && session.startedAt === undefined && !session.request.despiteReserve
   }
 
   /** Does this session work in its repository, in this process? */

@@ -48,6 +48,16 @@ export const codingConfig = z.strictObject({
   approvalTimeoutMinutes: z.number().min(0).default(0),
   /** Continue in a trimmed copy by itself when the cache is cold and the copy saves at least a quarter. */
   trimWhenCold: z.enum(['off', ...trimLevels]).default('off'),
+  /** Sessions that Claude's usage limit stopped continue by themselves after the reset. Absent: they do not, and the owner is asked
+   *  once. */
+  continueAfterLimit: z.boolean().optional(),
+  /** What is left of a usage window for the owner: from then on new sessions wait for the reset, or the launch asks. */
+  reserve: z
+    .strictObject({
+      percent: z.number().min(0).max(90).default(0),
+      launches: z.enum(['wait', 'ask']).default('wait'),
+    })
+    .prefault({}),
   /** Directories in which sessions may be started; anywhere when empty. */
   workspaceRoots: z.array(z.string()).default([]),
 })

@@ -47,10 +47,15 @@ export const launchInput = z.strictObject({
   multiTurnDisabled: z.boolean().default(false).describe('End after the first turn.'),
   originChannel: z.string().optional().describe('The chat that gets notifications: channel|target.'),
   machine: machineField,
+  despiteReserve: z
+    .boolean()
+    .default(false)
+    .describe('Start also while only the reserve of a usage window is left (coding.reserve).'),
   wait: z.boolean().default(false).describe('Wait until the turn ends, and show its output.'),
 })
 
-export interface LaunchInput extends Omit<z.output<typeof launchInput>, 'wait'> {
+export interface LaunchInput extends Omit<z.output<typeof launchInput>, 'wait' | 'despiteReserve'> {
+  despiteReserve?: boolean
   /** The session ends after this time without activity. */
   timeoutSeconds?: number
   /** A row among the sessions, removed when this session ends. */
@@ -71,20 +76,31 @@ export interface Launched {
 }
 
 /** On this machine, or on the one that has the repository. */
-export async function launchCoding(app: App, asked: LaunchInput, caller: Caller): Promise<Launched> {
+export async function launchCoding(
+  app: App,
+  asked: LaunchInput,
+  caller: Caller,
+  /** For a launch that may be repeated: the same id launches once. */
+  id?: string,
+): Promise<Launched> {
   const { machine: called, ...input } = asked
   const { workdir, elsewhere } = await placeOfLaunch(app, workdirOf(app, input.workdir, caller), called)
-  if (!elsewhere) return launchHere(app, { ...input, workdir }, caller)
+  if (!elsewhere) return launchHere(app, { ...input, workdir }, caller, id)
   const agent = caller.agentId ?? input.agent ?? defaultAgentId(app.config)
-  return launchThere(app, elsewhere.name, { ...input, agent, workdir }, caller)
+  return launchThere(app, elsewhere.name, { ...input, agent, workdir }, caller, id)
 }
 
 type Here = LaunchInput & { workdir: string }
 
 /** We choose the id, so that we find the session even if the answer of the other machine is lost. */
-async function launchThere(app: App, machine: string, input: Here, caller: Caller): Promise<Launched> {
+async function launchThere(
+  app: App,
+  machine: string,
+  input: Here,
+  caller: Caller,
+  id = newCodingId(),
+): Promise<Launched> {
   const { machines, pool } = app.coding()
-  const id = newCodingId()
   try {
     const answer = await machines!.ask(machine, 'launch', { id, input, caller })
     return { session: pool.resolve(id), ...(answer as Omit<Launched, 'session'>) }
@@ -122,6 +138,7 @@ export async function launchHere(app: App, input: Here, caller: Caller, id?: str
     resume: chosen.resume,
     chooseWhenFree: chosen.action === 'queue',
     thinking: input.thinking,
+    despiteReserve: input.despiteReserve || undefined,
     childSessionKey: input.childSessionKey,
     timeoutSeconds: input.timeoutSeconds,
     spawnDepth: input.spawnDepth,

@@ -6,7 +6,8 @@ import { formatOutput } from '../../coding/listing.ts'
 import { continuePrompt } from '../../coding/session/session-changes.ts'
 import { resumeChanges } from '../../coding/session/resume-origin.ts'
 import type { CodingSession } from '../../domain/coding-session.ts'
-import { asRockpoolError } from '../../domain/errors.ts'
+import { asRockpoolError, RockpoolError } from '../../domain/errors.ts'
+import { reservedUntil } from '../../domain/usage-window.ts'
 import type { App } from '../app.ts'
 import { flag, nonBlankText } from '../input-fields.ts'
 import { operation } from '../operation.ts'
@@ -42,6 +43,25 @@ async function atEndOfTurn(app: App, id: string) {
   return { ...rowOf(app, session), output: formatOutput(session, blocks, app.clock.now()) }
 }
 
+/** With `coding.reserve.launches: "ask"`: what is left of a usage window belongs to the owner, who may use it. */
+function refuseInReserve(app: App, despite: boolean, { agentId }: Caller): void {
+  const { percent, launches } = app.config.coding.reserve
+  if (despite && agentId !== undefined)
+    throw new RockpoolError('refused', 'An agent cannot use the reserve of the usage windows.')
+  if (despite || launches !== 'ask') return
+  const now = app.clock.now()
+  const until = reservedUntil(app.storage.usage.current(now), percent, now)
+  if (until === undefined) return
+  const reset = new Date(until).toISOString()
+  throw new RockpoolError(
+    'refused',
+    `Only the reserve of Claude's usage window is left; it resets at ${reset}.`,
+    {
+      hint: 'Launch it with --despite-reserve, or after the reset.',
+    },
+  )
+}
+
 const launch = operation({
   name: 'coding.launch',
   description:
@@ -67,6 +87,7 @@ const launch = operation({
   },
   async run(app, input, caller) {
     await refuseWider(app, input, caller)
+    refuseInReserve(app, input.despiteReserve, caller)
     const asked = { ...input, boundTo: caller.agentId }
     const { session, action, reason } = await launchCoding(app, asked, caller)
     if (input.wait) return { ...(await atEndOfTurn(app, session.id)), action, reason }

@@ -240,4 +240,6 @@ function* recordsHere(q: Queries): Generator<NewRecord> {
   yield* each('spend', ({ id, at }) => [id, at])
   yield* each('decision', ({ id, at }) => [id, at])
   yield* each('usage', ({ id, resetsAt }) => [id, resetsAt])
+  yield* each('schedule', ({ id, createdAt }) => [id, createdAt])
+  yield* each('run', ({ id, dueAt }) => [id, dueAt])
 }

@@ -10,6 +10,7 @@ import { checkAgentId } from '../paths.ts'
 import { ApprovalStore } from '../sqlite/approval-store.ts'
 import { CodingStore } from '../sqlite/coding-store.ts'
 import { decisionsIn } from '../sqlite/decisions.ts'
+import { ScheduleStore } from '../sqlite/schedule-store.ts'
 import { purgeWork } from '../sqlite/work.ts'
 import { SpendStore } from '../sqlite/spend-store.ts'
 import { openStateDatabase } from '../sqlite/state-database.ts'
@@ -74,6 +75,7 @@ export function openSharedStorage(parts: StorageParts): Storage {
     approvals: () => new ApprovalStore(copy(), followed()),
     spend: () => new SpendStore(copy(), followed()),
     usage: () => new UsageStore(copy(), followed()),
+    schedules: () => new ScheduleStore(copy(), followed()),
     decisions: () => decisionsIn(copy(), records()),
     answers: () => answersIn(postgresSql(postgres), clock),
     replyMap: () => replyMapIn(postgresSql(postgres)),

@@ -1,10 +1,11 @@
-// The records of the state database (records.ts): coding sessions, approvals, spend, decisions, usage windows. This file says how each kind
+// The records of the state database (records.ts): coding sessions, approvals, spend, decisions, usage windows, schedules. This file says how each kind
 // is written to its table and read back.
 import type { SQLInputValue } from 'node:sqlite'
 import { deflateRawSync, inflateRawSync } from 'node:zlib'
 import type { Approval, CodingSession, Grant, OutputKind } from '../../domain/coding-session.ts'
 import type { Repository } from '../../domain/machine.ts'
 import type { Decision, SessionSelection } from '../../domain/selection.ts'
+import type { Schedule, ScheduleRun } from '../../domain/schedule.ts'
 import type { UsageWindow } from '../../domain/usage-window.ts'
 import { columnsOf, fromRow } from '../tables/sql-database.ts'
 import { insertRow, type Queries, type Row } from './database.ts'
@@ -63,6 +64,9 @@ export interface RecordBodies {
   spend: Spend
   decision: Decision
   usage: UsageWindow
+  schedule: Schedule
+  /** A run of a schedule; its id is `<schedule>|<due time>`. */
+  run: ScheduleRun
   /** Without a table: read from the shared database itself, together with which machines are alive. */
   machine: MachineBody
 }
@@ -201,6 +205,25 @@ const tables: { [Kind in TableKind]: RecordTable<RecordBodies[Kind]> } = {
   usage: {
     table: 'usage_window',
     columns: (window) => ({ id: window.id, record: JSON.stringify(window) }),
+    reads: 'record',
+    read: ({ record }) => parse(record),
+  },
+  schedule: {
+    table: 'schedule',
+    columns: (schedule) => ({
+      ...columnsOf(schedule, 'id', 'name', 'agentId'),
+      next_at: schedule.paused === undefined ? schedule.nextDue : undefined,
+      record: JSON.stringify(schedule),
+    }),
+    reads: 'record',
+    read: ({ record }) => parse(record),
+  },
+  run: {
+    table: 'schedule_run',
+    columns: (run) => ({
+      ...columnsOf(run, 'id', 'scheduleId', 'dueAt', 'state', 'toldAt', 'costUsd'),
+      record: JSON.stringify(run),
+    }),
     reads: 'record',
     read: ({ record }) => parse(record),
   },

@@ -14,6 +14,7 @@ const migrations = sqlFiles(
   'state/008-asked-inputs.sql',
   'state/009-permission-rules.sql',
   'state/010-usage-windows.sql',
+  'state/011-schedules.sql',
 )
 
 export function openStateDatabase(path: string, options: DatabaseOptions = {}): Database {

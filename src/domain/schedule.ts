@@ -1,0 +1,94 @@
+// A schedule starts something at its times: a turn of an agent, a coding session, a message to a chat, or a wake. Each due time is
+// a run, identified by the schedule and that time. `src/schedules/` decides when; the store keeps both.
+import { z } from 'zod'
+
+export const missedPolicies = ['skip', 'once', 'all'] as const
+export const overlapPolicies = ['skip', 'queue', 'replace'] as const
+
+const when = z.discriminatedUnion('kind', [
+  z.object({ kind: z.literal('cron'), cron: z.string(), timeZone: z.string() }),
+  z.object({ kind: z.literal('every'), everyMs: z.number(), from: z.number() }),
+  z.object({ kind: z.literal('once'), at: z.number() }),
+])
+export type When = z.infer<typeof when>
+
+const action = z.discriminatedUnion('kind', [
+  z.object({
+    kind: z.literal('turn'),
+    text: z.string(),
+    sessionKey: z.string().optional().describe("The agent's main session when absent."),
+  }),
+  z.object({
+    kind: z.literal('coding'),
+    text: z.string(),
+    workdir: z.string(),
+    session: z.string().optional().describe('The session to continue; a fresh one when absent.'),
+    model: z.string().optional(),
+  }),
+  z.object({ kind: z.literal('message'), text: z.string(), to: z.string().describe('channel|target') }),
+  z.object({ kind: z.literal('wake'), text: z.string(), sessionKey: z.string().optional() }),
+])
+export type ScheduledAction = z.infer<typeof action>
+
+export const scheduleSchema = z.object({
+  id: z.string(),
+  name: z.string(),
+  /** The agent that acts, or for which the session is started. */
+  agentId: z.string(),
+  /** An agent made it for itself: its runs have the limits of an agent. */
+  byAgent: z.boolean().optional(),
+  /** The author of the turns that it starts (`src/rights/author.ts`). */
+  author: z.enum(['owner', 'program', 'guest', 'group', 'hook']),
+  when,
+  action,
+  jitterSeconds: z.number(),
+  notBefore: z.number().optional(),
+  notAfter: z.number().optional(),
+  missed: z.enum(missedPolicies),
+  overlap: z.enum(overlapPolicies),
+  runBudgetUsd: z.number().optional(),
+  totalBudgetUsd: z.number().optional(),
+  /** The chat that gets notices about runs: `channel|target`. */
+  tell: z.string().optional(),
+  createdAt: z.number(),
+  /** Why it does not run; absent while it does. */
+  paused: z.string().optional(),
+  /** The next due time that has no run yet; absent when there is none. */
+  nextDue: z.number().optional(),
+})
+export type Schedule = z.infer<typeof scheduleSchema>
+
+export const runSchema = z.object({
+  /** `<schedule>|<due time>`: each due time has one run, whoever starts it. */
+  id: z.string(),
+  scheduleId: z.string(),
+  dueAt: z.number(),
+  /** `due` until a machine begins it. */
+  state: z.enum(['due', 'begun', 'ended', 'skipped', 'failed']),
+  /** When the row was written. */
+  writtenAt: z.number(),
+  /** When it may begin: the due time and the jitter. */
+  beginAt: z.number(),
+  begunAt: z.number().optional(),
+  endedAt: z.number().optional(),
+  toldAt: z.number().optional(),
+  /** The machine that began it. */
+  machine: z.string().optional(),
+  /** Earlier due times that this late run stands for. */
+  missedBefore: z.number().optional(),
+  /** A person asked for it: `schedules run`. */
+  manual: z.boolean().optional(),
+  /** What it did, or why it did not. */
+  note: z.string().optional(),
+  codingId: z.string().optional(),
+  costUsd: z.number(),
+})
+export type ScheduleRun = z.infer<typeof runSchema>
+
+export function runId(scheduleId: string, dueAt: number): string {
+  return `${scheduleId}|${dueAt}`
+}
+
+export function isOpenRun({ state }: Pick<ScheduleRun, 'state'>): boolean {
+  return state === 'due' || state === 'begun'
+}

@@ -1,0 +1,191 @@
+// Schedules as people and agents use them: add with words, see what comes, and what each kind does when it is due.
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { openApp } from '../../app.ts'
+import { scheduleCommands } from '../../chat/schedule-commands.ts'
+import { systemClock } from '../../domain/clock.ts'
+import type { Schedule, ScheduleRun } from '../../domain/schedule.ts'
+import { readEnvironment } from '../../store/config-file.ts'
+import type { Input } from '../../store/work-store.ts'
+import { perform } from '../all.ts'
+import type { App } from '../app.ts'
+import type { Caller } from '../operation.ts'
+
+const home = mkdtempSync(join(tmpdir(), 'rockpool-schedules-'))
+const repo = join(home, 'repo')
+const operator: Caller = { via: 'cli', scopes: ['admin'] }
+const agent: Caller = {
+  via: 'mcp',
+  scopes: ['read', 'write'],
+  agentId: 'main',
+  sessionKey: 'agent:main:main',
+}
+let app: App
+let now = Date.parse('2026-11-17T08:00:00Z')
+
+type Row = Schedule & { nextTimes: number[]; times: string; spentUsd: number }
+
+beforeAll(async () => {
+  mkdirSync(join(repo, '.claude'), { recursive: true })
+  mkdirSync(join(home, '.rockpool'), { recursive: true })
+  const config = {
+    timeZone: 'Europe/Berlin',
+    claude: { credential: 'none' },
+    coding: { repos: { shop: repo } },
+  }
+  writeFileSync(join(home, '.rockpool', 'rockpool.json'), JSON.stringify(config))
+  const variables = { HOME: home, CLAUDE_CONFIG_DIR: join(home, 'claude'), PATH: process.env['PATH'] }
+  const clock = { ...systemClock, now: () => now }
+  app = await openApp(readEnvironment(variables), { version: 'test', clock })
+})
+afterAll(async () => {
+  await app.close()
+  rmSync(home, { recursive: true })
+})
+
+const call = <T>(name: string, input: Record<string, unknown>, caller = operator): Promise<T> =>
+  perform(app, `schedules.${name}`, input, caller) as Promise<T>
+
+/** The clock shows this time, and the runner looks until the run is over. */
+async function runAt(moment: number, schedule: string): Promise<ScheduleRun> {
+  now = moment
+  return vi.waitFor(async () => {
+    await app.schedules().look()
+    const { runs } = await call<{ runs: ScheduleRun[] }>('log', { schedule })
+    expect(runs[0]?.toldAt).toBeDefined()
+    return runs[0]!
+  }, 20_000)
+}
+
+test('a schedule is added with words, and shows its next five times', async () => {
+  const row = await call<Row>('add', {
+    when: 'weekdays 9:00',
+    text: 'Summarize my pull requests',
+    do: 'wake',
+  })
+  expect(row).toMatchObject({
+    name: 'summarize-my-pull-requests',
+    times: '0 9 * * 1-5 (Europe/Berlin)',
+    missed: 'once',
+  })
+  expect(row.nextTimes.map((time) => new Date(time).toISOString().slice(5, 13))).toEqual([
+    '11-18T08',
+    '11-19T08',
+    '11-20T08',
+    '11-23T08',
+    '11-24T08',
+  ])
+  const paused = await call<Row>('pause', { schedule: row.id })
+  expect([paused.paused, paused.nextTimes]).toEqual(['Paused by the owner.', []])
+  expect((await call<Row>('resume', { schedule: row.name })).paused).toBeUndefined()
+  await expect(call('add', { when: 'weekdays 9', text: 'x' })).rejects.toMatchObject({
+    code: 'input-invalid',
+  })
+  await expect(call('add', { when: 'daily 9:00', text: 'x', name: row.name })).rejects.toMatchObject({
+    code: 'conflict',
+  })
+  await call('remove', { schedule: row.name })
+  await expect(call('show', { schedule: row.name })).rejects.toMatchObject({ code: 'not-found' })
+})
+
+test('a turn of an agent is taken once, and its run has every receipt', async () => {
+  const { name, nextDue } = await call<Row>('add', { text: 'in 5 minutes Say hello', name: 'hello' })
+  const run = await runAt(nextDue!, name)
+  expect(run).toMatchObject({ state: 'ended', dueAt: nextDue, note: 'The agent took its turn.' })
+  const turns = await app.storage.work.lanes.history({ lane: 'agent:main:main' })
+  await app.schedules().look()
+  expect(turns).toHaveLength(1)
+  expect((await call<Row>('show', { schedule: name })).nextTimes).toEqual([])
+})
+
+test('a message is left in the outbox once', async () => {
+  const input = { text: 'in 5 minutes Stand-up', do: 'message', to: 'telegram|42', name: 'stand-up' }
+  const { nextDue } = await call<Row>('add', input)
+  expect(await runAt(nextDue!, 'stand-up')).toMatchObject({ state: 'ended' })
+  const rows = await app.storage.work.outbox.list({ limit: 10 })
+  expect(rows.filter(({ delivery }) => delivery.reply.text === 'Stand-up')).toHaveLength(1)
+})
+
+test('a coding session is started under an id that follows from the run, and its end is the end of the run', async () => {
+  const input = {
+    when: 'in 5 minutes',
+    text: 'Fix it',
+    do: 'coding',
+    workdir: 'shop',
+    runBudgetUsd: 2,
+    name: 'fix',
+  }
+  const { nextDue } = await call<Row>('add', input)
+  const run = await runAt(nextDue!, 'fix')
+  expect(run).toMatchObject({ state: 'ended' })
+  const [session, ...others] = app.storage.coding.list()
+  expect(others).toEqual([])
+  expect(session).toMatchObject({
+    status: 'completed',
+    budgetUsd: 2,
+    request: { workdir: repo, prompt: 'Fix it' },
+  })
+})
+
+test('an agent schedules only for itself: its sessions, directories, chats and budget; the owner sees it', async () => {
+  const refuse = async (input: Record<string, unknown>): Promise<void> =>
+    expect(call('add', { when: 'daily 9:00', text: 'x', ...input }, agent)).rejects.toMatchObject({
+      code: 'refused',
+    })
+  await refuse({ agent: 'other' })
+  await refuse({ sessionKey: 'agent:other:main' })
+  await refuse({ do: 'coding', workdir: '/etc' })
+  await refuse({ do: 'coding', workdir: 'shop', runBudgetUsd: 500 })
+  await refuse({ do: 'message', to: 'telegram|42' })
+  await refuse({ tell: 'telegram|42' })
+  const row = await call<Row>('add', { when: 'daily 9:00', text: 'Look at the mail', name: 'own' }, agent)
+  expect(row).toMatchObject({ byAgent: true, agentId: 'main', runBudgetUsd: 5, author: 'program' })
+  const { schedules } = await call<{ schedules: Row[] }>('list', {})
+  expect(schedules.map(({ name }) => name)).toContain('own')
+  await call('pause', { schedule: 'own' })
+  await expect(call('resume', { schedule: 'own' }, agent)).rejects.toMatchObject({ code: 'refused' })
+  const stranger: Caller = { ...agent, agentId: 'other' }
+  await expect(call('show', { schedule: 'own' }, stranger)).rejects.toMatchObject({ code: 'not-found' })
+  await call('remove', { schedule: 'own' })
+})
+
+test('/remind and /schedule act in the chat in which they were written', async () => {
+  const [remind, schedule, list] = scheduleCommands(app)
+  const address = { channel: 'telegram', accountId: 'default', to: '42' }
+  const input = { lane: 'agent:main:telegram:direct:42', message: { address, sender: { id: '42' } } } as Input
+  expect((await remind!.run('tomorrow 9:00 call Bob', input))?.text).toMatch(/^⏰ call-bob: once\nNext: /)
+  expect((await schedule!.run('weekdays 9:00 What is new?', input))?.text).toContain(
+    '0 9 * * 1-5 (Europe/Berlin)',
+  )
+  const { schedules } = await call<{ schedules: Row[] }>('list', {})
+  const actionOf = (name: string) => schedules.find((each) => each.name === name)?.action
+  expect(actionOf('call-bob')).toEqual({
+    kind: 'message',
+    text: 'call Bob',
+    to: expect.stringMatching(/^telegram.*42$/) as string,
+  })
+  expect(actionOf('what-is-new')).toMatchObject({ kind: 'turn', sessionKey: input.lane })
+  expect((await list!.run('', input))?.text).toContain('call-bob')
+  expect(await remind!.run('someday call Bob', input)).toMatchObject({ isError: true })
+})
+
+test("Claude Code's own scheduled tasks and background jobs are listed", async () => {
+  const task = { id: 't', cron: '0 9 * * *', prompt: 'Check the build', createdBySessionId: 's1' }
+  writeFileSync(join(repo, '.claude', 'scheduled_tasks.json'), JSON.stringify({ tasks: [task] }))
+  const sessionId = '00000000-0000-4000-8000-00000000000b'
+  mkdirSync(join(home, 'claude/projects/-repo'), { recursive: true })
+  mkdirSync(join(home, 'claude/jobs/ab12'), { recursive: true })
+  const record = { type: 'user', sessionId, cwd: repo, timestamp: new Date(now).toISOString() }
+  const line = { ...record, message: { role: 'user', content: 'Hello' } }
+  writeFileSync(join(home, `claude/projects/-repo/${sessionId}.jsonl`), `${JSON.stringify(line)}\n`)
+  const job = { state: 'working', name: 'tidy up', cwd: repo, sessionId: 's2' }
+  writeFileSync(join(home, 'claude/jobs/ab12/state.json'), JSON.stringify(job))
+  const { claude } = await call<{ claude: object[] }>('list', {})
+  expect(claude).toEqual([
+    { kind: 'task', times: '0 9 * * *', where: repo, what: 'Check the build', sessionId: 's1' },
+    { kind: 'background job', times: 'working', where: repo, what: 'tidy up', sessionId: 's2' },
+  ])
+  expect(await call('list', {}, agent)).toMatchObject({ claude: [] })
+})

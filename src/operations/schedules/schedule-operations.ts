@@ -1,0 +1,176 @@
+// schedules.*: what happens at which times, and what ran. An agent sees and changes only its own schedules.
+import { z } from 'zod'
+import { claudeSchedules, type ClaudeSchedule } from '../../discovery/claude-schedules.ts'
+import { runSchema } from '../../domain/schedule.ts'
+import type { Schedule } from '../../domain/schedule.ts'
+import { newRun } from '../../schedules/schedule-runner.ts'
+import { nextDue } from '../../schedules/times.ts'
+import type { App } from '../app.ts'
+import { operation } from '../operation.ts'
+import { addSchedule } from './schedule-add.ts'
+import { find, looked, refused, rowOf, scheduleRef, scheduleRow } from './schedule-row.ts'
+
+const claudeRow = z.object({
+  kind: z.enum(['task', 'background job']),
+  times: z.string().describe('The cron expression of a task, the state of a job.'),
+  where: z.string(),
+  what: z.string(),
+  sessionId: z.string().optional(),
+})
+
+const list = operation({
+  name: 'schedules.list',
+  description: 'List schedules, with the next times and the last run of each.',
+  input: z.strictObject({}),
+  output: z.object({
+    schedules: z.array(scheduleRow),
+    claude: z.array(claudeRow).describe('Scheduled tasks and background jobs of Claude Code itself.'),
+  }),
+  scope: 'read',
+  forAgents: true,
+  heavyParts: ['discovery'],
+  redactOutput: true,
+  command: { examples: ['rockpool schedules', 'rockpool schedules list --json'] },
+  async run(app, _input, caller) {
+    const schedules = app.storage.schedules.list(caller.agentId).map((schedule) => rowOf(app, schedule))
+    // Nothing tells whose they are, so agents do not see them.
+    return { schedules, claude: caller.agentId === undefined ? await schedulesOfClaude(app) : [] }
+  },
+})
+
+async function schedulesOfClaude(app: App): Promise<ClaudeSchedule[]> {
+  const { sessions } = await app.discovery().list({ limit: 2_000 })
+  return claudeSchedules(
+    new Set(sessions.map(({ repoPath }) => repoPath)),
+    new Set(sessions.map(({ configDir }) => configDir)),
+  )
+}
+
+const show = operation({
+  name: 'schedules.show',
+  description: 'Show a schedule with its policies, its next times and its latest runs.',
+  input: z.strictObject({ schedule: scheduleRef }),
+  output: scheduleRow.extend({ runs: z.array(runSchema) }),
+  scope: 'read',
+  forAgents: true,
+  heavyParts: [],
+  redactOutput: true,
+  command: { positional: ['schedule'], examples: ['rockpool schedules show nightly-tests'] },
+  async run(app, input, caller) {
+    const schedule = find(app, input.schedule, caller)
+    const runs = app.storage.schedules.runs({ scheduleId: schedule.id, limit: 20 })
+    return { ...rowOf(app, schedule), runs }
+  },
+})
+
+const pause = operation({
+  name: 'schedules.pause',
+  description: 'Pause a schedule: no further run begins until it is resumed.',
+  input: z.strictObject({ schedule: scheduleRef }),
+  output: scheduleRow,
+  scope: 'write',
+  changesState: true,
+  forAgents: true,
+  heavyParts: [],
+  command: { positional: ['schedule'], examples: ['rockpool schedules pause nightly-tests'] },
+  async run(app, input, caller) {
+    const { id } = find(app, input.schedule, caller)
+    const by = caller.agentId === undefined ? 'Paused by the owner.' : 'Paused by its agent.'
+    await app.storage.schedules.change(id, ({ paused }) =>
+      paused === undefined ? { paused: by } : undefined,
+    )
+    return rowOf(app, find(app, id, caller))
+  },
+})
+
+const resume = operation({
+  name: 'schedules.resume',
+  description: 'Resume a paused schedule from now on; times while it was paused are not missed.',
+  input: z.strictObject({ schedule: scheduleRef }),
+  output: scheduleRow,
+  scope: 'write',
+  changesState: true,
+  forAgents: true,
+  heavyParts: ['coding'],
+  command: { positional: ['schedule'], examples: ['rockpool schedules resume nightly-tests'] },
+  async run(app, input, caller) {
+    const { id, paused } = find(app, input.schedule, caller)
+    if (caller.agentId !== undefined && paused?.includes('owner'))
+      throw refused('resume what the owner paused')
+    const next = (stored: Schedule): Partial<Schedule> => ({
+      paused: undefined,
+      nextDue: nextDue(stored, app.clock.now()),
+    })
+    await app.storage.schedules.change(id, (stored) =>
+      stored.paused === undefined ? undefined : next(stored),
+    )
+    await looked(app)
+    return rowOf(app, find(app, id, caller))
+  },
+})
+
+const runNow = operation({
+  name: 'schedules.run',
+  description: 'Run a schedule once now, besides its times.',
+  input: z.strictObject({ schedule: scheduleRef }),
+  output: runSchema,
+  scope: 'write',
+  changesState: true,
+  forAgents: true,
+  needsGateway: true,
+  heavyParts: ['coding'],
+  command: { positional: ['schedule'], examples: ['rockpool schedules run nightly-tests'] },
+  async run(app, input, caller) {
+    const schedule = find(app, input.schedule, caller)
+    const now = app.clock.now()
+    const run = { ...newRun(schedule, now, now), beginAt: now, manual: true }
+    await app.storage.schedules.addRun(run)
+    await app.schedules().look()
+    return app.storage.schedules.run(run.id) ?? run
+  },
+})
+
+const remove = operation({
+  name: 'schedules.remove',
+  description: 'Remove a schedule. Runs that have begun continue; the log keeps them.',
+  input: z.strictObject({ schedule: scheduleRef }),
+  output: z.object({ removed: z.string() }),
+  scope: 'write',
+  changesState: true,
+  destructive: true,
+  forAgents: true,
+  heavyParts: [],
+  command: { positional: ['schedule'], examples: ['rockpool schedules remove nightly-tests --yes'] },
+  async run(app, input, caller) {
+    const { id, name } = find(app, input.schedule, caller)
+    await app.storage.schedules.remove(id)
+    return { removed: name }
+  },
+})
+
+const log = operation({
+  name: 'schedules.log',
+  description: 'Show what ran: when each run was due, began, ended and was told, and what it cost.',
+  input: z.strictObject({
+    schedule: scheduleRef.optional(),
+    limit: z.int().min(1).max(1_000).default(50).describe('How many at most.'),
+  }),
+  output: z.object({ runs: z.array(runSchema.extend({ name: z.string() })) }),
+  scope: 'read',
+  forAgents: true,
+  heavyParts: [],
+  redactOutput: true,
+  command: {
+    positional: ['schedule'],
+    examples: ['rockpool schedules log', 'rockpool schedules log nightly-tests'],
+  },
+  async run(app, { schedule: ref, limit }, caller) {
+    const { schedules } = app.storage
+    const scheduleId = ref === undefined ? undefined : find(app, ref, caller).id
+    const names = new Map(schedules.list().map(({ id, name }) => [id, name]))
+    const runs = schedules.runs({ scheduleId, agentId: caller.agentId, limit })
+    return { runs: runs.map((run) => ({ ...run, name: names.get(run.scheduleId) ?? run.scheduleId })) }
+  },
+})
+
+export const operations = [list, show, addSchedule, pause, resume, runNow, remove, log]

@@ -1,0 +1,56 @@
+// The output row of a schedule, which schedules a caller may see, and what an agent may not do.
+import { z } from 'zod'
+import { RockpoolError } from '../../domain/errors.ts'
+import { runSchema, scheduleSchema } from '../../domain/schedule.ts'
+import type { Schedule } from '../../domain/schedule.ts'
+import { describeWhen } from '../../schedules/read-when.ts'
+import { nextTimes } from '../../schedules/times.ts'
+import type { App } from '../app.ts'
+import type { Caller } from '../operation.ts'
+
+export const scheduleRef = z.string().min(1).describe('Its name, its id, or the beginning of its id.')
+
+export const scheduleRow = scheduleSchema.extend({
+  times: z.string().describe('When it is due, in words.'),
+  nextTimes: z.array(z.number()).describe('The next five due times.'),
+  spentUsd: z.number().describe('What its runs cost so far.'),
+  lastRun: runSchema.optional(),
+})
+const shownTimes = 5
+
+export function rowOf(app: App, schedule: Schedule): z.input<typeof scheduleRow> {
+  const { schedules } = app.storage
+  const now = app.clock.now()
+  const [lastRun] = schedules.runs({ scheduleId: schedule.id, limit: 1 })
+  return {
+    ...schedule,
+    times: describeWhen(schedule.when),
+    nextTimes: schedule.paused === undefined ? nextTimes(schedule, now, shownTimes) : [],
+    spentUsd: schedules.spentUsd(schedule.id),
+    lastRun,
+  }
+}
+
+/** An agent finds only its own. */
+export function find(app: App, ref: string, { agentId }: Caller): Schedule {
+  const found = app.storage.schedules
+    .resolve(ref)
+    .filter((one) => agentId === undefined || one.agentId === agentId)
+  if (found.length === 1) return found[0]!
+  const named = JSON.stringify(ref.slice(0, 80))
+  if (found.length > 1) throw new RockpoolError('ambiguous', `${named} means ${found.length} schedules.`)
+  throw new RockpoolError('not-found', `There is no schedule ${named}.`, {
+    hint: 'See `rockpool schedules list`.',
+  })
+}
+
+/** The runner of this process, if it is the gateway, waits for the new time. */
+export async function looked(app: App): Promise<void> {
+  if (app.gateway) await app.schedules().look()
+}
+
+export function refused(what: string): RockpoolError {
+  return new RockpoolError('refused', `An agent cannot ${what}.`, {
+    hint: 'A person can: `rockpool schedules add`.',
+  })
+}

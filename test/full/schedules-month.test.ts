@@ -1,0 +1,84 @@
+// A simulated month of 40 schedules: on one machine with SQLite, twice with the same seed, and on two machines with PostgreSQL.
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, expect, test } from 'vitest'
+import { systemClock } from '../../src/domain/clock.ts'
+import { silentLog } from '../../src/domain/log.ts'
+import { Postgres } from '../../src/store/postgres/connection.ts'
+import { SharedRecords } from '../../src/store/postgres/records.ts'
+import type { Database } from '../../src/store/sqlite/database.ts'
+import { localRecords, type Records } from '../../src/store/sqlite/records.ts'
+import { ScheduleStore } from '../../src/store/sqlite/schedule-store.ts'
+import { openStateDatabase } from '../../src/store/sqlite/state-database.ts'
+import { startPostgres } from '../support/postgres.ts'
+import { fortySchedules, simulateMonth, type MonthReport } from '../support/schedule-month.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'rockpool-month-'))
+const server = await startPostgres()
+afterAll(async () => {
+  await server?.stop()
+  rmSync(folder, { recursive: true })
+})
+
+const openDatabase = (name: string): Database =>
+  openStateDatabase(join(folder, `${name}.sqlite`), { durability: 'relaxed' })
+
+async function addSchedules(records: Records): Promise<void> {
+  for (const schedule of fortySchedules()) await records.put('schedule', schedule.id, schedule)
+}
+
+function say(where: string, { runs, faults, begun }: MonthReport): void {
+  process.stderr.write(
+    `a month on ${where}: ${runs.length} runs, ${begun} begun, faults ${JSON.stringify(faults)}\n`,
+  )
+}
+
+/** What happened, without what differs between two databases. */
+const logOf = ({ runs }: MonthReport): string[] =>
+  runs.map(({ id, state, begunAt, endedAt, machine }) => [id, state, begunAt, endedAt, machine].join(' '))
+
+test.each([1, 2, 3])(
+  'one machine with SQLite, seed %i: nothing missed, nothing twice, and the same again',
+  async (seed) => {
+    const once = async (name: string): Promise<MonthReport> => {
+      const database = openDatabase(name)
+      await addSchedules(localRecords(database))
+      const report = await simulateMonth({
+        seed,
+        days: 30,
+        faults: 60,
+        machines: [{ store: new ScheduleStore(database) }],
+      })
+      await database.close()
+      return report
+    }
+    const report = await once(`first-${seed}`)
+    say(`SQLite, seed ${seed}`, report)
+    expect(report.wrong).toEqual([])
+    expect(report.runs.length).toBeGreaterThan(2_000)
+    expect(logOf(await once(`second-${seed}`))).toEqual(logOf(report))
+  },
+)
+
+test('two machines on PostgreSQL: each run on one of them, and the other takes over', async (ctx) => {
+  const { url } = server ?? ctx.skip('PostgreSQL is not installed')
+  const postgres = new Postgres({ url, clock: systemClock, log: silentLog, maxConnections: 4 })
+  const databases = [openDatabase('m0'), openDatabase('m1')]
+  const records = databases.map(
+    (copy) => new SharedRecords({ postgres, copy, clock: systemClock, log: silentLog }),
+  )
+  await addSchedules(records[0]!)
+  const machines = databases.map((copy, n) => ({
+    store: new ScheduleStore(copy, records[n]),
+    refresh: () => records[n]!.catchUp(),
+  }))
+  for (const { refresh } of machines) await refresh()
+  const report = await simulateMonth({ seed: 4, days: 30, faults: 60, machines })
+  say('PostgreSQL', report)
+  expect(report.wrong).toEqual([])
+  expect(new Set(report.runs.map(({ machine }) => machine).filter(Boolean)).size).toBe(2)
+  for (const one of records) await one.close()
+  for (const database of databases) await database.close()
+  await postgres.close()
+}, 600_000)

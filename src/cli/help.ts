@@ -19,7 +19,7 @@ interface CommandGroup {
 export const commandGroups: Readonly<Record<string, readonly CommandGroup[]>> = {
   '': [
     { title: 'Begin', words: ['demo', 'login', 'setup', 'up', 'down', 'status', 'dashboard', 'doctor'] },
-    { title: 'Claude Code', words: ['cc', 'approvals', 'rules', 'schedules', 'project', 'machines'] },
+    { title: 'Claude Code', words: ['cc', 'approvals', 'rules', 'schedules', 'vault', 'project', 'machines'] },
     {
       title: 'Conversations',
       words: ['chat', 'agent', 'history', 'search', 'sessions', 'memory', 'turns', 'agents'],
@@ -64,6 +64,7 @@ export const shortDescriptions: Readonly<Record<string, string>> = {
   approvals: 'List what sessions ask you, and answer.',
   rules: 'List, add and remove what sessions may do without asking.',
   schedules: 'Start turns, sessions and messages at given times.',
+  vault: 'Keep, list, restore and verify copies of sessions.',
   backup: 'Copy the whole state into a new folder.',
   cc: 'List, select, launch, watch and answer Claude Code sessions.',
   channels: 'List, add, test and remove Telegram, Discord and WhatsApp.',

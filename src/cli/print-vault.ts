@@ -57,7 +57,7 @@ export const printers: Printers = {
       ...damage.map(({ pack, offset, problem }) => safe`  ${pack} at ${String(offset)}: ${problem}`),
       ...files.map(({ sessionId, path }) => safe`  ${sessionId.slice(0, 8)} needs it: ${path}`),
       ...note,
-      '`rockpool vault keep` stores again what is still on this machine.',
+      'These copies are lost; the sessions themselves are not affected.',
     ].join('\n')
   },
   'vault.prune': ({ applied, sessions, bytes: before, bytesAfter, isShort }, page) => {

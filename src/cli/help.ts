@@ -19,7 +19,10 @@ interface CommandGroup {
 export const commandGroups: Readonly<Record<string, readonly CommandGroup[]>> = {
   '': [
     { title: 'Begin', words: ['demo', 'login', 'setup', 'up', 'down', 'status', 'dashboard', 'doctor'] },
-    { title: 'Claude Code', words: ['cc', 'approvals', 'rules', 'schedules', 'vault', 'project', 'machines'] },
+    {
+      title: 'Claude Code',
+      words: ['cc', 'approvals', 'rules', 'schedules', 'vault', 'project', 'machines'],
+    },
     {
       title: 'Conversations',
       words: ['chat', 'agent', 'history', 'search', 'sessions', 'memory', 'turns', 'agents'],

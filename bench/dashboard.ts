@@ -46,11 +46,12 @@ function about(i: number): string {
   return `Part ${i % 97} is **well**.\n\n- first\n- second\n\n\`\`\`ts\nconst part = ${i}\n\`\`\``
 }
 
-/** The first look at the machine is the scan's matter, and is measured there. */
+/** The first scan of the machine and the first copies of the vault are measured elsewhere. */
 async function indexed(house: DashboardHouse): Promise<void> {
   for (;;) {
     const { total } = await house.call<{ total: number }>('cc.list', { limit: 1 })
-    if (total >= sessions) return
+    const vault = await house.call<{ sessions: number }>('vault.status')
+    if (total >= sessions && vault.sessions >= sessions) return
     await new Promise((resolve) => setTimeout(resolve, 200))
   }
 }

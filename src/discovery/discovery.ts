@@ -97,6 +97,11 @@ class SessionDiscovery implements Discovery {
     return this.#assemble(groupsOf(wanted, some ? groupFiles(some) : this.#groups!))
   }
 
+  async ids(): Promise<ReadonlySet<string>> {
+    if (this.#groups === undefined) await this.refresh()
+    return new Set(this.#groups!.keys())
+  }
+
   async transcripts(sessionIds?: Iterable<string>): Promise<SessionTranscript[]> {
     await this.#refreshUnlessWatching()
     return this.#transcripts(await this.#registryRows(), sessionIds)

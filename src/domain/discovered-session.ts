@@ -307,6 +307,8 @@ export interface Discovery {
   transcripts(sessionIds?: Iterable<string>): Promise<SessionTranscript[]>
   /** Reads names, sizes and times only: usually nothing has changed, and then nothing has to be loaded. */
   snapshot(): Promise<TranscriptSnapshot>
+  /** The ids of all sessions, as they were at the last look. */
+  ids(): Promise<ReadonlySet<string>>
   /** The one session with this id, this title, or a unique beginning of either, among those for which `mayBe` returns true. Refuses
    *  with `not-found` or `ambiguous`. */
   get(idOrTitle: string, mayBe?: (session: DiscoveredSession) => boolean): Promise<DiscoveredSession>

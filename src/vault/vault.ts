@@ -5,7 +5,7 @@ import type { Clock } from '../domain/clock.ts'
 import { RockpoolError } from '../domain/errors.ts'
 import type { Log } from '../domain/log.ts'
 import { isFile, modifiedAt } from '../store/disk/foreign-file.ts'
-import type { FileRow } from '../store/sqlite/vault-index.ts'
+import type { FileRow, SessionRow } from '../store/sqlite/vault-index.ts'
 import { join } from 'node:path'
 import { keepSession, type SessionToKeep } from './keep.ts'
 import { RecordStore } from './record-store.ts'
@@ -32,6 +32,19 @@ export interface KeptSession {
   /** The transcript is not there any more. */
   isGone: boolean
   about: Record<string, unknown>
+}
+
+function keptSession({ session, root, path, agent, about }: SessionRow): KeptSession {
+  const filePath = join(root, path)
+  const isGone = !isFile(filePath)
+  return {
+    sessionId: session,
+    agent,
+    root,
+    filePath,
+    isGone,
+    about: JSON.parse(about) as KeptSession['about'],
+  }
 }
 
 /** So much new content is written before it is committed: bounds what a crash makes to do again. */
@@ -68,19 +81,17 @@ export class Vault {
   /** The kept sessions, from the index alone. */
   async sessions(): Promise<KeptSession[]> {
     await this.#store.refresh()
-    return this.#store.index.sessions().map(({ session, root, path, agent, about }) => ({
-      sessionId: session,
-      agent,
-      root,
-      filePath: join(root, path),
-      isGone: !isFile(join(root, path)),
-      about: JSON.parse(about) as Record<string, unknown>,
-    }))
+    return this.#store.index.sessions().map(keptSession)
   }
 
-  /** The kept sessions whose transcript is not there any more. */
-  async gone(): Promise<KeptSession[]> {
-    return (await this.sessions()).filter(({ isGone }) => isGone)
+  /** The kept sessions whose transcript is not there any more. Every list asks for them, so sessions that are known to be
+   *  `present` are neither read nor looked for. */
+  async gone(present: ReadonlySet<string> = new Set()): Promise<KeptSession[]> {
+    await this.#store.refresh()
+    const missing = new Set(this.#store.index.sessionIds().filter((id) => !present.has(id)))
+    if (missing.size === 0) return []
+    const rows = this.#store.index.sessions().filter(({ session }) => missing.has(session))
+    return rows.map(keptSession).filter(({ isGone }) => isGone)
   }
 
   /** By its id or the beginning of it. */

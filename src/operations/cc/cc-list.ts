@@ -1,4 +1,5 @@
 // The list of every Claude Code session on the machine. Its own file, so that the most frequent command loads nothing else.
+import { existsSync } from 'node:fs'
 import { z } from 'zod'
 import { ownerCheck } from '../../coding/machines/owner.ts'
 import { matching, sortSessions } from '../../discovery/filter.ts'
@@ -82,13 +83,13 @@ export function toRecord(session: DiscoveredSession): SessionRecord {
  *  sessions that are queued, starting, or failed before Claude wrote anything. */
 export async function listEverySession(app: App, filter: SessionFilter): Promise<SessionList> {
   const candidates = mayHaveNoTranscript(app)
-  const gone = await goneSessions(app)
-  if (candidates.length + gone.length === 0) return app.discovery().list(filter)
+  if (candidates.length === 0 && !existsSync(app.paths.vault)) return app.discovery().list(filter)
   const { limit, offset = 0, ...which } = filter
   const { sessions, unreadable } = await app.discovery().list(which)
-  const found = await app.discovery().known(candidates.flatMap(({ sdkSessionId }) => sdkSessionId ?? []))
-  const foundIds = new Set<string | undefined>([...found, ...gone].map(({ sessionId }) => sessionId))
-  const missing = candidates.filter(({ sdkSessionId }) => !foundIds.has(sdkSessionId))
+  const gone = await goneSessions(app)
+  const found = new Set<string | undefined>(await app.discovery().ids())
+  for (const { sessionId } of gone) found.add(sessionId)
+  const missing = candidates.filter(({ sdkSessionId }) => !found.has(sdkSessionId))
   const own = matching([...missing.map((session) => withoutTranscript(app, session)), ...gone], filter)
   const all = sortSessions([...own, ...sessions], filter.sort ?? 'recent')
   const page = all.slice(offset, limit === undefined ? undefined : offset + limit)

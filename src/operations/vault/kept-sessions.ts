@@ -12,7 +12,8 @@ import type { Caller } from '../operation.ts'
 export async function goneSessions(app: App): Promise<DiscoveredSession[]> {
   // Most commands end here: without a vault its code is not loaded.
   if (!existsSync(app.paths.vault)) return []
-  return (await (await app.vault()).gone()).map(asDiscovered)
+  const present = await app.discovery().ids()
+  return (await (await app.vault()).gone(present)).map(asDiscovered)
 }
 
 /** A session as it was when it was last kept. */

@@ -13,6 +13,14 @@ export interface ChunkRow {
   raw: number
 }
 
+export interface SessionRow {
+  session: string
+  root: string
+  path: string
+  agent: string
+  about: string
+}
+
 export interface FileRow {
   session: string
   /** The directory that `path` begins in: the config directory of the program that made the session. */
@@ -97,8 +105,13 @@ export class VaultIndex {
     )
   }
 
+  sessionIds(): string[] {
+    const sql = 'SELECT session FROM file WHERE about IS NOT NULL'
+    return this.#database.read((q) => q.all<{ session: string }>(sql)).map(({ session }) => session)
+  }
+
   /** The main file of each session: only its place and the session as JSON. */
-  sessions(): Array<{ session: string; root: string; path: string; agent: string; about: string }> {
+  sessions(): SessionRow[] {
     const sql = 'SELECT session, root, path, agent, about FROM file WHERE about IS NOT NULL'
     return this.#database.read((q) => q.all(sql))
   }

@@ -59,7 +59,7 @@ export const scheduleSchema = z.object({
 export type Schedule = z.infer<typeof scheduleSchema>
 
 export const runSchema = z.object({
-  /** `<schedule>|<due time>`: each due time has one run, whoever starts it. */
+  /** `<schedule>|<due time>`: each due time has one run, on whichever machine it starts. */
   id: z.string(),
   scheduleId: z.string(),
   dueAt: z.number(),

@@ -204,7 +204,7 @@ test('two machines that look at the same moment begin each run once', async () =
   expect(bench.begun.size).toBe(1)
 })
 
-test('a budget that is used up pauses the schedule and says so; a failure is told; an outage is waited for', async () => {
+test('a budget that is used up pauses the schedule and says so; a failure is reported; an outage delays the run', async () => {
   const bench = open()
   const schedule = await bench.add({ totalBudgetUsd: 1.5 })
   let isAway = true

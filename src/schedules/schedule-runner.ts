@@ -220,7 +220,7 @@ export class ScheduleRunner {
     )
   }
 
-  /** What has begun continues by itself; no person is told about a schedule that is gone. */
+  /** A run that has begun continues; no notice is sent about a schedule that was removed. */
   async #closeRemoved({ id }: ScheduleRun): Promise<void> {
     const now = this.#parts.clock.now()
     await this.#parts.store.changeRun(id, ({ state, endedAt = now, note = 'The schedule was removed.' }) => {

@@ -1,11 +1,11 @@
 // Every view as it is seen: accessible (axe), what a person looks for is there, and nothing hostile runs.
 import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { leaveUsage } from '../src/store/statusline-file.ts'
-import { exploreId, invoicesId, paymentsId } from './support/dashboard-demo.ts'
-import { hasChromium, NativeTranscript } from './support/dashboard-house.ts'
-import { find, movedSinceLoad, openFurnished, problemsOf, show } from './support/dashboard-looks.ts'
-import type { FurnishedHouse } from './support/dashboard-looks.ts'
+import { leaveUsage } from '../../src/store/statusline-file.ts'
+import { exploreId, invoicesId, paymentsId } from '../support/dashboard-demo.ts'
+import { hasChromium, NativeTranscript } from '../support/dashboard-house.ts'
+import { find, movedSinceLoad, openFurnished, problemsOf, show } from '../support/dashboard-looks.ts'
+import type { FurnishedHouse } from '../support/dashboard-looks.ts'
 
 const hostileId = '66666666-2222-4333-8444-555555555555'
 const goneId = '67676767-2222-4333-8444-555555555555'

@@ -3,12 +3,12 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test, vi } from 'vitest'
-import { makeClaudeHome, testModel } from './support/claude-home.ts'
-import { callOverHttp } from '../src/rpc/http-call.ts'
-import { readGatewayToken } from '../src/store/gateway-tokens.ts'
-import { startMessagesApi } from './support/messages-api.ts'
-import { programFile, startProgram } from './support/program.ts'
-import { noTerminal, openTerminal } from './support/terminal.ts'
+import { makeClaudeHome, testModel } from '../support/claude-home.ts'
+import { callOverHttp } from '../../src/rpc/http-call.ts'
+import { readGatewayToken } from '../../src/store/gateway-tokens.ts'
+import { startMessagesApi } from '../support/messages-api.ts'
+import { programFile, startProgram } from '../support/program.ts'
+import { noTerminal, openTerminal } from '../support/terminal.ts'
 
 const patience = { timeout: 60_000, interval: 50 }
 

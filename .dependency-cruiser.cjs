@@ -5,6 +5,7 @@ const levels = [
   ['store', 'rpc', 'channels'],
   ['inbound', 'sessions', 'agent', 'replies', 'discovery', 'search', 'vault'],
   ['coding', 'flow', 'schedules'],
+  ['claude-hooks'],
   ['operations'],
   ['gateway', 'mcp', 'cli', 'chat', 'library'],
   ['compose'],

@@ -1,4 +1,4 @@
-// Builds dist/: the program and the library bundled for a fast start, their types, and the dashboard; and the plugin for OpenClaw.
+// Builds dist/: the program and the library bundled for a fast start, their types, and the dashboard; and the plugins for OpenClaw and Claude Code.
 // Does nothing when no source has changed since the last build.
 import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
@@ -6,6 +6,7 @@ import { copyFileSync, cpSync, existsSync, globSync, readFileSync, rmSync, write
 import { dirname, resolve } from 'node:path'
 import { rolldown } from 'rolldown'
 import type { RolldownBuild } from 'rolldown'
+import { buildClaudePlugin } from './claude-plugin.ts'
 import { writeMethods } from './methods-file.ts'
 import { buildOpenClawPlugin } from './openclaw-plugin.ts'
 
@@ -35,13 +36,20 @@ for (const database of ['postgres', 'sqlite'])
   cpSync(`src/store/${database}/sql`, `dist/sql/${database}`, { recursive: true })
 emitTypes()
 await buildOpenClawPlugin()
+await buildClaudePlugin()
 if (existsSync('web/index.html')) await buildDashboard()
 writeFileSync(stamp, fingerprint)
 
 function fingerprintOfSources(): string {
   const hash = createHash('sha256')
-  const sources = ['src/**/*', 'web/**/*', 'plugins/*/src/**/*', 'plugins/*/*.md']
-  const settings = ['scripts/build.ts', 'scripts/openclaw-plugin.ts', 'package.json', 'tsconfig.json']
+  const sources = ['src/**/*', 'web/**/*', 'plugins/*/src/**/*', 'plugins/*/files/**/*', 'plugins/*/*.md']
+  const settings = [
+    'scripts/build.ts',
+    'scripts/openclaw-plugin.ts',
+    'scripts/claude-plugin.ts',
+    'package.json',
+    'tsconfig.json',
+  ]
   const files = globSync([...sources, ...settings], { withFileTypes: true })
   for (const file of files
     .filter((entry) => entry.isFile())

@@ -102,6 +102,7 @@ type PartName =
   | 'conversations'
   | 'coding'
   | 'schedules'
+  | 'claudeHooks'
 
 /** The parts that work with the storage. */
 function openParts(
@@ -117,6 +118,7 @@ function openParts(
       async () => (await import('./compose/vault.ts')).openVaultOf(app()),
       async (vault) => (await vault).close(),
     ),
+    claudeHooks: lazy.once(async () => (await import('./compose/claude-hooks.ts')).openClaudeHooks(app())),
     smallModel: lazy.once(() => code.of('coding').smallModelOf(app())),
     // Made in the middle of the first turn, and closed after the parts that take turns.
     runtime: lazy.onceClosedLast(

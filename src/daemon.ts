@@ -19,6 +19,7 @@ import type { Environment } from './store/config-file.ts'
 import { serveErrands } from './operations/coding/machine-operations.ts'
 import { followSpawnedCoding, followSubagents } from './operations/sessions/subagents.ts'
 import { loadConfig } from './store/config-file.ts'
+import { removeClaudeHookFile, writeClaudeHookFile } from './store/claude-hook-file.ts'
 import { removeGatewayFile, writeGatewayFile } from './store/gateway-file.ts'
 import { lockInstance } from './store/disk/instance-lock.ts'
 import { statePaths } from './store/paths.ts'
@@ -76,6 +77,8 @@ async function serve(app: App, options: DaemonOptions, log: Log): Promise<void> 
   app.gateway = { url: gateway.url, loginCode: () => gateway.auth.makeCode() }
   const { url, wsUrl, movedFrom } = gateway
   writeGatewayFile(environment.stateDir, { url, wsUrl, startedAt: app.startedAt, version })
+  const { claudeHookToken: token } = gateway.auth
+  writeClaudeHookFile(environment.stateDir, { url: `${url}/claude-hooks`, token, pid: process.pid })
   log.info(
     { event: 'gateway-ready', url, movedFrom, version },
     movedFrom ? `Port ${movedFrom} is taken; listening at ${url}.` : 'Ready.',
@@ -96,6 +99,7 @@ async function serve(app: App, options: DaemonOptions, log: Log): Promise<void> 
   const why = await options.untilStopped
   log.info({ event: 'gateway-stopping', why }, 'Stopping.')
   removeGatewayFile(environment.stateDir)
+  removeClaudeHookFile(environment.stateDir)
   stopReloading()
   await stopServing()
   // Callers that wait for a turn get its answer, so the gateway and the turns have the same time to end.

@@ -59,6 +59,8 @@ export class Auth {
   #pages = new Map<string, number>()
   /** The operator token under which the pages logged in. */
   #pagesOperator = ''
+  /** For the events of Claude Code sessions. A new one at each start; store/claude-hook-file.ts tells it to the plugin. */
+  readonly claudeHookToken = newToken()
 
   constructor(stateDir: string, clock: Clock, log: Log) {
     this.#stateDir = stateDir
@@ -86,6 +88,13 @@ export class Auth {
       this.#refresh()
       const isRight = this.#hookToken !== undefined && sameHash(hashOf(this.#hookToken), hashOf(token ?? ''))
       return isRight || undefined
+    })
+  }
+
+  /** An event of a Claude Code session. */
+  admitClaudeHook(token: string | undefined, request: IncomingMessage): true {
+    return this.#limiter.guard('claude-hook', request, token, () => {
+      return sameHash(hashOf(this.claudeHookToken), hashOf(token ?? '')) || undefined
     })
   }
 

@@ -10,6 +10,7 @@ import { deviceOfAnswer } from '../store/device-file.ts'
 import { bearerToken, cookieValue, namedAgent, narrow } from './auth.ts'
 import type { Admission, Auth, PageSecrets } from './auth.ts'
 import type { Calls } from './calls.ts'
+import { answerClaudeHook } from './claude-hooks.ts'
 import { hookRoutes, receiveHook } from './hooks.ts'
 import { errorHeaders, HttpRefusal, readBody, sendError, sendJson, sendText, statusOf } from './http.ts'
 import { stringifyInPieces } from './http.ts'
@@ -44,7 +45,13 @@ type RouteArguments = [request: IncomingMessage, response: ServerResponse, parts
 export const routes: Record<
   string,
   {
-    access: 'public' | 'token' | 'hook token' | 'one-time code or token' | 'signed answer'
+    access:
+      | 'public'
+      | 'token'
+      | 'hook token'
+      | 'Claude hook token'
+      | 'one-time code or token'
+      | 'signed answer'
     run: (...route: RouteArguments) => Promise<void>
   }
 > = {
@@ -57,6 +64,7 @@ export const routes: Record<
   'POST /login': { access: 'one-time code or token', run: logIn },
   'POST /logout': { access: 'public', run: logOut },
   'POST /answers': { access: 'signed answer', run: answerFromDevice },
+  'POST /claude-hooks': { access: 'Claude hook token', run: answerClaudeHook },
   ...Object.fromEntries(
     hookRoutes.map((path) => [`POST ${path}`, { access: 'hook token' as const, run: answerHook }]),
   ),

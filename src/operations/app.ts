@@ -2,6 +2,7 @@
 // call, so that a small command starts fast.
 import type { OpenClawLink } from '../channels/openclaw-link.ts'
 import type { AgentRuntime } from '../domain/agent.ts'
+import type { ClaudeHooks } from '../claude-hooks/answers.ts'
 import type { Clock } from '../domain/clock.ts'
 import type { Config } from '../domain/config.ts'
 import type { Discovery } from '../domain/discovered-session.ts'
@@ -52,6 +53,8 @@ export interface App {
   conversations(): Promise<Conversations>
   /** The connection to the plugin in OpenClaw. */
   openclaw: OpenClawLink
+  /** Answers what terminal sessions of Claude Code report; see domain/claude-hook.ts. */
+  claudeHooks(): Promise<ClaudeHooks>
   /** Copies of every session's files. */
   vault(): Promise<Vault>
   /** Background Claude Code sessions. */

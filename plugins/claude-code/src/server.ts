@@ -1,0 +1,54 @@
+// The server of the plugin: Claude Code starts one for each session and calls it over stdin and stdout (MCP). Most hooks are calls
+// of its tool `hook`, because such a call takes a few milliseconds and, unlike a request to the gateway, never fails visibly in the
+// terminal. The server passes everything on to the gateway; without a gateway it has no opinion.
+import { createInterface } from 'node:readline'
+import { reportHook } from './report.ts'
+
+interface Request {
+  id?: number | string
+  method?: string
+  params?: { name?: string; protocolVersion?: string; arguments?: Record<string, string> }
+}
+
+const lines = createInterface({ input: process.stdin })
+lines.on('line', (line) => void receive(line))
+// The session has ended.
+lines.on('close', () => process.exit(0))
+
+async function receive(line: string): Promise<void> {
+  const request = parse(line)
+  if (request?.id === undefined) return
+  const result = await answer(request)
+  const reply = result ?? { error: { code: -32_601, message: `There is no method ${request.method}.` } }
+  process.stdout.write(`${JSON.stringify({ jsonrpc: '2.0', id: request.id, ...reply })}\n`)
+}
+
+async function answer({ method, params }: Request): Promise<{ result: object } | undefined> {
+  if (method === 'initialize')
+    return {
+      result: {
+        protocolVersion: params?.protocolVersion ?? '2025-06-18',
+        capabilities: { tools: {} },
+        serverInfo: { name: 'rockpool', version: '1' },
+      },
+    }
+  if (method === 'ping') return { result: {} }
+  // The tool `hook` is for Claude Code itself and is not listed, so that it costs the model no context.
+  if (method === 'tools/list') return { result: { tools: [] } }
+  if (method === 'tools/call' && params?.name === 'hook')
+    return { result: textResult(await reportHook(params.arguments ?? {})) }
+  return undefined
+}
+
+function textResult(text: string): object {
+  return { content: [{ type: 'text', text }] }
+}
+
+function parse(line: string): Request | undefined {
+  try {
+    return JSON.parse(line) as Request
+  } catch {
+    // Not MCP; there is nobody to answer.
+    return undefined
+  }
+}

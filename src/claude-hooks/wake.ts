@@ -1,0 +1,21 @@
+// Wakes an idle terminal session: Claude Code watches one file for each session and calls the FileChanged hook when the file
+// changes. The file has no content of interest; the hook asks the gateway what there is to say.
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+
+/** The plugin names the same path (plugins/claude-code/files/hooks/start.sh), so that a session that starts without a gateway can
+ *  be woken later. */
+export function wakeFile(stateDir: string, sessionId: string): string {
+  return join(stateDir, 'claude', 'wake', sessionId)
+}
+
+/** Makes the FileChanged hook of the session run, within about a second, if the session lives and has the plugin. */
+export function wakeSession(stateDir: string, sessionId: string, now: number): void {
+  const path = wakeFile(stateDir, sessionId)
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+  writeFileSync(path, `${now}\n`, { mode: 0o600 })
+}
+
+export function removeWakeFile(stateDir: string, sessionId: string): void {
+  rmSync(wakeFile(stateDir, sessionId), { force: true })
+}

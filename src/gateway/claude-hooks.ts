@@ -1,0 +1,74 @@
+// POST /claude-hooks: events of Claude Code sessions on this machine, sent by Rockpool's plugin, and the answers to them. The token
+// is in a file that only the owner can read (store/claude-hook-file.ts) and is valid for nothing else.
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { wakeFile } from '../claude-hooks/wake.ts'
+import { claudeHookSchema } from '../domain/claude-hook.ts'
+import type { ClaudeHookAnswer, ClaudeHookName } from '../domain/claude-hook.ts'
+import { RockpoolError } from '../domain/errors.ts'
+import { isRecord } from '../domain/json.ts'
+import { parseJson } from '../rpc/frames.ts'
+import { bearerToken, type Auth } from './auth.ts'
+import type { Calls } from './calls.ts'
+import { HttpRefusal, readBody, securityHeaders, sendJson, sendText } from './http.ts'
+import { isFromBrowser, isLoopback } from './origin.ts'
+import type { PendingSockets } from './limiter.ts'
+
+/** A permission request contains the whole file that Claude wants to write. */
+const maxBody = 8 * 1024 * 1024
+
+interface ClaudeHookParts {
+  auth: Auth
+  calls: Calls
+  pendingSockets: PendingSockets
+}
+
+export async function answerClaudeHook(
+  request: IncomingMessage,
+  response: ServerResponse,
+  { auth, calls, pendingSockets }: ClaudeHookParts,
+): Promise<void> {
+  if (!isFromThisMachine(request)) throw new HttpRefusal(404, 'not-found', 'There is nothing here.')
+  auth.admitClaudeHook(bearerToken(request), request)
+  pendingSockets.remove(request.socket)
+  const event = readEvent(parseJson(await readBody(request, maxBody)), request)
+  const gone = new AbortController()
+  response.once('close', () => gone.abort())
+  const hooks = await calls.app.claudeHooks()
+  const answer = await hooks.onHook(event, gone.signal)
+  if (gone.signal.aborted) return
+  if (answer.onSent) response.once('finish', answer.onSent)
+  const watchPaths =
+    event.name === 'SessionStart' ? [wakeFile(calls.app.paths.root, event.sessionId)] : undefined
+  send(response, event.name, { ...answer, watchPaths })
+}
+
+/** A gateway that listens on a network address gets the requests of this machine from that address. */
+function isFromThisMachine(request: IncomingMessage): boolean {
+  const { remoteAddress = '', localAddress } = request.socket
+  const isLocal = isLoopback(remoteAddress.replace(/^::ffff:/, '')) || remoteAddress === localAddress
+  return isLocal && !isFromBrowser(request)
+}
+
+function readEvent(body: unknown, { headers }: IncomingMessage) {
+  const entrypoint = headers['claude-entrypoint']
+  const read = claudeHookSchema.safeParse(isRecord(body) ? { ...body, entrypoint } : body)
+  if (read.success) return read.data
+  throw new RockpoolError('input-invalid', 'This is not a hook event of Claude Code that Rockpool knows.', {
+    hint: 'The plugin and the gateway may be of different versions: `rockpool claude-plugin status`.',
+  })
+}
+
+/** Without a body where there is nothing to say: any other answer leaves a record in the transcript. The FileChanged hook is a
+ *  shell line that passes the text on. */
+function send(
+  response: ServerResponse,
+  name: ClaudeHookName,
+  { additionalContext, decision, watchPaths }: ClaudeHookAnswer & { watchPaths?: string[] },
+): void {
+  if (name === 'FileChanged' && additionalContext !== undefined)
+    sendText(response, 200, additionalContext, 'text/plain')
+  else if (additionalContext ?? decision ?? watchPaths) {
+    const hookSpecificOutput = { hookEventName: name, additionalContext, decision, watchPaths }
+    sendJson(response, 200, { suppressOutput: true, hookSpecificOutput })
+  } else response.writeHead(204, securityHeaders).end()
+}

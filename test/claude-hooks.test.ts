@@ -1,0 +1,159 @@
+// The gateway's side of Rockpool's plugin in Claude Code: who may report events, and what is answered.
+import { execFile } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { ClaudeHooks } from '../src/claude-hooks/answers.ts'
+import { wakeFile, wakeSession } from '../src/claude-hooks/wake.ts'
+import type { ClaudeHookAnswer, ClaudeHookEvent } from '../src/domain/claude-hook.ts'
+import { claudeHookNames } from '../src/domain/claude-hook.ts'
+import { silentLog } from '../src/domain/log.ts'
+import { removeClaudeHookFile, writeClaudeHookFile } from '../src/store/claude-hook-file.ts'
+import { http, openHouse, rpc } from './support/gateway-house.ts'
+import type { House, HttpAnswer } from './support/gateway-house.ts'
+
+let house: House
+let answer: (event: ClaudeHookEvent, signal: AbortSignal) => Promise<ClaudeHookAnswer | undefined>
+
+beforeAll(async () => {
+  house = await openHouse()
+  const contributor = {
+    name: 'test',
+    events: claudeHookNames,
+    answer: (event: ClaudeHookEvent, signal: AbortSignal) => answer(event, signal),
+  }
+  const hooks = new ClaudeHooks({ contributors: [contributor], clock: house.app.clock, log: silentLog })
+  house.app.claudeHooks = async () => hooks
+})
+afterAll(() => house.close())
+
+const sessionId = '0c18c6e2-d9e3-4169-87ec-d96fcc228ff1'
+
+function report(
+  name: string,
+  more: Record<string, unknown> = {},
+  token = house.gateway.auth.claudeHookToken,
+) {
+  const body = JSON.stringify({ hook_event_name: name, session_id: sessionId, ...more })
+  return http(house, '/claude-hooks', { method: 'POST', body, token })
+}
+
+function outputOf(answered: HttpAnswer): unknown {
+  return answered.json()['hookSpecificOutput']
+}
+
+test('an event without an answer gets no body, and the wake file is named when a session starts', async () => {
+  answer = async () => undefined
+  expect(await report('Stop')).toMatchObject({ status: 204, body: '' })
+  expect(outputOf(await report('SessionStart', { source: 'startup' }))).toEqual({
+    hookEventName: 'SessionStart',
+    watchPaths: [`${house.dir}/claude/wake/${sessionId}`],
+  })
+})
+
+test('a text for the model is sent in the form that Claude Code reads, and its contributor learns of it', async () => {
+  const { promise, resolve } = Promise.withResolvers<string>()
+  answer = async () => ({ additionalContext: 'a word', onSent: () => resolve('sent') })
+  expect(outputOf(await report('PostToolBatch'))).toEqual({
+    hookEventName: 'PostToolBatch',
+    additionalContext: 'a word',
+  })
+  expect(await promise).toBe('sent')
+  expect(await report('FileChanged')).toMatchObject({ status: 200, body: 'a word' })
+})
+
+test('a contributor learns that the session no longer waits for its decision', async () => {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const asked = Promise.withResolvers<void>()
+  answer = async (_, signal) => {
+    signal.addEventListener('abort', () => resolve())
+    asked.resolve()
+    await promise
+    return { decision: { behavior: 'allow' } }
+  }
+  const { url } = house.gateway
+  const leaving = new AbortController()
+  const waiting = fetch(`${url}/claude-hooks`, {
+    method: 'POST',
+    signal: leaving.signal,
+    headers: { authorization: `Bearer ${house.gateway.auth.claudeHookToken}` },
+    body: JSON.stringify({ hook_event_name: 'PermissionRequest', session_id: sessionId }),
+  }).catch(() => 'left')
+  await asked.promise
+  leaving.abort()
+  expect(await waiting).toBe('left')
+  await promise
+})
+
+test('the token of the plugin is valid for hook events only, and no other token is valid for them', async () => {
+  answer = async () => ({ additionalContext: 'a word' })
+  const { claudeHookToken } = house.gateway.auth
+  expect((await report('Stop', {}, house.token)).status).toBe(401)
+  expect((await rpc(house, 'sessions.list', {}, claudeHookToken)).error?.data?.code).toBe('unauthorized')
+})
+
+test('an event that is unknown or of another shape is refused', async () => {
+  for (const [name, more] of [
+    ['PreToolUse', {}],
+    ['Stop', { session_id: '../../etc' }],
+    ['PermissionRequest', { tool_input: 'rm' }],
+  ] as const)
+    expect((await report(name, more)).status).toBe(400)
+})
+
+describe('the shell lines of the plugin', () => {
+  const folder = join(import.meta.dirname, '../plugins/claude-code/files/hooks')
+
+  /** As Claude Code runs them: the event on stdin. */
+  function runLine(script: string, name: string): Promise<{ code: number; stdout: string; stderr: string }> {
+    const env = {
+      PATH: process.env['PATH'],
+      HOME: house.dir,
+      ROCKPOOL_STATE_DIR: house.dir,
+      CLAUDE_CODE_SESSION_ID: sessionId,
+      CLAUDE_CODE_ENTRYPOINT: 'cli',
+    }
+    return new Promise((resolve) => {
+      const child = execFile('sh', [join(folder, script)], { env }, (error, stdout, stderr) =>
+        resolve({ code: Number(error?.code ?? 0), stdout, stderr }),
+      )
+      child.stdin!.end(JSON.stringify({ hook_event_name: name, session_id: sessionId }))
+    })
+  }
+
+  test('report to the gateway, and wake the session with what it says', async () => {
+    const url = `${house.gateway.url}/claude-hooks`
+    writeClaudeHookFile(house.dir, { url, token: house.gateway.auth.claudeHookToken, pid: process.pid })
+    const seen: ClaudeHookEvent[] = []
+    answer = async (event) => {
+      seen.push(event)
+      return event.name === 'SessionEnd' ? undefined : { additionalContext: 'two\nlines' }
+    }
+    expect(JSON.parse((await runLine('start.sh', 'SessionStart')).stdout)).toMatchObject({
+      hookSpecificOutput: { additionalContext: 'two\nlines' },
+    })
+    expect(await runLine('wake.sh', 'FileChanged')).toEqual({ code: 2, stdout: '', stderr: 'two\nlines\n' })
+    expect(await runLine('end.sh', 'SessionEnd')).toEqual({ code: 0, stdout: '', stderr: '' })
+    expect(seen.map(({ name, isTerminal }) => [name, isTerminal])).toEqual([
+      ['SessionStart', true],
+      ['FileChanged', true],
+      ['SessionEnd', true],
+    ])
+  })
+
+  test('say nothing without a gateway, and the session can still be woken later', async () => {
+    removeClaudeHookFile(house.dir)
+    const path = wakeFile(house.dir, sessionId)
+    expect(JSON.parse((await runLine('start.sh', 'SessionStart')).stdout)).toEqual({
+      suppressOutput: true,
+      hookSpecificOutput: { hookEventName: 'SessionStart', watchPaths: [path] },
+    })
+    for (const [script, name] of [
+      ['wake.sh', 'FileChanged'],
+      ['end.sh', 'SessionEnd'],
+    ] as const)
+      expect(await runLine(script, name)).toEqual({ code: 0, stdout: '', stderr: '' })
+    wakeSession(house.dir, sessionId, 7)
+    expect(readFileSync(path, 'utf8')).toBe('7\n')
+  })
+})

@@ -190,6 +190,16 @@ test('changes of model and thinking level are in the transcript, those of one tu
   expect(changes).toEqual(['anthropic haiku', 'high', 'anthropic sonnet', 'low', 'high'])
 })
 
+test('settings that are chosen before the first message are in the transcript once there is one', async () => {
+  const bench = await flow()
+  for (const command of ['/model haiku', '/think high']) await say(bench, command)
+  expect(await bench.transcript(key)).toEqual([])
+  await say(bench, '[[offline: say one]]')
+  await say(bench, '[[offline: say two]]')
+  const types = (await bench.transcript(key)).map(({ type }) => type)
+  expect(types.filter((type) => type !== 'message')).toEqual(['model_change', 'thinking_level_change'])
+})
+
 test('/new waits for the running turn, and what follows belongs to the new session', async () => {
   const bench = await flow()
   await bench.channel.say('[[offline: wait 500]][[offline: say old]]')

@@ -67,13 +67,14 @@ export class LiveTurn implements TurnControls {
     this.#transcript = turn.transcript
     this.#place = turn.place
     this.#parts = parts
-    const { model, thinkingLevel } = turn.session.entry
+    const { model, modelOverride, thinkingLevel } = turn.session.entry
     this.#record = new TurnRecord({
       append: (bodies) => this.append(bodies),
       clock: parts.clock,
       provider: parts.runtime.kind === 'claude' ? 'anthropic' : 'rockpool',
       session: {
         lastModel: model,
+        modelOverride,
         thinkingLevel,
         turnThinking: turn.inputs[0]?.turnOptions?.thinking,
         firstEntryId: () => this.#firstEntryId,

@@ -18,6 +18,8 @@ const unknownModel = 'unknown'
 export interface RecordedSession {
   /** The model of the previous turn; absent in the first one. */
   lastModel?: string
+  /** The model that was chosen for this session. */
+  modelOverride?: string
   /** The session's level, and the level that was requested for this turn alone. */
   thinkingLevel?: string
   turnThinking?: string
@@ -73,13 +75,16 @@ export class TurnRecord {
 
   /** Claude sends the start event again after a compaction; only the first one records settings. */
   #sawStart(model: string): void {
-    const { lastModel, turnThinking } = this.#session
+    const { lastModel, modelOverride, thinkingLevel, turnThinking } = this.#session
     const isFirst = this.#model === unknownModel
     this.#model = model
     if (!isFirst) return
-    if (lastModel !== undefined && lastModel !== model)
+    // Settings that were chosen before the first turn are recorded now, because there was no transcript yet.
+    const isFirstTurn = lastModel === undefined
+    if (isFirstTurn ? modelOverride !== undefined : lastModel !== model)
       this.#hold({ type: 'model_change', provider: this.#provider, modelId: model })
     if (this.#hasOwnThinking) this.#hold(thinkingChange(turnThinking))
+    else if (isFirstTurn && thinkingLevel !== undefined) this.#hold(thinkingChange(thinkingLevel))
   }
 
   get #hasOwnThinking(): boolean {

@@ -65,7 +65,10 @@ function fileName(url: string): string {
 
 export const defaultThinkingLevel = 'off'
 
-/** Appends an entry for each changed setting, as pi does. `agentModel` is the model without an override, if known. */
+/**
+ * Appends an entry for each changed setting, as pi does. `agentModel` is the model without an override, if known. A session
+ * without a transcript gets none for this: its first turn records the settings with which it starts.
+ */
 export async function recordSettingChanges(
   transcripts: TranscriptStore,
   session: { key: string; before: SessionEntry | undefined; entry: SessionEntry },
@@ -77,7 +80,9 @@ export async function recordSettingChanges(
   if (before?.modelOverride !== entry.modelOverride && modelId !== undefined)
     bodies.push({ type: 'model_change', provider: entry.providerOverride ?? 'anthropic', modelId })
   if (before?.thinkingLevel !== entry.thinkingLevel) bodies.push(thinkingChange(entry.thinkingLevel))
-  if (bodies.length > 0) await transcripts.append(transcriptOf({ key, entry }), bodies, { cwd: '', key })
+  const transcript = transcriptOf({ key, entry })
+  if (bodies.length === 0 || !(await transcripts.exists(transcript))) return
+  await transcripts.append(transcript, bodies, { cwd: '', key })
 }
 
 export function thinkingChange(thinkingLevel = defaultThinkingLevel): EntryBody {

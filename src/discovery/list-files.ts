@@ -3,7 +3,7 @@
 import { accessSync, constants, existsSync, readdirSync, statSync, type Dirent } from 'node:fs'
 import { basename, join, resolve } from 'node:path'
 import type { DiscoveryConfig } from '../domain/config/coding-settings.ts'
-import type { UnreadablePath } from '../domain/discovered-session.ts'
+import type { OtherAgent, UnreadablePath } from '../domain/discovered-session.ts'
 import { errorCode } from '../store/disk/atomic-file.ts'
 import { readForeign } from '../store/disk/foreign-file.ts'
 import { realPath } from './repo-paths.ts'
@@ -16,6 +16,10 @@ export interface TranscriptFile {
   /** From the file's name, or of the session that a sub-agent belongs to. Undefined if the path does not tell (`agent-…`). */
   sessionId: string | undefined
   kind: 'session' | 'subagent'
+  /** Absent for Claude Code. */
+  agentKind?: OtherAgent
+  /** All files of a session that has several; else `path` is the file. */
+  paths?: string[]
   inode: number
   size: number
   mtimeMs: number
@@ -177,7 +181,7 @@ export function accessFault(path: string): UnreadablePath[] {
   }
 }
 
-function noteUnreadable(path: string, error: unknown, listing: Listing): void {
+export function noteUnreadable(path: string, error: unknown, listing: Listing): void {
   const reason = unreadableReason(error)
   if (reason !== undefined) listing.unreadable.push({ path, reason })
 }

@@ -184,6 +184,7 @@ export function costOfCall(record: UsageRecord, prices: Prices): number {
 
 /** The price of a call with this much cache creation for 5 minutes and for an hour. */
 export function chargeFor(record: UsageRecord, prices: Prices, m5: number, h1: number): number {
+  if (record.reportedUsd !== undefined) return record.reportedUsd
   const price = prices.ofCall({ promptTokens: record.input + record.cacheRead + m5 + h1, fast: record.fast })
   const millionths =
     record.input * price.input +

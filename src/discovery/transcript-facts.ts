@@ -88,6 +88,14 @@ export type TranscriptFacts = typeof noCounts & {
   lastAnswerTokens?: number
   /** The usage of sub-agents in progress records of this file, by the name of the transcript that repeats it. */
   reportedAgents?: Record<string, TokenCounts & { costUsd: number }>
+  /** Of other agents: the id of a sub-agent's own transcript; `sessionId` is the session that it belongs to. */
+  threadId?: string
+  /** Of other agents: a turn has begun and not ended. */
+  isTurnOpen?: boolean
+  /** Of other agents: the size of the context window, if the agent recorded it. */
+  contextWindow?: number
+  /** Of other agents: where the reader continues. */
+  reader?: unknown
 }
 
 /** Claude Code writes `HEAD` where it finds no branch: outside of git, and on a commit that no branch names. */

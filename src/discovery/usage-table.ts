@@ -16,12 +16,14 @@ const word = {
   cache5m: 6,
   cache1h: 7,
   seconds: 8,
-  /** Bits 0 to 15: the model's number in the file's list. Then: fast mode; itemised cache creation; part of a sidechain. */
+  /** Bits 0 to 15: the model's number in the file's list. Then: fast mode; itemised cache creation; part of a sidechain; the two
+   *  words of the cache's lifetimes hold the cost that the agent recorded. */
   model: 9,
 } as const
 const fastBit = 1 << 16
 const itemisedBit = 1 << 17
 const sidechainBit = 1 << 18
+const reportedBit = 1 << 19
 const largest = 0xffff_ffff
 
 export interface UsageRecord {
@@ -43,6 +45,8 @@ export interface UsageRecord {
   itemised: boolean
   /** Sidechains repeat messages of their session, sometimes under another request. */
   sidechain: boolean
+  /** The cost in dollars that the agent itself recorded; Claude Code records none for a call. */
+  reportedUsd?: number
 }
 
 export function noUsage(): UsageRecord {
@@ -60,6 +64,7 @@ export function noUsage(): UsageRecord {
     fast: false,
     itemised: false,
     sidechain: false,
+    reportedUsd: undefined,
   }
 }
 
@@ -126,6 +131,8 @@ export class UsageTable {
     into.fast = (model & fastBit) !== 0
     into.itemised = (model & itemisedBit) !== 0
     into.sidechain = (model & sidechainBit) !== 0
+    into.reportedUsd = undefined
+    if ((model & reportedBit) !== 0) this.#readReported(into)
     return into
   }
 
@@ -160,6 +167,19 @@ export class UsageTable {
     w[base + word.seconds] = r.seconds
     const flags = (r.fast ? fastBit : 0) | (r.itemised ? itemisedBit : 0) | (r.sidechain ? sidechainBit : 0)
     w[base + word.model] = (r.model & 0xffff) | flags
+    if (r.reportedUsd !== undefined) this.#writeReported(base, r.reportedUsd)
+  }
+
+  #readReported(into: UsageRecord): void {
+    const halves = Uint32Array.of(into.cache5m, into.cache1h)
+    into.reportedUsd = new Float64Array(halves.buffer)[0]!
+    into.cache5m = into.cache1h = 0
+  }
+
+  /** Agents that record a cost do not say how long their cache lives, so its two words are free. */
+  #writeReported(base: number, usd: number): void {
+    this.#words.set(new Uint32Array(Float64Array.of(usd).buffer), base + word.cache5m)
+    this.#words[base + word.model]! |= reportedBit
   }
 
   /** The record of the same message and request; else of the same message, if one of the two is part of a sidechain. */

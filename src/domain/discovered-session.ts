@@ -13,6 +13,12 @@ const maybeNumber = number.optional()
 export const sessionSources = ['rockpool', 'openclaw', 'native-only'] as const
 export type SessionSource = (typeof sessionSources)[number]
 
+/** The program whose session it is. */
+export const agentKinds = ['claude', 'codex', 'gemini', 'opencode', 'pi'] as const
+export type AgentKind = (typeof agentKinds)[number]
+/** Every agent but Claude Code, which has a scanner of its own. */
+export type OtherAgent = Exclude<AgentKind, 'claude'>
+
 // The schemas are built on first use (by the reference page and an agent's list of tools): a command does not wait for them.
 
 /** What was billed, each message once. */

@@ -1,0 +1,205 @@
+// Where opencode keeps its sessions: rows of `opencode.db`, older ones as JSON files below `storage`. The database is only read, and
+// a session has the path `<database>#<session id>`.
+import { statSync } from 'node:fs'
+import { basename, dirname, join } from 'node:path'
+import { isRecord, parseRecord } from '../../../domain/json.ts'
+import { readForeign } from '../../../store/disk/foreign-file.ts'
+import { readForeignDatabase, type ForeignRows } from '../../../store/sqlite/foreign-database.ts'
+import { noteUnreadable, type Listing } from '../../list-files.ts'
+import { newFacts, redacted } from '../../transcript-facts.ts'
+import { UsageTable } from '../../usage-table.ts'
+import { agentHomes, entriesOf, filesBelow } from '../agent-files.ts'
+import { countField, textField, type AgentReader } from '../contract.ts'
+import { RecordFacts } from '../record-facts.ts'
+import { opencodeRecords, type OpencodeSession } from './opencode-records.ts'
+
+type Fields = Record<string, unknown>
+
+const database = /^opencode(?:-[\w.]+)?\.db$/
+const jsonFile = /^[\w-]+\.json$/
+const longestFileBytes = 64 << 20
+
+export const opencodeReader: AgentReader = {
+  kind: 'opencode',
+  program: 'opencode',
+  homes: (environment) => [
+    ...new Set([
+      ...agentHomes(environment, ['OPENCODE_DB'], []),
+      ...agentHomes(environment, ['XDG_DATA_HOME'], ['.local/share/opencode'], 'opencode'),
+    ]),
+  ],
+  list(home, listing) {
+    if (home.endsWith('.db')) return listDatabase(home, listing)
+    const names = entriesOf(home, listing).filter((entry) => entry.isFile() && database.test(entry.name))
+    for (const { name } of names) listDatabase(join(home, name), listing)
+    listFiles(home, listing)
+  },
+  scan({ path }) {
+    const session = readSession(path, 'facts')
+    const facts = newFacts()
+    const usage = new UsageTable()
+    const counts = new RecordFacts(facts, usage)
+    for (const record of opencodeRecords(session)) counts.take(record)
+    facts.lineCount = session.messages.length + session.damaged
+    facts.damagedLines = session.damaged
+    facts.offset = session.bytes
+    return { facts, usage, tornTail: false, mark: '' }
+  },
+  read({ path }) {
+    const session = readSession(path, 'everything')
+    return { records: opencodeRecords(session), damaged: session.damaged }
+  },
+  resumeCommand: (sessionId) => ['opencode', '-s', sessionId],
+}
+
+/** The time of a session's last message, because a message may still change after the session's own time. */
+const listSql = `SELECT id, title, time_updated AS updated, time_archived AS archived,
+  (SELECT max(time_updated) FROM message WHERE session_id = session.id) AS changed,
+  (SELECT count(*) FROM message WHERE session_id = session.id) AS count FROM session`
+
+function listDatabase(path: string, listing: Listing): void {
+  try {
+    const inode = statSync(path).ino
+    for (const row of readForeignDatabase(path, (rows) => [...rows(listSql)])) {
+      const id = String(row['id'])
+      const title = textField(row['title'])
+      const mtimeMs = Math.max(countField(row['updated']), countField(row['changed']))
+      listing.side.set(id, {
+        archived: countField(row['archived']) > 0,
+        customTitle: title === undefined ? undefined : redacted(title.slice(0, 400)),
+      })
+      listing.files.push({
+        path: `${path}#${id}`,
+        paths: [path, `${path}-wal`],
+        agentKind: 'opencode',
+        configDir: dirname(path),
+        sessionId: undefined,
+        kind: 'session',
+        inode,
+        size: countField(row['count']),
+        mtimeMs,
+      })
+    }
+  } catch (error) {
+    noteUnreadable(path, error, listing)
+  }
+}
+
+/** Sessions of versions before the database; one that is in the database, too, was taken over. */
+function listFiles(home: string, listing: Listing): void {
+  const storage = join(home, 'storage')
+  const taken = new Set(listing.files.map(({ path }) => path.slice(path.indexOf('#') + 1)))
+  for (const path of filesBelow(join(storage, 'session'), jsonFile, 1, listing)) {
+    const id = basename(path, '.json')
+    if (taken.has(id)) continue
+    const messages = statSync(join(storage, 'message', id), { throwIfNoEntry: false })
+    const own = statSync(path, { throwIfNoEntry: false })
+    if (!own) continue
+    listing.files.push({
+      path,
+      agentKind: 'opencode',
+      configDir: home,
+      sessionId: undefined,
+      kind: 'session',
+      inode: own.ino,
+      size: own.size,
+      mtimeMs: Math.max(own.mtimeMs, messages?.mtimeMs ?? 0),
+    })
+  }
+}
+
+type Wanted = 'facts' | 'everything'
+
+function readSession(path: string, wanted: Wanted): OpencodeSession {
+  const at = path.lastIndexOf('#')
+  if (at < 0) return readFiles(path)
+  return readForeignDatabase(path.slice(0, at), (rows) => readRows(rows, path.slice(at + 1), wanted))
+}
+
+function readRows(rows: ForeignRows, id: string, wanted: Wanted): OpencodeSession {
+  const [row] = rows('SELECT * FROM session WHERE id = ?', id)
+  // The facts need no tool calls, which are most of the bytes.
+  const tools = wanted === 'facts' ? ` AND data NOT LIKE '{"type":"tool"%'` : ''
+  const parts = new RowParser()
+  const byMessage = new Map<string, Fields[]>()
+  for (const { message_id: message, data } of rows(
+    `SELECT message_id, data FROM part WHERE session_id = ?${tools} ORDER BY id`,
+    id,
+  )) {
+    const part = parts.parse(data)
+    if (part) byMessage.set(String(message), [...(byMessage.get(String(message)) ?? []), part])
+  }
+  const messages = [...rows('SELECT id, data FROM message WHERE session_id = ? ORDER BY id', id)].flatMap(
+    ({ id: message, data }) => {
+      const parsed = parts.parse(data)
+      const own = byMessage.get(String(message)) ?? []
+      return parsed ? [{ id: String(message), data: parsed, parts: own }] : []
+    },
+  )
+  const revert = parseRecord(String(row?.['revert']))
+  return {
+    id,
+    parentId: textField(row?.['parent_id']),
+    directory: textField(row?.['directory']),
+    title: textField(row?.['title']),
+    version: textField(row?.['version']),
+    createdMs: countField(row?.['time_created']),
+    updatedMs: countField(row?.['time_updated']),
+    revertedFrom: textField(revert?.['messageID']),
+    messages,
+    damaged: parts.damaged,
+    bytes: parts.bytes,
+  }
+}
+
+/** Parses rows and files, and counts what cannot be parsed. */
+class RowParser {
+  damaged = 0
+  bytes = 0
+
+  parse(data: unknown): Fields | undefined {
+    const text = String(data)
+    this.bytes += text.length
+    const parsed = parseRecord(text)
+    if (!parsed) this.damaged++
+    return parsed
+  }
+
+  file(path: string): Fields | undefined {
+    try {
+      return this.parse(readForeign(path, longestFileBytes).toString('utf8'))
+    } catch {
+      this.damaged++
+      return undefined
+    }
+  }
+}
+
+function readFiles(path: string): OpencodeSession {
+  const parser = new RowParser()
+  const info = parser.file(path) ?? {}
+  const id = textField(info['id']) ?? basename(path, '.json')
+  const storage = dirname(dirname(dirname(path)))
+  const time = isRecord(info['time']) ? info['time'] : {}
+  const ignored: Listing = { files: [], side: new Map(), unreadable: [] }
+  const inFolder = (folder: string): string[] => filesBelow(folder, jsonFile, 0, ignored).sort()
+  const messages = inFolder(join(storage, 'message', id)).flatMap((file) => {
+    const data = parser.file(file)
+    const message = basename(file, '.json')
+    const partFiles = inFolder(join(storage, 'part', message))
+    const parts = partFiles.map((part) => parser.file(part)).filter((part) => part !== undefined)
+    return data ? [{ id: message, data, parts }] : []
+  })
+  return {
+    id,
+    parentId: textField(info['parentID']),
+    directory: textField(info['directory']),
+    title: textField(info['title']),
+    version: textField(info['version']),
+    createdMs: countField(time['created']),
+    updatedMs: countField(time['updated']),
+    messages,
+    damaged: parser.damaged + ignored.unreadable.length,
+    bytes: parser.bytes,
+  }
+}

@@ -1,0 +1,187 @@
+// The lines of a pi session as records. The entries form a tree: the conversation is the path from the last entry to the root, and
+// other branches were paid for, too. A fork copies entries with their ids and times into its own file.
+import { isRecord } from '../../../domain/json.ts'
+import { countField, textField, type AgentConversation, type AgentRecord, type UntimedRecord } from '../contract.ts'
+import { readLines, type LineTranslator } from '../json-lines.ts'
+
+type Fields = Record<string, unknown>
+
+interface PiState {
+  id?: string
+  model: string
+  /** Entries of a fork that are older than the file are copies. */
+  copiedBefore?: string
+}
+
+export class PiTranslator implements LineTranslator {
+  readonly state: PiState
+  /** The parent of each entry, and which entry each record came from, for the branches. */
+  readonly parents = new Map<string, string>()
+  readonly entryOf = new Map<AgentRecord, string>()
+  lastEntry: string | undefined
+  readonly #calls = new Map<string, { name: string; input: Fields }>()
+
+  constructor(state?: unknown) {
+    this.state = (state as PiState | undefined) ?? { model: 'unknown' }
+  }
+
+  translate(entry: Fields): AgentRecord[] {
+    if (entry['type'] === 'session') return this.#session(entry)
+    const { state } = this
+    const at = textField(entry['timestamp']) ?? ''
+    const id = textField(entry['id']) ?? ''
+    const inherited = (state.copiedBefore !== undefined && at < state.copiedBefore) || undefined
+    const records = this.#records(entry, `${id} ${at}`).map((record) => ({ ...record, at, inherited }))
+    this.#remember(id, textField(entry['parentId']), records)
+    return records
+  }
+
+  #session(header: Fields): AgentRecord[] {
+    const { state } = this
+    if (state.id !== undefined) return []
+    state.id = textField(header['id'])
+    const startedAt = textField(header['timestamp'])
+    const parent = textField(header['parentSession'])
+    if (parent !== undefined) state.copiedBefore = startedAt
+    const about = {
+      id: state.id,
+      parent: parent === undefined ? undefined : { kind: 'fork' as const, id: idIn(parent) },
+      cwd: textField(header['cwd']),
+      version: String(header['version'] ?? 1),
+      startedAt,
+    }
+    return [{ kind: 'session', at: '', about }]
+  }
+
+  #remember(id: string, parentId: string | undefined, records: AgentRecord[]): void {
+    if (id === '') return
+    if (parentId !== undefined) this.parents.set(id, parentId)
+    this.lastEntry = id
+    for (const record of records) this.entryOf.set(record, id)
+  }
+
+  #records(entry: Fields, key: string): UntimedRecord[] {
+    switch (entry['type']) {
+      case 'message':
+        return isRecord(entry['message']) ? this.#message(entry['message'], key) : []
+      case 'session_info':
+        return [{ kind: 'session', about: { title: textField(entry['name']) ?? '' } }]
+      case 'compaction':
+        return [
+          { kind: 'compaction', text: textField(entry['summary']) ?? '' },
+          ...this.#usage(entry['usage'], key, textField(entry['model'])),
+        ]
+      case 'branch_summary':
+      case 'usage':
+        return this.#usage(entry['usage'], key, textField(entry['model']))
+      default:
+        return []
+    }
+  }
+
+  #message(message: Fields, key: string): UntimedRecord[] {
+    switch (message['role']) {
+      case 'user':
+        return [{ kind: 'prompt', text: textOf(message['content']), id: key.split(' ')[0] }]
+      case 'assistant':
+        return this.#answer(message, key)
+      case 'toolResult':
+        return this.#result(message)
+      default:
+        return []
+    }
+  }
+
+  #answer(message: Fields, key: string): UntimedRecord[] {
+    const { state } = this
+    state.model = `${textField(message['provider']) ?? 'unknown'}/${textField(message['model']) ?? 'unknown'}`
+    const blocks = Array.isArray(message['content']) ? message['content'].filter(isRecord) : []
+    return [
+      { kind: 'model', model: state.model },
+      ...blocks.filter(({ type }) => type === 'thinking').map(thoughtOf),
+      ...answerOf(blocks, key.split(' ')[0]!),
+      ...blocks.filter(({ type }) => type === 'toolCall').map((block) => this.#call(block)),
+      ...this.#usage(message['usage'], key, state.model),
+      ...endOf(message),
+    ]
+  }
+
+  #call(block: Fields): UntimedRecord {
+    const id = textField(block['id']) ?? ''
+    const name = textField(block['name']) ?? 'tool'
+    const input = isRecord(block['arguments']) ? block['arguments'] : {}
+    this.#calls.set(id, { name, input })
+    return { kind: 'tool-call', id, name, input }
+  }
+
+  #result(message: Fields): UntimedRecord[] {
+    const id = textField(message['toolCallId']) ?? ''
+    const isError = message['isError'] === true
+    const result: UntimedRecord = { kind: 'tool-result', id, text: textOf(message['content']), isError }
+    const call = this.#calls.get(id)
+    const path = textField(call?.input['path'])
+    if (isError || path === undefined || (call?.name !== 'edit' && call?.name !== 'write')) return [result]
+    const { details } = message
+    const diff = isRecord(details) ? textField(details['patch']) : textField(call.input['content'])
+    return [result, { kind: 'edit', path, change: call.name === 'write' ? 'add' : 'update', diff }]
+  }
+
+  #usage(value: unknown, id: string, model = this.state.model): UntimedRecord[] {
+    if (!isRecord(value)) return []
+    const { cost } = value
+    return [
+      {
+        kind: 'usage',
+        id,
+        model,
+        costUsd: isRecord(cost) && typeof cost['total'] === 'number' ? cost['total'] : undefined,
+        input: countField(value['input']),
+        cacheRead: countField(value['cacheRead']),
+        cacheWrite: countField(value['cacheWrite']),
+        output: countField(value['output']),
+        reasoning: countField(value['reasoning']),
+      },
+    ]
+  }
+}
+
+/** All records; those that are not on the path from the last entry to the root are marked. */
+export function readPiSession(path: string): AgentConversation {
+  const translator = new PiTranslator()
+  const conversation = readLines(path, translator)
+  const { parents, entryOf, lastEntry } = translator
+  const current = new Set<string>()
+  for (let id = lastEntry; id !== undefined && !current.has(id); id = parents.get(id)) current.add(id)
+  for (const record of conversation.records) {
+    const entry = entryOf.get(record)
+    if (entry !== undefined && !current.has(entry)) record.rewound = true
+  }
+  return conversation
+}
+
+/** The id in the name of a session's file: `2026-11-16T14-10-49-769Z_<id>.jsonl`. */
+export function idIn(path: string): string {
+  const name = path.slice(path.lastIndexOf('/') + 1).replace(/\.jsonl$/, '')
+  return name.replace(/^[\dTZ-]+_/, '')
+}
+
+function answerOf(blocks: Fields[], id: string): UntimedRecord[] {
+  const texts = blocks.filter(({ type }) => type === 'text')
+  const text = texts.map((block) => textField(block['text']) ?? '').join('\n')
+  return texts.length === 0 ? [] : [{ kind: 'answer', text, id }]
+}
+
+function thoughtOf(block: Fields): UntimedRecord {
+  return { kind: 'thinking', text: textField(block['thinking']) ?? '' }
+}
+
+function endOf({ stopReason, errorMessage }: Fields): UntimedRecord[] {
+  if (stopReason === 'aborted') return [{ kind: 'turn-end', outcome: 'interrupted' }]
+  if (stopReason !== 'error') return []
+  return [{ kind: 'turn-end', outcome: 'failed', error: textField(errorMessage) ?? '' }]
+}
+
+function textOf(content: unknown): string {
+  if (!Array.isArray(content)) return textField(content) ?? ''
+  return content.map((part) => (isRecord(part) ? (textField(part['text']) ?? '') : '')).join('')
+}

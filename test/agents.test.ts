@@ -1,14 +1,22 @@
 // Every reader of another agent against sessions that the real programs recorded: each session gives exactly what is known to have
 // happened in it, and damage in one file hides no other session.
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, statSync, symlinkSync } from 'node:fs'
-import { appendFileSync, existsSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
+import { execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { appendFileSync, cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { symlinkSync, truncateSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { basename, join, relative } from 'node:path'
+import { dirname, join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { systemClock } from '../src/domain/clock.ts'
+import { silentLog } from '../src/domain/log.ts'
+import { openDiscovery } from '../src/discovery/discovery.ts'
 import { agentReaders, readerOf } from '../src/discovery/agents/readers.ts'
-import type { AgentReader, AgentRecord, AgentSource } from '../src/discovery/agents/contract.ts'
+import type { AgentRecord } from '../src/domain/agent-records.ts'
+import { agentHomesOf } from '../src/discovery/agents/agent-homes.ts'
+import type { AgentReader, AgentSource, ScannedBefore } from '../src/discovery/agents/contract.ts'
 import type { Listing } from '../src/discovery/list-files.ts'
-import type { OtherAgent } from '../src/domain/discovered-session.ts'
+import type { DiscoveredSession, OtherAgent } from '../src/domain/discovered-session.ts'
 
 const recorded = join(import.meta.dirname, 'fixtures/agents')
 
@@ -53,6 +61,7 @@ function list(reader: AgentReader, root: string): { sources: AgentSource[]; list
   return { sources: listing.files as AgentSource[], listing }
 }
 
+const kinds = agentReaders.map(({ kind }) => kind)
 const sets = agentReaders.flatMap(({ kind }) => truthOf(kind).map((set) => ({ kind, ...set })))
 
 describe.each(sets)('$kind in $root', ({ kind, root, sessions }) => {
@@ -87,7 +96,15 @@ describe.each(sets)('$kind in $root', ({ kind, root, sessions }) => {
 /** What the recorded truth says, in the words of the contract. */
 function expected(kind: OtherAgent, truth: Truth): Record<string, unknown> {
   const same = ['id', 'cwd', 'lastCwd', 'models', 'title', 'firstPrompt', 'firstPromptInFile', 'prompts']
-  const counted = ['replies', 'toolCalls', 'editedFiles', 'tokens', 'inherited', 'tokensByModel', 'compactions']
+  const counted = [
+    'replies',
+    'toolCalls',
+    'editedFiles',
+    'tokens',
+    'inherited',
+    'tokensByModel',
+    'compactions',
+  ]
   const rest = ['interrupted', 'errors', 'cost', 'archived']
   const wanted = [...same, ...counted, ...rest].filter((name) => name in truth)
   const branch = truth['branch'] ?? undefined
@@ -119,7 +136,8 @@ function told(reader: AgentReader, source: AgentSource, listing: Listing) {
     records.filter((record): record is Extract<AgentRecord, { kind: Kind }> => record.kind === kind)
   const own = <T extends AgentRecord>(some: T[]): T[] => some.filter(({ inherited }) => !inherited)
   const about = of('session').map((record) => record.about)
-  const last = <T>(values: Array<T | undefined>): T | undefined => values.findLast((value) => value !== undefined)
+  const last = <T>(values: Array<T | undefined>): T | undefined =>
+    values.findLast((value) => value !== undefined)
   const id = last(about.map((one) => one.id))!
   const side = listing.side.get(id)
   const prompts = of('prompt')
@@ -152,11 +170,17 @@ function told(reader: AgentReader, source: AgentSource, listing: Listing) {
     toolCalls: calls,
     editedFiles: [...new Set(own(of('edit')).map(({ path }) => path))],
     tokens: added(usage.map(tokensOf)),
-    inherited: added(of('usage').filter((one) => one.inherited).map(tokensOf)),
+    inherited: added(
+      of('usage')
+        .filter((one) => one.inherited)
+        .map(tokensOf),
+    ),
     tokensByModel: byModel,
     compactions: own(of('compaction')).length,
     interrupted: ends.filter(({ outcome }) => outcome === 'interrupted').length,
-    errors: ends.filter(({ outcome }) => outcome === 'failed').map(({ error }) => errorOf(reader.kind, error)),
+    errors: ends
+      .filter(({ outcome }) => outcome === 'failed')
+      .map(({ error }) => errorOf(reader.kind, error)),
     cost: Math.round(cost * 1e9) / 1e9,
     archived: side?.archived ?? false,
     startedAt: facts.firstTimestamp,
@@ -177,6 +201,313 @@ function tokensOf(usage: Extract<AgentRecord, { kind: 'usage' }>): Tokens {
 
 function added(parts: Tokens[]): Tokens {
   const sum = { ...nothing }
-  for (const part of parts) for (const name of Object.keys(sum) as Array<keyof Tokens>) sum[name] += part[name]
+  for (const part of parts)
+    for (const name of Object.keys(sum) as Array<keyof Tokens>) sum[name] += part[name]
   return sum
 }
+
+describe('what a scan continues and what it leaves alone', () => {
+  test.each(['codex', 'pi'] as const)('%s: a file that grows in steps gives the same facts', (kind) => {
+    const reader = readerOf(kind)
+    const { root } = freshHome(kind)
+    for (const source of list(reader, root).sources) {
+      const whole = reader.scan(source).facts
+      const bytes = readFileSync(source.path)
+      writeFileSync(source.path, '')
+      let before: ScannedBefore | undefined
+      for (let end = 0; end < bytes.length;) {
+        const from = end
+        end = Math.min(bytes.length, end + Math.ceil(bytes.length / 3))
+        appendFileSync(source.path, bytes.subarray(from, end))
+        const scanned = reader.scan(source, before)
+        before = { ...scanned, facts: JSON.parse(JSON.stringify(scanned.facts)) }
+      }
+      expect(before!.facts).toEqual(JSON.parse(JSON.stringify(whole)))
+    }
+  })
+
+  test('a rollout that Codex rewrote in place is read again from its beginning', () => {
+    const [, , legacy, migrated] = truthOf('codex')
+    const reader = readerOf('codex')
+    const { id, file } = legacy!.sessions[0]!
+    const path = join(mkdtempSync(join(folder, 'rewritten-')), `rollout-${id}.jsonl`)
+    const source = { path, agentKind: 'codex' } as AgentSource
+    cpSync(join(recorded, 'codex', legacy!.root, String(file)), path)
+    const before = reader.scan(source)
+    cpSync(join(recorded, 'codex', migrated!.root, String(file)), path)
+    const { facts } = reader.scan(source, before)
+    expect(facts).toEqual(reader.scan(source).facts)
+    expect(facts.outputTokens).toBe(migrated!.sessions.find((session) => session.id === id)!.tokens.output)
+  })
+
+  test('a compressed rollout gives the same facts as the plain one', () => {
+    const packed = join(folder, 'codex/compressed')
+    const [name] = readdirSync(packed)
+    const reader = readerOf('codex')
+    const { facts } = reader.scan({ path: join(packed, name!), agentKind: 'codex' } as AgentSource)
+    const truth = truthOf('codex')[3]!.sessions.find(({ id }) => name!.includes(id))!
+    expect(facts.outputTokens).toBe(truth.tokens.output)
+    expect(facts.damagedLines).toBe(0)
+  })
+
+  test("opencode's database is read while opencode writes, and stays as it was", async () => {
+    const home = mkdtempSync(join(folder, 'busy-'))
+    cpSync(join(recorded, 'opencode/hot-wal'), home, { recursive: true })
+    const path = join(home, 'opencode.db')
+    const writer = new DatabaseSync(path)
+    writer.exec('BEGIN IMMEDIATE')
+    writer.exec(`UPDATE session SET title = 'not committed'`)
+    const bytes = (): Buffer[] => [path, `${path}-wal`].map((file) => readFileSync(file))
+    const before = bytes()
+    const { list: found } = await discovered([{ kind: 'opencode', path: home }])
+    expect(found.sessions.map(({ title }) => title)).toEqual(
+      truthOf('opencode')[1]!.sessions.map((s) => s['title']),
+    )
+    expect(bytes()).toEqual(before)
+    writer.exec('COMMIT')
+    writer.close()
+  })
+
+  test('a fork of opencode names the session that it copied', async () => {
+    const { home, sessions } = freshHome('opencode')
+    const { list: found } = await discovered([{ kind: 'opencode', path: home }])
+    const forks = sessions.filter(({ parentKind }) => parentKind === 'fork')
+    expect(forks.length).toBeGreaterThan(0)
+    for (const { id, parent } of forks)
+      expect(found.sessions.find(({ sessionId }) => sessionId === id)?.forkedFrom).toBe(parent)
+  })
+
+  test("a session with the id of another agent's session hides neither", async () => {
+    const codex = freshHome('codex')
+    const taken = codex.sessions.find(({ parentKind }) => !parentKind)!.id
+    const pi = mkdtempSync(join(folder, 'same-id-'))
+    const header = { type: 'session', version: 3, id: taken, timestamp: '2026-11-16T10:00:00.000Z', cwd: '/' }
+    const message = { role: 'user', content: 'Take its place.' }
+    const entry = { type: 'message', id: '1', timestamp: '2026-11-16T10:00:01.000Z', message }
+    writeFileSync(join(pi, 'x.jsonl'), `${JSON.stringify(header)}\n${JSON.stringify(entry)}\n`)
+    const homes = [
+      { kind: 'pi', path: pi },
+      { kind: 'codex', path: codex.home },
+    ] as const
+    const { list: found } = await discovered([...homes])
+    const same = found.sessions.filter(({ sessionId }) => sessionId.startsWith(taken))
+    expect(same.map(({ agentKind }) => agentKind).sort()).toEqual(['codex', 'pi'])
+  })
+
+  test('a Codex thread is live while a process holds its lock', async () => {
+    const { home, sessions } = freshHome('codex')
+    const { id } = sessions.find(({ parentKind, archived }) => !parentKind && !archived)!
+    mkdirSync(join(home, 'thread-writer-locks'))
+    const lock = join(home, 'thread-writer-locks', `${id}.lock`)
+    writeFileSync(lock, '')
+    const stateOf = async () => {
+      const { list: found } = await discovered([{ kind: 'codex', path: home }])
+      return found.sessions.filter(({ isRunning }) => isRunning).map(({ sessionId }) => sessionId)
+    }
+    expect(await stateOf()).toEqual([])
+    const holder = spawn('flock', [lock, 'sh', '-c', 'echo held; cat'], {
+      stdio: ['pipe', 'pipe', 'inherit'],
+    })
+    await once(holder.stdout, 'data')
+    expect(await stateOf()).toEqual([id])
+    holder.stdin.end()
+    await once(holder, 'exit')
+    expect(await stateOf()).toEqual([])
+  })
+
+  test('variables move the homes of every agent, and several may be named', () => {
+    const variables = {
+      CODEX_HOME: '/a/codex,~/codex',
+      GEMINI_CLI_HOME: '/a/gemini',
+      XDG_DATA_HOME: '/a/data',
+      OPENCODE_DB: '/a/other.db',
+      PI_CODING_AGENT_DIR: '/a/pi',
+      PI_CODING_AGENT_SESSION_DIR: '/a/flat',
+    }
+    const homes = agentHomesOf(
+      { home: '/h', variables },
+      { agentHomes: { pi: ['/b'] }, onlyConfigured: false },
+    )
+    expect(homes.map(({ kind, path }) => `${kind} ${path}`)).toEqual([
+      'codex /a/codex',
+      'codex /h/codex',
+      'codex /h/.codex',
+      'gemini /a/gemini/.gemini',
+      'gemini /h/.gemini',
+      'opencode /a/other.db',
+      'opencode /a/data/opencode',
+      'opencode /h/.local/share/opencode',
+      'pi /a/flat',
+      'pi /a/pi/sessions',
+      'pi /h/.pi/agent/sessions',
+      'pi /b',
+    ])
+  })
+})
+
+test('costs count each token once over all agents, and name models without a price', async () => {
+  const homes = kinds.map((kind) => ({ kind, path: freshHome(kind).home }))
+  const { costs } = await discovered(homes)
+  const all = kinds.flatMap((kind) => truthOf(kind)[0]!.sessions)
+  const output = all.reduce((sum, { tokens }) => sum + tokens.output, 0)
+  expect(costs.totals.outputTokens).toBe(output)
+  expect(costs.unpriced).toContain('gpt-6.1-sol')
+})
+
+/** The sessions of the current version of each agent, in a folder of their own. */
+function freshHome(kind: OtherAgent): { root: string; sessions: Truth[]; home: string } {
+  const set = truthOf(kind)[0]!
+  const root = mkdtempSync(join(folder, `${kind}-`))
+  cpSync(join(recorded, kind, set.root), root, { recursive: true })
+  return { root, sessions: set.sessions, home: homeIn(kind, root) }
+}
+
+async function discovered(homes: Array<{ kind: OtherAgent; path: string }>, indexFile = ':memory:') {
+  await using closing = {
+    discovery: openDiscovery({
+      configDirs: [],
+      agentHomes: homes,
+      indexFile,
+      registries: [],
+      clock: systemClock,
+      log: silentLog,
+    }),
+    async [Symbol.asyncDispose]() {
+      await this.discovery.close()
+    },
+  }
+  const list = await closing.discovery.list({ agentKind: 'all' })
+  const costs = await closing.discovery.costs()
+  return { list, costs, discovery: closing.discovery }
+}
+
+describe.each(kinds)('damage among the sessions of %s', (kind) => {
+  const reader = readerOf(kind)
+  let sound: DiscoveredSession[]
+  let victimId: string
+  beforeAll(async () => {
+    const { sessions, home } = freshHome(kind)
+    sound = (await discovered([{ kind, path: home }])).list.sessions
+    // A session that is no parent and no sub-agent, so that damage in it cannot change another one.
+    const parents = new Set(sessions.map(({ parent }) => parent))
+    const isAlone = ({ id, parentKind, archived }: Truth): boolean =>
+      !parentKind && !archived && !parents.has(id)
+    victimId = sessions.find(isAlone)!.id
+  })
+
+  test.each(damages(kind))('$name hides no other session and is reported', async ({ damage }) => {
+    const { root, home } = freshHome(kind)
+    const { sources } = list(reader, root)
+    damage(sources.find((source) => reader.read(source).records.some((record) => isOf(record, victimId)))!)
+    const { list: after } = await discovered([{ kind, path: home }])
+    const found = new Map(after.sessions.map((session) => [session.sessionId, session]))
+    for (const session of sound)
+      if (session.sessionId !== victimId) expect(found.get(session.sessionId)).toMatchObject(seen(session))
+    const damaged = after.sessions.filter(({ damagedLines }) => damagedLines > 0)
+    expect(damaged.length + after.unreadable!.length).toBeGreaterThan(0)
+  })
+})
+
+function isOf(record: AgentRecord, id: string): boolean {
+  return record.kind === 'session' && record.about.id === id
+}
+
+/** What a list shows of a session, without its place. */
+function seen(session: DiscoveredSession): Partial<DiscoveredSession> {
+  const { filePath: _filePath, configDir: _configDir, lastModified: _lastModified, ...shown } = session
+  return shown
+}
+
+interface Damage {
+  name: string
+  damage(victim: AgentSource): void
+}
+
+function damages(kind: OtherAgent): Damage[] {
+  if (kind === 'opencode') return databaseDamages
+  return [
+    { name: 'a torn last line', damage: ({ path }) => appendFileSync(path, '{"type":"message","id":"') },
+    {
+      name: 'two lines glued by a crash',
+      damage: ({ path }) =>
+        appendFileSync(path, `${'{"timestamp":"2026-11-16T10:00:00Z","ty'.repeat(2)}\n{}\n`),
+    },
+    { name: 'a file of zeros', damage: ({ path }) => writeFileSync(path, Buffer.alloc(5_000)) },
+    { name: 'a file cut in its first line', damage: ({ path }) => truncateSync(path, 40) },
+    {
+      name: 'a link to a device in its place',
+      damage({ path }) {
+        rmSync(path)
+        symlinkSync('/dev/zero', path)
+        appendFileSync(besides(path), 'no JSON\n')
+      },
+    },
+    {
+      name: 'a pipe beside it',
+      damage({ path }) {
+        execFileSync('mkfifo', [besides(path, '2')])
+        appendFileSync(path, 'no JSON\n')
+      },
+    },
+    {
+      name: 'another session with its id',
+      damage({ path }) {
+        cpSync(path, besides(path))
+        appendFileSync(besides(path), '[1,2]\n')
+      },
+    },
+    {
+      name: 'values of other types and depths than the agent writes',
+      damage({ path }) {
+        const deep = `${'['.repeat(20_000)}${']'.repeat(20_000)}`
+        const odd = ['{"type":"message","message":7,"id":{},"timestamp":[]}', `{"payload":${deep}}`, '"text"']
+        const huge =
+          '{"type":"event_msg","payload":{"type":"token_count","info":{"last_token_usage":{"input_tokens":1e400}}}}'
+        appendFileSync(path, `${[...odd, huge, '{"__proto__":{"kind":"session"}}'].join('\n')}\n`)
+      },
+    },
+  ]
+}
+
+function besides(path: string, more = '1'): string {
+  return path.replace(/([0-9a-f]{3})\.jsonl$/, (_, end: string) => `${end.slice(0, 2)}${more}.jsonl`)
+}
+
+function inDatabase(victim: AgentSource, sql: string): void {
+  const [path, id] = victim.path.split('#')
+  const db = new DatabaseSync(path!)
+  db.prepare(sql).run(id!)
+  db.close()
+}
+
+const databaseDamages: Damage[] = [
+  {
+    name: 'a message that is no JSON',
+    damage: (victim) =>
+      inDatabase(victim, `UPDATE message SET data = '{"role"', time_updated = 9 WHERE session_id = ?`),
+  },
+  {
+    name: 'a part that is no JSON',
+    damage: (victim) => inDatabase(victim, `UPDATE part SET data = 'x' WHERE session_id = ?`),
+  },
+  {
+    name: 'a database of another program beside it',
+    damage({ configDir }) {
+      const db = new DatabaseSync(join(configDir, 'opencode-next.db'))
+      db.exec('CREATE TABLE session (other TEXT)')
+      db.close()
+    },
+  },
+  {
+    name: 'a damaged database beside it',
+    damage: ({ configDir }) => writeFileSync(join(configDir, 'opencode-dev.db'), Buffer.alloc(9_000, 7)),
+  },
+  {
+    name: 'a damaged session of an older version',
+    damage({ configDir }) {
+      const path = join(configDir, 'storage/session/project/ses_damaged.json')
+      mkdirSync(dirname(path), { recursive: true })
+      writeFileSync(path, '{"id":"ses_dam')
+    },
+  },
+]

@@ -43,6 +43,8 @@ type Found = { words: string; rest: string[] } & (
 
 /** Finds the command with the most words. */
 export async function findCommand(args: readonly string[]): Promise<Found | undefined> {
+  // The sessions are not only those of Claude Code, so `code` is another name for the group.
+  if (args[0] === 'code') return findCommand(['cc', ...args.slice(1)])
   // An operation of its own, because it has another input and output.
   if (args.slice(0, 3).join(' ') === 'cc resume --all')
     return findCommand(['cc', 'resume-all', ...args.slice(3)])

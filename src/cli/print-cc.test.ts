@@ -78,7 +78,7 @@ test('the list says what runs, what it cost and how full its context is, and hid
     const text = printList({ total: 1, sessions: [waiting] }, { ...page, width })
     expect(text).toMatch(/needs you +permission prompt/)
   }
-  expect(printList({ total: 0, sessions: [] }, page)).toMatch(/^No Claude Code sessions\. .*cc launch/)
+  expect(printList({ total: 0, sessions: [] }, page)).toMatch(/^No sessions of a coding agent\. .*cc launch/)
   expect(printList({ total: 0, sessions: [] }, { ...page, input: { search: 'nowhere' } })).toMatch(
     /^No .* like that/,
   )

@@ -1,4 +1,4 @@
-// `rockpool cc list`, `cc info` and `cc repair`: Claude Code sessions.
+// `rockpool cc list`, `cc info` and `cc repair`: sessions of Claude Code and other coding agents.
 import { basename } from 'node:path'
 import { titleText } from '../domain/machine-text.ts'
 import type { OutputOf } from '../rpc/client.ts'
@@ -49,8 +49,8 @@ function unreadableLines({ unreadable = [] }: List, page: Page): string[] {
 function printSessions({ sessions, total }: List, page: Page): string {
   if (sessions.length === 0)
     return isNarrowed(page)
-      ? 'No Claude Code session is like that. `rockpool cc list` shows all of them.'
-      : 'No Claude Code sessions. `rockpool cc launch "…" --repo .` starts one.'
+      ? 'No session is like that. `rockpool cc list` shows all of them.'
+      : 'No sessions of a coding agent. `rockpool cc launch "…" --repo .` starts one.'
   const isAll = page.input?.['all'] === true || page.input?.['limit'] !== undefined
   const current = sessions.filter((row) => isAll || !row.archived || page.input?.['archived'] === true)
   const shown = isAll ? current : current.slice(0, defaultLimit)
@@ -61,7 +61,7 @@ function printSessions({ sessions, total }: List, page: Page): string {
 }
 
 function isNarrowed({ input = {} }: Page): boolean {
-  const asked = ['repo', 'agent', 'source', 'running', 'archived', 'search', 'offset']
+  const asked = ['repo', 'agent', 'agentKind', 'source', 'running', 'archived', 'search', 'offset']
   return asked.some((name) => input[name] !== undefined && input[name] !== false)
 }
 
@@ -71,10 +71,12 @@ function listColumns(rows: Row[], { width, now, input }: Page): Columns<Row> {
   const isOneRepo = input?.['repo'] !== undefined
   const cost = (row: Row): string => `${usd(row.costUsd)}${row.costGuessed ? '?' : ''}`
   const isAsked = rows.some((row) => waitsFor(row) !== '')
+  const hasOthers = rows.some(({ agentKind }) => agentKind !== 'claude')
   const hasNames = rows.some((row) => row.title !== undefined)
   const hasRegistry = rows.some((row) => registryLine(row) !== undefined)
   return {
-    ID: { value: (row) => row.sessionId.slice(0, 8), min: 8, style: 'dim' },
+    ID: { value: shortId, min: Math.max(...rows.map((row) => shortId(row).length)), style: 'dim' },
+    AGENT: hasOthers && { value: (row) => row.agentKind, min: 6, style: agentStyle },
     STATE: { value: stateOf, min: 9, style: stateStyle },
     'WAITS FOR': isAsked && { value: waitsFor, min: 17, style: 'yellow' },
     SOURCE: width >= 140 && { value: sourceOf, min: 6, style: 'dim' },
@@ -91,6 +93,15 @@ function listColumns(rows: Row[], { width, now, input }: Page): Columns<Row> {
     CONTEXT: { value: contextOf, align: 'right', min: 7, style: contextStyle, optional: true },
     CACHE: { value: cacheOf, min: 4, style: (row) => (row.warm ? 'green' : 'dim'), optional: true },
   }
+}
+
+/** Enough to name the session. Codex and pi begin their ids with the time, opencode with a word. */
+function shortId({ agentKind, sessionId }: Row): string {
+  return sessionId.slice(0, agentKind === 'claude' ? 8 : agentKind === 'opencode' ? 16 : 13)
+}
+
+function agentStyle({ agentKind }: Row): Style {
+  return agentKind === 'claude' ? 'dim' : 'cyan'
 }
 
 /** A session that is ready waits only for its next message; a limited one for the reset of Claude's usage limit. */
@@ -183,9 +194,14 @@ function printFacts(session: Row, page: Page): string {
     messages: `${session.messageCount} (${count(session.promptCount, 'prompt')}, ${count(session.lineCount, 'line')})`,
     'forked from': session.forkedFrom,
     model: session.model,
-    'written by': session.version && `Claude Code ${session.version} (${session.entrypoint ?? '?'})`,
+    'written by': session.version && writerOf(session),
     file: session.filePath ? `${session.filePath} (${bytes(session.fileSizeBytes)})` : undefined,
   })
+}
+
+function writerOf({ agentKind, version, entrypoint }: Row): string {
+  const program = agentKind === 'claude' ? 'Claude Code' : agentKind
+  return [program, version, entrypoint && `(${entrypoint})`].filter(Boolean).join(' ')
 }
 
 function printSpending(session: Row, page: Page): string {

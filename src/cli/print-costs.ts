@@ -9,7 +9,7 @@ type CostReport = OutputOf<'cc.costs'>
 
 export const printers: Printers = { 'cc.costs': printCosts }
 
-function printCosts({ totals, parts, by, pricesAsOf }: CostReport, page: Page): string {
+function printCosts({ totals, parts, by, pricesAsOf, unpriced = [] }: CostReport, page: Page): string {
   const sum = pairs(page, {
     total: `${usd(totals.costUsd)}${totals.guessed ? ' (some prices guessed)' : ''}`,
     'of these': partsLine(parts),
@@ -19,11 +19,18 @@ function printCosts({ totals, parts, by, pricesAsOf }: CostReport, page: Page): 
     page,
     'dim',
     prose(
-      `Estimated at API list prices of ${pricesAsOf}; subscriptions are billed differently. Each message counts once.`,
+      `Estimated at API list prices of ${pricesAsOf}; subscriptions are billed differently. Each message counts once.${unpricedNote(unpriced)}`,
       page,
     ),
   )
   return by.length === 0 ? `${sum}\n${note}` : `${bars(withEmptyPeriods(by, page), page)}\n\n${sum}\n${note}`
+}
+
+/** Tokens of these models are counted without a cost. */
+function unpricedNote(models: string[]): string {
+  if (models.length === 0) return ''
+  const some = models.slice(0, 5).map(oneLine).join(', ')
+  return ` No price is known for ${some}${models.length > 5 ? ` and ${models.length - 5} more models` : ''}: their cost is not included.`
 }
 
 type Line = CostReport['by'][number] & { isNow?: boolean }

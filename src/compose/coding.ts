@@ -1,4 +1,5 @@
 // Constructs background coding sessions: approvals, notifications, the queue of each repository, the pool.
+import { requireClaude } from '../discovery/agents/readers.ts'
 import { randomUUID } from 'node:crypto'
 import { mkdirSync } from 'node:fs'
 import { findCredential } from '../agent/credentials.ts'
@@ -187,7 +188,9 @@ async function findNative(
   const mayBe = ({ agentId }: DiscoveredSession): boolean =>
     visibleTo === undefined || agentId === undefined || agentId === visibleTo
   try {
-    return await app.discovery().get(ref, mayBe)
+    const session = await app.discovery().get(ref, mayBe)
+    requireClaude(session, 'continue it as a coding session')
+    return session
   } catch (error) {
     if (asRockpoolError(error).code === 'not-found') return undefined
     throw error

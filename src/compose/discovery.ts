@@ -1,4 +1,5 @@
 // Constructs discovery: Claude's directories, the registries of other programs, and our own sessions.
+import { agentHomesOf } from '../discovery/agents/agent-homes.ts'
 import { configDirsOf } from '../discovery/list-files.ts'
 import { openDiscovery } from '../discovery/discovery.ts'
 import { openclawSource } from '../discovery/registries.ts'
@@ -11,6 +12,7 @@ export function openDiscoveryOf(app: App, onProgress?: (progress: ScanProgress) 
   const { environment, config, clock, log } = app
   return openDiscovery({
     configDirs: configDirsOf({ ...environment, discovery: config.discovery }),
+    agentHomes: agentHomesOf(environment, config.discovery),
     indexFile: app.paths.discoveryIndex,
     registries: [ownRows(app), openclawSource(environment.openclawStateDir, log)],
     workspaces: () => app.agentIds().map((agentId) => workspaceOf(app, agentId)),

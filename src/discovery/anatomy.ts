@@ -61,10 +61,9 @@ class AnatomyReader {
     const calls = [...this.#calls.values()].sort((a, b) => a.at - b.at)
     let costUsd = 0
     for (const call of calls) call.costUsd = costUsd += call.costUsd
-    const step = Math.ceil(calls.length / maxCalls)
     return {
-      context: this.#context(contextTokens),
-      calls: step > 1 ? calls.filter((_, i) => i % step === 0 || i === calls.length - 1) : calls,
+      context: contextParts(this.#chars, contextTokens),
+      calls: fewCalls(calls),
       compactedAt: this.#compactedAt,
       files: [...this.#files]
         .map(([path, counts]) => ({ path, ...counts }))
@@ -73,18 +72,6 @@ class AnatomyReader {
       subagents: this.#subagents.slice(-100),
       partial,
     }
-  }
-
-  /** What the texts do not account for is Claude Code's own prompt, its tools and the memory files. */
-  #context(total: number): Anatomy['context'] {
-    const weighed = [...this.#chars].map(([kind, chars]) => ({ kind, tokens: chars / charsPerToken }))
-    const sum = weighed.reduce((all, { tokens }) => all + tokens, 0)
-    const scale = sum > total ? total / sum : 1
-    const parts = weighed.map(({ kind, tokens }) => ({ kind, tokens: Math.round(tokens * scale) }))
-    const rest = total - parts.reduce((all, { tokens }) => all + tokens, 0)
-    return [...(rest > 0 ? [{ kind: 'system' as const, tokens: rest }] : []), ...parts].sort(
-      (a, b) => contextKinds.indexOf(a.kind) - contextKinds.indexOf(b.kind),
-    )
   }
 
   #content(content: unknown, type: string, own: ContextKind | undefined, at: number): void {
@@ -149,6 +136,24 @@ class AnatomyReader {
   #weigh(kind: ContextKind, chars: number): void {
     this.#chars.set(kind, (this.#chars.get(kind) ?? 0) + chars)
   }
+}
+
+/** What the texts do not account for is the agent's own prompt, its tools and the memory files. */
+export function contextParts(chars: ReadonlyMap<ContextKind, number>, total: number): Anatomy['context'] {
+  const weighed = [...chars].map(([kind, count]) => ({ kind, tokens: count / charsPerToken }))
+  const sum = weighed.reduce((all, { tokens }) => all + tokens, 0)
+  const scale = sum > total ? total / sum : 1
+  const parts = weighed.map(({ kind, tokens }) => ({ kind, tokens: Math.round(tokens * scale) }))
+  const rest = total - parts.reduce((all, { tokens }) => all + tokens, 0)
+  return [...(rest > 0 ? [{ kind: 'system' as const, tokens: rest }] : []), ...parts].sort(
+    (a, b) => contextKinds.indexOf(a.kind) - contextKinds.indexOf(b.kind),
+  )
+}
+
+/** A chart needs no more points; the last one is always among them. */
+export function fewCalls(calls: Anatomy['calls']): Anatomy['calls'] {
+  const step = Math.ceil(calls.length / maxCalls)
+  return step > 1 ? calls.filter((_, i) => i % step === 0 || i === calls.length - 1) : calls
 }
 
 function lengthOf(value: unknown): number {

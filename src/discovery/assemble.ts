@@ -1,4 +1,5 @@
 // Assembles a session from what is known of it: its transcript, its sub-agents, the registries and the live processes.
+import { hash } from 'node:crypto'
 import { basename } from 'node:path'
 import { nativeState } from '../domain/coding-state.ts'
 import type { DiscoveredSession, SessionTranscript, TokenCounts } from '../domain/discovered-session.ts'
@@ -32,11 +33,14 @@ const trustedTag = /^(?:openclaw|rockpool):([a-z0-9][a-z0-9_-]{0,63})$/
 export function groupFiles(files: Iterable<KnownFile>): Map<string, SessionFiles> {
   const sessions = new Map<string, SessionFiles>()
   const subagents: KnownFile[] = []
+  const others: KnownFile[] = []
   for (const known of files) {
     const { file, facts } = known
     if (file.kind !== 'session' || facts.isSidechain) subagents.push(known)
+    else if (file.agentKind) others.push(known)
     else if (isWorthListing(facts)) addMain(sessions, file.sessionId!, known)
   }
+  for (const known of others) addOther(sessions, known)
   for (const known of subagents) ownerOf(known, sessions)?.subagents.push(known)
   findForks(sessions)
   return sessions
@@ -77,6 +81,21 @@ function addMain(sessions: Map<string, SessionFiles>, sessionId: string, main: K
   const known = sessions.get(sessionId)
   if (!known) sessions.set(sessionId, { sessionId, main, subagents: [] })
   else if (main.file.mtimeMs > known.main.file.mtimeMs) known.main = main
+}
+
+/** An id of another agent's session may be any text, also one that is taken: then the session gets a longer id, and hides no other
+ *  one. Two files of one conversation (a copy, an archive) are one session. */
+function addOther(sessions: Map<string, SessionFiles>, main: KnownFile): void {
+  const { facts, file } = main
+  if (facts.messageCount === 0 && !isWorthListing(facts) && facts.damagedLines === 0 && !main.torn) return
+  const id = facts.sessionId!
+  const known = sessions.get(id)
+  const isCopy = known?.main.file.agentKind === file.agentKind && isSameStart(known!.main.facts, facts)
+  addMain(sessions, !known || isCopy ? id : `${id}~${hash('sha1', file.path).slice(0, 6)}`, main)
+}
+
+function isSameStart(a: TranscriptFacts, b: TranscriptFacts): boolean {
+  return a.firstPrompt === b.firstPrompt && a.firstTimestamp === b.firstTimestamp
 }
 
 function isWorthListing(facts: TranscriptFacts): boolean {
@@ -154,6 +173,7 @@ function assemble(files: SessionFiles, context: SessionContext): DiscoveredSessi
   // Every field is listed, none spread: V8 then keeps one shape for thousands of sessions.
   return {
     sessionId: files.sessionId,
+    agentKind: file.agentKind ?? 'claude',
     source: registry?.source ?? 'native-only',
     agentId: agentOf(facts, registry),
     label: registry?.label,
@@ -170,7 +190,7 @@ function assemble(files: SessionFiles, context: SessionContext): DiscoveredSessi
     promptCount: facts.promptCount,
     replyCount: facts.replyCount,
     lineCount: facts.lineCount + (torn ? 1 : 0),
-    fileSizeBytes: file.size,
+    fileSizeBytes: file.agentKind ? facts.offset : file.size,
     slug: facts.slug,
     originMarker: originMarkerOf(first),
     totalInputTokens: facts.inputTokens,
@@ -179,7 +199,7 @@ function assemble(files: SessionFiles, context: SessionContext): DiscoveredSessi
     cacheCreationTokens: facts.cacheCreationTokens,
     contextTokens: facts.contextTokens,
     lastAnswerTokens: facts.lastAnswerTokens,
-    contextWindow: contextWindowOf(facts.lastModel, facts.contextTokens),
+    contextWindow: facts.contextWindow ?? contextWindowOf(facts.lastModel, facts.contextTokens),
     compactionCount: facts.compactionCount,
     budgetUsedPct: budgetUsed(facts, registry),
     subagentCount: files.subagents.length,
@@ -210,7 +230,7 @@ function assemble(files: SessionFiles, context: SessionContext): DiscoveredSessi
     version: facts.version,
     permissionMode: facts.permissionMode,
     configDir: file.configDir,
-    filePath: file.path,
+    filePath: file.agentKind === 'opencode' ? file.path.replace(/#[^#]*$/, '') : file.path,
   }
 }
 
@@ -250,7 +270,9 @@ function liveness(
   { registry, live, now }: SessionContext,
 ): Pick<DiscoveredSession, 'status' | 'state' | 'waitingFor' | 'limit'> {
   const own = registry?.status !== undefined && registry.status !== 'stopped' ? registry : undefined
-  const status = own?.status ?? live?.status ?? 'stopped'
+  // Of other agents only the process is known; whether it works, the transcript says.
+  const isWorking = live !== undefined && facts.isTurnOpen === true
+  const status = own?.status ?? (isWorking ? 'busy' : live?.status) ?? 'stopped'
   // Somebody may continue in a terminal what our row calls stopped.
   const ownState = own || !live ? registry?.state : undefined
   const waitingFor = status === 'waiting' ? (own?.waitingFor ?? live?.waitingFor) : undefined

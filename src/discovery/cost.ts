@@ -1,8 +1,16 @@
 // Adds up tokens and dollars over many files. Each message counts once, although several files may repeat it: with the record
 // that has most tokens, charged to the file that has it first.
-import type { Cost, CostFilter, CostGroup, CostParts, CostReport } from '../domain/discovered-session.ts'
+import type {
+  AgentKind,
+  Cost,
+  CostFilter,
+  CostGroup,
+  CostParts,
+  CostReport,
+} from '../domain/discovered-session.ts'
 import { periodOf } from '../domain/local-time.ts'
-import { chargeFor, pricesAsOf, pricesOf } from './price-table.ts'
+import { pricesAsOf } from './model-prices.ts'
+import { chargeFor, pricesOf } from './price-table.ts'
 import { UsageTable, creationOf, type UsageRecord } from './usage-table.ts'
 import { noTokens } from './transcript-facts.ts'
 
@@ -14,6 +22,7 @@ export interface FileUsage {
   sessionName: string
   repoPath: string
   agentId: string
+  agentKind: AgentKind
   part: keyof CostParts
 }
 
@@ -28,11 +37,13 @@ export function reportCosts(
   const totals = noCost()
   const parts: CostParts = { chatsUsd: 0, codingUsd: 0, nativeUsd: 0 }
   const known = memoized(pricesOf)
+  const unpriced = new Set<string>()
   const groups = new Map<string, Line & { ids: Set<string> }>()
   for (const { record, file } of eachMessageOnce(files)) {
     if (!isWanted(record, file, filter, dayOf)) continue
     const model = file.models[record.model]
     const prices = known(model)
+    if (prices.isUnknown && record.reportedUsd === undefined && model !== undefined) unpriced.add(model)
     const { m5, h1 } = creationOf(record)
     const cost: Cost = {
       inputTokens: record.input,
@@ -40,7 +51,7 @@ export function reportCosts(
       cacheReadTokens: record.cacheRead,
       cacheCreationTokens: m5 + h1,
       costUsd: chargeFor(record, prices, m5, h1),
-      guessed: prices.guessed,
+      guessed: prices.guessed && record.reportedUsd === undefined,
     }
     add(totals, cost)
     parts[file.part] += cost.costUsd
@@ -51,7 +62,8 @@ export function reportCosts(
     line.ids.add(file.sessionId)
     if (filter.by === 'day') addModel(line, model ?? 'unknown', cost.costUsd)
   }
-  return { totals, parts, by: sorted(groups, filter.by ?? 'repo'), pricesAsOf }
+  const by = sorted(groups, filter.by ?? 'repo')
+  return { totals, parts, by, pricesAsOf, unpriced: unpriced.size > 0 ? [...unpriced].sort() : undefined }
 }
 
 function addModel(line: Line, model: string, usd: number): void {
@@ -92,11 +104,12 @@ function isWanted(record: UsageRecord, file: FileUsage, filter: CostFilter, dayO
 function groupOf(
   by: CostGroup,
   { seconds }: UsageRecord,
-  { repoPath, agentId, sessionId, sessionName }: FileUsage,
+  { repoPath, agentId, agentKind, sessionId, sessionName }: FileUsage,
   model = 'unknown',
   dayOf: (ms: number) => string,
 ): { key: string; name: string } {
   if (by === 'repo') return { key: repoPath, name: repoPath }
+  if (by === 'agent-kind') return { key: agentKind, name: agentKind }
   if (by === 'agent') return { key: agentId, name: agentId || '(no agent)' }
   if (by === 'model') return { key: model, name: model }
   if (by === 'session') return { key: sessionId, name: sessionName }

@@ -1,6 +1,7 @@
-// Every Claude Code session on the machine: transcripts, registries and live processes behind one interface. Without a watcher
+// Every session of Claude Code and of other coding agents on the machine: transcripts, registries and live processes behind one interface. Without a watcher
 // each query checks the files again; with one, answers come from memory.
 import { basename } from 'node:path'
+import type { AgentConversation } from '../domain/agent-records.ts'
 import type { Clock } from '../domain/clock.ts'
 import type {
   CostFilter,
@@ -9,6 +10,7 @@ import type {
   DiscoveredSession,
   Discovery,
   ScanProgress,
+  SessionFile,
   SessionFilter,
   SessionHealth,
   SessionList,
@@ -25,6 +27,7 @@ import { DiscoveryIndex } from '../store/sqlite/discovery-index.ts'
 import { Assembler, groupFiles, sessionIdOf, transcriptsOf, type SessionFiles } from './assemble.ts'
 import { reportCosts, type FileUsage } from './cost.ts'
 import { matching, sortSessions } from './filter.ts'
+import { AgentHomes, filesOf, type AgentHome } from './agents/agent-homes.ts'
 import { accessFault, type Listing } from './list-files.ts'
 import { NativeIndex, indexFormat, stampOf, type KnownFile } from './native-index.ts'
 import { readLiveSessions, readRegistries } from './registries.ts'
@@ -32,10 +35,12 @@ import type { LiveSession, RegistryRow, RegistrySource } from './registries.ts'
 import { repairTranscript } from './repair.ts'
 import { subagentsOf } from './subagents.ts'
 import { watchTranscripts, type Change } from './watch.ts'
-import { checkHealth } from './transcript-health.ts'
+import { agentHealth, checkHealth } from './transcript-health.ts'
 
 export interface DiscoveryParts {
   configDirs: readonly string[]
+  /** Where other agents keep their sessions. */
+  agentHomes?: readonly AgentHome[]
   /** Where the index is kept. */
   indexFile: string
   registries: readonly RegistrySource[]
@@ -56,6 +61,7 @@ export function openDiscovery(parts: DiscoveryParts): Discovery {
 class SessionDiscovery implements Discovery {
   readonly #parts: DiscoveryParts
   readonly #native: NativeIndex
+  readonly #agents: AgentHomes
   readonly #assembler = new Assembler()
   #groups: Map<string, SessionFiles> | undefined
   /** The last listing of names, sizes and times. */
@@ -67,7 +73,8 @@ class SessionDiscovery implements Discovery {
   constructor(parts: DiscoveryParts) {
     this.#parts = parts
     const index = DiscoveryIndex.open(parts.indexFile, indexFormat, parts.log)
-    this.#native = new NativeIndex(index, parts.configDirs, parts.log)
+    this.#agents = new AgentHomes(parts.agentHomes ?? [])
+    this.#native = new NativeIndex(index, parts.configDirs, this.#agents, parts.log)
   }
 
   async list(filter: SessionFilter = {}): Promise<SessionList> {
@@ -85,7 +92,8 @@ class SessionDiscovery implements Discovery {
     const { unreadable, files } = this.#native
     const noticed = new Set(unreadable.map(({ path }) => path))
     // An unchanged transcript is not read again, so its permissions are checked.
-    const closed = [...files.keys()].filter((path) => !noticed.has(path)).flatMap(accessFault)
+    const paths = new Set([...files.values()].flatMap(({ file }) => file.paths?.[0] ?? file.path))
+    const closed = [...paths].filter((path) => !noticed.has(path)).flatMap(accessFault)
     return [...unreadable, ...closed]
   }
 
@@ -123,6 +131,7 @@ class SessionDiscovery implements Discovery {
   #transcripts(rows: Map<string, RegistryRow>, sessionIds?: Iterable<string>): SessionTranscript[] {
     const groups = sessionIds ? groupsOf(sessionIds, this.#groups!) : [...this.#groups!.values()]
     return groups
+      .filter(({ main }) => main.file.agentKind === undefined)
       .sort((a, b) => a.main.file.mtimeMs - b.main.file.mtimeMs)
       .flatMap((files) => transcriptsOf(files, rows.get(files.sessionId)))
   }
@@ -133,7 +142,7 @@ class SessionDiscovery implements Discovery {
   ): Promise<DiscoveredSession> {
     const wanted = idOrTitle.trim().toLowerCase()
     const sessions = wanted === '' ? [] : (await this.#sessions()).filter(mayBe)
-    const idOf = (session: DiscoveredSession): string => session.sessionId
+    const idOf = (session: DiscoveredSession): string => session.sessionId.toLowerCase()
     const titleOf = ({ title = '' }: DiscoveredSession): string => title.toLowerCase()
     const ways: Array<(session: DiscoveredSession) => boolean> = [
       (session) => idOf(session) === wanted,
@@ -154,14 +163,31 @@ class SessionDiscovery implements Discovery {
   async costs(filter: CostFilter = {}): Promise<CostReport> {
     const sessions = new Map((await this.#sessions()).map((session) => [session.sessionId, session]))
     const { repoPath } = filter
-    const inRepo = repoPath === undefined ? undefined : matching([...sessions.values()], { repoPath })
-    const wanted = inRepo && new Set(inRepo.map((session) => session.sessionId))
+    const { agentKind } = filter
+    const isNarrow = repoPath !== undefined || agentKind !== undefined
+    const some = isNarrow && matching([...sessions.values()], { repoPath, agentKind: agentKind ?? 'all' })
+    const wanted = some ? new Set(some.map((session) => session.sessionId)) : undefined
     const files = this.#usageByFile(sessions, wanted, filter.since, await this.#registryRows())
     return reportCosts(files, filter, dayIn(this.#parts.timeZone))
   }
 
+  async conversation(sessionId: string): Promise<AgentConversation> {
+    const session = await this.get(sessionId)
+    const { file } = this.#groups!.get(session.sessionId)!.main
+    if (!file.agentKind)
+      throw new RockpoolError('refused', `${session.sessionId} is a session of Claude Code.`)
+    return this.#agents.conversation({ ...file, agentKind: file.agentKind })
+  }
+
+  async files(sessionId: string): Promise<SessionFile[]> {
+    const session = await this.get(sessionId)
+    const { main, subagents } = this.#groups!.get(session.sessionId)!
+    return filesOf([main, ...subagents].map(({ file }) => file))
+  }
+
   async health(sessionId: string): Promise<SessionHealth> {
     const session = await this.get(sessionId)
+    if (session.agentKind !== 'claude') return agentHealth(session)
     return checkHealth(session.sessionId, session.filePath)
   }
 
@@ -230,7 +256,10 @@ class SessionDiscovery implements Discovery {
   }
 
   #readLive(): Map<string, LiveSession> {
-    return readLiveSessions(this.#parts.configDirs)
+    const live = readLiveSessions(this.#parts.configDirs)
+    for (const [sessionId, pid] of this.#agents.live())
+      live.set(sessionId, { sessionId, pid, status: 'idle' })
+    return live
   }
 
   close(): Promise<void> {
@@ -290,6 +319,7 @@ class SessionDiscovery implements Discovery {
         sessionName: (session && (session.title ?? titleText(session.firstMessage))) || sessionId,
         repoPath: session?.repoPath ?? known.facts.firstCwd ?? '',
         agentId: session?.agentId ?? '',
+        agentKind: known.file.agentKind ?? 'claude',
         part: partOf(rows.get(sessionId), workspaces.has(known.facts.firstCwd ?? '')),
       }
     }
@@ -312,11 +342,9 @@ function groupsOf(sessionIds: Iterable<string>, groups: Map<string, SessionFiles
 }
 
 function unknownSession(id: string): RockpoolError {
-  return new RockpoolError(
-    'not-found',
-    `There is no Claude Code session ${JSON.stringify(id.slice(0, 80))}.`,
-    { hint: '`rockpool cc list` shows all of them; the beginning of an id is enough.' },
-  )
+  return new RockpoolError('not-found', `There is no session ${JSON.stringify(id.slice(0, 80))}.`, {
+    hint: '`rockpool cc list` shows all of them; the beginning of an id is enough.',
+  })
 }
 
 function ambiguousSession(id: string, found: DiscoveredSession[]): RockpoolError {

@@ -6,8 +6,10 @@ import { isInside, realPath, worktreesOf } from './repo-paths.ts'
 export function matching(sessions: DiscoveredSession[], filter: SessionFilter): DiscoveredSession[] {
   const isInRepo = filter.repoPath === undefined ? undefined : repoTest(filter.repoPath)
   const words = (filter.search ?? '').toLowerCase().split(/\s+/).filter(Boolean)
+  const { agentKind = 'claude' } = filter
   return sessions.filter(
     (session) =>
+      (agentKind === 'all' || session.agentKind === agentKind) &&
       (isInRepo === undefined || isInRepo(session.repoPath)) &&
       (filter.agentId === undefined || session.agentId === filter.agentId) &&
       (filter.source === undefined || session.source === filter.source) &&
@@ -60,6 +62,7 @@ function repoTest(repoPath: string): (directory: string) => boolean {
 function hasAllWords(session: DiscoveredSession, words: string[]): boolean {
   const text = [
     session.sessionId,
+    session.agentKind,
     session.title,
     session.tag,
     session.label,
@@ -88,7 +91,11 @@ export function candidatesOf(sessions: DiscoveredSession[], status: ProjectStatu
   const here = treeFinder(status)
   const tree = here(status.repo.path)
   return sessions.filter(
-    (session) => isOwn(session, agentId) && !session.archived && here(session.repoPath) === tree,
+    (session) =>
+      session.agentKind === 'claude' &&
+      isOwn(session, agentId) &&
+      !session.archived &&
+      here(session.repoPath) === tree,
   )
 }
 

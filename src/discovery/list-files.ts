@@ -46,7 +46,7 @@ interface ConfigDirSources {
   home: string
   /** `CLAUDE_CONFIG_DIR`; several are separated by commas. */
   claudeConfigDir?: string
-  discovery: DiscoveryConfig
+  discovery: Pick<DiscoveryConfig, 'configDirs' | 'onlyConfigured'>
 }
 
 /** Claude's config directories: real paths, each once. A directory that does not exist is kept: a first session creates it. */

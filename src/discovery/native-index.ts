@@ -6,15 +6,16 @@ import { KeyedQueue } from '../domain/async.ts'
 import type { ScanProgress, UnreadablePath } from '../domain/discovered-session.ts'
 import type { Log } from '../domain/log.ts'
 import type { DiscoveryIndex, IndexedFile } from '../store/sqlite/discovery-index.ts'
+import type { AgentHomes } from './agents/agent-homes.ts'
 import { listTranscripts, type Listing, type SideFiles, type TranscriptFile } from './list-files.ts'
-import { pricesAsOf } from './price-table.ts'
+import { pricesAsOf } from './model-prices.ts'
 import type { RegistryRow } from './registries.ts'
 import { scanAll, scanWorkerFile, type ScanJob, type ScanOutcome } from './scan.ts'
 import type { TranscriptFacts } from './transcript-facts.ts'
 import { UsageTable } from './usage-table.ts'
 
 /** Changes with the stored facts, and with the prices, because costs are stored. */
-export const indexFormat = `6 ${pricesAsOf}`
+export const indexFormat = `7 ${pricesAsOf}`
 
 /** A transcript on disk and what is in it. */
 export interface KnownFile {
@@ -31,15 +32,17 @@ export class NativeIndex {
   readonly #unreadable = new Map<string, string>()
   readonly #index: DiscoveryIndex
   readonly #configDirs: readonly string[]
+  readonly #agents: AgentHomes
   readonly #log: Log
   /** The rows of the index; the text of the facts is dropped once it has been parsed. */
   readonly #stored = new Map<string, IndexedFile>()
   #isLoaded = false
   readonly #refreshes = new KeyedQueue()
 
-  constructor(index: DiscoveryIndex, configDirs: readonly string[], log: Log) {
+  constructor(index: DiscoveryIndex, configDirs: readonly string[], agents: AgentHomes, log: Log) {
     this.#index = index
     this.#configDirs = configDirs
+    this.#agents = agents
     this.#log = log
   }
 
@@ -60,7 +63,9 @@ export class NativeIndex {
 
   /** Names, sizes and times; reads no transcript. */
   list(): Listing {
-    return listTranscripts(this.#configDirs)
+    const listing = listTranscripts(this.#configDirs)
+    this.#agents.list(listing)
+    return listing
   }
 
   /** Brings the index up to date with this listing. */
@@ -132,7 +137,7 @@ export class NativeIndex {
 
   /** Files of config directories that are not configured now stay in the index. */
   #isConfigured(path: string): boolean {
-    return this.#configDirs.some((dir) => path.startsWith(`${dir}/`))
+    return this.#agents.has(path) || this.#configDirs.some((dir) => path.startsWith(`${dir}/`))
   }
 
   #isCurrent(file: TranscriptFile): boolean {
@@ -175,11 +180,14 @@ export class NativeIndex {
   /** Continues where the last scan ended, if the file only grew. */
   #jobFor(file: TranscriptFile): ScanJob {
     const stored = this.#stored.get(file.path)
+    const { path, agentKind } = file
+    const agent = agentKind && { file: { ...file, agentKind } }
     if (!stored || stored.inode !== file.inode || file.size <= stored.size)
-      return { path: file.path, bytes: file.size }
+      return { path, bytes: file.size, ...agent }
     const facts = stored.facts || JSON.stringify(this.files.get(file.path)!.facts)
     const usage = this.#index.usage(file.path) ?? new Uint8Array()
-    return { path: file.path, bytes: file.size - stored.size, before: { facts, usage, mark: stored.mark } }
+    const before = { facts, usage, mark: stored.mark }
+    return { path, bytes: file.size - stored.size, before, ...agent }
   }
 
   #take(outcomes: ScanOutcome[], files: Map<string, TranscriptFile>): Scanned[] {

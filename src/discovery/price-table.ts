@@ -3,83 +3,15 @@
 import type { DiscoveredSession } from '../domain/discovered-session.ts'
 import type { SessionPrice } from '../domain/selection.ts'
 import { worthwhileShare, type TrimSaving } from '../domain/trim.ts'
+import {
+  claudeModels,
+  large,
+  otherModels,
+  unpricedModel,
+  type ModelFacts,
+  type ModelPrice,
+} from './model-prices.ts'
 import { noUsage, type UsageRecord, type UsageTable } from './usage-table.ts'
-
-/** The day on which these prices were read. */
-export const pricesAsOf = '2026-11-15'
-
-/** Dollars for a million tokens. */
-interface ModelPrice {
-  input: number
-  output: number
-  cacheRead: number
-  /** Writing to a cache that lives five minutes, and one that lives an hour. */
-  cacheWrite5m: number
-  cacheWrite1h: number
-}
-
-interface ModelFacts {
-  price: ModelPrice
-  /** The price in fast mode. */
-  fast?: ModelPrice
-  /** The price of prompts longer than `above`. */
-  longPrompt?: { above: number; price: ModelPrice }
-  contextWindow: number
-  /** With the long-context beta: a context larger than the window proves that it is on. */
-  longestWindow?: number
-}
-
-/** Writing to the cache costs 1.25 times the input price, for an hour twice the input price. */
-function perMillion(input: number, output: number, cacheRead = input / 10): ModelPrice {
-  return { input, output, cacheRead, cacheWrite5m: input * 1.25, cacheWrite1h: input * 2 }
-}
-
-const small = 200_000
-const large = 1_000_000
-const fastOpus46 = perMillion(30, 150)
-const fastOpus48 = perMillion(10, 50)
-
-const models: Readonly<Record<string, ModelFacts>> = {
-  'claude-3-haiku': {
-    price: { input: 0.25, output: 1.25, cacheRead: 0.03, cacheWrite5m: 0.3, cacheWrite1h: 0.5 },
-    contextWindow: small,
-  },
-  'claude-3-opus': { price: perMillion(15, 75), contextWindow: small },
-  'claude-3-sonnet': { price: perMillion(3, 15), contextWindow: small },
-  'claude-3-5-haiku': { price: perMillion(0.8, 4), contextWindow: small },
-  'claude-3-5-sonnet': { price: perMillion(3, 15), contextWindow: small },
-  'claude-3-7-sonnet': { price: perMillion(3, 15), contextWindow: small },
-  'claude-haiku-4-5': { price: perMillion(1, 5), contextWindow: small },
-  'claude-haiku-5-5': {
-    price: perMillion(0.1, 0.5),
-    longPrompt: { above: 100_000, price: perMillion(0.5, 2.5) },
-    contextWindow: large,
-  },
-  'claude-sonnet-4-0': { price: perMillion(3, 15), contextWindow: small, longestWindow: large },
-  'claude-sonnet-4-5': { price: perMillion(3, 15), contextWindow: small, longestWindow: large },
-  'claude-sonnet-4-6': { price: perMillion(3, 15), contextWindow: small, longestWindow: large },
-  'claude-sonnet-5': { price: perMillion(2, 10), contextWindow: large },
-  'claude-sonnet-5-5': { price: perMillion(2, 10, 0.1), contextWindow: large },
-  'claude-opus-4-0': { price: perMillion(15, 75), contextWindow: small },
-  'claude-opus-4-1': { price: perMillion(15, 75), contextWindow: small },
-  'claude-opus-4-5': { price: perMillion(5, 25), contextWindow: small },
-  'claude-opus-4-6': {
-    price: perMillion(5, 25),
-    fast: fastOpus46,
-    contextWindow: small,
-    longestWindow: large,
-  },
-  'claude-opus-4-7': { price: perMillion(5, 25), fast: fastOpus46, contextWindow: large },
-  'claude-opus-4-8': { price: perMillion(5, 25), fast: fastOpus48, contextWindow: large },
-  'claude-opus-5': { price: perMillion(5, 25), fast: fastOpus48, contextWindow: large },
-  'claude-opus-5-5': { price: perMillion(4, 20, 0.2), fast: perMillion(8, 40, 0.4), contextWindow: large },
-  'claude-fable-5': { price: perMillion(10, 50), contextWindow: large },
-  'claude-fable-5-1': { price: perMillion(10, 50, 0.25), contextWindow: large },
-  'claude-fable-5-2': { price: perMillion(8, 40, 0.2), fast: perMillion(16, 80, 0.4), contextWindow: large },
-  'claude-mythos-5': { price: perMillion(10, 50), contextWindow: large },
-  'claude-mythos-5-1': { price: perMillion(10, 50, 0.25), contextWindow: large },
-  'claude-mythos-5-2': { price: perMillion(8, 40, 0.2), fast: perMillion(16, 80, 0.4), contextWindow: large },
-}
 
 /** The newest of each family, for unknown names. */
 const families: Readonly<Record<string, string>> = {
@@ -93,7 +25,10 @@ const anyModel = 'claude-sonnet-5-5'
 
 /** The prices of a model: long prompts and fast mode have prices of their own. */
 interface Prices {
+  /** Priced like the newest of its family, or not at all. */
   guessed: boolean
+  /** The model has no known price, so it costs nothing here. */
+  isUnknown?: boolean
   ofCall(call: { promptTokens: number; fast: boolean }): ModelPrice
 }
 
@@ -101,6 +36,7 @@ export function pricesOf(model: string | undefined): Prices {
   const { facts, guessed } = factsOf(model)
   return {
     guessed,
+    isUnknown: facts === unpricedModel,
     ofCall({ promptTokens, fast }) {
       if (fast && facts.fast) return facts.fast
       return facts.longPrompt && promptTokens > facts.longPrompt.above ? facts.longPrompt.price : facts.price
@@ -142,11 +78,17 @@ export function contextWindowOf(model: string | undefined, contextTokens = 0): n
 }
 
 function factsOf(model = ''): { facts: ModelFacts; guessed: boolean } {
-  const name = Object.hasOwn(models, model) ? model : plainName(model)
-  if (Object.hasOwn(models, name)) return { facts: models[name]!, guessed: false }
+  const name = Object.hasOwn(claudeModels, model) ? model : plainName(model)
+  if (Object.hasOwn(claudeModels, name)) return { facts: claudeModels[name]!, guessed: false }
+  const other = name.slice(name.lastIndexOf('/') + 1)
+  if (Object.hasOwn(otherModels, other)) return { facts: otherModels[other]!, guessed: false }
   const family = Object.keys(families).find((word) => name.includes(word))
-  return { facts: models[family ? families[family]! : anyModel]!, guessed: true }
+  if (family === undefined && ofAnotherProvider.test(name)) return { facts: unpricedModel, guessed: true }
+  return { facts: claudeModels[family ? families[family]! : anyModel]!, guessed: true }
 }
+
+/** Names of OpenAI and Google, and names with a provider, as other agents write them. */
+const ofAnotherProvider = /^(?:gpt|codex|gemini|o\d)\b|\//
 
 /** `us.anthropic.claude-sonnet-4-5-20250929-v1:0` and `claude-sonnet-4-5[1m]` are both `claude-sonnet-4-5`. */
 function plainName(model: string): string {
@@ -237,7 +179,7 @@ export function priceSession(
     sure: sureOf(session, now, otherModel),
     coldBecause:
       cachedForMs > warmForMs ? (otherModel ? `it continues with ${nextModel}` : otherPrefix) : undefined,
-    resumesWith: hasOurPrefix(session) ? undefined : ourSettings,
+    resumesWith: hasOurPrefix(session) || session.agentKind !== 'claude' ? undefined : ourSettings,
     resumeUsd,
     // A fork begins with the same messages, so it uses the same cache.
     forkUsd: resumeUsd,

@@ -4,6 +4,8 @@
 import { closeSync, existsSync, fstatSync, readSync } from 'node:fs'
 import { openForeign } from '../store/disk/foreign-file.ts'
 import type { IndexedFile } from '../store/sqlite/discovery-index.ts'
+import type { AgentSource, ScannedBefore } from './agents/contract.ts'
+import { readerOf } from './agents/readers.ts'
 import { FactsBuilder } from './facts-builder.ts'
 import { unreadableReason } from './list-files.ts'
 import { costOfFile } from './price-table.ts'
@@ -28,13 +30,6 @@ export interface ScannedTranscript {
   mtimeMs: number
   inode: number
   /** The last bytes that were read, to notice when the file was rewritten. */
-  mark: string
-}
-
-/** The state of an earlier scan, to continue from. */
-interface ScannedBefore {
-  facts: TranscriptFacts
-  usage: UsageTable
   mark: string
 }
 
@@ -142,6 +137,8 @@ export interface ScanJob {
   bytes: number
   /** The result of an earlier scan, to continue from. */
   before?: { facts: string; usage: Uint8Array; mark: string }
+  /** Set for a session of another agent, which its own reader scans. */
+  file?: AgentSource
 }
 
 export type ScanOutcome =
@@ -157,13 +154,24 @@ export function runScanJob(scanner: TranscriptScanner, job: ScanJob): ScanOutcom
       usage: new UsageTable(before.usage),
       mark: before.mark,
     }
-    const { facts, usage, tornTail, size, mtimeMs, inode, mark } = scanner.scan(path, known)
+    const { facts, usage, tornTail, size, mtimeMs, inode, mark } = job.file
+      ? scanAgent(job.file, known)
+      : scanner.scan(path, known)
     const kept = JSON.stringify(withoutSecrets(facts))
     const scanned = { path, inode, size, mtimeMs, torn: tornTail ? 1 : 0, mark, facts: kept }
     return { path, bytes, scanned: { ...scanned, usage: usage.pack() } }
   } catch (error) {
     return { path, bytes, failed: unreadableReason(error) }
   }
+}
+
+/** The size and the time are those of the listing: a session that changes meanwhile is scanned again. */
+function scanAgent(file: AgentSource, before: ScannedBefore | undefined): ScannedTranscript {
+  const { inode, size, mtimeMs } = file
+  const scanned = readerOf(file.agentKind).scan(file, before)
+  const { facts, usage } = scanned
+  Object.assign(facts, costOfFile(usage, facts.models))
+  return { ...scanned, inode, size, mtimeMs }
 }
 
 /** Below this many bytes, starting a thread takes longer than it saves. */

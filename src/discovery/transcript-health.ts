@@ -1,6 +1,6 @@
 // Checks the health of a transcript: which records a resume would reach, and which it would lose.
 import { RockpoolError } from '../domain/errors.ts'
-import type { SessionHealth } from '../domain/discovered-session.ts'
+import type { DiscoveredSession, SessionHealth } from '../domain/discovered-session.ts'
 import { readChain, type Chain, type ChainRecord } from '../store/transcripts/claude-chain.ts'
 
 export async function checkHealth(sessionId: string, path: string): Promise<SessionHealth> {
@@ -17,6 +17,28 @@ function asDeleted(error: unknown, sessionId: string): unknown {
     hint: '`rockpool cc list` shows the sessions that are left.',
     cause: error,
   })
+}
+
+/** Of another agent's session only this is known: which lines could not be read. */
+export function agentHealth({ sessionId, messageCount, ...session }: DiscoveredSession): SessionHealth {
+  const { damagedLines, overlongLines } = session
+  const isDamaged = damagedLines + overlongLines > 0
+  return {
+    sessionId,
+    verdict: isDamaged ? 'degraded' : 'sound',
+    records: messageCount,
+    reachable: messageCount,
+    reachableShare: messageCount === 0 ? 0 : 1,
+    orphanedToolResults: 0,
+    unansweredToolCalls: 0,
+    tornLines: 0,
+    damagedLines,
+    overlongLines,
+    branchPoints: 0,
+    twoWriters: false,
+    brokenLinks: 0,
+    findings: isDamaged ? [`${damagedLines + overlongLines} lines could not be read.`] : [],
+  }
 }
 
 export function healthOf(sessionId: string, chain: Chain): SessionHealth {

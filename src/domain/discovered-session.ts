@@ -1,6 +1,7 @@
-// A Claude Code session found on this machine, ours or native: what its file, the registries and the live processes
-// say about it. discovery/ makes these; selection, project status, the commands and the dashboard read them.
+// A session of Claude Code or of another coding agent, found on this machine, ours or native: what its file, the registries and the
+// live processes say about it. discovery/ makes these; selection, project status, the commands and the dashboard read them.
 import { z } from 'zod'
+import type { AgentConversation } from './agent-records.ts'
 import { sessionStates } from './coding-state.ts'
 
 const text = z.string()
@@ -43,6 +44,8 @@ const transcriptPlace = () => ({
 export const sessionRecord = z.lazy(() =>
   z.object({
     sessionId: text,
+    /** The program whose session it is. */
+    agentKind: z.enum(agentKinds),
     source: z.enum(sessionSources),
     /** The owner, from a registry row or a trusted tag; never from the text of a message. */
     agentId: maybeText,
@@ -143,6 +146,8 @@ export const sessionSorts = ['recent', 'cost', 'tokens', 'messages', 'context', 
 export type SessionSort = (typeof sessionSorts)[number]
 
 export interface SessionFilter {
+  /** Absent: only Claude Code, because most callers continue the session with Claude. */
+  agentKind?: AgentKind | 'all'
   /** Sessions of this repository and its git worktrees. */
   repoPath?: string
   agentId?: string
@@ -172,7 +177,7 @@ export interface UnreadablePath {
   reason: string
 }
 
-export const costGroups = ['repo', 'agent', 'day', 'week', 'month', 'model', 'session'] as const
+export const costGroups = ['repo', 'agent', 'agent-kind', 'day', 'week', 'month', 'model', 'session'] as const
 export type CostGroup = (typeof costGroups)[number]
 
 export interface CostFilter {
@@ -184,6 +189,8 @@ export interface CostFilter {
   lastDay?: string
   repoPath?: string
   agentId?: string
+  /** Only sessions of this program. */
+  agentKind?: AgentKind
   by?: CostGroup
 }
 
@@ -222,6 +229,8 @@ export const costReport = z.lazy(() =>
     ),
     /** The day of the prices. */
     pricesAsOf: text,
+    /** Models without a known price: their tokens are counted, but cost nothing here. */
+    unpriced: z.array(text).optional(),
   }),
 )
 export type CostReport = z.infer<typeof costReport>
@@ -280,6 +289,12 @@ export interface TranscriptSnapshot {
   transcripts(): Promise<SessionTranscript[]>
 }
 
+/** A file of a session. The database of an agent has all of its sessions, so it must be copied as a database. */
+export interface SessionFile {
+  path: string
+  isDatabase: boolean
+}
+
 /** A sub-agent that has a transcript of its own. */
 export const subagent = z.lazy(() =>
   z.object({
@@ -321,6 +336,10 @@ export interface Discovery {
   /** The sub-agents of exactly this session, in the order of their start. */
   subagents(sessionId: string): Promise<Subagent[]>
   costs(filter?: CostFilter): Promise<CostReport>
+  /** Everything in a session of another agent; refuses one of Claude Code, whose transcript has views of its own. */
+  conversation(sessionId: string): Promise<AgentConversation>
+  /** All files that a session consists of, with those of its sub-agents: what a copy of the session needs. */
+  files(sessionId: string): Promise<SessionFile[]>
   health(sessionId: string): Promise<SessionHealth>
   /** Writes a repaired copy beside the original, as a new session; the original stays unchanged. */
   repair(

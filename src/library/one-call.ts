@@ -46,7 +46,7 @@ export interface DiscoveryLibrary {
 export function discoveryLibrary(withApp: WithApp): DiscoveryLibrary {
   return {
     discoverSessions: (repoPath) =>
-      withApp(async (app) => (await app.discovery().list({ repoPath })).sessions),
+      withApp(async (app) => (await app.discovery().list({ repoPath, agentKind: 'all' })).sessions),
     listAllSessions: () =>
       withApp(async (app) => {
         const ours = (await listEverySession(app, { source: 'rockpool' })).sessions.map(rowOf)

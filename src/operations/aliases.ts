@@ -165,7 +165,7 @@ export const aliases: AliasTable = {
 }
 
 /** Nouns of operations with another name on the command line. Both work; the help, the completion and the pages show this. */
-export const nounsInCommands: Readonly<Record<string, string>> = { coding: 'cc' }
+export const nounsInCommands: Readonly<Record<string, string>> = { coding: 'cc', code: 'cc' }
 
 export type NameKind = keyof AliasTable
 

@@ -4,6 +4,7 @@ import type { DiscoveredSession } from '../../src/domain/discovered-session.ts'
 export function discoveredSession(about: Partial<DiscoveredSession> = {}): DiscoveredSession {
   return {
     sessionId: '00000000-0000-4000-8000-000000000000',
+    agentKind: 'claude',
     source: 'native-only',
     repoPath: '/repo',
     branch: 'main',

@@ -1,13 +1,14 @@
 // Reads the JSON lines of an agent that only appends to its files: for the scan from where the last one ended, and for reading as
 // a whole. Lines that cannot be read are counted, and a torn last line is read again when the file has grown.
 import { closeSync, fstatSync, readSync } from 'node:fs'
-import { zstdDecompressSync } from 'node:zlib'
+import { RockpoolError } from '../../domain/errors.ts'
 import { isRecord } from '../../domain/json.ts'
 import { linesOfFile } from '../../store/disk/file-lines.ts'
 import { openForeign, readForeign } from '../../store/disk/foreign-file.ts'
 import { newFacts } from '../transcript-facts.ts'
 import { UsageTable } from '../usage-table.ts'
-import type { AgentConversation, AgentRecord, ScannedBefore, ScannedSource } from './contract.ts'
+import type { AgentConversation, AgentRecord } from '../../domain/agent-records.ts'
+import type { ScannedBefore, ScannedSource } from './contract.ts'
 import { RecordFacts } from './record-facts.ts'
 
 /** Turns the lines of one file into records. */
@@ -137,9 +138,13 @@ function scanPacked(path: string, translator: LineTranslator): ScannedSource {
 }
 
 function* unpackedLines(path: string): Generator<Buffer> {
+  // Few sessions are compressed, and loading this part of Node would delay every list.
+  const { zstdDecompressSync } = process.getBuiltinModule('node:zlib')
+  if (!zstdDecompressSync)
+    throw new RockpoolError('unavailable', `This Node cannot read ${path}: Node 22.15 and later can.`)
   const packed = readForeign(path, longestPackedBytes)
   const bytes = zstdDecompressSync(packed, { maxOutputLength: longestUnpackedBytes })
-  for (let start = 0; start < bytes.length; ) {
+  for (let start = 0; start < bytes.length;) {
     const stop = bytes.indexOf(10, start)
     const end = stop < 0 ? bytes.length : stop
     yield bytes.subarray(start, end)
@@ -157,8 +162,9 @@ function lineIn(bytes: Buffer): Record<string, unknown> | undefined {
   }
 }
 
+/** Zeros are not blank: a crash leaves them where lines were. */
 function isBlank(bytes: Buffer): boolean {
-  return bytes.every((byte) => byte <= 32)
+  return bytes.every((byte) => byte === 32 || byte === 13 || byte === 9)
 }
 
 /** What follows the last line break; undefined if that is longer than any line. */

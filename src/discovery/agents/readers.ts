@@ -1,5 +1,6 @@
 // All readers of other agents, and what is asked of any of them.
-import type { OtherAgent } from '../../domain/discovered-session.ts'
+import type { DiscoveredSession, OtherAgent } from '../../domain/discovered-session.ts'
+import { RockpoolError } from '../../domain/errors.ts'
 import { codexReader } from './codex/codex-files.ts'
 import type { AgentReader } from './contract.ts'
 import { geminiReader } from './gemini/gemini-files.ts'
@@ -10,4 +11,26 @@ export const agentReaders: readonly AgentReader[] = [codexReader, geminiReader, 
 
 export function readerOf(kind: OtherAgent): AgentReader {
   return agentReaders.find((reader) => reader.kind === kind)!
+}
+
+type Known = Pick<DiscoveredSession, 'agentKind' | 'sessionId' | 'repoPath'>
+
+/** How a person continues a session of another agent; undefined for Claude Code. */
+export function resumeHint({ agentKind, sessionId, repoPath }: Known): string | undefined {
+  if (agentKind === 'claude') return undefined
+  const command = readerOf(agentKind).resumeCommand(sessionId).join(' ')
+  return `Continue it with \`${command}\`${repoPath === '' ? '' : ` in ${repoPath}`}.`
+}
+
+/** Refuses what Rockpool can do only with Claude Code's sessions. `act` completes "Rockpool cannot …". */
+export function requireClaude(session: Known, act: string): void {
+  if (session.agentKind === 'claude') return
+  const { program } = readerOf(session.agentKind)
+  throw new RockpoolError(
+    'refused',
+    `${session.sessionId} is a session of ${program}. Rockpool cannot ${act}.`,
+    {
+      hint: resumeHint(session),
+    },
+  )
 }

@@ -2,7 +2,7 @@
 // its own folder; here all agents are counted in the same way.
 import { identifyByPlace, noUsage, type UsageTable } from '../usage-table.ts'
 import { keptChars, type TranscriptFacts } from '../transcript-facts.ts'
-import type { AgentRecord, SessionAbout } from './contract.ts'
+import type { AgentRecord, SessionAbout } from '../../domain/agent-records.ts'
 
 type UsageOf = Extract<AgentRecord, { kind: 'usage' }>
 

@@ -15,6 +15,8 @@ export async function priceWithTrim(
   { trimWhenCold, defaultModel }: Pick<CodingConfig, 'trimWhenCold' | 'defaultModel'>,
   now: number,
 ): Promise<SessionPrice> {
+  // Only Claude's sessions can be trimmed, and only they continue with the model of the configuration.
+  if (session.agentKind !== 'claude') return priceSession(session, pricesOf, now)
   const plain = priceSession(session, pricesOf, now, { nextModel: defaultModel })
   const { isRunning, kept, fileSizeBytes } = session
   if (plain.cache === 'warm' || isRunning || kept || fileSizeBytes > mostBytes) return plain

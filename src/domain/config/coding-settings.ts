@@ -67,7 +67,9 @@ export type CodingConfig = z.infer<typeof codingConfig>
 export const discoveryConfig = z.strictObject({
   /** Claude config directories to look into, beside CLAUDE_CONFIG_DIR, ~/.claude and ~/.config/claude. */
   configDirs: z.array(z.string()).default([]),
-  /** Look only into `configDirs` and CLAUDE_CONFIG_DIR, not into ~/.claude and ~/.config/claude. */
+  /** Folders of other coding agents to look into, beside the usual ones and those that their variables name. */
+  agentHomes: z.partialRecord(z.enum(['codex', 'gemini', 'opencode', 'pi']), z.array(z.string())).default({}),
+  /** Look only into `configDirs`, `agentHomes` and CLAUDE_CONFIG_DIR, not into ~/.claude, ~/.config/claude and other usual places. */
   onlyConfigured: z.boolean().default(false),
 })
 

@@ -5,7 +5,7 @@ import { ownerCheck } from '../../coding/machines/owner.ts'
 import { matching, sortSessions } from '../../discovery/filter.ts'
 import type { CodingSession } from '../../domain/coding-session.ts'
 import { sessionState } from '../../domain/coding-state.ts'
-import { sessionRecord, sessionSorts, sessionSources } from '../../domain/discovered-session.ts'
+import { agentKinds, sessionRecord, sessionSorts, sessionSources } from '../../domain/discovered-session.ts'
 import type {
   DiscoveredSession,
   SessionFilter,
@@ -20,11 +20,13 @@ import { flag, pathField, agentField } from '../input-fields.ts'
 
 export const listSessions = operation({
   name: 'cc.list',
-  description: 'List every Claude Code session on this machine: running ones first, then the newest.',
+  description:
+    'List every session of Claude Code and other coding agents on this machine: running ones first, then the newest.',
   input: z.strictObject({
     repo: pathField.describe('Only sessions of this repository and its worktrees.'),
     all: flag('Show all of them in the terminal, including archived ones.'),
     agent: agentField.describe("Only this agent's sessions."),
+    agentKind: z.enum(agentKinds).optional().describe('Only sessions of this program.'),
     source: z.enum(sessionSources).optional().describe('Only sessions of this registry, or of none.'),
     running: z.boolean().optional().describe('Only running sessions.'),
     archived: z.boolean().optional().describe('Only archived sessions; `--no-archived`: only the others.'),
@@ -52,12 +54,24 @@ export const listSessions = operation({
       'rockpool cc list',
       'rockpool cc list --repo . --search "login page"',
       'rockpool cc list --running --json',
+      'rockpool cc list --agent-kind codex',
       'rockpool cc list --sort cost --limit 10',
     ],
   },
   async run(app, input, caller) {
-    const { repo, agent, source, running, archived, search, limit, offset, sort } = input
-    const filter = { repoPath: repo, source, running, archived, search, limit, offset, sort }
+    const {
+      repo,
+      agent,
+      agentKind = 'all' as const,
+      source,
+      running,
+      archived,
+      search,
+      limit,
+      offset,
+      sort,
+    } = input
+    const filter = { agentKind, repoPath: repo, source, running, archived, search, limit, offset, sort }
     const found = await listEverySession(app, { ...filter, ...visibleTo(caller, agent) })
     // Nothing tells whose sessions these are, so agents do not see them.
     const unreadable = caller.agentId === undefined ? (found.unreadable ?? []).slice(0, 100) : []
@@ -141,6 +155,7 @@ function stateOf(
 }
 
 const nothingCounted = {
+  agentKind: 'claude' as const,
   branch: '',
   messageCount: 0,
   promptCount: 0,

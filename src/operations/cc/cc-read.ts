@@ -1,5 +1,7 @@
-// What a Claude Code session or one of its sub-agents contains: card by card, or as parts of the context.
+// What a session or one of its sub-agents contains: card by card, or as parts of the context.
 import { z } from 'zod'
+import { requireClaude } from '../../discovery/agents/readers.ts'
+import { recordAnatomy, recordCards } from '../../discovery/agents/record-views.ts'
 import { anatomyOf } from '../../discovery/anatomy.ts'
 import { cardsOf, markRewound, type WantedCards } from '../../discovery/cards.ts'
 import { withTranscripts } from '../../discovery/subagents.ts'
@@ -18,7 +20,7 @@ const subagentInfo = z.lazy(() => subagent.unwrap().omit({ filePath: true, toolU
 
 const readSession = operation({
   name: 'cc.read',
-  description: 'Read a Claude Code session from its end: prompts, answers, tools and their results.',
+  description: 'Read a session from its end: prompts, answers, tools and their results.',
   input: z.strictObject({
     id: sessionId,
     subagent: nameField.optional().describe('Read this sub-agent instead, by its id.'),
@@ -26,7 +28,7 @@ const readSession = operation({
     before: z.int().min(0).optional().describe('Continue before this mark of an earlier page.'),
     after: z.int().min(0).optional().describe('Continue after this mark of an earlier page.'),
     around: nameField.optional().describe('Around this message: its uuid, or @ and a time in milliseconds.'),
-    raw: flag('Also each record as Claude Code wrote it.'),
+    raw: flag('Also each record as Claude Code wrote it; other agents have none.'),
   }),
   output: z.object({
     sessionId: z.string(),
@@ -45,11 +47,16 @@ const readSession = operation({
   async run(app, { id, subagent: wantedSubagent, ...wanted }, caller) {
     refuseTwoPlaces(wanted)
     const session = await ownOrKept(app, id, caller)
+    if (wantedSubagent === undefined && session.agentKind !== 'claude') {
+      const { records } = await app.discovery().conversation(session.sessionId)
+      return { sessionId: session.sessionId, ...recordCards(records, wanted) }
+    }
     if (wantedSubagent === undefined) {
       const read = async (path: string) => markRewound(path, await cardsOf(path, wanted))
       const page = session.kept ? withKeptTranscript(app, session, read) : read(session.filePath)
       return { sessionId: session.sessionId, ...(await page) }
     }
+    requireClaude(session, 'show its sub-agents one by one')
     const { filePath, toolUseId: _, ...about } = await subagentNamed(app, session, wantedSubagent)
     const page = await cardsOf(filePath, { ...wanted, sidechain: true })
     return { sessionId: session.sessionId, subagent: about, ...page }
@@ -98,7 +105,10 @@ const showAnatomy = operation({
   async run(app, { id }, caller) {
     const session = await ownSession(app, id, caller)
     const { contextTokens, contextWindow } = session
-    const made = await anatomyOf(session.filePath, contextTokens)
+    const made =
+      session.agentKind === 'claude'
+        ? await anatomyOf(session.filePath, contextTokens)
+        : recordAnatomy((await app.discovery().conversation(session.sessionId)).records, contextTokens)
     return {
       sessionId: session.sessionId,
       ...made,

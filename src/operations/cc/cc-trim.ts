@@ -1,6 +1,7 @@
 // Trims a Claude Code session: a copy without old tool results, which costs less to resume when the prompt cache is cold.
 import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
+import { requireClaude } from '../../discovery/agents/readers.ts'
 import { priceSession, pricesOf } from '../../discovery/price-table.ts'
 import { previewTrim, trimSession } from '../../discovery/trim/write-trim.ts'
 import { sessionPrice } from '../../domain/selection.ts'
@@ -37,6 +38,7 @@ const trim = operation({
   },
   async run(app, { id, level, dryRun }, caller) {
     const session = await ownSession(app, id, caller)
+    requireClaude(session, 'trim it')
     const copy = dryRun
       ? undefined
       : await trimSession(app.discovery(), session.sessionId, level, randomUUID())

@@ -2,9 +2,16 @@
 import { existsSync } from 'node:fs'
 import { z } from 'zod'
 import { resumeChanges } from '../../coding/session/resume-origin.ts'
+import { requireClaude, resumeHint } from '../../discovery/agents/readers.ts'
 import { priceWithTrim } from '../../discovery/trim/trim-price.ts'
 import type { CodingSession } from '../../domain/coding-session.ts'
-import { costGroups, costReport, sessionHealth, sessionRecord } from '../../domain/discovered-session.ts'
+import {
+  agentKinds,
+  costGroups,
+  costReport,
+  sessionHealth,
+  sessionRecord,
+} from '../../domain/discovered-session.ts'
 import type { DiscoveredSession } from '../../domain/discovered-session.ts'
 import { asRockpoolError, RockpoolError } from '../../domain/errors.ts'
 import { sessionPrice } from '../../domain/selection.ts'
@@ -23,7 +30,7 @@ export const sessionId = nameField.describe('A session: its name, its id, or the
 
 const showSession = operation({
   name: 'cc.info',
-  description: 'Show one Claude Code session: its state, its cost, and whether a resume finds all of it.',
+  description: 'Show one session: its state, its cost, and whether a resume finds all of it.',
   input: z.strictObject({
     id: sessionId,
     health: z
@@ -53,7 +60,9 @@ const showSession = operation({
     const session = await ownOrKept(app, coding?.sdkSessionId ?? id, caller)
     const isRead = isChecked && !session.kept
     const health = isRead ? await app.discovery().health(session.sessionId) : undefined
-    const onResume = coding ? undefined : resumeChanges(session, app.config.coding)
+    const isClaude = session.agentKind === 'claude'
+    const changes = (): string | undefined => (coding ? undefined : resumeChanges(session, app.config.coding))
+    const onResume = isClaude ? changes() : resumeHint(session)
     const price = await priceWithTrim(session, app.config.coding, app.clock.now())
     const folderGone = !existsSync(session.repoPath)
     return { session: toRecord(session), health, onResume, folderGone, price, ...row }
@@ -67,7 +76,7 @@ const day = z
 
 const addUpCosts = operation({
   name: 'cc.costs',
-  description: 'Add up tokens and dollars over all Claude Code sessions, each message once.',
+  description: 'Add up tokens and dollars over the sessions of all coding agents, each message once.',
   input: z.strictObject({
     since: sinceField,
     until: z.string().max(64).optional().describe('Up to this time.'),
@@ -76,6 +85,7 @@ const addUpCosts = operation({
     by: z.enum(costGroups).default('repo').describe('What to group by.'),
     repo: pathField.describe('Only this repository.'),
     agent: agentField.describe("Only this agent's sessions."),
+    agentKind: z.enum(agentKinds).optional().describe('Only sessions of this program.'),
   }),
   output: costReport,
   scope: 'read',
@@ -88,10 +98,11 @@ const addUpCosts = operation({
       'rockpool cc costs --by model --json',
     ],
   },
-  async run(app, { since, until, firstDay, lastDay, by, repo, agent }, caller) {
+  async run(app, { since, until, firstDay, lastDay, by, repo, agent, agentKind }, caller) {
     const now = app.clock.now()
     return app.discovery().costs({
       by,
+      agentKind,
       repoPath: repo,
       firstDay,
       lastDay,
@@ -112,6 +123,7 @@ const repairSession = operation({
   command: { positional: ['id'], examples: ['rockpool cc repair 3f2a'] },
   async run(app, { id }, caller) {
     const session = await ownSession(app, id, caller)
+    requireClaude(session, 'repair it')
     return app.discovery().repair(session.sessionId)
   },
 })
@@ -136,6 +148,7 @@ const labelSession = operation({
   },
   async run(app, input, caller) {
     const session = await ownSession(app, input.id, caller)
+    requireClaude(session, 'rename it')
     const title = plainLine(input.title)
     await writeNativeTitle(session.filePath, title)
     app.events.emit({ type: 'native-changed', sessionId: session.sessionId, why: 'title' })
@@ -156,6 +169,7 @@ const archiveSession = operation({
   },
   async run(app, input, caller) {
     const session = await ownSession(app, input.id, caller)
+    requireClaude(session, 'archive it')
     await writeNativeArchived(session.filePath, !input.restore)
     app.events.emit({ type: 'native-changed', sessionId: session.sessionId, why: 'archived' })
     return { sessionId: session.sessionId, title: session.title, archived: !input.restore }

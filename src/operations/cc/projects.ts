@@ -63,7 +63,7 @@ export const operations = [
     },
     async run(app, input, caller) {
       const list: Discovery['list'] = (filter) =>
-        app.discovery().list({ ...filter, ...visibleTo(caller, undefined) })
+        app.discovery().list({ agentKind: 'all', ...filter, ...visibleTo(caller, undefined) })
       const sources = { discovery: { list }, variables: app.environment.variables, clock: app.clock }
       const agentId = caller.agentId ?? input.agent
       const status = await gatherProjectStatus(sources, repoOf(app, input.repo, caller), agentId, {

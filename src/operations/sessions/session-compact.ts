@@ -1,4 +1,5 @@
 // Compaction: shorten the context of a session, and read what compactions removed from it.
+import { requireClaude } from '../../discovery/agents/readers.ts'
 import { z } from 'zod'
 import type { Session } from '../../domain/session.ts'
 import { truncateTranscript } from '../../sessions/transcript-changes.ts'
@@ -234,6 +235,7 @@ async function claudeSessionOf(app: App, { entry }: Session): Promise<Discovered
 
 async function nativeOf(app: App, caller: Caller, ref: string): Promise<DiscoveredSession> {
   const session = /^[0-9a-f-]{4,}$/i.test(ref) ? await app.discovery().get(ref) : undefined
+  if (session) requireClaude(session, 'compact it')
   if (session && (caller.agentId === undefined || session.agentId === caller.agentId)) return session
   throw noSession(ref)
 }

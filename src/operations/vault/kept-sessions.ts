@@ -22,6 +22,8 @@ export function asDiscovered({ about, filePath, root }: KeptSession): Discovered
   const record = about as unknown as SessionRecord
   return {
     ...record,
+    // Copies of earlier versions do not say it.
+    agentKind: record.agentKind ?? 'claude',
     createdAt: record.createdAt === undefined ? undefined : new Date(record.createdAt),
     lastModified: new Date(record.lastModified),
     lastUsageAt: record.lastUsageAt === undefined ? undefined : new Date(record.lastUsageAt),

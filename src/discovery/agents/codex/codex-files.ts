@@ -21,7 +21,8 @@ export const codexReader: AgentReader = {
   program: 'Codex',
   homes: (environment) => agentHomes(environment, ['CODEX_HOME'], ['.codex']),
   list(home, listing) {
-    for (const path of filesBelow(join(home, 'sessions'), rollout, 4, listing)) addRollout(path, home, listing)
+    for (const path of filesBelow(join(home, 'sessions'), rollout, 4, listing))
+      addRollout(path, home, listing)
     for (const path of filesBelow(join(home, 'archived_sessions'), rollout, 0, listing)) {
       addRollout(path, home, listing)
       const id = threadId.exec(path)?.[1]

@@ -3,7 +3,8 @@
 // usage records if it has any, else by each token count whose total differs from the one before.
 import { isAbsolute, join } from 'node:path'
 import { isRecord } from '../../../domain/json.ts'
-import { countField, textField, type AgentRecord, type AgentUsage, type UntimedRecord } from '../contract.ts'
+import type { AgentRecord, AgentUsage, UntimedRecord } from '../../../domain/agent-records.ts'
+import { countField, textField } from '../contract.ts'
 import type { LineTranslator, Skimmed } from '../json-lines.ts'
 
 type Fields = Record<string, unknown>
@@ -242,12 +243,14 @@ export class CodexTranslator implements LineTranslator {
 }
 
 /** The beginning of a line: its time, its type, and the type of its payload. */
-const lineStart = /^\{"timestamp":"([^"]{10,40})",(?:"ordinal":\d+,)?"type":"(\w+)"(?:,"payload":\{"type":"(\w+)")?/
+const lineStart =
+  /^\{"timestamp":"([^"]{10,40})",(?:"ordinal":\d+,)?"type":"(\w+)"(?:,"payload":\{"type":"(\w+)")?/
 const startBytes = 420
 /** A line that a crash glued to another one has two of these; within a text the quotes would be escaped. */
 const secondStart = Buffer.from('{"timestamp":"')
 const needless = new Set(['response_item', 'world_state', 'inter_agent_communication', 'realtime_item'])
-const needlessEvents = /^(?:agent_reasoning|exec_command_\w+|patch_apply_\w+|mcp_tool_call_\w+|web_search_\w+|turn_diff)/
+const needlessEvents =
+  /^(?:agent_reasoning|exec_command_\w+|patch_apply_\w+|mcp_tool_call_\w+|web_search_\w+|turn_diff)/
 const needlessItem = /"item":\{"type":"(?:CommandExecution|Reasoning|FileChange|McpToolCall|WebSearch)"/
 
 function skimLine(bytes: Buffer, canCount: boolean): Skimmed | undefined {

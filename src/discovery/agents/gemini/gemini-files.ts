@@ -8,7 +8,8 @@ import type { Listing } from '../../list-files.ts'
 import { newFacts } from '../../transcript-facts.ts'
 import { UsageTable } from '../../usage-table.ts'
 import { addAgentFile, agentHomes, entriesOf, filesBelow } from '../agent-files.ts'
-import type { AgentReader, AgentSource, SessionAbout } from '../contract.ts'
+import type { SessionAbout } from '../../../domain/agent-records.ts'
+import type { AgentReader, AgentSource } from '../contract.ts'
 import { RecordFacts } from '../record-facts.ts'
 import { geminiRecords, readGeminiLog } from './gemini-records.ts'
 
@@ -78,7 +79,10 @@ function sessionIdIn(path: string): string | undefined {
 /** The folder of the project knows its path; older versions name it by a hash of the path, which does not lead back. */
 function aboutOf(path: string): SessionAbout {
   const [project = '', inside = ''] = path.split('/chats/', 2)
-  const cwd = attempt(() => readForeign(join(project, '.project_root'), headBytes).toString('utf8').trim(), '')
+  const cwd = attempt(
+    () => readForeign(join(project, '.project_root'), headBytes).toString('utf8').trim(),
+    '',
+  )
   const owner = inside.includes('/') ? inside.slice(0, inside.indexOf('/')) : undefined
   return {
     cwd: cwd || pathInProjects(project),

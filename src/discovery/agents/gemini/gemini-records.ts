@@ -3,7 +3,13 @@
 // message before they are read.
 import { isRecord, parseRecord } from '../../../domain/json.ts'
 import { readForeign } from '../../../store/disk/foreign-file.ts'
-import { countField, textField, type AgentConversation, type AgentRecord, type SessionAbout, type UntimedRecord } from '../contract.ts'
+import type {
+  AgentConversation,
+  AgentRecord,
+  SessionAbout,
+  UntimedRecord,
+} from '../../../domain/agent-records.ts'
+import { countField, textField } from '../contract.ts'
 
 type Fields = Record<string, unknown>
 
@@ -151,13 +157,13 @@ function recordsOf(id: string, message: Fields): UntimedRecord[] {
   const text = textOf(content)
   if (type === 'user') return isPrompt(content, text) ? [{ kind: 'prompt', text, id }] : []
   if (type === 'gemini') return answerOf(id, message, text)
-  if (type === 'info' && text === 'Request cancelled.')
-    return [{ kind: 'turn-end', outcome: 'interrupted' }]
+  if (type === 'info' && text === 'Request cancelled.') return [{ kind: 'turn-end', outcome: 'interrupted' }]
   return type === 'error' ? [{ kind: 'turn-end', outcome: 'failed', error: text }] : []
 }
 
 function isPrompt(content: unknown, text: string): boolean {
-  const isAnswer = Array.isArray(content) && content.some((part) => isRecord(part) && 'functionResponse' in part)
+  const isAnswer =
+    Array.isArray(content) && content.some((part) => isRecord(part) && 'functionResponse' in part)
   return !isAnswer && text.trim() !== '' && !/^<(?:session_context|state_snapshot)>/.test(text)
 }
 
@@ -219,7 +225,8 @@ function callOf(call: Fields): UntimedRecord[] {
 
 function resultText(result: unknown): string {
   const outputs = (Array.isArray(result) ? result : []).flatMap((part) => {
-    const response = isRecord(part) && isRecord(part['functionResponse']) ? part['functionResponse'] : undefined
+    const response =
+      isRecord(part) && isRecord(part['functionResponse']) ? part['functionResponse'] : undefined
     const output = isRecord(response?.['response']) ? response['response']['output'] : undefined
     return textField(output) ?? []
   })

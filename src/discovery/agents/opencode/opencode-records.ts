@@ -1,13 +1,8 @@
 // The sessions of opencode as records, from the rows of its database or from the JSON files of older versions. A fork copies all
 // messages under new ids but keeps their times: what is older than the session itself was paid for elsewhere.
 import { isRecord } from '../../../domain/json.ts'
-import {
-  countField,
-  textField,
-  type AgentRecord,
-  type SessionAbout,
-  type UntimedRecord,
-} from '../contract.ts'
+import type { AgentRecord, SessionAbout, UntimedRecord } from '../../../domain/agent-records.ts'
+import { countField, textField } from '../contract.ts'
 
 type Fields = Record<string, unknown>
 
@@ -28,7 +23,9 @@ export interface OpencodeSession {
 
 export function opencodeRecords(session: OpencodeSession): AgentRecord[] {
   const { messages, createdMs, revertedFrom } = session
-  const records: AgentRecord[] = [{ kind: 'session', at: isoTime(session.updatedMs), about: aboutOf(session) }]
+  const records: AgentRecord[] = [
+    { kind: 'session', at: isoTime(session.updatedMs), about: aboutOf(session) },
+  ]
   for (const { id, data, parts } of messages) {
     const time = isRecord(data['time']) ? data['time'] : {}
     const created = countField(time['created'])
@@ -41,7 +38,15 @@ export function opencodeRecords(session: OpencodeSession): AgentRecord[] {
   return records
 }
 
-function aboutOf({ id, parentId, directory, title, version, createdMs, messages }: OpencodeSession): SessionAbout {
+function aboutOf({
+  id,
+  parentId,
+  directory,
+  title,
+  version,
+  createdMs,
+  messages,
+}: OpencodeSession): SessionAbout {
   const first = messages[0]?.data['time']
   return {
     id,

@@ -1,7 +1,8 @@
 // The lines of a pi session as records. The entries form a tree: the conversation is the path from the last entry to the root, and
 // other branches were paid for, too. A fork copies entries with their ids and times into its own file.
 import { isRecord } from '../../../domain/json.ts'
-import { countField, textField, type AgentConversation, type AgentRecord, type UntimedRecord } from '../contract.ts'
+import type { AgentConversation, AgentRecord, UntimedRecord } from '../../../domain/agent-records.ts'
+import { countField, textField } from '../contract.ts'
 import { readLines, type LineTranslator } from '../json-lines.ts'
 
 type Fields = Record<string, unknown>

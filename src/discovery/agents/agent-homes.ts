@@ -1,0 +1,69 @@
+// The homes of all other agents on this machine, behind one interface for discovery. A reader that fails hides only its own
+// sessions, and says so.
+import type { AgentConversation } from '../../domain/agent-records.ts'
+import type { OtherAgent, SessionFile } from '../../domain/discovered-session.ts'
+import { noteUnreadable, type Listing, type TranscriptFile } from '../list-files.ts'
+import type { AgentEnvironment, AgentReader } from './contract.ts'
+import { agentReaders, readerOf } from './readers.ts'
+
+export interface AgentHome {
+  kind: OtherAgent
+  path: string
+}
+
+/** Where each agent's sessions are: what its variables name, what the configuration adds, and the usual place. */
+export function agentHomesOf(
+  environment: AgentEnvironment,
+  {
+    agentHomes,
+    onlyConfigured,
+  }: { agentHomes: Partial<Record<OtherAgent, string[]>>; onlyConfigured: boolean },
+): AgentHome[] {
+  return agentReaders.flatMap((reader) => {
+    const usual = onlyConfigured ? [] : reader.homes(environment)
+    const paths = new Set([...usual, ...(agentHomes[reader.kind] ?? [])])
+    return [...paths].map((path) => ({ kind: reader.kind, path }))
+  })
+}
+
+export class AgentHomes {
+  readonly #homes: Array<{ reader: AgentReader; path: string }>
+
+  constructor(homes: readonly AgentHome[]) {
+    this.#homes = homes.map(({ kind, path }) => ({ reader: readerOf(kind), path }))
+  }
+
+  list(listing: Listing): void {
+    for (const { reader, path } of this.#homes) {
+      try {
+        reader.list(path, listing)
+      } catch (error) {
+        noteUnreadable(path, error, listing)
+      }
+    }
+  }
+
+  /** Whether a path of the index is below one of the homes; a database is a home itself. */
+  has(path: string): boolean {
+    return this.#homes.some(({ path: home }) => path.startsWith(`${home}/`) || path.startsWith(`${home}#`))
+  }
+
+  /** The processes that have a session open, by session. */
+  live(): Map<string, number> {
+    const readers = new Set(this.#homes.map(({ reader }) => reader))
+    const homesOf = (wanted: AgentReader): string[] =>
+      this.#homes.flatMap(({ reader, path }) => (reader === wanted ? [path] : []))
+    return new Map([...readers].flatMap((reader) => [...(reader.live?.(homesOf(reader)) ?? [])]))
+  }
+
+  conversation(file: TranscriptFile & { agentKind: OtherAgent }): AgentConversation {
+    return readerOf(file.agentKind).read(file)
+  }
+}
+
+/** All files of a session, each once. */
+export function filesOf(files: readonly TranscriptFile[]): SessionFile[] {
+  const paths = new Set(files.flatMap(({ path, paths: all }) => all ?? [path]))
+  const isDatabase = (path: string): boolean => /\.db(?:-wal)?$/.test(path)
+  return [...paths].map((path) => ({ path, isDatabase: isDatabase(path) }))
+}

@@ -174,6 +174,7 @@ const meanings: Record<string, string> = {
   'coding.workspaceRoots': 'Directories in which sessions may be started; anywhere when empty.',
 
   'discovery.configDirs': 'Further config directories of Claude Code, besides the usual ones.',
+  'discovery.agentHomes': 'Further folders of Codex, Gemini CLI, opencode and pi, besides the usual ones.',
   'discovery.onlyConfigured': 'Leaves the usual directories out.',
   'vault.enabled': "Whether copies of every session's files are kept; see [the vault](vault.md).",
   'vault.maxGb':

@@ -1,6 +1,7 @@
 // Every reader of another agent against sessions that the real programs recorded: each session gives exactly what is known to have
 // happened in it, and damage in one file hides no other session.
 import { execFileSync, spawn } from 'node:child_process'
+import { hash } from 'node:crypto'
 import { once } from 'node:events'
 import { appendFileSync, cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { symlinkSync, truncateSync, writeFileSync } from 'node:fs'
@@ -257,7 +258,7 @@ describe('what a scan continues and what it leaves alone', () => {
     const writer = new DatabaseSync(path)
     writer.exec('BEGIN IMMEDIATE')
     writer.exec(`UPDATE session SET title = 'not committed'`)
-    const bytes = (): Buffer[] => [path, `${path}-wal`].map((file) => readFileSync(file))
+    const bytes = (): string[] => [path, `${path}-wal`].map((file) => hash('sha1', readFileSync(file)))
     const before = bytes()
     const { list: found } = await discovered([{ kind: 'opencode', path: home }])
     expect(found.sessions.map(({ title }) => title)).toEqual(

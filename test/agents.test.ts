@@ -421,7 +421,7 @@ function seen(session: DiscoveredSession): Partial<DiscoveredSession> {
 
 interface Damage {
   name: string
-  damage(victim: AgentSource): void
+  damage: (victim: AgentSource) => void
 }
 
 function damages(kind: OtherAgent): Damage[] {

@@ -26,7 +26,7 @@ import { titleText } from '../domain/machine-text.ts'
 import { DiscoveryIndex } from '../store/sqlite/discovery-index.ts'
 import { Assembler, groupFiles, sessionIdOf, transcriptsOf, type SessionFiles } from './assemble.ts'
 import { reportCosts, type FileUsage } from './cost.ts'
-import { matching, sortSessions } from './filter.ts'
+import { matching, sortSessions, theOne } from './filter.ts'
 import { AgentHomes, filesOf, type AgentHome } from './agents/agent-homes.ts'
 import { accessFault, type Listing } from './list-files.ts'
 import { NativeIndex, indexFormat, stampOf, type KnownFile } from './native-index.ts'
@@ -140,19 +140,7 @@ class SessionDiscovery implements Discovery {
     idOrTitle: string,
     mayBe: (session: DiscoveredSession) => boolean = () => true,
   ): Promise<DiscoveredSession> {
-    const wanted = idOrTitle.trim().toLowerCase()
-    const sessions = wanted === '' ? [] : (await this.#sessions()).filter(mayBe)
-    const idOf = (session: DiscoveredSession): string => session.sessionId.toLowerCase()
-    const titleOf = ({ title = '' }: DiscoveredSession): string => title.toLowerCase()
-    const ways: Array<(session: DiscoveredSession) => boolean> = [
-      (session) => idOf(session) === wanted,
-      (session) => idOf(session).startsWith(wanted),
-      (session) => titleOf(session) === wanted,
-      (session) => titleOf(session).startsWith(wanted),
-    ]
-    const found = ways.map((way) => sessions.filter(way)).find(({ length }) => length > 0) ?? []
-    if (found.length === 1) return found[0]!
-    throw found.length === 0 ? unknownSession(idOrTitle) : ambiguousSession(idOrTitle, found)
+    return theOne(idOrTitle, (await this.#sessions()).filter(mayBe))
   }
 
   async subagents(sessionId: string): Promise<Subagent[]> {
@@ -339,19 +327,4 @@ function partOf(row: RegistryRow | undefined, isInWorkspace: boolean): keyof Cos
 
 function groupsOf(sessionIds: Iterable<string>, groups: Map<string, SessionFiles>): SessionFiles[] {
   return [...new Set(sessionIds)].flatMap((id) => groups.get(id) ?? [])
-}
-
-function unknownSession(id: string): RockpoolError {
-  return new RockpoolError('not-found', `There is no session ${JSON.stringify(id.slice(0, 80))}.`, {
-    hint: '`rockpool cc list` shows all of them; the beginning of an id is enough.',
-  })
-}
-
-function ambiguousSession(id: string, found: DiscoveredSession[]): RockpoolError {
-  const some = found.slice(0, 5).map((session) => session.sessionId)
-  return new RockpoolError(
-    'ambiguous',
-    `${found.length} sessions begin with ${JSON.stringify(id.slice(0, 80))}.`,
-    { hint: `Give more of it, or one of the ids ${some.join(', ')}${found.length > 5 ? ', …' : ''}.` },
-  )
 }

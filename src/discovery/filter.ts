@@ -1,5 +1,6 @@
-// Filters and sorts sessions, and decides who owns one.
+// Filters and sorts sessions, finds the one that a person names, and decides who owns one.
 import type { DiscoveredSession, SessionFilter, SessionSort } from '../domain/discovered-session.ts'
+import { RockpoolError } from '../domain/errors.ts'
 import type { ProjectStatus } from '../domain/project-status.ts'
 import { isInside, realPath, worktreesOf } from './repo-paths.ts'
 
@@ -76,6 +77,38 @@ function hasAllWords(session: DiscoveredSession, words: string[]): boolean {
     .join('\n')
     .toLowerCase()
   return words.every((word) => text.includes(word))
+}
+
+/** The one session with this id, this title, or a unique beginning of either. */
+export function theOne(idOrTitle: string, sessions: DiscoveredSession[]): DiscoveredSession {
+  const wanted = idOrTitle.trim().toLowerCase()
+  if (wanted === '') throw unknownSession(idOrTitle)
+  const idOf = (session: DiscoveredSession): string => session.sessionId.toLowerCase()
+  const titleOf = ({ title = '' }: DiscoveredSession): string => title.toLowerCase()
+  const ways: Array<(session: DiscoveredSession) => boolean> = [
+    (session) => idOf(session) === wanted,
+    (session) => idOf(session).startsWith(wanted),
+    (session) => titleOf(session) === wanted,
+    (session) => titleOf(session).startsWith(wanted),
+  ]
+  const found = ways.map((way) => sessions.filter(way)).find(({ length }) => length > 0) ?? []
+  if (found.length === 1) return found[0]!
+  throw found.length === 0 ? unknownSession(idOrTitle) : ambiguousSession(idOrTitle, found)
+}
+
+function unknownSession(id: string): RockpoolError {
+  return new RockpoolError('not-found', `There is no session ${JSON.stringify(id.slice(0, 80))}.`, {
+    hint: '`rockpool cc list` shows all of them; the beginning of an id is enough.',
+  })
+}
+
+function ambiguousSession(id: string, found: DiscoveredSession[]): RockpoolError {
+  const some = found.slice(0, 5).map((session) => session.sessionId)
+  return new RockpoolError(
+    'ambiguous',
+    `${found.length} sessions begin with ${JSON.stringify(id.slice(0, 80))}.`,
+    { hint: `Give more of it, or one of the ids ${some.join(', ')}${found.length > 5 ? ', …' : ''}.` },
+  )
 }
 
 /**

@@ -48,7 +48,7 @@ export class PiTranslator implements LineTranslator {
       id: state.id,
       parent: parent === undefined ? undefined : { kind: 'fork' as const, id: idIn(parent) },
       cwd: textField(header['cwd']),
-      version: String(header['version'] ?? 1),
+      version: typeof header['version'] === 'number' ? String(header['version']) : undefined,
       startedAt,
     }
     return [{ kind: 'session', at: '', about }]

@@ -63,7 +63,8 @@ function fingerprintOfSources(): string {
 }
 
 async function bundleProgram(): Promise<void> {
-  const program = await bundleOf(['main', 'index', 'sdk-session-store', 'scan-worker', 'search-worker'])
+  const threads = ['scan-worker', 'search-worker', 'vault-worker']
+  const program = await bundleOf(['main', 'index', 'sdk-session-store', ...threads])
   await program.write({
     dir: 'dist',
     format: 'esm',

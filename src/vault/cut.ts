@@ -39,13 +39,14 @@ function hashAt(bytes: Buffer, from: number, id: string): number {
 /** What stands in a stored chunk for the id of its session; as long as an id. */
 const placeholder = Buffer.from('\u0000rockpool-vault: the id of a session')
 
-/** A copy of `bytes` with the placeholder instead of `id`; undefined if nothing was replaced or nothing can be. */
-export function maskId(bytes: Buffer, id: string): Buffer | undefined {
+/** Writes the placeholder over `id`; returns whether there was anything to replace. */
+export function maskId(bytes: Buffer, id: string): boolean {
   const wanted = Buffer.from(id)
   // Bytes that contain the placeholder already could not be told apart afterwards.
   if (wanted.length !== placeholder.length || !bytes.includes(wanted) || bytes.includes(placeholder))
-    return undefined
-  return replaceAll(Buffer.from(bytes), wanted, placeholder)
+    return false
+  replaceAll(bytes, wanted, placeholder)
+  return true
 }
 
 /** The reverse of `maskId`; changes `bytes`. */

@@ -5,12 +5,12 @@ import type { DiscoveredSession, Discovery } from '../domain/discovered-session.
 import { errorText } from '../domain/errors.ts'
 import type { Events } from '../domain/events.ts'
 import type { Log } from '../domain/log.ts'
-import { claudeSessionToKeep } from './claude-files.ts'
+import { sessionToKeep } from './session-files.ts'
 import type { SessionToKeep } from './keep.ts'
 import type { Vault } from './vault.ts'
 
 /** Changes come in bursts; they are kept together, at most so often. */
-const gatherMs = 3_000
+const gatherMs = 5_000
 /** Replaced versions are removed, and the limit is checked, so often. */
 const upkeepMs = 3_600_000
 /** After a failure, such as a full disk, the same sessions are tried again so much later. */
@@ -34,10 +34,19 @@ export function followSessions(parts: FollowParts): () => Promise<void> {
   }
 }
 
-/** Keeps every session that has changed; the most recently used first, because they cannot be made again. */
+/** Keeps every session that has changed, in a thread; the most recently used first, because they cannot be made again. */
 export async function keepAll(
   { vault, discovery }: Pick<FollowParts, 'vault' | 'discovery'>,
-  isEnough?: () => boolean,
+  stop?: AbortSignal,
+): Promise<number> {
+  const { sessions } = await discovery.list()
+  return vault.keepInThread(oneByOne(sessions), stop)
+}
+
+/** Like `keepAll`, until `isEnough`, and without the start of a thread. */
+export async function keepSome(
+  { vault, discovery }: Pick<FollowParts, 'vault' | 'discovery'>,
+  isEnough: () => boolean,
 ): Promise<number> {
   const { sessions } = await discovery.list()
   return vault.keep(oneByOne(sessions), isEnough)
@@ -45,14 +54,13 @@ export async function keepAll(
 
 /** The files of all sessions together would take much memory. */
 function* oneByOne(sessions: DiscoveredSession[]): Generator<SessionToKeep> {
-  for (const session of sessions) yield claudeSessionToKeep(session)
+  for (const session of sessions) yield sessionToKeep(session)
 }
 
 class SessionFollower {
   readonly #parts: FollowParts
   readonly #changed = new Set<string>()
   readonly #stopping = new AbortController()
-  readonly #isStopping = (): boolean => this.#stopping.signal.aborted
   #wake = (): void => {}
   #upkeepAt = 0
 
@@ -88,9 +96,9 @@ class SessionFollower {
     const ids = [...this.#changed]
     this.#changed.clear()
     try {
-      if (all) await keepAll(this.#parts, this.#isStopping)
+      if (all) await keepAll(this.#parts, this.#stopping.signal)
       else if (ids.length > 0)
-        await vault.keep((await discovery.known(ids)).map(claudeSessionToKeep), this.#isStopping)
+        await vault.keep((await discovery.known(ids)).map(sessionToKeep), () => this.#stopping.signal.aborted)
       return true
     } catch (error) {
       for (const id of ids) this.#changed.add(id)

@@ -1,12 +1,15 @@
 // Keeps the files of a session: reads what is new in each, cuts it into chunks, and stores those that the vault does not have.
 // What was appended since the last time is stored as a small chunk of its own; later these are joined and cut by content.
-import type { FileHandle } from 'node:fs/promises'
+import { fstatSync, readSync } from 'node:fs'
 import { relative } from 'node:path'
+import { TimeSlice } from '../domain/async.ts'
 import { errorCode } from '../store/disk/atomic-file.ts'
-import { openForeignHandle } from '../store/disk/foreign-file.ts'
+import { closeAtEnd, openForeign } from '../store/disk/foreign-file.ts'
 import type { FileRow } from '../store/sqlite/vault-index.ts'
 import { maskId, nextCut } from './cut.ts'
-import type { Batch, ChunkRef, FileVersion, RecordStore } from './record-store.ts'
+import type { Batch } from './batch.ts'
+import type { ChunkRef, FileVersion } from './file-versions.ts'
+import type { RecordStore } from './record-store.ts'
 
 /** The files of one session of any agent. */
 export interface SessionToKeep {
@@ -21,10 +24,11 @@ export interface SessionToKeep {
   about: Record<string, unknown>
 }
 
-/** Chunks at the end that were appended one by one are joined when there are so many, or so large. */
+/** What was appended piece by piece is joined and cut by content when there are so many pieces, or so many bytes. */
 const mostTailChunks = 32
 const mostTailBytes = 512 * 1024
-const windowBytes = 2 * 1024 * 1024
+/** Others may work after so long. The files are read without the pool of threads: that takes much less processor time. */
+const sliceMs = 10
 
 /** Adds every changed file of the session to the batch; resolves to the bytes that were read. */
 export async function keepSession(
@@ -36,8 +40,9 @@ export async function keepSession(
   let read = 0
   for (const [index, file] of session.files.entries()) {
     try {
-      await using handle = await openForeignHandle(file, { noLink: true })
-      const keeper = new FileKeeper(store, batch, session, { file, isMain: index === 0, handle, now })
+      const fd = openForeign(file, { noLink: true })
+      using _ = closeAtEnd(fd)
+      const keeper = new FileKeeper(store, batch, session, { file, isMain: index === 0, fd, now })
       read += await keeper.keep()
     } catch (error) {
       // Deleted meanwhile, or not a regular file: what was kept of it stays.
@@ -50,7 +55,7 @@ export async function keepSession(
 interface FileToKeep {
   file: string
   isMain: boolean
-  handle: FileHandle
+  fd: number
   now: number
 }
 
@@ -69,7 +74,7 @@ class FileKeeper {
   }
 
   async keep(): Promise<number> {
-    const { size, mtimeMs, ino } = await this.#of.handle.stat()
+    const { size, mtimeMs, ino } = fstatSync(this.#of.fd)
     const { sessionId, root } = this.#session
     const path = relative(root, this.#of.file)
     const known = this.#store.index.file(sessionId, root, path)
@@ -102,31 +107,33 @@ class FileKeeper {
   async #chunksOf(known: FileRow | undefined, size: number, inode: number): Promise<Cut> {
     if (!known || known.inode !== inode || size <= known.size) return this.#cutFrom([], size)
     const before = JSON.parse(known.chunks) as ChunkRef[]
-    if (!(await this.#isSameEnd(before, known.size))) return this.#cutFrom([], size)
+    if (!this.#isSameEnd(before, known.size)) return this.#cutFrom([], size)
     const settled = before.slice(0, known.settled)
-    const tailBytes = size - bytesIn(settled)
-    const isLong = before.length - known.settled >= mostTailChunks || tailBytes > mostTailBytes
+    const appended = before.slice(known.settled + 1)
+    const isLong = appended.length >= mostTailChunks || bytesIn(appended) + size - known.size > mostTailBytes
     if (isLong) return this.#cutFrom(settled, size)
-    const added = await this.#keepChunk(await this.#readAt(known.size, size - known.size))
+    const added = await this.#keepChunk(this.#readAt(known.size, size - known.size))
     return { chunks: [...before, added], settled: known.settled }
   }
 
   /** The last chunk is still what the file has there, so nothing before the end was rewritten. */
-  async #isSameEnd(chunks: ChunkRef[], size: number): Promise<boolean> {
+  #isSameEnd(chunks: ChunkRef[], size: number): boolean {
     const last = chunks.at(-1)
     if (!last) return size === 0
     const [hash, bytes, masked] = last
-    const there = await this.#readAt(size - bytes, bytes)
-    const content = masked ? maskId(there, this.#session.sessionId) : there
-    return content !== undefined && this.#store.seal.nameOf(content).toString('hex') === hash
+    const there = this.#readAt(size - bytes, bytes)
+    if (masked && !maskId(there, this.#session.sessionId)) return false
+    return this.#store.seal.nameOf(there).toString('hex') === hash
   }
 
   /** Cuts the file after `chunks` by content; the rest after the last cut is a chunk that is not settled. */
   async #cutFrom(chunks: ChunkRef[], size: number): Promise<Cut> {
     const { sessionId } = this.#session
     const all = [...chunks]
-    const window = new ReadWindow(this.#of.handle, bytesIn(chunks), size)
-    while (await window.fill()) {
+    const slice = new TimeSlice(sliceMs)
+    const window = new ReadWindow(this.#of.fd, this.#batch.readBuffer, { from: bytesIn(chunks), size })
+    while (window.fill()) {
+      if (slice.isUsedUp) await slice.yield()
       for (let end = window.nextCut(sessionId); end !== undefined; end = window.nextCut(sessionId))
         all.push(await this.#keepChunk(window.take(end)))
     }
@@ -137,15 +144,13 @@ class FileKeeper {
     return { chunks: all, settled }
   }
 
-  async #keepChunk(bytes: Buffer): Promise<ChunkRef> {
-    const masked = maskId(bytes, this.#session.sessionId)
-    // A copy, because the chunk is compressed while the window is filled again.
-    return [await this.#batch.addChunk(masked ?? Buffer.from(bytes)), bytes.length, masked ? 1 : 0]
+  #keepChunk(bytes: Buffer): Promise<ChunkRef> {
+    return this.#batch.addChunk(bytes, this.#session.sessionId)
   }
 
-  async #readAt(offset: number, bytes: number): Promise<Buffer> {
+  #readAt(offset: number, bytes: number): Buffer {
     const buffer = Buffer.allocUnsafe(bytes)
-    const filled = await readFully(this.#of.handle, buffer, offset)
+    const filled = readFully(this.#of.fd, buffer, offset)
     this.#read += filled
     return buffer.subarray(0, filled)
   }
@@ -153,7 +158,7 @@ class FileKeeper {
 
 /** A part of a file in one buffer that is used again and again, so that a large file takes little memory. */
 class ReadWindow {
-  readonly #handle: FileHandle
+  readonly #fd: number
   readonly #size: number
   readonly #buffer: Buffer
   /** The bytes that were read and not taken: from `#from` to `#end` in the buffer. */
@@ -162,20 +167,20 @@ class ReadWindow {
   #at: number
   read = 0
 
-  constructor(handle: FileHandle, from: number, size: number) {
-    this.#handle = handle
+  constructor(fd: number, buffer: Buffer, { from, size }: { from: number; size: number }) {
+    this.#fd = fd
     this.#at = from
     this.#size = size
-    this.#buffer = Buffer.allocUnsafe(Math.min(windowBytes, Math.max(size - from, 0)))
+    this.#buffer = buffer
   }
 
   /** Reads more after the bytes that are left; false at the end of the file. */
-  async fill(): Promise<boolean> {
+  fill(): boolean {
     this.#buffer.copyWithin(0, this.#from, this.#end)
     this.#end -= this.#from
     this.#from = 0
     const room = this.#buffer.subarray(this.#end, this.#end + this.#size - this.#at)
-    const read = room.length === 0 ? 0 : await readFully(this.#handle, room, this.#at)
+    const read = room.length === 0 ? 0 : readFully(this.#fd, room, this.#at)
     this.#at += read
     this.#end += read
     this.read += read
@@ -197,10 +202,10 @@ class ReadWindow {
   }
 }
 
-async function readFully(handle: FileHandle, buffer: Buffer, offset: number): Promise<number> {
+function readFully(fd: number, buffer: Buffer, offset: number): number {
   let filled = 0
   for (let read = -1; read !== 0 && filled < buffer.length; filled += read)
-    ({ bytesRead: read } = await handle.read(buffer, filled, buffer.length - filled, offset + filled))
+    read = readSync(fd, buffer, filled, buffer.length - filled, offset + filled)
   return filled
 }
 

@@ -1,18 +1,28 @@
-// The records of a pack file: a header with its own checksum, then the compressed content with another. Every byte of a pack
-// belongs to one of the two, so a changed byte is always noticed; and the next record is found again after a damaged one.
+// The records of a pack file: a header with its own checksum, a table of chunks, and the compressed content with another
+// checksum. Every byte of a pack belongs to one of them, so a changed byte is always noticed; and the next record is found again
+// after a damaged one.
 import { crc32 } from 'node:zlib'
 
-export const recordKinds = ['chunk', 'file', 'removal'] as const
-/** `chunk`: a piece of a file. `file`: a version of a kept file, the list of its chunks. `removal`: a session that was removed. */
+export const recordKinds = ['chunks', 'files', 'removal'] as const
+/** `chunks`: pieces of files, compressed together. `files`: versions of kept files, each with the list of its chunks. `removal`: a
+ *  session that was removed. */
 export type RecordKind = (typeof recordKinds)[number]
+
+/** A chunk in a record: its name, and how long it is. */
+export interface TableEntry {
+  name: Buffer
+  bytes: number
+}
 
 export interface RecordHeader {
   kind: RecordKind
   isSealed: boolean
+  /** How many chunks the table has; no other kind has a table. */
+  chunkCount: number
   /** The length of the content as stored, and before it was compressed. */
   storedBytes: number
   rawBytes: number
-  /** The hash of the content before it was compressed: its name. */
+  /** Of chunks the hash of the table, which has the names of all chunks. Otherwise the hash of the content. */
   hash: Buffer
   contentChecksum: number
 }
@@ -24,25 +34,35 @@ export interface RecordPlace {
   header: RecordHeader
 }
 
-const magic = Buffer.from('RPv1')
+const magic = Buffer.from('RPv2')
 export const headerBytes = 56
+const nameBytes = 32
+const entryBytes = nameBytes + 4
 /** Larger content is not written, so a larger length is damage. */
 const mostBytes = 64 * 1024 * 1024
 const sealedBit = 0x80
 
-export function encodeRecord(
-  header: Omit<RecordHeader, 'storedBytes' | 'contentChecksum'>,
-  content: Buffer,
-): Buffer {
-  const bytes = Buffer.alloc(headerBytes + content.length)
+export interface RecordParts {
+  kind: RecordKind
+  isSealed: boolean
+  table: Buffer
+  hash: Buffer
+  rawBytes: number
+  content: Buffer
+}
+
+export function encodeRecord({ kind, isSealed, table, hash, rawBytes, content }: RecordParts): Buffer {
+  const bytes = Buffer.allocUnsafe(headerBytes + table.length + content.length).fill(0, 0, headerBytes)
   magic.copy(bytes, 0)
-  bytes[4] = recordKinds.indexOf(header.kind) | (header.isSealed ? sealedBit : 0)
+  bytes[4] = recordKinds.indexOf(kind) | (isSealed ? sealedBit : 0)
+  bytes.writeUInt16LE(table.length / entryBytes, 6)
   bytes.writeUInt32LE(content.length, 8)
-  bytes.writeUInt32LE(header.rawBytes, 12)
-  header.hash.copy(bytes, 16, 0, 32)
+  bytes.writeUInt32LE(rawBytes, 12)
+  hash.copy(bytes, 16, 0, nameBytes)
   bytes.writeUInt32LE(crc32(content), 48)
   bytes.writeUInt32LE(crc32(bytes.subarray(0, 52)), 52)
-  content.copy(bytes, headerBytes)
+  table.copy(bytes, headerBytes)
+  content.copy(bytes, headerBytes + table.length)
   return bytes
 }
 
@@ -57,11 +77,40 @@ export function decodeHeader(bytes: Buffer, offset = 0): RecordHeader | undefine
   return {
     kind,
     isSealed: (header[4]! & sealedBit) !== 0,
+    chunkCount: header.readUInt16LE(6),
     storedBytes: header.readUInt32LE(8),
     rawBytes: header.readUInt32LE(12),
-    hash: Buffer.from(header.subarray(16, 48)),
+    hash: Buffer.from(header.subarray(16, 16 + nameBytes)),
     contentChecksum: header.readUInt32LE(48),
   }
+}
+
+export function encodeTable(entries: readonly TableEntry[]): Buffer {
+  const table = Buffer.allocUnsafe(entries.length * entryBytes)
+  for (const [i, { name, bytes }] of entries.entries()) {
+    name.copy(table, i * entryBytes, 0, nameBytes)
+    table.writeUInt32LE(bytes, i * entryBytes + nameBytes)
+  }
+  return table
+}
+
+export function decodeTable(table: Buffer): TableEntry[] {
+  return Array.from({ length: table.length / entryBytes }, (_, i) => {
+    const at = i * entryBytes
+    return {
+      name: Buffer.from(table.subarray(at, at + nameBytes)),
+      bytes: table.readUInt32LE(at + nameBytes),
+    }
+  })
+}
+
+export function tableBytes({ chunkCount }: RecordHeader): number {
+  return chunkCount * entryBytes
+}
+
+/** The length of a whole record. */
+export function recordBytes(header: RecordHeader): number {
+  return headerBytes + tableBytes(header) + header.storedBytes
 }
 
 /** Where the next record may begin, at or after `offset`; -1 if nowhere in `bytes`. */
@@ -72,7 +121,7 @@ export function nextMagic(bytes: Buffer, offset: number): number {
 /** A write that was interrupted leaves the beginning of a record, or zeros where the system had not written the bytes. */
 export function looksUnfinished(bytes: Buffer): boolean {
   const header = decodeHeader(bytes)
-  if (header) return bytes.length < headerBytes + header.storedBytes
+  if (header) return bytes.length < recordBytes(header)
   if (bytes.every((byte) => byte === 0)) return true
   return (
     bytes.length < headerBytes && bytes.subarray(0, 4).equals(magic.subarray(0, Math.min(4, bytes.length)))

@@ -4,7 +4,15 @@ import { constants } from 'node:fs'
 import { open, readdir, rm, stat, type FileHandle } from 'node:fs/promises'
 import { join } from 'node:path'
 import { asFileError, ensureDirectory, syncDirectory, unlessMissing } from '../store/disk/atomic-file.ts'
-import { decodeHeader, headerBytes, looksUnfinished, nextMagic, type RecordPlace } from './pack-records.ts'
+import {
+  decodeHeader,
+  headerBytes,
+  looksUnfinished,
+  nextMagic,
+  recordBytes,
+  tableBytes,
+  type RecordPlace,
+} from './pack-records.ts'
 
 const packBytes = 64 * 1024 * 1024
 const packName = /^(\d{8})\.pack$/
@@ -97,7 +105,12 @@ export class Packs {
 
   /** The stored content of a record. */
   content({ pack, offset, header }: RecordPlace): Promise<Buffer> {
-    return this.read(pack, offset + headerBytes, header.storedBytes)
+    return this.read(pack, offset + headerBytes + tableBytes(header), header.storedBytes)
+  }
+
+  /** The table of chunks of a record. */
+  table({ pack, offset, header }: RecordPlace): Promise<Buffer> {
+    return this.read(pack, offset + headerBytes, tableBytes(header))
   }
 
   /** Every record of a pack from `offset` on, in order, and the bytes between that belong to none. */
@@ -105,9 +118,9 @@ export class Packs {
     const { size } = await stat(join(this.folder, pack))
     for (let at = offset; at < size;) {
       const header = decodeHeader(await this.read(pack, at, headerBytes))
-      if (header && at + headerBytes + header.storedBytes <= size) {
+      if (header && at + recordBytes(header) <= size) {
         yield { pack, offset: at, header }
-        at += headerBytes + header.storedBytes
+        at += recordBytes(header)
       } else {
         const next = await this.#nextRecord(pack, at + 1, size)
         const isUnfinished = next === size && looksUnfinished(await this.read(pack, at, size - at))
@@ -130,7 +143,7 @@ export class Packs {
       const bytes = await this.read(pack, at, readBytes + headerBytes)
       for (let found = nextMagic(bytes, 0); found >= 0; found = nextMagic(bytes, found + 1)) {
         const header = decodeHeader(bytes, found)
-        if (header && at + found + headerBytes + header.storedBytes <= size) return at + found
+        if (header && at + found + recordBytes(header) <= size) return at + found
       }
     }
     return size

@@ -1,45 +1,18 @@
 // The records of the vault with their index. Writers of several processes take turns by a lock; each first reads what the
 // others appended. Chunks are on disk before the file version that names them is written.
 import { join } from 'node:path'
-import { z } from 'zod'
-import { KeyedQueue } from '../domain/async.ts'
 import { crc32 } from 'node:zlib'
+import { z } from 'zod'
 import { RockpoolError } from '../domain/errors.ts'
 import type { Log } from '../domain/log.ts'
 import { FileLock } from '../store/disk/file-lock.ts'
 import { ensureDirectory } from '../store/disk/atomic-file.ts'
-import {
-  VaultIndex,
-  type ChunkRow,
-  type FileRow,
-  type IndexChange,
-  type RemovalRow,
-} from '../store/sqlite/vault-index.ts'
+import { VaultIndex, type ChunkRow, type IndexChange } from '../store/sqlite/vault-index.ts'
+import { Batch } from './batch.ts'
+import { chunkRows, fileVersion, removal, rowOf, type FileVersion, type Removal } from './file-versions.ts'
 import { Packs, isGap } from './packs.ts'
-import { encodeRecord, headerBytes, type RecordKind, type RecordPlace } from './pack-records.ts'
+import { decodeTable, recordBytes, type RecordPlace, type TableEntry } from './pack-records.ts'
 import { Seal } from './seal.ts'
-
-/** A version of a kept file as it is stored. */
-export const fileVersion = z.object({
-  session: z.string(),
-  root: z.string(),
-  path: z.string(),
-  agent: z.string(),
-  size: z.number(),
-  mtime: z.number(),
-  inode: z.number(),
-  keptAt: z.number(),
-  settled: z.number(),
-  /** The session for lists; only of its main file. */
-  about: z.record(z.string(), z.unknown()).optional(),
-  /** Hash, length, and whether the id of the session is masked. */
-  chunks: z.array(z.tuple([z.string(), z.number(), z.literal([0, 1])])),
-})
-export type FileVersion = z.infer<typeof fileVersion>
-export type ChunkRef = FileVersion['chunks'][number]
-
-export const removal = z.object({ session: z.string(), at: z.number(), forever: z.boolean() })
-export type Removal = z.infer<typeof removal>
 
 export interface StoreParts {
   folder: string
@@ -48,15 +21,14 @@ export interface StoreParts {
   log: Log
 }
 
-/** So many chunks are compressed at the same time: the threads of the system's pool. */
-const atOnce = 4
-
 export class RecordStore {
   readonly packs: Packs
   readonly index: VaultIndex
   readonly seal: Seal
   readonly #lock: FileLock
   readonly #folder: string
+  /** The record of chunks that was read last: the next chunk of a file is often in it. */
+  #lastRead: { pack: string; offset: number; isSealed: boolean; content: Buffer } | undefined
 
   constructor({ folder, indexFile, seal, log }: StoreParts) {
     this.#folder = folder
@@ -80,7 +52,7 @@ export class RecordStore {
       found.set(pack, await this.#scanPack(pack, isStale ? 0 : (known.get(pack) ?? 0)))
     await this.index.write((rows) => {
       if (isStale) rows.clear()
-      for (const { chunks } of found.values()) for (const place of chunks) addChunk(rows, place)
+      for (const { chunks } of found.values()) for (const row of chunks) rows.addChunk(row)
       // After all chunks: a rewritten pack has chunks that file versions in older packs name.
       for (const [pack, { others, end }] of found) {
         for (const [place, content] of others) addRecord(rows, place, content)
@@ -100,7 +72,6 @@ export class RecordStore {
         await batch.commit()
         return result
       } finally {
-        await batch.settled()
         await this.packs.release()
       }
     })
@@ -110,24 +81,37 @@ export class RecordStore {
   async chunk(hash: string): Promise<Buffer> {
     const row = this.index.chunk(hash)
     if (!row) throw new RockpoolError('damaged', `A chunk is missing in the vault: ${hash.slice(0, 16)}.`)
-    return this.content(await this.#placeOf(row))
+    const { content, isSealed } = await this.#recordOf(row)
+    const chunk = Buffer.from(content.subarray(row.start, row.start + row.raw))
+    if (this.#nameOf(chunk, isSealed).toString('hex') !== hash) throw damagedRecord(row)
+    return chunk
   }
 
-  /** The content of any record, compared with its name. */
+  /** The chunks of a record; those that are not what was stored are left out. Throws `damaged` if none can be read. */
+  async chunksIn(place: RecordPlace): Promise<Map<string, Buffer>> {
+    const table = await this.#table(place)
+    const content = await this.#unpacked(place)
+    const whole = new Map<string, Buffer>()
+    let start = 0
+    for (const { name, bytes } of table) {
+      const chunk = content.subarray(start, start + bytes)
+      if (this.#nameOf(chunk, place.header.isSealed).equals(name)) whole.set(name.toString('hex'), chunk)
+      start += bytes
+    }
+    return whole
+  }
+
+  /** The content of a record that has no chunks, compared with its name. */
   async content(place: RecordPlace): Promise<Buffer> {
     const { header } = place
-    const stored = await this.packs.content(place)
-    if (stored.length !== header.storedBytes || crc32(stored) !== header.contentChecksum)
-      throw damagedRecord(place)
-    const content = await this.seal
-      .unpack(stored, header.isSealed, header.rawBytes)
-      .catch((error: unknown) => {
-        throw error instanceof RockpoolError ? error : damagedRecord(place, error)
-      })
-    const isSame =
-      content.length === header.rawBytes && this.#nameOf(content, header.isSealed).equals(header.hash)
-    if (!isSame) throw damagedRecord(place)
+    const content = await this.#unpacked(place)
+    if (!this.#nameOf(content, header.isSealed).equals(header.hash)) throw damagedRecord(place)
     return content
+  }
+
+  /** The versions of kept files in a record. */
+  async versionsIn(place: RecordPlace): Promise<FileVersion[]> {
+    return z.array(fileVersion).parse(JSON.parse((await this.content(place)).toString('utf8')))
   }
 
   async close(): Promise<void> {
@@ -140,175 +124,85 @@ export class RecordStore {
     return (isSealed ? this.seal : new Seal()).nameOf(content)
   }
 
-  async #placeOf({ pack, offset, hash }: ChunkRow): Promise<RecordPlace> {
-    for await (const found of this.packs.scan(pack, offset)) {
-      if (!isGap(found) && found.header.hash.toString('hex') === hash) return found
-      break
+  async #table(place: RecordPlace): Promise<TableEntry[]> {
+    const table = await this.packs.table(place)
+    if (!this.#nameOf(table, place.header.isSealed).equals(place.header.hash)) throw damagedRecord(place)
+    return decodeTable(table)
+  }
+
+  async #unpacked(place: RecordPlace): Promise<Buffer> {
+    const { header } = place
+    const stored = await this.packs.content(place)
+    if (stored.length !== header.storedBytes || crc32(stored) !== header.contentChecksum)
+      throw damagedRecord(place)
+    try {
+      const content = this.seal.unpack(stored, header.isSealed, header.rawBytes)
+      if (content.length === header.rawBytes) return content
+    } catch (error) {
+      throw error instanceof RockpoolError ? error : damagedRecord(place, error)
     }
-    throw new RockpoolError('damaged', `The header of a chunk is damaged in ${pack} at ${offset}.`)
+    throw damagedRecord(place)
+  }
+
+  async #recordOf({ pack, offset }: ChunkRow): Promise<{ isSealed: boolean; content: Buffer }> {
+    if (this.#lastRead?.pack === pack && this.#lastRead.offset === offset) return this.#lastRead
+    for await (const found of this.packs.scan(pack, offset)) {
+      if (isGap(found)) break
+      const { isSealed } = found.header
+      this.#lastRead = { pack, offset, isSealed, content: await this.#unpacked(found) }
+      return this.#lastRead
+    }
+    throw new RockpoolError('damaged', `The header of a record is damaged in ${pack} at ${offset}.`)
   }
 
   async #scanPack(pack: string, from: number): Promise<PackContent> {
     const found: PackContent = { chunks: [], others: [], end: from }
     for await (const place of this.packs.scan(pack, from)) {
       if (isGap(place)) continue
-      found.end = place.offset + headerBytes + place.header.storedBytes
-      if (place.header.kind === 'chunk') found.chunks.push(place)
-      else found.others.push([place, await this.#read(place)])
+      found.end = place.offset + recordBytes(place.header)
+      await this.#orSkip(async () => {
+        const { kind } = place.header
+        if (kind === 'chunks') found.chunks.push(...chunkRows(place, await this.#table(place)))
+        else if (kind === 'files') found.others.push([place, await this.versionsIn(place)])
+        else found.others.push([place, removal.parse(JSON.parse((await this.content(place)).toString()))])
+      })
     }
     return found
   }
 
   /** A damaged record is left out; `verify` reports it. */
-  async #read(place: RecordPlace): Promise<unknown> {
+  async #orSkip(read: () => Promise<void>): Promise<void> {
     try {
-      return JSON.parse((await this.content(place)).toString('utf8')) as unknown
+      await read()
     } catch (error) {
       if (error instanceof RockpoolError && error.code === 'refused') throw error
-      return undefined
     }
   }
-}
-
-/** Records that are written under one lock, and become visible together. */
-export class Batch {
-  readonly #store: RecordStore
-  readonly #added = new Set<string>()
-  readonly #storing = new Set<Promise<void>>()
-  readonly #writes = new KeyedQueue()
-  readonly #chunks: ChunkRow[] = []
-  readonly #versions: FileVersion[] = []
-  readonly #removals: Removal[] = []
-  /** Where the records of this batch end, by pack. */
-  readonly #written = new Map<string, number>()
-  #rawBytes = 0
-
-  constructor(store: RecordStore) {
-    this.#store = store
-  }
-
-  /** How many bytes of new content wait for `commit`. */
-  get rawBytes(): number {
-    return this.#rawBytes
-  }
-
-  /** Stores the content unless the vault has it; resolves to its name. Some contents are compressed at the same time. */
-  async addChunk(content: Buffer): Promise<string> {
-    const { seal, index } = this.#store
-    const name = seal.nameOf(content)
-    const hash = name.toString('hex')
-    if (this.#added.has(hash) || index.chunk(hash)) return hash
-    this.#added.add(hash)
-    this.#rawBytes += content.length
-    while (this.#storing.size >= atOnce) await Promise.race(this.#storing)
-    const storing = this.#storeChunk(hash, name, content)
-    this.#storing.add(storing)
-    void storing.finally(() => this.#storing.delete(storing)).catch(() => {})
-    return hash
-  }
-
-  async #storeChunk(hash: string, name: Buffer, content: Buffer): Promise<void> {
-    const { pack, offset, stored } = await this.#append('chunk', name, content)
-    this.#chunks.push({ hash, pack, offset, stored, raw: content.length })
-  }
-
-  /** Resolves when no chunk is being written, also after a failure. */
-  async settled(): Promise<void> {
-    await Promise.allSettled(this.#storing)
-  }
-
-  addVersion(version: FileVersion): void {
-    this.#versions.push(version)
-  }
-
-  remove(removed: Removal): void {
-    this.#removals.push(removed)
-  }
-
-  /** Copies a record as it is stored, for a rewrite of its pack. */
-  async copy(place: RecordPlace): Promise<void> {
-    const { packs } = this.#store
-    await this.#write(await packs.read(place.pack, place.offset, headerBytes + place.header.storedBytes))
-  }
-
-  async commit(): Promise<void> {
-    await Promise.all(this.#storing)
-    if (this.#chunks.length + this.#versions.length + this.#removals.length === 0) return
-    const { packs, index } = this.#store
-    if (this.#chunks.length > 0) await packs.sync()
-    const versions: FileRow[] = []
-    for (const version of this.#versions) {
-      const { pack, offset } = await this.#appendJson('file', version)
-      versions.push({ ...rowOf(version), pack, offset })
-    }
-    const removals: RemovalRow[] = []
-    for (const { forever, ...removed } of this.#removals) {
-      const { pack, offset } = await this.#appendJson('removal', { ...removed, forever })
-      removals.push({ ...removed, forever: Number(forever), pack, offset })
-    }
-    await packs.sync()
-    await index.write((rows) => {
-      for (const chunk of this.#chunks) rows.addChunk(chunk)
-      for (const version of versions) rows.addFile(version)
-      for (const row of removals) rows.removeSession(row)
-      for (const [pack, end] of this.#written) rows.setScanned(pack, end)
-    })
-    this.#chunks.length = this.#versions.length = this.#removals.length = 0
-    this.#rawBytes = 0
-  }
-
-  #appendJson(kind: RecordKind, value: unknown): Promise<RecordAt> {
-    const content = Buffer.from(JSON.stringify(value))
-    return this.#append(kind, this.#store.seal.nameOf(content), content)
-  }
-
-  async #append(kind: RecordKind, hash: Buffer, content: Buffer): Promise<RecordAt> {
-    const { seal } = this.#store
-    const header = { kind, isSealed: seal.isSealed, rawBytes: content.length, hash }
-    return this.#write(encodeRecord(header, await seal.pack(content)))
-  }
-
-  async #write(record: Buffer): Promise<RecordAt> {
-    const { packs, index } = this.#store
-    const at = await this.#writes.run('', () => packs.append(record, (pack) => index.packs().get(pack) ?? 0))
-    this.#written.set(at.pack, at.offset + record.length)
-    return { ...at, stored: record.length - headerBytes }
-  }
-}
-
-/** `stored`: the length of its content in the pack. */
-type RecordAt = { pack: string; offset: number; stored: number }
-
-function rowOf({ about, chunks, ...version }: FileVersion): Omit<FileRow, 'pack' | 'offset'> {
-  return { ...version, about: about ? JSON.stringify(about) : null, chunks: JSON.stringify(chunks) }
 }
 
 /** What a scan found, and where its last record ends. */
 interface PackContent {
-  chunks: RecordPlace[]
-  others: Array<[RecordPlace, unknown]>
+  chunks: ChunkRow[]
+  others: Array<[RecordPlace, FileVersion[] | Removal]>
   end: number
 }
 
-function addChunk(rows: IndexChange, { pack, offset, header }: RecordPlace): void {
-  const hash = header.hash.toString('hex')
-  rows.addChunk({ hash, pack, offset, stored: header.storedBytes, raw: header.rawBytes })
-}
-
-function addRecord(rows: IndexChange, { pack, offset, header }: RecordPlace, content: unknown): void {
-  if (header.kind === 'removal') {
-    const removed = removal.safeParse(content)
-    if (removed.success)
-      rows.removeSession({ ...removed.data, forever: Number(removed.data.forever), pack, offset })
+function addRecord(rows: IndexChange, { pack, offset }: RecordPlace, content: FileVersion[] | Removal): void {
+  if (!Array.isArray(content)) {
+    rows.removeSession({ ...content, forever: Number(content.forever), pack, offset })
     return
   }
-  const version = fileVersion.safeParse(content)
-  // A version whose chunks did not reach the disk does not replace the one before.
-  if (version.success && version.data.chunks.every(([chunk]) => rows.hasChunk(chunk)))
-    rows.addFile({ ...rowOf(version.data), pack, offset })
+  for (const version of content) {
+    // A version without its chunks, because they did not reach the disk or are damaged, does not replace the one before.
+    const isWhole = version.chunks.every(([chunk]) => rows.hasChunk(chunk))
+    if (isWhole || !rows.hasFile(version)) rows.addFile({ ...rowOf(version), pack, offset })
+  }
 }
 
-function damagedRecord({ pack, offset }: RecordPlace, cause?: unknown): RockpoolError {
+function damagedRecord(
+  { pack, offset }: Pick<RecordPlace, 'pack' | 'offset'>,
+  cause?: unknown,
+): RockpoolError {
   return new RockpoolError('damaged', `A record of the vault is damaged: ${pack} at ${offset}.`, {
     hint: '`rockpool vault verify` lists the sessions that need it.',
     cause,

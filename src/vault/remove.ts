@@ -1,9 +1,12 @@
 // Removes sessions from the vault, and the bytes that nothing needs any more: packs with such bytes are written again without
 // them. An interrupted rewrite leaves both packs, which does no harm: the removal itself is a record, written first.
 import type { Clock } from '../domain/clock.ts'
+import type { FileRow, RemovalRow } from '../store/sqlite/vault-index.ts'
+import type { Batch } from './batch.ts'
 import { isGap } from './packs.ts'
-import type { Batch, ChunkRef, RecordStore } from './record-store.ts'
-import { headerBytes, type RecordPlace } from './pack-records.ts'
+import { recordBytes, type RecordPlace } from './pack-records.ts'
+import { versionOf, type ChunkRef } from './file-versions.ts'
+import type { RecordStore } from './record-store.ts'
 
 const yearMs = 365 * 86_400_000
 /** A pack is written again when so much of it is unused, to free space. */
@@ -58,48 +61,87 @@ export async function removeSessions(
 export async function rewritePacks(store: RecordStore, share = unusedShare): Promise<number> {
   const before = await usedBytes(store)
   await store.write('rewrite packs', async (batch) => {
-    const needed = new Set(usageOf(store).users.keys())
-    const old: Array<{ pack: string; used: RecordPlace[] }> = []
+    const usage = recordUsage(store)
+    const old: Array<{ pack: string; used: UsedRecord[] }> = []
     for (const { pack, bytes } of await store.packs.list()) {
-      const used = await usedRecords(store, pack, needed)
-      const usedSize = used.reduce((sum, { header }) => sum + header.storedBytes + headerBytes, 0)
+      const used = await usedRecords(store, pack, usage)
+      const usedSize = used.reduce((sum, record) => sum + record.bytes, 0)
       if (bytes - usedSize > bytes * share) old.push({ pack, used })
     }
     if (old.length === 0) return
     await store.packs.startPack()
-    await copyRecords(
-      batch,
-      old.flatMap(({ used }) => used),
-      store,
-    )
+    for (const { used } of old) for (const record of used) await copyUsed(store, batch, record)
+    await batch.commit()
     for (const { pack } of old) await store.packs.remove(pack)
   })
   await store.refresh()
   return before - (await usedBytes(store))
 }
 
-/** Chunks are on disk before what names them. */
-async function copyRecords(batch: Batch, used: RecordPlace[], store: RecordStore): Promise<void> {
-  for (const isChunk of [true, false]) {
-    for (const place of used) if ((place.header.kind === 'chunk') === isChunk) await batch.copy(place)
-    await store.packs.sync()
+/** What the index knows of each record: only that is needed. */
+interface RecordUsage {
+  chunks: Set<string>
+  /** By pack and offset. */
+  versions: Map<string, FileRow[]>
+  removals: Map<string, RemovalRow>
+}
+
+interface UsedRecord {
+  place: RecordPlace
+  /** How many of its bytes are used. */
+  bytes: number
+  /** Undefined: all of them. */
+  chunks?: string[]
+  versions?: FileRow[]
+  removal?: RemovalRow
+}
+
+const keyOf = ({ pack, offset }: { pack: string; offset: number }): string => `${pack} ${offset}`
+
+function recordUsage(store: RecordStore): RecordUsage {
+  const files = store.index.files()
+  const kept = new Set(files.map(({ session }) => session))
+  const removals = store.index.removals().filter(({ session }) => !kept.has(session))
+  return {
+    chunks: new Set(usageOf(store).users.keys()),
+    versions: Map.groupBy(files, keyOf),
+    removals: new Map(removals.map((row) => [keyOf(row), row])),
   }
 }
 
-/** Of each content, only the record that the index knows is needed. */
-async function usedRecords(store: RecordStore, pack: string, needed: Set<string>): Promise<RecordPlace[]> {
-  const inUse = new Set<number>()
-  for (const file of store.index.files()) if (file.pack === pack) inUse.add(file.offset)
-  for (const removal of store.index.removals())
-    if (removal.pack === pack && store.index.files(removal.session).length === 0) inUse.add(removal.offset)
-  const used: RecordPlace[] = []
-  for await (const found of store.packs.scan(pack, 0)) {
-    if (isGap(found)) continue
-    const hash = found.header.hash.toString('hex')
-    const chunk = found.header.kind === 'chunk' && needed.has(hash) ? store.index.chunk(hash) : undefined
-    if (inUse.has(found.offset) || (chunk?.pack === pack && chunk.offset === found.offset)) used.push(found)
+async function usedRecords(store: RecordStore, pack: string, usage: RecordUsage): Promise<UsedRecord[]> {
+  const used: UsedRecord[] = []
+  const chunks = Map.groupBy(
+    store.index.chunks(pack).filter(({ hash }) => usage.chunks.has(hash)),
+    keyOf,
+  )
+  for await (const place of store.packs.scan(pack, 0)) {
+    if (isGap(place)) continue
+    const bytes = recordBytes(place.header)
+    const key = keyOf(place)
+    const [rows, versions, removal] = [chunks.get(key), usage.versions.get(key), usage.removals.get(key)]
+    if (versions || removal) used.push({ place, bytes, versions, removal })
+    else if (rows?.length === place.header.chunkCount) used.push({ place, bytes })
+    else if (rows) {
+      const raw = rows.reduce((sum, row) => sum + row.raw, 0)
+      const share = raw / Math.max(place.header.rawBytes, 1)
+      used.push({ place, bytes: bytes * share, chunks: rows.map(({ hash }) => hash) })
+    }
   }
   return used
+}
+
+async function copyUsed(store: RecordStore, batch: Batch, record: UsedRecord): Promise<void> {
+  const { place, chunks, versions, removal } = record
+  if (versions) for (const row of versions) batch.addVersion(versionOf(row))
+  else if (removal) {
+    const { session, at, forever } = removal
+    batch.remove({ session, at, forever: forever === 1 })
+  } else if (chunks) {
+    // Of a damaged record nothing can be copied; the files that need it are damaged already.
+    const whole = await store.chunksIn(place).catch(() => new Map<string, Buffer>())
+    for (const hash of chunks) if (whole.has(hash)) await batch.copyChunk(whole.get(hash)!)
+  } else await batch.copyRecord(place)
 }
 
 /** By session the chunks that it needs, and by chunk how many sessions need it. */

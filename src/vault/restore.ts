@@ -8,7 +8,8 @@ import { createFileAtomically } from '../store/disk/atomic-file.ts'
 import { fileSize, isFile } from '../store/disk/foreign-file.ts'
 import type { FileRow } from '../store/sqlite/vault-index.ts'
 import { unmaskId } from './cut.ts'
-import type { ChunkRef, RecordStore } from './record-store.ts'
+import type { ChunkRef } from './file-versions.ts'
+import type { RecordStore } from './record-store.ts'
 
 export interface RestoredFile {
   path: string

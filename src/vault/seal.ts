@@ -11,13 +11,10 @@ import {
 } from 'node:crypto'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { constants, zstdCompress, zstdDecompress, type ZstdOptions } from 'node:zlib'
+import { constants, zstdCompressSync, zstdDecompressSync, type ZstdOptions } from 'node:zlib'
 import { z } from 'zod'
 import { RockpoolError } from '../domain/errors.ts'
 import { makePrivateFile, readPrivateFile } from '../store/disk/private-file.ts'
-
-const compress = promisify(zstdCompress)
-const decompress = promisify(zstdDecompress)
 
 /** How the content of records is named, packed and unpacked. */
 export class Seal {
@@ -37,16 +34,17 @@ export class Seal {
     return hash('sha256', content, 'buffer')
   }
 
-  async pack(content: Buffer): Promise<Buffer> {
-    const small = await compress(content, optionsFor(content.length))
+  /** A few milliseconds for the largest content: other work waits less for that than for a place in the pool of threads. */
+  pack(content: Buffer): Buffer {
+    const small = zstdCompressSync(content, optionsFor(content.length))
     return this.#key ? encrypt(this.#key, small) : small
   }
 
   /** Throws if the content is damaged or was encrypted with another key. */
-  async unpack(stored: Buffer, isSealed: boolean, rawBytes: number): Promise<Buffer> {
+  unpack(stored: Buffer, isSealed: boolean, rawBytes: number): Buffer {
     const small = isSealed ? decrypt(this.#needKey(), stored) : stored
     const size = Math.max(rawBytes, 1)
-    return decompress(small, { maxOutputLength: size, chunkSize: Math.max(size, 1024) })
+    return zstdDecompressSync(small, { maxOutputLength: size, chunkSize: Math.max(size, 1024) })
   }
 
   #needKey(): Buffer {

@@ -8,6 +8,7 @@ import { isFile, modifiedAt } from '../store/disk/foreign-file.ts'
 import type { FileRow, SessionRow } from '../store/sqlite/vault-index.ts'
 import { join } from 'node:path'
 import { keepSession, type SessionToKeep } from './keep.ts'
+import { keepInThread } from './keep-thread.ts'
 import { RecordStore } from './record-store.ts'
 import { planPrune, removeSessions, rewritePacks, usedBytes, type PrunePlan } from './remove.ts'
 import { contentOf, restoreFile, type RestoredFile } from './restore.ts'
@@ -48,17 +49,19 @@ function keptSession({ session, root, path, agent, about }: SessionRow): KeptSes
 }
 
 /** So much new content is written before it is committed: bounds what a crash makes to do again. */
-const batchBytes = 32 * 1024 * 1024
+const batchBytes = 128 * 1024 * 1024
 
 export class Vault {
   readonly #store: RecordStore
+  readonly #parts: VaultParts
   readonly #clock: Clock
   /** One writer at a time in this process; the lock is for other processes. */
   readonly #writes = new KeyedQueue()
 
-  constructor(store: RecordStore, clock: Clock) {
+  constructor(store: RecordStore, parts: VaultParts) {
     this.#store = store
-    this.#clock = clock
+    this.#parts = parts
+    this.#clock = parts.clock
   }
 
   /** Keeps what changed in these sessions, until `isEnough`; resolves to the bytes that were read. It is on disk then. */
@@ -76,6 +79,12 @@ export class Vault {
       }
       return read
     })
+  }
+
+  /** Like `keep`, for many sessions: in a thread, so that this one can do other work. */
+  keepInThread(sessions: Iterable<SessionToKeep>, signal?: AbortSignal): Promise<number> {
+    const { folder, indexFile, secret } = this.#parts
+    return this.#writes.run('', () => keepInThread({ folder, indexFile, secret }, sessions, signal))
   }
 
   /** The kept sessions, from the index alone. */
@@ -181,5 +190,5 @@ export class Vault {
 
 export async function openVault(parts: VaultParts): Promise<Vault> {
   const seal = await openSeal(parts.folder, parts.secret)
-  return new Vault(new RecordStore({ ...parts, seal }), parts.clock)
+  return new Vault(new RecordStore({ ...parts, seal }), parts)
 }

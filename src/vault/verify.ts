@@ -1,7 +1,9 @@
 // Reads every byte of the vault: each record against its checksums and its name, and each kept file against its chunks.
 import { RockpoolError } from '../domain/errors.ts'
 import { isGap } from './packs.ts'
-import type { ChunkRef, RecordStore } from './record-store.ts'
+import { recordBytes, type RecordPlace } from './pack-records.ts'
+import type { ChunkRef } from './file-versions.ts'
+import type { RecordStore } from './record-store.ts'
 
 export interface Damage {
   pack: string
@@ -57,14 +59,29 @@ async function verifyPack(
       continue
     }
     report.records++
-    report.bytes += found.header.storedBytes
-    try {
-      await store.content(found)
-      if (found.header.kind === 'chunk') whole.add(found.header.hash.toString('hex'))
-    } catch (error) {
-      if (!(error instanceof RockpoolError) || error.code !== 'damaged') throw error
-      report.damage.push({ pack, offset: found.offset, problem: `a ${found.header.kind} is damaged` })
-    }
+    report.bytes += recordBytes(found.header)
+    if (!(await isWhole(store, found, whole)))
+      report.damage.push({
+        pack,
+        offset: found.offset,
+        problem: `a record of ${found.header.kind} is damaged`,
+      })
     onRecord()
+  }
+}
+
+/** Adds the names of its chunks to `whole`. */
+async function isWhole(store: RecordStore, place: RecordPlace, whole: Set<string>): Promise<boolean> {
+  try {
+    if (place.header.kind !== 'chunks') {
+      await store.content(place)
+      return true
+    }
+    const chunks = await store.chunksIn(place)
+    for (const hash of chunks.keys()) whole.add(hash)
+    return chunks.size === place.header.chunkCount
+  } catch (error) {
+    if (!(error instanceof RockpoolError) || error.code !== 'damaged') throw error
+    return false
   }
 }

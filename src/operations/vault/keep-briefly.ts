@@ -2,7 +2,7 @@
 import { existsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { writePrivateFile } from '../../store/disk/private-file.ts'
-import { keepAll } from '../../vault/follow.ts'
+import { keepSome } from '../../vault/follow.ts'
 import type { App } from '../app.ts'
 
 const againMs = 60_000
@@ -20,7 +20,7 @@ export async function keepBriefly(app: App): Promise<string | undefined> {
   try {
     writePrivateFile(stamp, '')
     const vault = await app.vault()
-    await keepAll({ vault, discovery }, () => clock.monotonic() - began > longestMs)
+    await keepSome({ vault, discovery }, () => clock.monotonic() - began > longestMs)
     return isNew ? noticeOf(app, (await vault.size()).bytes) : undefined
   } catch {
     // The command itself has succeeded. `rockpool doctor` and the gateway's log report a vault that cannot be written.

@@ -18,7 +18,7 @@ export async function goneSessions(app: App): Promise<DiscoveredSession[]> {
 
 /** A session as it was when it was last kept. */
 export function asDiscovered({ about, filePath, root }: KeptSession): DiscoveredSession {
-  // The vault stores exactly what `claudeSessionToKeep` made of a discovered session.
+  // The vault stores exactly what `sessionToKeep` made of a discovered session.
   const record = about as unknown as SessionRecord
   return {
     ...record,

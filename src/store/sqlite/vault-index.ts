@@ -7,8 +7,11 @@ import { sqlFiles } from './migrations.ts'
 export interface ChunkRow {
   /** As hexadecimal digits. */
   hash: string
+  /** Where its record is, and where the chunk begins in the content of the record. */
   pack: string
   offset: number
+  start: number
+  /** Its share of the stored bytes. */
   stored: number
   raw: number
 }
@@ -87,8 +90,8 @@ export class VaultIndex {
     return this.#database.read((q) => q.get<ChunkRow>('SELECT * FROM chunk WHERE hash = ?', hash))
   }
 
-  chunks(): ChunkRow[] {
-    return this.#database.read((q) => q.all<ChunkRow>('SELECT * FROM chunk ORDER BY pack, offset'))
+  chunks(pack: string): ChunkRow[] {
+    return this.#database.read((q) => q.all<ChunkRow>('SELECT * FROM chunk WHERE pack = ?', pack))
   }
 
   file(session: string, root: string, path: string): FileRow | undefined {
@@ -156,6 +159,11 @@ export class IndexChange {
 
   hasChunk(hash: string): boolean {
     return this.#q.get('SELECT 1 FROM chunk WHERE hash = ?', hash) !== undefined
+  }
+
+  hasFile({ session, root, path }: Pick<FileRow, 'session' | 'root' | 'path'>): boolean {
+    const sql = 'SELECT 1 FROM file WHERE session = ? AND root = ? AND path = ?'
+    return this.#q.get(sql, session, root, path) !== undefined
   }
 
   removeSession(row: RemovalRow): void {

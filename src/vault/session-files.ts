@@ -1,28 +1,39 @@
-// The files that belong to a session of Claude Code: all that Claude deletes together with it, and that a resume or a rewind
-// needs.
+// Which files belong to a session: all that its program deletes together with it, and that a resume or a rewind needs. An agent
+// whose sessions are one file each needs nothing here.
 import { readdirSync } from 'node:fs'
-import { basename, dirname, join } from 'node:path'
+import { basename, dirname, extname, join } from 'node:path'
 import type { DiscoveredSession } from '../domain/discovered-session.ts'
 import { isFile, namesIn } from '../store/disk/foreign-file.ts'
 import type { SessionToKeep } from './keep.ts'
 
-type ClaudeSession = Pick<DiscoveredSession, 'sessionId' | 'filePath' | 'configDir' | 'slug'>
+/** What the vault must know of a session of any agent: its transcript, below the directory of the program that made it. */
+type KeepableSession = Pick<DiscoveredSession, 'sessionId' | 'filePath' | 'configDir' | 'slug'> & {
+  agentKind?: string
+}
 
 /** The slug of a session is the name of its plan. */
 const planName = /^[a-z0-9-]+$/
 
-export function claudeSessionToKeep(session: DiscoveredSession): SessionToKeep {
+export function sessionToKeep(session: KeepableSession): SessionToKeep {
+  const { sessionId, agentKind: agent = 'claude', configDir: root } = session
+  const files = agent === 'claude' ? claudeFiles(session) : filesOfOthers(session)
   return {
-    sessionId: session.sessionId,
-    agent: 'claude',
-    root: session.configDir,
-    files: claudeFiles(session),
-    about: JSON.parse(JSON.stringify(session)) as Record<string, unknown>,
+    sessionId,
+    agent,
+    root,
+    files,
+    about: JSON.parse(JSON.stringify(session)) as SessionToKeep['about'],
   }
 }
 
+/** The transcript, and a folder of the same name beside it. */
+function filesOfOthers({ filePath }: KeepableSession): string[] {
+  const folder = filePath.slice(0, filePath.length - extname(filePath).length)
+  return [filePath, ...(folder === filePath ? [] : filesBelow(folder))]
+}
+
 /** The transcript first. */
-export function claudeFiles({ sessionId, filePath, configDir, slug }: ClaudeSession): string[] {
+function claudeFiles({ sessionId, filePath, configDir, slug }: KeepableSession): string[] {
   // The folder is named as the file, whose letters may differ from the id's in case.
   const name = basename(filePath, '.jsonl')
   const folders = [

@@ -1,5 +1,6 @@
 // The life of a coding session, with the offline agent: turns, waiting, approvals, the end, and its notices.
 import { execFileSync } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test, vi } from 'vitest'
@@ -34,7 +35,7 @@ test('a failed turn makes the session failed with a message, and that is reporte
 })
 
 test('a session that a usage limit stops is kept, says until when, and continues with its next message', async () => {
-  const house = open()
+  const house = open({ config: { continueAfterLimit: false } })
   const resetsAt = Date.now() + 3_600_000
   const resume = { sdkSessionId: '00000000-0000-4000-8000-000000000007', fork: false }
   const { id } = await house.launch(`[[offline: say half]] [[offline: limit ${resetsAt}]]`, { resume })
@@ -44,6 +45,28 @@ test('a session that a usage limit stops is kept, says until when, and continues
   expect(texts(house).at(-1)).toMatch(/⏳ \[.*\] limited .*asked to fail: rate-limited/)
   await house.pool.respond(id, '[[offline: say rest]]', { userInitiated: true })
   expect(await until(house, id, 'awaiting-input')).toMatchObject({ lastWords: 'rest' })
+})
+
+test('the owner is asked once whether sessions continue by themselves, whatever chats they have, also after a restart', async () => {
+  const folder = sharedFolder()
+  const limitIn = async (house: CodingHouse, originChannel: string): Promise<void> => {
+    const resume = { sdkSessionId: randomUUID(), fork: false }
+    const { id } = await house.launch(`[[offline: limit ${Date.now() + 3_600_000}]]`, { resume, originChannel })
+    await until(house, id, 'suspended')
+    await vi.waitFor(() => expect(texts(house).filter((text) => text.startsWith('⏳'))).not.toEqual([]))
+  }
+  const first = open({ folder })
+  await limitIn(first, 'telegram|1')
+  const questions = (house: CodingHouse): string[] =>
+    texts(house).filter((text) => text.includes('continue by themselves'))
+  await vi.waitFor(() => expect(first.store.list()[0]!.askedToContinue).toBe(true))
+  expect(questions(first)).toHaveLength(1)
+  await limitIn(first, 'telegram|2')
+  await first.close()
+  const second = open({ folder })
+  await limitIn(second, 'telegram|3')
+  await second.close()
+  expect([...questions(first), ...questions(second)]).toHaveLength(1)
 })
 
 test('a session that waits to be started is started once, however many look for it at the same time', async () => {

@@ -169,12 +169,15 @@ export class NotificationRouter {
     if (limited && this.#parts.asksToContinue?.()) await this.#askToContinue(session)
   }
 
-  /** Each chat is asked once, whichever session is limited first. */
+  /** The owner is asked once, in the chat of the session that is limited first. The row of that session keeps the fact. */
   async #askToContinue({ id, request }: CodingSession): Promise<void> {
+    const { store } = this.#parts
     const address = addressOfOrigin(request.originChannel, request.originThreadId)
+    if (!address || store.list().some(({ askedToContinue }) => askedToContinue)) return
     const text =
       'Sessions can continue by themselves after a usage limit. Switch it on: `rockpool config set coding.continueAfterLimit true`; off: `… false`.'
-    if (address) await this.#deliver(address, { text }, `continue-after-limit:${request.originChannel}`, id)
+    await this.#deliver(address, { text }, 'continue-after-limit', id)
+    await store.update(id, (session) => (session.askedToContinue = true))
   }
 
   /** Any other text about a session, to its chat, or to its agent when no chat can be reached. */

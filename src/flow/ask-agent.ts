@@ -132,7 +132,7 @@ async function attempt(turn: AgentTurn, parts: FlowParts, way: Continuation): Pr
     },
   )
   live.opened(conversation)
-  const result = await running
+  const result = live.budgeted(await running)
   await idWriter.written()
   return { result: withCosts(result, costs), lostThread: way.lostThread }
 }

@@ -27,6 +27,8 @@ export interface AskRequest {
   mayCommand?: boolean
   model?: string
   thinking?: string
+  /** The turn is stopped when its calls to the model have cost this much. */
+  maxBudgetUsd?: number
   /** For whom the turn is taken; it has no more rights than that author, nor than its session. */
   askedBy: Author
   /** The same key asks once; a repeat is refused with `conflict`. */
@@ -35,7 +37,8 @@ export interface AskRequest {
 }
 
 export function askedInput(request: AskRequest, key: string, now: number): Input {
-  const { sessionKey, agentId, from, text, mayCommand = true, address, model, thinking, askedBy } = request
+  const { sessionKey, agentId, from, text, mayCommand = true, address, askedBy } = request
+  const { model, thinking, maxBudgetUsd } = request
   const { kind } = classifySessionKey(sessionKey)
   const chatType = kind === 'group' || kind === 'channel' ? kind : 'direct'
   const here = request.terminal ? terminalAddress(sessionKey) : internalAddress(from)
@@ -51,7 +54,13 @@ export function askedInput(request: AskRequest, key: string, now: number): Input
     },
     mayCommand,
     owner: mayCommand,
-    turnOptions: { deliver: request.deliver === true && address !== undefined, askedBy, model, thinking },
+    turnOptions: {
+      deliver: request.deliver === true && address !== undefined,
+      askedBy,
+      model,
+      thinking,
+      maxBudgetUsd,
+    },
   }
 }
 
@@ -64,10 +73,10 @@ export const untrustedWakePrompt =
 
 /** The input of a turn that the program starts by itself. */
 export async function wakeInput(
-  wake: { key: string; lane: string; agentId: string; text: string; askedBy: Author },
+  wake: { key: string; lane: string; agentId: string; text: string; askedBy: Author; maxBudgetUsd?: number },
   parts: Pick<FlowParts, 'config' | 'clock' | 'sessions'>,
 ): Promise<Input> {
-  const { key, lane, agentId, text, askedBy } = wake
+  const { key, lane, agentId, text, askedBy, maxBudgetUsd } = wake
   const target = await wakeTarget(agentId, lane, parts)
   const message = internalMessage(key, text, parts.clock.now())
   return {
@@ -76,7 +85,7 @@ export async function wakeInput(
     agentId,
     mayCommand: false,
     owner: false,
-    turnOptions: { deliver: target !== undefined, heartbeat: true, internal: true, askedBy },
+    turnOptions: { deliver: target !== undefined, heartbeat: true, internal: true, askedBy, maxBudgetUsd },
     message: { ...message, address: target ?? internalAddress(agentId) },
   }
 }

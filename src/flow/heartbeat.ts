@@ -24,6 +24,8 @@ export interface WakeRequest {
   sessionKey?: string
   /** The author of the text; the program itself when absent. */
   askedBy?: Author
+  /** The turn is stopped when its calls to the model have cost this much. */
+  maxBudgetUsd?: number
   /** The same key wakes once. */
   key: string
   /** Leave it to the next gateway: this process takes no turns for others. */
@@ -55,12 +57,14 @@ export class Heartbeats {
   }
 
   /** Adds an event to a session and starts a turn at once. */
-  async wake({ text, agentId, sessionKey, key, later, askedBy = 'owner' }: WakeRequest): Promise<boolean> {
+  async wake(request: WakeRequest): Promise<boolean> {
+    const { text, agentId, sessionKey, key, later, maxBudgetUsd, askedBy = 'owner' } = request
     const lane = sessionKey ?? this.#mainKey(agentId)
     if (await this.#parts.work.inbox.knows(`wake:${key}`)) return false
     await this.#converse.systemEvent(lane, markEvent(askedBy, text))
     const prompt = askedBy === 'owner' ? wakePrompt : untrustedWakePrompt
-    const input = await wakeInput({ key: `wake:${key}`, lane, agentId, text: prompt, askedBy }, this.#parts)
+    const wake = { key: `wake:${key}`, lane, agentId, text: prompt, askedBy, maxBudgetUsd }
+    const input = await wakeInput(wake, this.#parts)
     if (later) return (await this.#parts.work.inbox.accept(input)) !== undefined
     return this.#converse.ask(input)
   }

@@ -2,6 +2,7 @@
 // that arrive meanwhile may join the turn.
 import { randomUUID } from 'node:crypto'
 import type { Conversation } from '../domain/agent.ts'
+import { callCost } from '../discovery/price-table.ts'
 import type { Channel } from '../domain/channel.ts'
 import type { Session } from '../domain/session.ts'
 import type { EntryBody, TranscriptEntry } from '../domain/transcript.ts'
@@ -47,6 +48,8 @@ export class LiveTurn implements TurnControls {
   #opening = Promise.withResolvers<Conversation | undefined>()
   #stopTyping: (() => void) | undefined
   #interrupted = false
+  #costUsd = 0
+  #isOverBudget = false
   #isAsked = false
   /** False while appended entries may not be on disk yet. */
   #isOnDisk = true
@@ -118,6 +121,7 @@ export class LiveTurn implements TurnControls {
   see(event: TurnEvent): void {
     this.events.push(event)
     if (event.type === 'usage' && !event.subagent) this.lastUsage = event.usage
+    if (event.type === 'usage') this.#stopOverBudget(event)
     if (event.type === 'turn-start') this.#noteAsked()
     this.#record.see(event)
     if (event.type === 'text-delta') this.#stream?.push(event.text)
@@ -139,6 +143,22 @@ export class LiveTurn implements TurnControls {
           'Could not record that the agent was asked; if the turn is lost, the message is retried once more.',
         ),
       )
+  }
+
+  /** The call that reaches the budget is paid for; no other follows. */
+  #stopOverBudget({ model, usage }: Extract<TurnEvent, { type: 'usage' }>): void {
+    const { maxBudgetUsd } = this.#inputs[0]?.turnOptions ?? {}
+    this.#costUsd += callCost(model, usage)
+    if (maxBudgetUsd === undefined || this.#costUsd < maxBudgetUsd || this.#isOverBudget) return
+    this.#isOverBudget = true
+    void this.interrupt()
+  }
+
+  /** A turn that its budget stopped has failed; one that ended with the call that reached the budget is complete. */
+  budgeted(result: TurnResult): TurnResult {
+    if (!this.#isOverBudget || result.end.kind !== 'interrupted') return result
+    const what = `The turn reached its budget, $${this.#inputs[0]!.turnOptions!.maxBudgetUsd!.toFixed(2)}, and was stopped.`
+    return { ...result, end: { kind: 'failed', why: 'budget-reached', message: what, what } }
   }
 
   async steer(input: WaitingInput): Promise<boolean> {

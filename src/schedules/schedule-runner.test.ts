@@ -8,7 +8,7 @@ import { silentLog } from '../domain/log.ts'
 import type { Schedule, ScheduleRun } from '../domain/schedule.ts'
 import { ScheduleStore } from '../store/sqlite/schedule-store.ts'
 import { openStateDatabase } from '../store/sqlite/state-database.ts'
-import { ScheduleRunner, type RunOutcome } from './schedule-runner.ts'
+import { newRun, ScheduleRunner, type RunOutcome } from './schedule-runner.ts'
 
 const start = Date.parse('2026-11-17T08:00:00Z')
 const minute = 60_000
@@ -164,6 +164,22 @@ test.each([
   bench.outcome = () => ({ state: 'ended', note: '', costUsd: 0 })
   await bench.pass(2 * minute)
   expect(bench.log(schedule).every((line) => /ended|skipped/.test(line))).toBe(true)
+})
+
+test('a run that waits when its schedule is paused does not begin; one that a person asks for does', async () => {
+  const bench = open()
+  const schedule = await bench.add({ overlap: 'queue' })
+  bench.outcome = () => undefined
+  await bench.pass(2 * hour + minute)
+  expect(bench.log(schedule)).toEqual(['09:00 begun', '10:00 due'])
+  await bench.store.change(schedule.id, () => ({ paused: 'Paused by the owner.' }))
+  bench.outcome = () => ({ state: 'ended', note: '', costUsd: 0 })
+  await bench.pass(2 * hour)
+  expect(bench.log(schedule)).toEqual(['09:00 ended', '10:00 skipped'])
+  const now = start + 4 * hour + minute
+  await bench.store.addRun({ ...newRun(schedule, now, now), manual: true })
+  await bench.runner.look()
+  expect(bench.log(schedule)).toEqual(['09:00 ended', '10:00 skipped', '12:01 ended'])
 })
 
 test('a stop between the row and the start, or after the start, repeats nothing; another machine takes over', async () => {

@@ -6,7 +6,7 @@ import { asRockpoolError } from '../domain/errors.ts'
 import type { Log } from '../domain/log.ts'
 import { runId, type Schedule, type ScheduleRun } from '../domain/schedule.ts'
 import type { ScheduleStore } from '../store/sqlite/schedule-store.ts'
-import { dueTimes, graceMs, jitterOf, nextDue } from './times.ts'
+import { dueTimes, graceMs, jitterOf, maxCounted, nextDue } from './times.ts'
 
 /** How a run ended. */
 export interface RunOutcome {
@@ -139,6 +139,8 @@ export class ScheduleRunner {
   /** The claimed run; undefined when it must wait, is skipped, or another machine has it. */
   async #begin(schedule: Schedule, run: ScheduleRun): Promise<ScheduleRun | undefined> {
     const { store, clock, machine } = this.#parts
+    // It waited for the run before, or for its jitter, when the schedule was paused.
+    if (schedule.paused !== undefined && !run.manual) return this.#close(run, 'skipped', schedule.paused)
     const refusal = this.#overBudget(schedule)
     if (refusal !== undefined) {
       await store.change(schedule.id, ({ paused }) =>
@@ -279,7 +281,10 @@ function noticeOf(
   if (state === 'skipped') return `⏭️ Schedule ${name}, due ${due} UTC, did not run: ${note}`
   const isLate = !manual && begunAt !== undefined && begunAt - dueAt > lateMs
   if (!isLate) return undefined
-  const others = missedBefore ? ` It stands for ${missedBefore} earlier ones, too.` : ''
+  const atLeast = missedBefore !== undefined && missedBefore > maxCounted ? 'more than ' : ''
+  const others = missedBefore
+    ? ` It stands for ${atLeast}${Math.min(missedBefore, maxCounted)} earlier ones, too.`
+    : ''
   return `⏰ Schedule ${name}, due ${due} UTC, ran late.${others}`
 }
 

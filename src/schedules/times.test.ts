@@ -79,6 +79,24 @@ test.each([
   expect(hour(found.next!)).toBe(10)
 })
 
+test('every minute of a month: the latest are kept, the older ones are counted as one, and it takes no seconds', () => {
+  const when = { kind: 'cron', cron: '* * * * *', timeZone: 'Europe/Berlin' } as const
+  const now = at('2026-11-17T00:00')
+  const began = performance.now()
+  const all = dueTimes({ when, missed: 'all' }, at('2026-10-17T00:00'), now)
+  expect(performance.now() - began).toBeLessThan(2_000)
+  expect(iso([all.runs[0]!.due, all.runs.at(-1)!.due, all.next!])).toEqual([
+    '2026-11-16T22:19',
+    '2026-11-17T00:00',
+    '2026-11-17T00:01',
+  ])
+  // The first run of those that are kept stands for the others.
+  expect(all.runs.map(({ missedBefore }) => missedBefore > 1_000)).toEqual([
+    true,
+    ...all.runs.slice(1).map(() => false),
+  ])
+})
+
 test('not before and not after bound the times; the jitter of a time is always the same', () => {
   const bounds = { notBefore: at('2026-11-17T03:00'), notAfter: at('2026-11-17T04:00') }
   expect(iso(nextTimes({ when: hourly, ...bounds }, at('2026-11-17T00:00'), 9))).toEqual([

@@ -7,18 +7,17 @@ import type { Schedule, When } from '../domain/schedule.ts'
 type Times = Pick<Schedule, 'when' | 'notBefore' | 'notAfter'>
 
 /** The first due time after `after`; undefined when there is none. */
-export function nextDue({ when, notBefore, notAfter }: Times, after: number): number | undefined {
-  const from = notBefore === undefined ? after : Math.max(after, notBefore - 1)
-  const due = nextOf(when, from)
-  return due === undefined || (notAfter !== undefined && due > notAfter) ? undefined : due
+export function nextDue(times: Times, after: number): number | undefined {
+  return dueAfter(times)(after)
 }
 
 /** The next due times, for a person who adds a schedule. */
 export function nextTimes(times: Times, after: number, count: number): number[] {
+  const next = dueAfter(times)
   const found: number[] = []
   let from = after
   while (found.length < count) {
-    const due = nextDue(times, from)
+    const due = next(from)
     if (due === undefined) break
     found.push(due)
     from = due
@@ -26,19 +25,32 @@ export function nextTimes(times: Times, after: number, count: number): number[] 
   return found
 }
 
-function nextOf(when: When, after: number): number | undefined {
-  if (when.kind === 'cron') return nextOfCron(when, after)
-  if (when.kind === 'once') return when.at > after ? when.at : undefined
-  const steps = Math.floor((after - when.from) / when.everyMs) + 1
-  return when.from + Math.max(1, steps) * when.everyMs
+/** Reads a cron expression once for many times: that takes longer than to find the next time. */
+function dueAfter({ when, notBefore, notAfter }: Times): (after: number) => number | undefined {
+  const next = nextOf(when)
+  return (after) => {
+    const due = next(notBefore === undefined ? after : Math.max(after, notBefore - 1))
+    return due === undefined || (notAfter !== undefined && due > notAfter) ? undefined : due
+  }
+}
+
+function nextOf(when: When): (after: number) => number | undefined {
+  if (when.kind === 'cron') return nextOfCron(when)
+  if (when.kind === 'once') return (after) => (when.at > after ? when.at : undefined)
+  return (after) => {
+    const steps = Math.floor((after - when.from) / when.everyMs) + 1
+    return when.from + Math.max(1, steps) * when.everyMs
+  }
 }
 
 /** Cron counts in whole seconds. A time that clocks skip in spring is due at the moment of the jump; a time that they show twice in
  *  autumn is due once. */
-function nextOfCron({ cron, timeZone }: Extract<When, { kind: 'cron' }>, after: number): number | undefined {
-  return parsedCron(cron, timeZone)
-    .nextRun(new Date(Math.floor(after / 1_000) * 1_000))
-    ?.getTime()
+function nextOfCron({
+  cron,
+  timeZone,
+}: Extract<When, { kind: 'cron' }>): (after: number) => number | undefined {
+  const parsed = parsedCron(cron, timeZone)
+  return (after) => parsed.nextRun(new Date(Math.floor(after / 1_000) * 1_000))?.getTime()
 }
 
 /** Throws with a remedy when the expression or the time zone is wrong. */
@@ -68,6 +80,8 @@ export function jitterOf({ id, jitterSeconds }: Pick<Schedule, 'id' | 'jitterSec
 export const graceMs = 60_000
 /** `all` runs at most as many missed times. */
 const maxMissed = 100
+/** Months of minutes are not counted one by one, which would take seconds: after so many times only the latest are counted. */
+export const maxCounted = 1_000
 
 export interface DueTimes {
   /** Due times that get a run, with the number of missed ones that it stands for. */
@@ -80,14 +94,13 @@ export interface DueTimes {
 
 /** What to do at `now` with a schedule that is due since `first`. */
 export function dueTimes(schedule: Times & Pick<Schedule, 'missed'>, first: number, now: number): DueTimes {
+  const nextAfter = dueAfter(schedule)
   const due = [first]
   for (;;) {
-    const following = nextDue(schedule, due.at(-1)!)
-    if (following === undefined || following > now)
-      return { ...byPolicy(schedule.missed, due, now), next: following }
-    due.push(following)
-    // A year of minutes is not counted one by one: the oldest are dropped.
-    if (due.length > maxMissed * 10) due.shift()
+    const from = due.length === maxCounted ? Math.max(due.at(-1)!, now - (due.at(-1)! - first) / 2) : due.at(-1)!
+    const next = nextAfter(from)
+    if (next === undefined || next > now) return { ...byPolicy(schedule.missed, due, now), next }
+    due.push(next)
   }
 }
 
@@ -97,8 +110,10 @@ function byPolicy(missed: Schedule['missed'], due: number[], now: number): Omit<
   if (late.length === 0) return { runs: onTime, skipped: [] }
   if (missed === 'skip') return { runs: onTime, skipped: late.slice(-maxMissed) }
   if (missed === 'all') {
-    const kept = late.slice(-maxMissed)
-    return { runs: [...kept.map((time) => ({ due: time, missedBefore: 0 })), ...onTime], skipped: [] }
+    const kept = late.slice(-maxMissed).map((time) => ({ due: time, missedBefore: 0 }))
+    // The first of them stands for older ones, so that they are not lost without a word.
+    kept[0]!.missedBefore = late.length - kept.length
+    return { runs: [...kept, ...onTime], skipped: [] }
   }
   // Once: the run on time stands for the missed ones, too.
   if (onTime.length > 0) {

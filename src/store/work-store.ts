@@ -64,6 +64,8 @@ export interface TurnOptions {
   askedBy?: Author
   model?: string
   thinking?: string
+  /** The turn is stopped when its calls to the model have cost this much. */
+  maxBudgetUsd?: number
   /** Send the reply to the message's address; otherwise it is only recorded and returned to the caller. */
   deliver: boolean
   /** A heartbeat turn: does not keep the session fresh, and most of its replies are not sent. */
@@ -158,7 +160,14 @@ export interface TurnLanes {
   release(turnId: string): Promise<void>
   running(): Promise<RunningTurn[]>
   /** Finished turns, newest first. */
-  history(filter?: { lane?: string; agentId?: string; since?: number; limit?: number }): Promise<TurnRow[]>
+  /** `inputKey`: only the turn that this input belongs to. */
+  history(filter?: {
+    lane?: string
+    agentId?: string
+    inputKey?: string
+    since?: number
+    limit?: number
+  }): Promise<TurnRow[]>
 }
 
 export type DeliveryState = 'queued' | 'attempting' | 'retry' | 'unknown' | 'sent' | 'dead'

@@ -99,6 +99,7 @@ export function openCodingHouse(options: HouseOptions = {}): CodingHouse {
       options.deliver ??
       (async (address, reply, key) => once(key, () => delivered.push({ address, reply, key }))),
     wake: async (event) => once(event.key, () => woken.push(event)),
+    asksToContinue: () => config.continueAfterLimit === undefined,
     note: async (progress) => void noted.push(progress),
   })
   const timeoutMs = (): number => config.approvalTimeoutMinutes * 60_000

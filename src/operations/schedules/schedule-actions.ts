@@ -12,6 +12,7 @@ import type { Schedule, ScheduledAction, ScheduleRun } from '../../domain/schedu
 import { addressOfSession } from '../../domain/session.ts'
 import { buildAgentMainSessionKey } from '../../domain/session-key.ts'
 import { noticeFor } from '../../domain/reply.ts'
+import { keepKeysMs } from '../../flow/turn-recovery.ts'
 import { ScheduleRunner } from '../../schedules/schedule-runner.ts'
 import type { RunOutcome, ScheduleActions } from '../../schedules/schedule-runner.ts'
 import type { App } from '../app.ts'
@@ -44,6 +45,7 @@ async function advance(app: App, schedule: Schedule, run: ScheduleRun): Promise<
   const { action } = schedule
   switch (action.kind) {
     case 'message':
+      if (isKeyExpired(app, run)) return unknownOutcome('the message was sent')
       await send(app, action.to, action.text, `schedule:${run.id}`)
       return { state: 'ended', note: `Sent to ${action.to}.`, costUsd: 0 }
     case 'coding':
@@ -51,6 +53,16 @@ async function advance(app: App, schedule: Schedule, run: ScheduleRun): Promise<
     default:
       return followTurn(app, schedule, action, run)
   }
+}
+
+/** The inbox and the outbox forget old keys. A run that began before cannot be repeated safely: it may have done its work. */
+function isKeyExpired({ clock }: App, { begunAt = clock.now() }: ScheduleRun): boolean {
+  return clock.now() - begunAt > keepKeysMs - 86_400_000
+}
+
+function unknownOutcome(what: string): RunOutcome {
+  const note = `No gateway ran for days after this run began: it is not known whether ${what}. It is not repeated.`
+  return { state: 'failed', note, costUsd: 0 }
 }
 
 type Turn = Extract<ScheduledAction, { kind: 'turn' | 'wake' }>
@@ -63,33 +75,40 @@ async function followTurn(
   run: ScheduleRun,
 ): Promise<RunOutcome | undefined> {
   const key = `schedule:${run.id}`
-  const stored = action.kind === 'wake' ? `wake:${key}` : `ask:${key}`
-  const state = await app.storage.work.inbox.state(stored)
+  const inputKey = action.kind === 'wake' ? `wake:${key}` : `ask:${key}`
+  const state = await app.storage.work.inbox.state(inputKey)
   if (state === undefined) {
+    if (isKeyExpired(app, run)) return unknownOutcome('its turn was taken')
     await beginTurn(app, schedule, action, key)
     return undefined
   }
   if (state === 'waiting' || state === 'running') return undefined
-  const turns = await app.storage.work.lanes.history({
-    lane: sessionKeyOf(app, schedule, action),
-    since: run.begunAt,
-  })
-  const costUsd = turns.reduce((sum, turn) => sum + turn.costUsd, 0)
+  const [turn] = await app.storage.work.lanes.history({ inputKey })
   const isDone = state === 'answered' || state === 'command'
   return {
     state: isDone ? 'ended' : 'failed',
-    note: isDone ? 'The agent took its turn.' : `The turn: ${state}.`,
-    costUsd,
+    note: isDone ? 'The agent took its turn.' : whyTurnFailed(turn?.end ?? state),
+    costUsd: turn?.costUsd ?? 0,
   }
+}
+
+function whyTurnFailed(end: string): string {
+  const reasons: Readonly<Record<string, string>> = {
+    'budget-reached': 'The turn reached its budget and was stopped.',
+    'rate-limited': "Claude's usage limit is reached.",
+    interrupted: 'The turn was stopped.',
+  }
+  return reasons[end] ?? `The turn ended: ${end}.`
 }
 
 async function beginTurn(app: App, schedule: Schedule, action: Turn, key: string): Promise<void> {
   const { agentId, author: askedBy, name } = schedule
+  const maxBudgetUsd = budgetOfRun(app, schedule)
   const { text } = action
   const conversations = await app.conversations()
   const sessionKey = sessionKeyOf(app, schedule, action)
   if (action.kind === 'wake') {
-    await conversations.wake({ text, agentId, sessionKey, key, askedBy })
+    await conversations.wake({ text, agentId, sessionKey, key, askedBy, maxBudgetUsd })
     return
   }
   const address = addressOfSession(await app.storage.sessions(agentId).get(sessionKey))
@@ -102,8 +121,15 @@ async function beginTurn(app: App, schedule: Schedule, action: Turn, key: string
     deliver: address !== undefined,
     mayCommand: false,
     askedBy,
+    maxBudgetUsd,
     key,
   })
+}
+
+/** The budget of each run, and no more than what is left of the total. */
+function budgetOfRun(app: App, { id, runBudgetUsd, totalBudgetUsd }: Schedule): number | undefined {
+  if (totalBudgetUsd === undefined) return runBudgetUsd
+  return Math.min(runBudgetUsd ?? Infinity, totalBudgetUsd - app.storage.schedules.spentUsd(id))
 }
 
 function sessionKeyOf(app: App, { agentId }: Schedule, { sessionKey }: Turn): string {
@@ -137,14 +163,14 @@ async function launch(
   action: Extract<ScheduledAction, { kind: 'coding' }>,
   id: string,
 ): Promise<void> {
-  const { agentId, byAgent, runBudgetUsd, tell: originChannel, name } = schedule
+  const { agentId, byAgent, tell: originChannel, name } = schedule
   const caller: Caller = { via: 'rpc', scopes: ['read', 'write'], agentId: byAgent ? agentId : undefined }
   const input = {
     prompt: action.text,
     workdir: action.workdir,
     agent: agentId,
     model: action.model,
-    maxBudgetUsd: runBudgetUsd,
+    maxBudgetUsd: budgetOfRun(app, schedule),
     resumeSessionId: action.session,
     forkSession: false,
     fresh: action.session === undefined,
@@ -162,9 +188,10 @@ function outcomeOf({ status, name, lastWords, end, costUsd }: CodingSession): Ru
   return { state: isDone ? 'ended' : 'failed', note: `${name}: ${words || status}`, costUsd }
 }
 
-/** Eight letters and digits, the first a letter, as other ids of coding sessions. */
+/** Begins with a letter, as other ids of coding sessions. It has 80 bits, so that no two runs ever get the same id: the later of
+ *  them would find the session of the earlier one and do nothing. */
 function codingIdOf({ id }: Pick<ScheduleRun, 'id'>): string {
-  return `S${createHash('sha256').update(id).digest('hex').slice(0, 7)}`
+  return `S${createHash('sha256').update(id).digest('hex').slice(0, 20)}`
 }
 
 async function stop(app: App, { action, ...schedule }: Schedule, run: ScheduleRun): Promise<void> {

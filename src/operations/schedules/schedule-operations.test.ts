@@ -25,6 +25,15 @@ const agent: Caller = {
 let app: App
 let now = Date.parse('2026-11-17T08:00:00Z')
 
+/** A call to the model that costs a dollar, for prompts that the offline agent knows. */
+const usage = { input: 200_000, output: 0, cacheRead: 0, cacheWrite: 0 }
+const costlyCall = { type: 'usage', messageId: 'm', model: 'claude-opus-4-5', subagent: false, usage }
+const spends = `[[offline: emit ${JSON.stringify(costlyCall)}]]`
+const offlineScripts = {
+  'Spend much and continue': `${spends} [[offline: wait 60000]]`,
+  'Spend much and end': spends,
+}
+
 type Row = Schedule & { nextTimes: number[]; times: string; spentUsd: number }
 
 beforeAll(async () => {
@@ -38,7 +47,7 @@ beforeAll(async () => {
   writeFileSync(join(home, '.rockpool', 'rockpool.json'), JSON.stringify(config))
   const variables = { HOME: home, CLAUDE_CONFIG_DIR: join(home, 'claude'), PATH: process.env['PATH'] }
   const clock = { ...systemClock, now: () => now }
-  app = await openApp(readEnvironment(variables), { version: 'test', clock })
+  app = await openApp(readEnvironment(variables), { version: 'test', clock, offlineScripts })
 })
 afterAll(async () => {
   await app.close()
@@ -98,6 +107,40 @@ test('a turn of an agent is taken once, and its run has every receipt', async ()
   await app.schedules().look()
   expect(turns).toHaveLength(1)
   expect((await call<Row>('show', { schedule: name })).nextTimes).toEqual([])
+})
+
+test('the budget of a run stops the turn of an agent, and no more than the rest of the total is spent', async () => {
+  const add = (text: string): Promise<Row> =>
+    call('add', { when: 'in 5 minutes', text, name: text, runBudgetUsd: 50, totalBudgetUsd: 0.5 })
+  const { nextDue: first } = await add('Spend much and continue')
+  expect(await runAt(first!, 'Spend much and continue')).toMatchObject({
+    state: 'failed',
+    note: 'The turn reached its budget and was stopped.',
+  })
+  // A turn that ends with the call that reaches the budget is complete.
+  const { nextDue: second } = await add('Spend much and end')
+  expect(await runAt(second!, 'Spend much and end')).toMatchObject({ state: 'ended' })
+})
+
+test('a wake starts a turn of the agent for the text, once', async () => {
+  const { nextDue } = await call<Row>('add', { when: 'in 5 minutes', text: 'Mail came', do: 'wake' })
+  expect(await runAt(nextDue!, 'mail-came')).toMatchObject({ state: 'ended' })
+  const turns = await app.storage.work.lanes.history({ lane: 'agent:main:main', since: nextDue })
+  expect(turns.map(({ kind }) => kind)).toEqual(['heartbeat'])
+})
+
+test('a run that began before the inbox and the outbox forgot its key is not repeated, and says so', async () => {
+  const { id } = await call<Row>('add', { when: 'daily 9:00', text: 'x', name: 'old' })
+  const dueAt = now - 7 * 86_400_000
+  const run = { id: `${id}|${dueAt}`, scheduleId: id, dueAt, beginAt: dueAt, writtenAt: dueAt, begunAt: dueAt }
+  await app.storage.schedules.addRun({ ...run, state: 'begun', machine: 'gone', costUsd: 0 })
+  const ended = await vi.waitFor(async () => {
+    await app.schedules().look()
+    expect(app.storage.schedules.run(run.id)?.toldAt).toBeDefined()
+    return app.storage.schedules.run(run.id)!
+  })
+  expect([ended.state, ended.note]).toEqual(['failed', expect.stringContaining('It is not repeated.')])
+  await call('remove', { schedule: 'old' })
 })
 
 test('a message is left in the outbox once', async () => {

@@ -75,13 +75,14 @@ export function turnReads(
       const query = `SELECT ${columns} FROM turn WHERE state = 'running' ORDER BY started_at`
       return withInputs(sql, agentColumn, await sql.all(query))
     },
-    async history({ lane = null, agentId = null, since = 0, limit = 1_000 } = {}) {
+    async history({ lane = null, agentId = null, inputKey = null, since = 0, limit = 1_000 } = {}) {
       const rows = await sql.all<EndedRow>(
         `SELECT id, lane, ${agentColumn} AS agent_id, kind, session_id, model, started_at, ended_at,
            coalesce(end_kind, 'unknown') AS "end", input, output, cache_read, cache_write, cost_usd, context_tokens, compactions
          FROM turn WHERE state = 'done' AND (CAST(?1 AS TEXT) IS NULL OR lane = ?1)
-           AND (CAST(?2 AS TEXT) IS NULL OR ${agentColumn} = ?2) AND started_at >= ?3 ORDER BY started_at DESC LIMIT ?4`,
-        [lane, agentId, since, limit],
+           AND (CAST(?2 AS TEXT) IS NULL OR ${agentColumn} = ?2) AND started_at >= ?3
+           AND (CAST(?5 AS TEXT) IS NULL OR id = (SELECT turn_id FROM inbox WHERE key = ?5)) ORDER BY started_at DESC LIMIT ?4`,
+        [lane, agentId, since, limit, inputKey],
       )
       return rows.map(asTurn)
     },

@@ -51,7 +51,10 @@ test('the owner is asked once whether sessions continue by themselves, whatever 
   const folder = sharedFolder()
   const limitIn = async (house: CodingHouse, originChannel: string): Promise<void> => {
     const resume = { sdkSessionId: randomUUID(), fork: false }
-    const { id } = await house.launch(`[[offline: limit ${Date.now() + 3_600_000}]]`, { resume, originChannel })
+    const { id } = await house.launch(`[[offline: limit ${Date.now() + 3_600_000}]]`, {
+      resume,
+      originChannel,
+    })
     await until(house, id, 'suspended')
     await vi.waitFor(() => expect(texts(house).filter((text) => text.startsWith('⏳'))).not.toEqual([]))
   }

@@ -36,7 +36,7 @@ import { configuredAgent } from '../store/agents.ts'
 import { openclawAgentOf } from '../store/openclaw/openclaw-report.ts'
 import type { CodingStore } from '../store/sqlite/coding-store.ts'
 
-export { openScheduleRunner } from '../operations/schedules/schedule-actions.ts'
+export { openScheduleRunner } from '../operations/schedules/schedule-world.ts'
 
 export function openCodingWorld(app: App): CodingWorld {
   const { clock, events, log } = app

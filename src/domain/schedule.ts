@@ -88,7 +88,3 @@ export type ScheduleRun = z.infer<typeof runSchema>
 export function runId(scheduleId: string, dueAt: number): string {
   return `${scheduleId}|${dueAt}`
 }
-
-export function isOpenRun({ state }: Pick<ScheduleRun, 'state'>): boolean {
-  return state === 'due' || state === 'begun'
-}

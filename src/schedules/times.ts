@@ -97,7 +97,8 @@ export function dueTimes(schedule: Times & Pick<Schedule, 'missed'>, first: numb
   const nextAfter = dueAfter(schedule)
   const due = [first]
   for (;;) {
-    const from = due.length === maxCounted ? Math.max(due.at(-1)!, now - (due.at(-1)! - first) / 2) : due.at(-1)!
+    const from =
+      due.length === maxCounted ? Math.max(due.at(-1)!, now - (due.at(-1)! - first) / 2) : due.at(-1)!
     const next = nextAfter(from)
     if (next === undefined || next > now) return { ...byPolicy(schedule.missed, due, now), next }
     due.push(next)

@@ -159,8 +159,7 @@ export interface TurnLanes {
   /** Releases a lost turn; its inputs wait again, and their `lostTurns` grows by one. */
   release(turnId: string): Promise<void>
   running(): Promise<RunningTurn[]>
-  /** Finished turns, newest first. */
-  /** `inputKey`: only the turn that this input belongs to. */
+  /** Finished turns, newest first. `inputKey`: only the turn that this input belongs to. */
   history(filter?: {
     lane?: string
     agentId?: string

@@ -120,6 +120,8 @@ export function workStoreContract(
     expect(await again.lanes.history()).toMatchObject([
       { id: 't1', end: 'completed', costUsd: 0.5, model: 'm', usage: { cacheWrite: 4 } },
     ])
+    expect(await again.lanes.history({ inputKey: a.key })).toMatchObject([{ id: 't1' }])
+    expect(await again.lanes.history({ inputKey: 'another' })).toEqual([])
   })
 
   test('a reply that is sent at once is marked in the step that queues it', async () => {

@@ -1,62 +1,71 @@
 // What schedules do. Each run begins under a key or an id that follows from the run, and the inbox, the outbox and the coding store
 // accept it once. So a repeat after a crash, also on another machine, finds what was begun and follows it.
 import { createHash } from 'node:crypto'
-import { hostname } from 'node:os'
 import { continuePrompt } from '../../coding/session/session-changes.ts'
 import { parseOriginChannel } from '../../domain/address.ts'
+import type { Address } from '../../domain/address.ts'
+import type { Clock } from '../../domain/clock.ts'
 import { isWorking } from '../../domain/coding-session.ts'
 import type { CodingSession } from '../../domain/coding-session.ts'
 import { isLimited, wasCutOff } from '../../domain/coding-state.ts'
-import { RockpoolError } from '../../domain/errors.ts'
-import type { Schedule, ScheduledAction, ScheduleRun } from '../../domain/schedule.ts'
-import { addressOfSession } from '../../domain/session.ts'
-import { buildAgentMainSessionKey } from '../../domain/session-key.ts'
+import { asRockpoolError, RockpoolError } from '../../domain/errors.ts'
 import { noticeFor } from '../../domain/reply.ts'
+import type { Schedule, ScheduledAction, ScheduleRun } from '../../domain/schedule.ts'
+import type { AskRequest } from '../../flow/asked-input.ts'
+import type { WakeRequest } from '../../flow/heartbeat.ts'
 import { keepKeysMs } from '../../flow/turn-recovery.ts'
-import { ScheduleRunner } from '../../schedules/schedule-runner.ts'
 import type { RunOutcome, ScheduleActions } from '../../schedules/schedule-runner.ts'
-import type { App } from '../app.ts'
-import { launchCoding } from '../coding/coding-launch.ts'
-import type { Caller } from '../operation.ts'
+import type { CodingStore } from '../../store/sqlite/coding-store.ts'
+import type { ScheduleStore } from '../../store/sqlite/schedule-store.ts'
+import type { WorkStore } from '../../store/work-store.ts'
 
-export function openScheduleRunner(app: App): ScheduleRunner {
-  const { storage, clock, log } = app
-  const { cluster } = storage
-  return new ScheduleRunner({
-    store: storage.schedules,
-    actions: scheduleActions(app),
-    clock,
-    log,
-    machine: cluster?.machines.name ?? hostname(),
-    lives: async (machine) => (await cluster?.machines.lives(machine)) === true,
-    refresh: cluster && (() => cluster.refresh()),
-  })
+/** The parts of Rockpool in which runs begin; `schedule-world.ts` takes them from the app. */
+export interface ScheduleWorld {
+  clock: Clock
+  work: Pick<WorkStore, 'inbox' | 'lanes' | 'outbox'>
+  coding: Pick<CodingStore, 'get'>
+  schedules: Pick<ScheduleStore, 'spentUsd'>
+  mainSessionOf: (agentId: string) => string
+  addressOf: (agentId: string, sessionKey: string) => Promise<Address | undefined>
+  hand: (request: AskRequest) => Promise<void>
+  wake: (request: WakeRequest) => Promise<unknown>
+  stopTurn: (sessionKey: string) => Promise<unknown>
+  /** The same id launches once. */
+  launch: (schedule: Schedule, action: CodingAction, id: string, maxBudgetUsd?: number) => Promise<unknown>
+  resume: (id: string, prompt: string) => Promise<unknown>
+  kill: (id: string) => Promise<unknown>
 }
+export type CodingAction = Extract<ScheduledAction, { kind: 'coding' }>
+type Turn = Extract<ScheduledAction, { kind: 'turn' | 'wake' }>
 
-function scheduleActions(app: App): ScheduleActions {
+export function scheduleActions(world: ScheduleWorld): ScheduleActions {
   return {
-    advance: (schedule, run) => advance(app, schedule, run),
-    stop: (schedule, run) => stop(app, schedule, run),
-    tell: (schedule, run, text) => tell(app, schedule, run, text),
+    advance: (schedule, run) => advance(world, schedule, run),
+    stop: (schedule, run) => stop(world, schedule, run),
+    tell: (schedule, run, text) => tell(world, schedule, run, text),
   }
 }
 
-async function advance(app: App, schedule: Schedule, run: ScheduleRun): Promise<RunOutcome | undefined> {
+async function advance(
+  world: ScheduleWorld,
+  schedule: Schedule,
+  run: ScheduleRun,
+): Promise<RunOutcome | undefined> {
   const { action } = schedule
   switch (action.kind) {
     case 'message':
-      if (isKeyExpired(app, run)) return unknownOutcome('the message was sent')
-      await send(app, action.to, action.text, `schedule:${run.id}`)
+      if (isKeyExpired(world, run)) return unknownOutcome('the message was sent')
+      await send(world, action.to, action.text, `schedule:${run.id}`)
       return { state: 'ended', note: `Sent to ${action.to}.`, costUsd: 0 }
     case 'coding':
-      return followCoding(app, schedule, action, run)
+      return followCoding(world, schedule, action, run)
     default:
-      return followTurn(app, schedule, action, run)
+      return followTurn(world, schedule, action, run)
   }
 }
 
 /** The inbox and the outbox forget old keys. A run that began before cannot be repeated safely: it may have done its work. */
-function isKeyExpired({ clock }: App, { begunAt = clock.now() }: ScheduleRun): boolean {
+function isKeyExpired({ clock }: ScheduleWorld, { begunAt = clock.now() }: ScheduleRun): boolean {
   return clock.now() - begunAt > keepKeysMs - 86_400_000
 }
 
@@ -65,25 +74,38 @@ function unknownOutcome(what: string): RunOutcome {
   return { state: 'failed', note, costUsd: 0 }
 }
 
-type Turn = Extract<ScheduledAction, { kind: 'turn' | 'wake' }>
+/** A machine that was taken for dead may begin the same run at the same moment. One of both gets `conflict`, and follows the run. */
+async function beginOnce(
+  begin: () => Promise<unknown>,
+  hasBegun: () => boolean | Promise<boolean>,
+): Promise<void> {
+  try {
+    await begin()
+  } catch (error) {
+    if (asRockpoolError(error).code !== 'conflict' || !(await hasBegun())) throw error
+  }
+}
 
 /** A turn in the agent's main session, or in the named one. Its reply goes to the chat of that session. */
 async function followTurn(
-  app: App,
+  world: ScheduleWorld,
   schedule: Schedule,
   action: Turn,
   run: ScheduleRun,
 ): Promise<RunOutcome | undefined> {
   const key = `schedule:${run.id}`
   const inputKey = action.kind === 'wake' ? `wake:${key}` : `ask:${key}`
-  const state = await app.storage.work.inbox.state(inputKey)
+  const state = await world.work.inbox.state(inputKey)
   if (state === undefined) {
-    if (isKeyExpired(app, run)) return unknownOutcome('its turn was taken')
-    await beginTurn(app, schedule, action, key)
+    if (isKeyExpired(world, run)) return unknownOutcome('its turn was taken')
+    await beginOnce(
+      () => beginTurn(world, schedule, action, key),
+      () => world.work.inbox.knows(inputKey),
+    )
     return undefined
   }
   if (state === 'waiting' || state === 'running') return undefined
-  const [turn] = await app.storage.work.lanes.history({ inputKey })
+  const [turn] = await world.work.lanes.history({ inputKey })
   const isDone = state === 'answered' || state === 'command'
   return {
     state: isDone ? 'ended' : 'failed',
@@ -101,18 +123,17 @@ function whyTurnFailed(end: string): string {
   return reasons[end] ?? `The turn ended: ${end}.`
 }
 
-async function beginTurn(app: App, schedule: Schedule, action: Turn, key: string): Promise<void> {
+async function beginTurn(world: ScheduleWorld, schedule: Schedule, action: Turn, key: string): Promise<void> {
   const { agentId, author: askedBy, name } = schedule
-  const maxBudgetUsd = budgetOfRun(app, schedule)
+  const maxBudgetUsd = budgetOfRun(world, schedule)
   const { text } = action
-  const conversations = await app.conversations()
-  const sessionKey = sessionKeyOf(app, schedule, action)
+  const sessionKey = sessionKeyOf(world, schedule, action)
   if (action.kind === 'wake') {
-    await conversations.wake({ text, agentId, sessionKey, key, askedBy, maxBudgetUsd })
+    await world.wake({ text, agentId, sessionKey, key, askedBy, maxBudgetUsd })
     return
   }
-  const address = addressOfSession(await app.storage.sessions(agentId).get(sessionKey))
-  await conversations.hand({
+  const address = await world.addressOf(agentId, sessionKey)
+  await world.hand({
     agentId,
     sessionKey,
     text,
@@ -127,59 +148,40 @@ async function beginTurn(app: App, schedule: Schedule, action: Turn, key: string
 }
 
 /** The budget of each run, and no more than what is left of the total. */
-function budgetOfRun(app: App, { id, runBudgetUsd, totalBudgetUsd }: Schedule): number | undefined {
+function budgetOfRun(
+  world: ScheduleWorld,
+  { id, runBudgetUsd, totalBudgetUsd }: Schedule,
+): number | undefined {
   if (totalBudgetUsd === undefined) return runBudgetUsd
-  return Math.min(runBudgetUsd ?? Infinity, totalBudgetUsd - app.storage.schedules.spentUsd(id))
+  return Math.min(runBudgetUsd ?? Infinity, totalBudgetUsd - world.schedules.spentUsd(id))
 }
 
-function sessionKeyOf(app: App, { agentId }: Schedule, { sessionKey }: Turn): string {
-  return sessionKey ?? buildAgentMainSessionKey({ agentId, mainKey: app.config.session.mainKey })
+function sessionKeyOf(world: ScheduleWorld, { agentId }: Schedule, { sessionKey }: Turn): string {
+  return sessionKey ?? world.mainSessionOf(agentId)
 }
 
 /** A session for each run, under an id that follows from the run. One that a stop of Rockpool interrupted is continued. */
 async function followCoding(
-  app: App,
+  world: ScheduleWorld,
   schedule: Schedule,
-  action: Extract<ScheduledAction, { kind: 'coding' }>,
+  action: CodingAction,
   run: ScheduleRun,
 ): Promise<RunOutcome | undefined> {
   const id = codingIdOf(run)
-  const session = app.storage.coding.get(id)
+  const session = world.coding.get(id)
   if (!session) {
-    await launch(app, schedule, action, id)
+    await beginOnce(
+      () => world.launch(schedule, action, id, budgetOfRun(world, schedule)),
+      () => world.coding.get(id) !== undefined,
+    )
     return undefined
   }
   if (isWorking(session) || isLimited(session)) return undefined
   if (wasCutOff(session)) {
-    await app.coding().pool.resume(id, continuePrompt)
+    await world.resume(id, continuePrompt)
     return undefined
   }
   return outcomeOf(session)
-}
-
-async function launch(
-  app: App,
-  schedule: Schedule,
-  action: Extract<ScheduledAction, { kind: 'coding' }>,
-  id: string,
-): Promise<void> {
-  const { agentId, byAgent, tell: originChannel, name } = schedule
-  const caller: Caller = { via: 'rpc', scopes: ['read', 'write'], agentId: byAgent ? agentId : undefined }
-  const input = {
-    prompt: action.text,
-    workdir: action.workdir,
-    agent: agentId,
-    model: action.model,
-    maxBudgetUsd: budgetOfRun(app, schedule),
-    resumeSessionId: action.session,
-    forkSession: false,
-    fresh: action.session === undefined,
-    multiTurnDisabled: true,
-    originChannel,
-    name: `${name.slice(0, 50)}-${id}`,
-    boundTo: byAgent ? agentId : undefined,
-  }
-  await launchCoding(app, input, caller, id)
 }
 
 function outcomeOf({ status, name, lastWords, end, costUsd }: CodingSession): RunOutcome {
@@ -190,26 +192,24 @@ function outcomeOf({ status, name, lastWords, end, costUsd }: CodingSession): Ru
 
 /** Begins with a letter, as other ids of coding sessions. It has 80 bits, so that no two runs ever get the same id: the later of
  *  them would find the session of the earlier one and do nothing. */
-function codingIdOf({ id }: Pick<ScheduleRun, 'id'>): string {
+export function codingIdOf({ id }: Pick<ScheduleRun, 'id'>): string {
   return `S${createHash('sha256').update(id).digest('hex').slice(0, 20)}`
 }
 
-async function stop(app: App, { action, ...schedule }: Schedule, run: ScheduleRun): Promise<void> {
+async function stop(world: ScheduleWorld, schedule: Schedule, run: ScheduleRun): Promise<void> {
+  const { action } = schedule
   if (action.kind === 'coding') {
-    if (app.storage.coding.get(codingIdOf(run))) await app.coding().pool.kill(codingIdOf(run))
-  } else if (action.kind !== 'message') {
-    const conversations = await app.conversations()
-    await conversations.stopTurn(sessionKeyOf(app, { action, ...schedule }, action))
-  }
+    if (world.coding.get(codingIdOf(run))) await world.kill(codingIdOf(run))
+  } else if (action.kind !== 'message') await world.stopTurn(sessionKeyOf(world, schedule, action))
 }
 
 /** To the chat of the schedule; without one the log of the schedule has it. */
-async function tell(app: App, schedule: Schedule, run: ScheduleRun, text: string): Promise<void> {
-  if (schedule.tell !== undefined) await send(app, schedule.tell, text, `schedule-told:${run.id}`)
+async function tell(world: ScheduleWorld, schedule: Schedule, run: ScheduleRun, text: string): Promise<void> {
+  if (schedule.tell !== undefined) await send(world, schedule.tell, text, `schedule-told:${run.id}`)
 }
 
-async function send(app: App, to: string, text: string, key: string): Promise<void> {
+async function send(world: ScheduleWorld, to: string, text: string, key: string): Promise<void> {
   const address = parseOriginChannel(to)
   if (!address) throw new RockpoolError('input-invalid', `${to} is not a chat.`, { hint: 'channel|target' })
-  await app.storage.work.outbox.leave([noticeFor(address, text, key, app.clock.now())])
+  await world.work.outbox.leave([noticeFor(address, text, key, world.clock.now())])
 }

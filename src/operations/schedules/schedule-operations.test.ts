@@ -132,7 +132,14 @@ test('a wake starts a turn of the agent for the text, once', async () => {
 test('a run that began before the inbox and the outbox forgot its key is not repeated, and says so', async () => {
   const { id } = await call<Row>('add', { when: 'daily 9:00', text: 'x', name: 'old' })
   const dueAt = now - 7 * 86_400_000
-  const run = { id: `${id}|${dueAt}`, scheduleId: id, dueAt, beginAt: dueAt, writtenAt: dueAt, begunAt: dueAt }
+  const run = {
+    id: `${id}|${dueAt}`,
+    scheduleId: id,
+    dueAt,
+    beginAt: dueAt,
+    writtenAt: dueAt,
+    begunAt: dueAt,
+  }
   await app.storage.schedules.addRun({ ...run, state: 'begun', machine: 'gone', costUsd: 0 })
   const ended = await vi.waitFor(async () => {
     await app.schedules().look()

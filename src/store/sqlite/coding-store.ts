@@ -104,9 +104,11 @@ export class CodingStore extends RecordStore {
   }
 
   /** Adds a session in one step with `check`, which throws when there is no room. If the name is taken, the first free
-   *  number is appended to it. */
+   *  number is appended to it. Throws `conflict` when another process has added a session with this id. */
   add(session: CodingSession, check: () => void): Promise<CodingSession> {
     return this.records.create('coding', (q) => {
+      if (getRecord(q, 'coding', session.id))
+        throw new RockpoolError('conflict', `The coding session ${session.id} was launched before.`)
       check()
       return { ...session, name: freeName(q, session.name) }
     })

@@ -2,13 +2,17 @@
 // twice, whatever machine writes it first. Every change compares the stored row: of two machines one wins.
 import { randomUUID } from 'node:crypto'
 import { RockpoolError } from '../../domain/errors.ts'
-import { isOpenRun, type Schedule, type ScheduleRun } from '../../domain/schedule.ts'
+import type { Schedule, ScheduleRun } from '../../domain/schedule.ts'
 import type { Database } from './database.ts'
 import { getRecord, readRecords } from './record-tables.ts'
 import { localRecords, type Records } from './records.ts'
 
 /** Runs are kept a little longer than a year: total budgets are sums over them. */
 const keptMs = 400 * 86_400_000
+
+const isOpen = "state IN ('due', 'begun')"
+/** The index of the few open runs has the same condition. */
+const isUnfinished = `${isOpen} OR told_at IS NULL`
 
 export class ScheduleStore {
   #db: Database
@@ -101,13 +105,13 @@ export class ScheduleStore {
 
   /** Runs that have to begin, to be followed, or to be told; the oldest first. */
   unfinished(): ScheduleRun[] {
-    const which = "WHERE state IN ('due', 'begun') OR told_at IS NULL ORDER BY due_at LIMIT 1000"
-    return this.#db.read((q) => readRecords(q, 'run', which))
+    return this.#db.read((q) => readRecords(q, 'run', `WHERE ${isUnfinished} ORDER BY due_at LIMIT 1000`))
   }
 
   /** The open runs of one schedule, the oldest first. */
   openOf(scheduleId: string): ScheduleRun[] {
-    return this.runs({ scheduleId, limit: 1_000 }).filter(isOpenRun).toReversed()
+    const which = `WHERE (${isUnfinished}) AND ${isOpen} AND schedule_id = ? ORDER BY due_at`
+    return this.#db.read((q) => readRecords(q, 'run', which, scheduleId))
   }
 
   /** The latest first. */

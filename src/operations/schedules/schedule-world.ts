@@ -1,0 +1,70 @@
+// The runner of this process, and where its runs begin: in the conversations and the coding sessions of the app.
+import { hostname } from 'node:os'
+import { addressOfSession } from '../../domain/session.ts'
+import { buildAgentMainSessionKey } from '../../domain/session-key.ts'
+import type { Schedule } from '../../domain/schedule.ts'
+import { ScheduleRunner } from '../../schedules/schedule-runner.ts'
+import type { App } from '../app.ts'
+import { launchCoding } from '../coding/coding-launch.ts'
+import type { Caller } from '../operation.ts'
+import { scheduleActions } from './schedule-actions.ts'
+import type { CodingAction, ScheduleWorld } from './schedule-actions.ts'
+
+export function openScheduleRunner(app: App): ScheduleRunner {
+  const { storage, clock, log } = app
+  const { cluster } = storage
+  return new ScheduleRunner({
+    store: storage.schedules,
+    actions: scheduleActions(worldOf(app)),
+    clock,
+    log,
+    machine: cluster?.machines.name ?? hostname(),
+    lives: async (machine) => (await cluster?.machines.lives(machine)) === true,
+    refresh: cluster && (() => cluster.refresh()),
+  })
+}
+
+function worldOf(app: App): ScheduleWorld {
+  const { storage, clock } = app
+  const { work, coding, schedules } = storage
+  return {
+    clock,
+    work,
+    coding,
+    schedules,
+    mainSessionOf: (agentId) => buildAgentMainSessionKey({ agentId, mainKey: app.config.session.mainKey }),
+    addressOf: async (agentId, key) => addressOfSession(await storage.sessions(agentId).get(key)),
+    hand: async (request) => (await app.conversations()).hand(request),
+    wake: async (request) => (await app.conversations()).wake(request),
+    stopTurn: async (sessionKey) => (await app.conversations()).stopTurn(sessionKey),
+    launch: (schedule, action, id, maxBudgetUsd) => launch(app, schedule, action, id, maxBudgetUsd),
+    resume: (id, prompt) => app.coding().pool.resume(id, prompt),
+    kill: (id) => app.coding().pool.kill(id),
+  }
+}
+
+async function launch(
+  app: App,
+  schedule: Schedule,
+  action: CodingAction,
+  id: string,
+  maxBudgetUsd: number | undefined,
+): Promise<void> {
+  const { agentId, byAgent, tell: originChannel, name } = schedule
+  const caller: Caller = { via: 'rpc', scopes: ['read', 'write'], agentId: byAgent ? agentId : undefined }
+  const input = {
+    prompt: action.text,
+    workdir: action.workdir,
+    agent: agentId,
+    model: action.model,
+    maxBudgetUsd,
+    resumeSessionId: action.session,
+    forkSession: false,
+    fresh: action.session === undefined,
+    multiTurnDisabled: true,
+    originChannel,
+    name: `${name.slice(0, 50)}-${id}`,
+    boundTo: byAgent ? agentId : undefined,
+  }
+  await launchCoding(app, input, caller, id)
+}

@@ -16,8 +16,10 @@ import type {
   SessionList,
   SessionTranscript,
   Subagent,
+  TranscriptEdits,
   TranscriptSnapshot,
   UnreadablePath,
+  WantedEdits,
 } from '../domain/discovered-session.ts'
 import { RockpoolError } from '../domain/errors.ts'
 import { dayIn } from '../domain/local-time.ts'
@@ -28,6 +30,7 @@ import { Assembler, groupFiles, sessionIdOf, transcriptsOf, type SessionFiles } 
 import { reportCosts, type FileUsage } from './cost.ts'
 import { matching, sortSessions, theOne } from './filter.ts'
 import { AgentHomes, filesOf, type AgentHome } from './agents/agent-homes.ts'
+import { nameHash } from './edit-table.ts'
 import { accessFault, type Listing } from './list-files.ts'
 import { NativeIndex, indexFormat, stampOf, type KnownFile } from './native-index.ts'
 import { readLiveSessions, readRegistries } from './registries.ts'
@@ -113,6 +116,24 @@ class SessionDiscovery implements Discovery {
   async transcripts(sessionIds?: Iterable<string>): Promise<SessionTranscript[]> {
     await this.#refreshUnlessWatching()
     return this.#transcripts(await this.#registryRows(), sessionIds)
+  }
+
+  async edits({ names, sessionId }: WantedEdits = {}): Promise<TranscriptEdits[]> {
+    const present = await this.#presentPaths()
+    return this.#native
+      .edits({ sessionId, names: names && new Set(names.map(nameHash)) })
+      .filter(({ path }) => present.has(path))
+  }
+
+  /** The paths of all transcripts. In a short-lived process nothing is loaded if no file has changed. */
+  async #presentPaths(): Promise<{ has(path: string): boolean }> {
+    if (this.#groups === undefined) {
+      const listing = this.#native.list()
+      this.#listed = listing
+      if (this.#native.isUpToDate(listing)) return new Set(listing.files.map(({ path }) => path))
+    }
+    await this.#refreshUnlessWatching()
+    return this.#native.files
   }
 
   async snapshot(): Promise<TranscriptSnapshot> {

@@ -2,6 +2,7 @@
 // record-walker.ts reads their bytes.
 import type { TokenCounts } from '../domain/discovered-session.ts'
 import { isRecord } from '../domain/json.ts'
+import type { EditScan } from './edit-scan.ts'
 import { decodeText, isBlank, largestParsed, parsed, secondsOf, type Span } from './json-bytes.ts'
 import { costOfCall, pricesOf } from './price-table.ts'
 import { readBlocks, readPrompt, type PromptText } from './transcript-facts.ts'
@@ -21,6 +22,7 @@ export class FactsBuilder {
   readonly facts: TranscriptFacts
   readonly #usage: UsageTable
   readonly #walker: RecordWalker
+  readonly #edits: EditScan
   readonly #path: string
   /** The usage of the last reply; one object for all replies. */
   readonly #record = noUsage()
@@ -28,9 +30,16 @@ export class FactsBuilder {
   /** A line whose time and settings were not read: only the last such line of a chunk matters. */
   #unread: Span = { start: -1, end: -1 }
 
-  constructor(facts: TranscriptFacts, usage: UsageTable, walker: RecordWalker, path: string) {
+  constructor(
+    facts: TranscriptFacts,
+    usage: UsageTable,
+    edits: EditScan,
+    walker: RecordWalker,
+    path: string,
+  ) {
     this.facts = facts
     this.#usage = usage
+    this.#edits = edits
     this.#walker = walker
     this.#path = path
   }
@@ -90,6 +99,7 @@ export class FactsBuilder {
     facts.limit = walker.isApiErrorMessage ? limitIn(parsed(buffer, start, end)) : undefined
     if (walker.isApiErrorMessage) facts.apiErrorCount++
     this.#leave(start, end)
+    this.#noteCalls(buffer)
     const model = this.#model()
     if (!walker.hasUsage || model === synthetic) return
     const record = this.#readUsage(buffer, start, walker.requestId, walker.timestamp)
@@ -100,6 +110,14 @@ export class FactsBuilder {
     if (outcome === 'added') facts.replyCount++
     if (outcome !== 'known') this.#countReply()
     if (!walker.isSidechain || facts.isSidechain) this.#noteContext(record)
+  }
+
+  #noteCalls(buffer: Buffer): void {
+    const { replyContent, timestamp, cwd } = this.#walker
+    if (replyContent.start < 0) return
+    this.#edits.reply(buffer, replyContent, secondsOf(buffer, timestamp), () =>
+      cwd.start < 0 ? '' : decodeText(buffer, cwd),
+    )
   }
 
   /** A message of a sub-agent, reported in its session's transcript. Its own transcript may be missing. */
@@ -189,7 +207,10 @@ export class FactsBuilder {
     const walker = this.#walker
     facts.messageCount++
     facts.limit = undefined
-    if (walker.isToolResult) return this.#leave(start, end)
+    if (walker.isToolResult) {
+      this.#edits.result(buffer, start, end, facts.offset + start)
+      return this.#leave(start, end)
+    }
     this.#unread.start = -1
     this.#readSettings(buffer)
     if (walker.forkedFrom.start >= 0) this.#noteFork()

@@ -68,6 +68,44 @@ export async function createPullRequest(
   })
 }
 
+const pullRequest = z.object({
+  number: z.number(),
+  title: z.string(),
+  url: z.string(),
+  commits: z.array(z.object({ oid: z.string() })),
+  mergeCommit: z.object({ oid: z.string() }).nullish(),
+})
+
+/** A pull request with the hashes of its commits. */
+export async function readPullRequest(cwd: string, variables: Variables, number: number) {
+  const limits = {
+    cwd,
+    env: githubEnvironment(cwd, variables),
+    timeoutMs: createTimeoutMs,
+    maxBytes: 1024 * 1024,
+  }
+  const fields = 'number,title,url,commits,mergeCommit'
+  const ran = await runBounded('gh', ['pr', 'view', String(number), '--json', fields], limits)
+  if (ran.kind === 'absent')
+    throw new RockpoolError('unavailable', '`gh` is not installed, so pull requests cannot be read.', {
+      hint: 'Install the GitHub CLI and run `gh auth login`, or ask for a commit.',
+    })
+  const isDone = ran.kind === 'done' && ran.code === 0
+  const read = pullRequest.safeParse(attempt(() => JSON.parse(isDone ? ran.stdout : '') as unknown))
+  if (!read.success)
+    throw new RockpoolError('not-found', `gh does not show pull request ${number}: ${whyNot(ran)}`, {
+      hint: 'Check the number, and `gh auth status`.',
+    })
+  const { commits, mergeCommit, title, url } = read.data
+  return {
+    number: read.data.number,
+    title: plainLine(title),
+    url: plainLine(url),
+    commits: commits.map(({ oid }) => oid),
+    mergeCommit: mergeCommit?.oid,
+  }
+}
+
 function githubEnvironment(cwd: string, variables: Variables): Record<string, string> {
   const env: Record<string, string> = {
     ...gitEnvironment(cwd, variables),

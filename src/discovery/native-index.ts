@@ -3,10 +3,11 @@
 import { hash } from 'node:crypto'
 import { statSync } from 'node:fs'
 import { KeyedQueue } from '../domain/async.ts'
-import type { ScanProgress, UnreadablePath } from '../domain/discovered-session.ts'
+import type { ScanProgress, TranscriptEdits, UnreadablePath } from '../domain/discovered-session.ts'
 import type { Log } from '../domain/log.ts'
-import type { DiscoveryIndex, IndexedFile } from '../store/sqlite/discovery-index.ts'
+import type { DiscoveryIndex, FilePlace, IndexedFile, ScannedFile } from '../store/sqlite/discovery-index.ts'
 import type { AgentHomes } from './agents/agent-homes.ts'
+import { hasName } from './edit-table.ts'
 import { listTranscripts, type Listing, type SideFiles, type TranscriptFile } from './list-files.ts'
 import { pricesAsOf } from './model-prices.ts'
 import type { RegistryRow } from './registries.ts'
@@ -15,7 +16,7 @@ import type { TranscriptFacts } from './transcript-facts.ts'
 import { UsageTable } from './usage-table.ts'
 
 /** Changes with the stored facts, and with the prices, because costs are stored. */
-export const indexFormat = `7 ${pricesAsOf}`
+export const indexFormat = `8 ${pricesAsOf}`
 
 /** A transcript on disk and what is in it. */
 export interface KnownFile {
@@ -91,6 +92,21 @@ export class NativeIndex {
       const known = this.files.get(path)
       if (known && lastWritten(known) >= since) yield { known, usage: new UsageTable(usage) }
     }
+  }
+
+  /** The edits in all transcripts, in those with one of these names, or in those of a session. */
+  edits({ names, sessionId }: { names?: ReadonlySet<number>; sessionId?: string }): TranscriptEdits[] {
+    const some = this.#index
+      .editedNames()
+      .filter((row) => names === undefined || hasName(row.names, names))
+      .filter((row) => sessionId === undefined || row.sessionId === sessionId)
+    return this.#index.edits(some.map(({ path }) => path))
+  }
+
+  /** True if the index has every file of this listing as it is now. */
+  isUpToDate({ files }: Listing): boolean {
+    const stored = new Map(this.#index.places().map((row) => [row.path, row]))
+    return files.every((file) => isCurrent(file, stored.get(file.path)))
   }
 
   /** Rewrites the index, so that no byte of deleted files is left in it. */
@@ -186,16 +202,21 @@ export class NativeIndex {
       return { path, bytes: file.size, ...agent }
     const facts = stored.facts || JSON.stringify(this.files.get(file.path)!.facts)
     const usage = this.#index.usage(file.path) ?? new Uint8Array()
-    const before = { facts, usage, mark: stored.mark }
+    const edits = this.#index.edits([file.path])[0]?.edits ?? new Uint8Array()
+    const before = { facts, usage, edits, mark: stored.mark }
     return { path, bytes: file.size - stored.size, before, ...agent }
   }
 
-  #take(outcomes: ScanOutcome[], files: Map<string, TranscriptFile>): Scanned[] {
-    const scanned = outcomes.flatMap((outcome) => ('scanned' in outcome ? [outcome.scanned] : []))
+  #take(outcomes: ScanOutcome[], files: Map<string, TranscriptFile>): ScannedFile[] {
+    const scanned: ScannedFile[] = []
     for (const outcome of outcomes) {
       if ('scanned' in outcome) {
-        const { usage: _usage, ...stored } = outcome.scanned
-        this.#remember(files.get(outcome.path)!, stored)
+        scanned.push(outcome.scanned)
+        const { usage: _, edits: _edits, editedNames: _names, sessionId: _id, ...stored } = outcome.scanned
+        const file = files.get(outcome.path)!
+        // The name of a transcript has priority: the records of a copy may name the original.
+        outcome.scanned.sessionId = file.sessionId ?? outcome.scanned.sessionId
+        this.#remember(file, stored)
         this.#unreadable.delete(outcome.path)
       } else if (outcome.failed !== undefined) this.#noteUnreadable(outcome.path, outcome.failed)
     }
@@ -223,7 +244,7 @@ export function stampOf({ files }: Listing, rows: ReadonlyMap<string, RegistryRo
   return hash('sha1', [indexFormat, ...seen, ...owners].join('\n'))
 }
 
-function isCurrent(file: TranscriptFile, stored: IndexedFile | undefined): boolean {
+function isCurrent(file: TranscriptFile, stored: FilePlace | undefined): boolean {
   return stored?.size === file.size && stored.mtimeMs === file.mtimeMs && stored.inode === file.inode
 }
 
@@ -231,19 +252,17 @@ function knownFrom(file: TranscriptFile, stored: IndexedFile): KnownFile {
   return { file, facts: JSON.parse(stored.facts) as TranscriptFacts, torn: stored.torn === 1 }
 }
 
-type Scanned = IndexedFile & { usage: Uint8Array }
-
 /** Writes files into the index some hundred at a time: a transaction for each would take longer than reading them. */
 class Saver {
   readonly #index: DiscoveryIndex
   readonly #saving: Array<Promise<void>> = []
-  #waiting: Scanned[] = []
+  #waiting: ScannedFile[] = []
 
   constructor(index: DiscoveryIndex) {
     this.#index = index
   }
 
-  add(scanned: Scanned[]): void {
+  add(scanned: ScannedFile[]): void {
     this.#waiting.push(...scanned)
     if (this.#waiting.length >= 400) this.#save()
   }

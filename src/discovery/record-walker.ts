@@ -75,6 +75,8 @@ export class RecordWalker extends JsonBytes<(typeof keyNames)[number]> {
   readonly wrappedRequestId = absent()
   readonly wrappedTimestamp = absent()
   readonly agentId = absent()
+  /** The content of a reply: its list of blocks. */
+  readonly replyContent = absent()
   /** The text of a user message: its string, or its first block of text. */
   readonly text = absent()
   isMeta = false
@@ -222,7 +224,8 @@ export class RecordWalker extends JsonBytes<(typeof keyNames)[number]> {
         this.#isReply = this.isAt(at, assistant)
         return this.skip(at)
       case 'content':
-        return this.#isReply || this.#isInProgress ? this.skip(at) : this.#readContent(at)
+        if (this.#isInProgress) return this.skip(at)
+        return this.#isReply ? this.composite(at, this.replyContent) : this.#readContent(at)
       default:
         return this.skip(at)
     }

@@ -3,9 +3,11 @@
 // many files in this thread and a second one.
 import { closeSync, existsSync, fstatSync, readSync } from 'node:fs'
 import { openForeign } from '../store/disk/foreign-file.ts'
-import type { IndexedFile } from '../store/sqlite/discovery-index.ts'
+import type { ScannedFile } from '../store/sqlite/discovery-index.ts'
 import type { AgentSource, ScannedBefore } from './agents/contract.ts'
 import { readerOf } from './agents/readers.ts'
+import { EditScan } from './edit-scan.ts'
+import { EditTable } from './edit-table.ts'
 import { FactsBuilder } from './facts-builder.ts'
 import { unreadableReason } from './list-files.ts'
 import { costOfFile } from './price-table.ts'
@@ -24,6 +26,7 @@ const markBytes = 64
 export interface ScannedTranscript {
   facts: TranscriptFacts
   usage: UsageTable
+  edits: EditTable
   /** The file ends in the middle of a line, which is read again when the file has grown. */
   tornTail: boolean
   size: number
@@ -37,7 +40,7 @@ export class TranscriptScanner {
   #buffer = Buffer.allocUnsafeSlow(chunkBytes)
   readonly #walker = new RecordWalker()
 
-  scan(path: string, before?: ScannedBefore): ScannedTranscript {
+  scan(path: string, before?: ScannedBefore & { edits: EditTable }): ScannedTranscript {
     // A pipe or a device must not block the scan, and links are not followed.
     const fd = openForeign(path, { noLink: true })
     try {
@@ -45,10 +48,13 @@ export class TranscriptScanner {
       const continues = before !== undefined && before.mark === markOf(fd, before.facts.offset)
       const facts = continues ? before.facts : newFacts()
       const usage = continues ? before.usage : new UsageTable()
-      const tornTail = this.#readLines(fd, new FactsBuilder(facts, usage, this.#walker, path))
+      const edits = continues ? before.edits : new EditTable()
+      const builder = new FactsBuilder(facts, usage, new EditScan(edits), this.#walker, path)
+      const tornTail = this.#readLines(fd, builder)
       const mark = markOf(fd, facts.offset)
       Object.assign(facts, costOfFile(usage, facts.models))
-      return { facts, usage, tornTail, size: stat.size, mtimeMs: stat.mtimeMs, inode: stat.ino, mark }
+      const { size, mtimeMs, ino: inode } = stat
+      return { facts, usage, edits, tornTail, size, mtimeMs, inode, mark }
     } finally {
       closeSync(fd)
     }
@@ -136,13 +142,13 @@ export interface ScanJob {
   /** About as many bytes have not been read yet. */
   bytes: number
   /** The result of an earlier scan, to continue from. */
-  before?: { facts: string; usage: Uint8Array; mark: string }
+  before?: { facts: string; usage: Uint8Array; edits: Uint8Array; mark: string }
   /** Set for a session of another agent, which its own reader scans. */
   file?: AgentSource
 }
 
 export type ScanOutcome =
-  | { path: string; bytes: number; scanned: IndexedFile & { usage: Uint8Array } }
+  | { path: string; bytes: number; scanned: ScannedFile }
   /** The reason is undefined when the file was deleted meanwhile. */
   | { path: string; bytes: number; failed: string | undefined }
 
@@ -152,14 +158,21 @@ export function runScanJob(scanner: TranscriptScanner, job: ScanJob): ScanOutcom
     const known = before && {
       facts: JSON.parse(before.facts) as TranscriptFacts,
       usage: new UsageTable(before.usage),
+      edits: new EditTable(before.edits),
       mark: before.mark,
     }
-    const { facts, usage, tornTail, size, mtimeMs, inode, mark } = job.file
+    const { facts, usage, edits, tornTail, size, mtimeMs, inode, mark } = job.file
       ? scanAgent(job.file, known)
       : scanner.scan(path, known)
     const kept = JSON.stringify(withoutSecrets(facts))
     const scanned = { path, inode, size, mtimeMs, torn: tornTail ? 1 : 0, mark, facts: kept }
-    return { path, bytes, scanned: { ...scanned, usage: usage.pack() } }
+    const tables = {
+      sessionId: facts.sessionId ?? '',
+      usage: usage.pack(),
+      edits: edits.pack(),
+      editedNames: edits.names(),
+    }
+    return { path, bytes, scanned: { ...scanned, ...tables } }
   } catch (error) {
     return { path, bytes, failed: unreadableReason(error) }
   }
@@ -171,7 +184,7 @@ function scanAgent(file: AgentSource, before: ScannedBefore | undefined): Scanne
   const scanned = readerOf(file.agentKind).scan(file, before)
   const { facts, usage } = scanned
   Object.assign(facts, costOfFile(usage, facts.models))
-  return { ...scanned, inode, size, mtimeMs }
+  return { edits: new EditTable(), ...scanned, inode, size, mtimeMs }
 }
 
 /** Below this many bytes, starting a thread takes longer than it saves. */

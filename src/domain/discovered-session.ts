@@ -295,6 +295,20 @@ export interface SessionFile {
   isDatabase: boolean
 }
 
+/** The edits in a transcript of a session, packed (discovery/edit-table.ts). */
+export interface TranscriptEdits {
+  sessionId: string
+  path: string
+  edits: Uint8Array
+}
+
+export interface WantedEdits {
+  /** Transcripts that edited a file with one of these names, or made one of these commits (seven digits). */
+  names?: readonly string[]
+  /** Transcripts of this session and its sub-agents. */
+  sessionId?: string
+}
+
 /** A sub-agent that has a transcript of its own. */
 export const subagent = z.lazy(() =>
   z.object({
@@ -326,6 +340,8 @@ export interface Discovery {
   known(sessionIds: Iterable<string>): Promise<DiscoveredSession[]>
   /** The files of all listed sessions, or of these, by the time of the last write. */
   transcripts(sessionIds?: Iterable<string>): Promise<SessionTranscript[]>
+  /** The edits of all transcripts, or of those that are wanted. */
+  edits(wanted?: WantedEdits): Promise<TranscriptEdits[]>
   /** Reads names, sizes and times only: usually nothing has changed, and then nothing has to be loaded. */
   snapshot(): Promise<TranscriptSnapshot>
   /** The ids of all sessions, as they were at the last look. */

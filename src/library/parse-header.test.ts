@@ -5,6 +5,7 @@ import { afterAll, expect, test } from 'vitest'
 import { originMarkerOf } from '../discovery/transcript-facts.ts'
 import { parseJsonlHeader } from './parse-header.ts'
 import { TranscriptScanner } from '../discovery/scan.ts'
+import { EditTable } from '../discovery/edit-table.ts'
 import { UsageTable } from '../discovery/usage-table.ts'
 
 interface Truth {
@@ -103,9 +104,11 @@ test.each(truth.filter((t) => t.lines > 3))('$file read in two halves gives the 
   const second = scanner.scan(grown, {
     facts,
     usage: new UsageTable(half.usage.pack()),
+    edits: new EditTable(half.edits.pack()),
     mark: half.mark,
   })
   expect(second.facts).toEqual({ ...whole.facts, costUsd: expect.closeTo(whole.facts.costUsd, 9) })
+  expect(second.edits.edits).toEqual(whole.edits.edits)
   expect(second.tornTail).toBe(whole.tornTail)
 })
 

@@ -1,16 +1,20 @@
 // What was read of Claude's transcripts, so that the next scan reads only what was added. An index: it may be deleted at any
 // time, and is when it is damaged or was made by another version.
+import type { TranscriptEdits } from '../../domain/discovered-session.ts'
 import { RockpoolError } from '../../domain/errors.ts'
 import type { Log } from '../../domain/log.ts'
 import { Database, insertRow, openOrRecreate, removeDatabase } from './database.ts'
 import { sqlFiles } from './migrations.ts'
 
-/** One transcript file as it was last read. */
-export interface IndexedFile {
+/** A transcript file, and how it was when it was last read. */
+export interface FilePlace {
   path: string
   inode: number
   size: number
   mtimeMs: number
+}
+
+export interface IndexedFile extends FilePlace {
   /** 1 when it ended in the middle of a line. A number, as in the database, because thousands of rows are read. */
   torn: number
   /** A digest of the last bytes that were read: if they are still there, the file has only grown. */
@@ -19,7 +23,21 @@ export interface IndexedFile {
   facts: string
 }
 
-const migrations = sqlFiles('discovery/001-files.sql', 'discovery/002-one-table.sql')
+/** With the tables that are packed by the scanner. */
+export interface ScannedFile extends IndexedFile {
+  /** The session that it belongs to; empty if it names none. */
+  sessionId: string
+  usage: Uint8Array
+  edits: Uint8Array
+  /** Which file names the edits are about. */
+  editedNames: Uint8Array
+}
+
+const migrations = sqlFiles(
+  'discovery/001-files.sql',
+  'discovery/002-one-table.sql',
+  'discovery/003-edits.sql',
+)
 
 const columns = 'path, inode, size, mtime AS mtimeMs, torn, mark, facts'
 
@@ -37,7 +55,7 @@ export class DiscoveryIndex {
     if (known !== format) {
       // A newer format may have to omit what the older one kept, so its bytes are overwritten.
       database.queries.exec(
-        'PRAGMA secure_delete = ON; BEGIN IMMEDIATE; DELETE FROM file; DELETE FROM format',
+        'PRAGMA secure_delete = ON; BEGIN IMMEDIATE; DELETE FROM file; DELETE FROM edits; DELETE FROM format',
       )
       database.queries.run('INSERT INTO format (name) VALUES (?)', format)
       database.queries.exec('COMMIT; PRAGMA secure_delete = OFF')
@@ -66,15 +84,37 @@ export class DiscoveryIndex {
     yield* this.#database.read((q) => q.each<{ path: string; usage: Uint8Array }>(sql))
   }
 
-  save(files: Array<IndexedFile & { usage: Uint8Array }>): Promise<void> {
+  places(): FilePlace[] {
+    return this.#database.read((q) =>
+      q.all<FilePlace>('SELECT path, inode, size, mtime AS mtimeMs FROM file'),
+    )
+  }
+
+  /** Every transcript that has edits, with the names of the files. */
+  editedNames(): Array<{ path: string; sessionId: string; names: Uint8Array }> {
+    return this.#database.read((q) => q.all('SELECT path, session AS sessionId, names FROM edits'))
+  }
+
+  edits(paths: string[]): TranscriptEdits[] {
+    const sql =
+      'SELECT path, session AS sessionId, edits FROM edits WHERE path IN (SELECT value FROM json_each(?))'
+    return this.#database.read((q) => q.all(sql, JSON.stringify(paths)))
+  }
+
+  save(files: ScannedFile[]): Promise<void> {
     return this.#database.write((q) => {
-      for (const { mtimeMs, ...file } of files) insertRow(q, 'file', { ...file, mtime: mtimeMs })
+      for (const { mtimeMs, sessionId: session, edits, editedNames: names, ...file } of files) {
+        insertRow(q, 'file', { ...file, mtime: mtimeMs })
+        if (edits.byteLength > 0) insertRow(q, 'edits', { path: file.path, session, names, edits })
+        else q.run('DELETE FROM edits WHERE path = ?', file.path)
+      }
     })
   }
 
   remove(paths: string[]): Promise<void> {
     return this.#database.write((q) => {
-      for (const path of paths) q.run('DELETE FROM file WHERE path = ?', path)
+      for (const table of ['file', 'edits'])
+        for (const path of paths) q.run(`DELETE FROM ${table} WHERE path = ?`, path)
     })
   }
 
@@ -118,7 +158,8 @@ function openDatabase(path: string): Database {
   try {
     // Every scan reads all rows: with a memory map that is one pass over memory instead of one call per page.
     database.queries.exec(`PRAGMA mmap_size = ${mappedBytes}`)
-    for (const table of ['format', 'file']) database.read((q) => q.all(`SELECT count(*) FROM ${table}`))
+    for (const table of ['format', 'file', 'edits'])
+      database.read((q) => q.all(`SELECT count(*) FROM ${table}`))
   } catch (error) {
     void database.close()
     throw new RockpoolError('damaged', `${path} cannot be read: ${String(error)}.`, { cause: error })

@@ -21,7 +21,7 @@ export const commandGroups: Readonly<Record<string, readonly CommandGroup[]>> = 
     { title: 'Begin', words: ['demo', 'login', 'setup', 'up', 'down', 'status', 'dashboard', 'doctor'] },
     {
       title: 'Claude Code',
-      words: ['cc', 'approvals', 'rules', 'schedules', 'vault', 'project', 'machines'],
+      words: ['cc', 'approvals', 'rules', 'schedules', 'vault', 'why', 'project', 'machines'],
     },
     {
       title: 'Conversations',
@@ -67,6 +67,7 @@ export const shortDescriptions: Readonly<Record<string, string>> = {
   approvals: 'List what sessions ask you, and answer.',
   rules: 'List, add and remove what sessions may do without asking.',
   schedules: 'Start turns, sessions and messages at given times.',
+  why: 'Say which session wrote a line, a file or a commit.',
   vault: 'Keep, list, restore and verify copies of sessions.',
   backup: 'Copy the whole state into a new folder.',
   cc: 'List, select, launch, watch and answer Claude Code sessions.',

@@ -49,6 +49,7 @@ const files: Readonly<Record<string, Load>> = {
   tokens: system,
   turns: sessions,
   vault: () => import('./print-vault.ts'),
+  why: () => import('./print-why.ts'),
 }
 
 export async function findPrinter(name: string): Promise<Printer> {

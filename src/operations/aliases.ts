@@ -60,6 +60,7 @@ export const aliases: AliasTable = {
     'claude-code.approve': { of: 'approvals.answer' },
     'approvals.grants': { of: 'rules.list' },
     'approvals.revoke': { of: 'rules.remove' },
+    why: { of: 'why.ask' },
   },
   command: {
     sessions: { of: 'sessions.list' },
@@ -79,6 +80,7 @@ export const aliases: AliasTable = {
     history: { of: 'sessions.history' },
     search: { of: 'sessions.search' },
     config: { of: 'config.show' },
+    why: { of: 'why.ask' },
     project: { of: 'project.status', examples: ['rockpool project', 'rockpool project ~/code/shop'] },
     'cc show': { of: 'cc.info', examples: ['rockpool cc show fix-login-bug'] },
     'system event': { of: 'turns.wake' },
@@ -148,6 +150,7 @@ export const aliases: AliasTable = {
     claude_stats: { of: 'coding.stats' },
     recall_lost: { of: 'sessions.lost' },
     session_status: { of: 'sessions.status' },
+    why: { of: 'why.ask' },
   },
   chat: {
     claude: { of: 'coding.launch' },

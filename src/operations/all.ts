@@ -68,6 +68,7 @@ const groups: Readonly<Record<string, Group>> = {
     () => import('./vault/retention-operations.ts'),
   ),
   machines: () => import('./coding/machine-operations.ts'),
+  why: () => import('./why/why-operations.ts'),
   config: () => import('./system/config-operations.ts'),
   health: system,
   logs: system,

@@ -1,0 +1,76 @@
+// What happened to some lines before and after the edit that wrote them: what stood there, what was tried and taken back, and who
+// changed the lines later.
+import { hashOfLine } from '../discovery/line-hash.ts'
+import { readEdit, type EditHunk } from './edit-record.ts'
+import type { FoundEdit } from './find-edits.ts'
+
+export interface PastEdit extends EditHunk {
+  edit: FoundEdit
+  /** The record in the transcript. */
+  message: string | undefined
+  /** Nothing of what it added is in the file now. */
+  isGone: boolean
+}
+
+export interface LineHistory {
+  /** The last first. */
+  earlier: PastEdit[]
+  later: PastEdit[]
+}
+
+/** Edits that are read back on each side. */
+const mostRead = 80
+const mostListed = 10
+
+/** `edits`: all edits of the file, the oldest first. `texts`: the asked lines. `isAlive`: whether a line is in the file now. */
+export function historyOf(
+  source: FoundEdit,
+  edits: readonly FoundEdit[],
+  texts: readonly string[],
+  isAlive: (hash: number) => boolean,
+): LineHistory {
+  const asked = hashesOf(texts)
+  const at = edits.indexOf(source)
+  const own = readEdit(source)
+  // What stood there before: the lines that the edit replaced.
+  const places = new Set(asked)
+  for (const { added, removed } of own?.hunks ?? [])
+    if (hasOne(added, asked)) for (const hash of hashesOf(removed)) places.add(hash)
+  const earlier: PastEdit[] = []
+  for (const edit of edits.slice(Math.max(0, at - mostRead), at).toReversed()) {
+    const past = pastEdit(
+      edit,
+      ({ added, removed }) => hasOne(added, places) || hasOne(removed, places),
+      isAlive,
+    )
+    if (!past) continue
+    for (const hash of hashesOf(past.removed)) places.add(hash)
+    earlier.push(past)
+    if (earlier.length === mostListed) break
+  }
+  const later = edits
+    .slice(at + 1, at + 1 + mostRead)
+    .flatMap((edit) => pastEdit(edit, ({ removed }) => hasOne(removed, asked), isAlive) ?? [])
+  return { earlier, later: later.slice(0, mostListed) }
+}
+
+function pastEdit(
+  edit: FoundEdit,
+  isAbout: (hunk: EditHunk) => boolean,
+  isAlive: (hash: number) => boolean,
+): PastEdit | undefined {
+  const record = readEdit(edit)
+  const hunks = record?.hunks.filter(isAbout) ?? []
+  if (hunks.length === 0) return undefined
+  const [added, removed] = [hunks.flatMap((hunk) => hunk.added), hunks.flatMap((hunk) => hunk.removed)]
+  const isGone = ![...hashesOf(added)].some(isAlive)
+  return { edit, message: record?.uuid, added, removed, isGone }
+}
+
+function hashesOf(texts: readonly string[]): Set<number> {
+  return new Set(texts.flatMap((text) => hashOfLine(text) ?? []))
+}
+
+function hasOne(texts: readonly string[], wanted: ReadonlySet<number>): boolean {
+  return texts.some((text) => wanted.has(hashOfLine(text) ?? -1))
+}

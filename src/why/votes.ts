@@ -1,0 +1,222 @@
+// Decides which session wrote a line. The lines that a commit added vote for the sessions that had added the same lines to the same
+// file before: lines next to the asked one count most, lines that many sessions wrote count little, closing braces nothing.
+import type { Confidence, Evidence } from '../domain/why-answers.ts'
+import type { FoundEdit, FoundEdits } from './find-edits.ts'
+import type { AddedLine, CommitDiff } from './repository.ts'
+
+export interface Verdict {
+  confidence: Confidence
+  /** Of the session that wrote the line; of the best guess if that is unknown. */
+  edit?: FoundEdit
+  evidence?: Evidence
+  /** Other sessions that wrote such lines, the most probable first. */
+  others: FoundEdit[]
+}
+
+/** Clocks of two machines, and a commit in the same second. */
+const slackSeconds = 90
+const clearShare = 0.5
+/** For lines that no session is known to have written, between lines of one. */
+const neighbourShare = 0.66
+const distinctLetters = 8
+const almostEqual = 0.9
+
+const bot =
+  /\[bot\]|\b(?:dependabot|renovate|github-actions|greenkeeper|snyk-bot|semantic-release-bot|pre-commit-ci|mergify|imgbot|allcontributors|web-flow-bot|bors|homu)\b/i
+
+/** Programs commit in their own name: no session wrote what they commit. */
+export function isBot({ author, email }: Pick<CommitDiff, 'author' | 'email'>): boolean {
+  return bot.test(author) || bot.test(email)
+}
+
+interface Tally {
+  total: number
+  bySession: Map<string, number>
+}
+
+export class Votes {
+  readonly commit: CommitDiff
+  readonly #edits: FoundEdits
+  readonly #ofLine = new Map<AddedLine, FoundEdit[]>()
+  readonly #sessionsOfHash = new Map<number, Set<string>>()
+  readonly #hunks = new Map<number, Tally>()
+  readonly #files = new Map<string, Tally>()
+  readonly #whole: Tally = emptyTally()
+
+  constructor(commit: CommitDiff, edits: FoundEdits) {
+    this.commit = commit
+    this.#edits = edits
+    this.#match()
+    for (const line of commit.added) this.#count(line)
+  }
+
+  /** The share of the commit's lines that each session wrote, the largest first. */
+  shares(): Array<{ sessionId: string; share: number; lines: number; edit: FoundEdit }> {
+    return [...this.#whole.bySession.keys()]
+      .map((sessionId) => {
+        const own = this.commit.added.flatMap(
+          (line) => this.#ofLine.get(line)?.findLast((edit) => edit.sessionId === sessionId) ?? [],
+        )
+        return { sessionId, share: shareOf(this.#whole, sessionId), lines: own.length, edit: own[0]! }
+      })
+      .sort((a, b) => b.share - a.share)
+  }
+
+  /** The added line with this number; undefined if the commit does not show it. */
+  line(file: string, number: number): AddedLine | undefined {
+    return this.commit.added.find((line) => line.file === file && line.line === number)
+  }
+
+  /** `copies`: how often the line is in the file. */
+  verdict(line: AddedLine, copies: number): Verdict {
+    if (isBot(this.commit)) return { confidence: 'unknown', others: [] }
+    const ranked = this.#ranked(line)
+    const [best, second] = ranked
+    if (!best) return this.#byNeighbours(line)
+    const others = ranked.slice(1).map(({ edit }) => edit)
+    const evidence = best.edit.kind === 'shell' ? 'shell' : 'edit'
+    if (!this.#isClear(line, best.edit, copies))
+      return { confidence: 'unknown', edit: best.edit, evidence, others }
+    const isContested = second !== undefined && second.rank >= best.rank * almostEqual
+    return {
+      confidence: isContested || best.edit.isGone ? 'likely' : 'exact',
+      edit: best.edit,
+      evidence,
+      others,
+    }
+  }
+
+  /** The session with most lines of a file, for a guess. */
+  mostIn(file: string): FoundEdit | undefined {
+    const top = topOf(this.#files.get(file))
+    const edits = this.#edits.byFile.get(file) ?? []
+    return edits.findLast(({ sessionId, seconds }) => sessionId === top && this.isBefore(seconds))
+  }
+
+  /** Which edits can be the source of which line: same file, same text, not after the commit. */
+  #match(): void {
+    const byHash = new Map<string, FoundEdit[]>()
+    for (const [file, edits] of this.#edits.byFile) {
+      for (const edit of edits) {
+        if (!this.isBefore(edit.seconds)) continue
+        for (const hash of new Set(edit.lines)) {
+          const key = `${hash} ${file}`
+          const known = byHash.get(key)
+          if (known) known.push(edit)
+          else byHash.set(key, [edit])
+          const sessions = this.#sessionsOfHash.get(hash)
+          if (sessions) sessions.add(edit.sessionId)
+          else this.#sessionsOfHash.set(hash, new Set([edit.sessionId]))
+        }
+      }
+    }
+    for (const line of this.commit.added) {
+      const found = line.hash === undefined ? undefined : byHash.get(`${line.hash} ${line.file}`)
+      if (found) this.#ofLine.set(line, found)
+    }
+  }
+
+  isBefore(seconds: number): boolean {
+    return seconds <= this.commit.committedAt + slackSeconds
+  }
+
+  #count(line: AddedLine): void {
+    if (line.hash === undefined) return
+    const sessions = new Set(this.#ofLine.get(line)?.map(({ sessionId }) => sessionId))
+    const weight = 1 / Math.max(1, this.#sessionsOfHash.get(line.hash)?.size ?? 1)
+    for (const tally of [tallyIn(this.#hunks, line.hunk), tallyIn(this.#files, line.file), this.#whole]) {
+      tally.total += weight
+      for (const id of sessions) tally.bySession.set(id, (tally.bySession.get(id) ?? 0) + weight)
+    }
+  }
+
+  /** Sessions that wrote this very line, the most probable first, each with its last edit that can be the source. */
+  #ranked(line: AddedLine): Array<{ edit: FoundEdit; rank: number }> {
+    const last = new Map<string, FoundEdit>()
+    for (const edit of this.#ofLine.get(line) ?? []) {
+      const known = last.get(edit.sessionId)
+      // An edit after the author's date is the source only of an amended commit.
+      const isLate = edit.seconds > this.commit.authoredAt + slackSeconds
+      if (!known || !isLate) last.set(edit.sessionId, edit)
+    }
+    return [...last.values()]
+      .map((edit) => ({ edit, rank: this.#rank(line, edit.sessionId) }))
+      .sort((a, b) => (isClose(a.rank, b.rank) ? b.edit.seconds - a.edit.seconds : b.rank - a.rank))
+  }
+
+  #rank(line: AddedLine, sessionId: string): number {
+    const hunk = shareOf(this.#hunks.get(line.hunk), sessionId)
+    const file = shareOf(this.#files.get(line.file), sessionId)
+    const isReported = this.#reporters().has(sessionId)
+    return hunk * 4 + file * 2 + shareOf(this.#whole, sessionId) * 2 + (isReported ? 1 : 0)
+  }
+
+  #reporters(): Set<string> {
+    const reported = this.#edits.reported.get(this.commit.sha.slice(0, 7)) ?? []
+    return new Set(reported.map(({ sessionId }) => sessionId))
+  }
+
+  /** A line that stands alone must be distinct: others may have written the same one. */
+  #isClear({ hash, hunk, file, text }: AddedLine, edit: FoundEdit, copies: number): boolean {
+    const { sessionId } = edit
+    const isAround =
+      shareOf(this.#hunks.get(hunk), sessionId) >= clearShare && (this.#hunks.get(hunk)?.total ?? 0) > 1
+    const isMost = shareOf(this.#files.get(file), sessionId) >= clearShare
+    const written = edit.lines.filter((one) => one === hash).length
+    const isDistinct = copies <= Math.max(1, written) && lettersOf(text).length >= distinctLetters
+    if (edit.isGone) return (isAround || isMost) && this.#linesOf(sessionId) >= 2
+    return isAround || isMost || isDistinct
+  }
+
+  #linesOf(sessionId: string): number {
+    return [...this.#ofLine.values()].filter((edits) => edits.some((edit) => edit.sessionId === sessionId))
+      .length
+  }
+
+  /** A line without letters, or one that no session is known to have written. */
+  #byNeighbours(line: AddedLine): Verdict {
+    const tally = this.#hunks.get(line.hunk)
+    const top = topOf(tally)
+    if (top === undefined) return { confidence: 'unknown', others: [] }
+    const edit = this.#nearest(line, top)
+    const share = shareOf(tally, top)
+    const isOwn = line.hash === undefined && share > 0.99
+    const confidence = isOwn && !edit?.isGone ? 'exact' : share >= neighbourShare ? 'likely' : 'unknown'
+    return { confidence, edit, evidence: 'neighbours', others: [] }
+  }
+
+  #nearest(line: AddedLine, sessionId: string): FoundEdit | undefined {
+    const own = [...this.#ofLine].filter(
+      ([other, edits]) => other.hunk === line.hunk && edits.some((edit) => edit.sessionId === sessionId),
+    )
+    own.sort(([a], [b]) => Math.abs(a.line - line.line) - Math.abs(b.line - line.line))
+    return own[0]?.[1].findLast((edit) => edit.sessionId === sessionId)
+  }
+}
+
+/** Letters, digits and underscores: what a formatter leaves as it is. */
+export function lettersOf(text: string): string {
+  return text.replaceAll(/[^\p{L}\p{N}_]+/gu, '')
+}
+
+function isClose(a: number, b: number): boolean {
+  return Math.min(a, b) >= Math.max(a, b) * almostEqual
+}
+
+function emptyTally(): Tally {
+  return { total: 0, bySession: new Map() }
+}
+
+function tallyIn<Key>(tallies: Map<Key, Tally>, key: Key): Tally {
+  const known = tallies.get(key) ?? emptyTally()
+  tallies.set(key, known)
+  return known
+}
+
+function shareOf(tally: Tally | undefined, sessionId: string): number {
+  return tally && tally.total > 0 ? (tally.bySession.get(sessionId) ?? 0) / tally.total : 0
+}
+
+function topOf(tally: Tally | undefined): string | undefined {
+  return [...(tally?.bySession ?? [])].sort(([, a], [, b]) => b - a)[0]?.[0]
+}

@@ -4,7 +4,7 @@ const levels = [
   ['rights'],
   ['store', 'rpc', 'channels'],
   ['inbound', 'sessions', 'agent', 'replies', 'discovery', 'search', 'vault'],
-  ['coding', 'flow', 'schedules', 'why'],
+  ['coding', 'flow', 'schedules', 'mail', 'why'],
   ['claude-hooks'],
   ['operations'],
   ['gateway', 'mcp', 'cli', 'chat', 'library'],

@@ -181,6 +181,15 @@ const meanings: Record<string, string> = {
     'The limit of its size. Above it, the oldest sessions are removed, those without a label first, none younger than a year.',
   'vault.keyFile':
     'Encrypts the vault with the content of this file. `ROCKPOOL_VAULT_PASSPHRASE` does it with a passphrase.',
+  'mail.wake':
+    'Who may wake an idle session with a message: `never`, the `owner`, or `anyone` who may write to it. `rockpool mail allow` decides it for one session.',
+  'mail.wakesPerHour': 'How often mail may wake one session in an hour.',
+  'mail.wakesPerDay': 'How often mail may wake all sessions together in a day.',
+  'mail.maxDepth':
+    'Messages that answer messages wake a session only up to this depth, so that sessions that answer each other stop.',
+  'mail.perMinute': 'Messages that one sender may send in a minute; the owner has no limit.',
+  'mail.maxWaiting': 'Messages that may wait for one recipient; further ones are refused.',
+  'mail.keepDays': 'A message that was not delivered after this time expires.',
   'sessionSelection.relevanceModel': 'The model that compares a task with earlier sessions.',
   'sessionSelection.relevanceMaxTokens': 'The most tokens of its answer.',
   'sessionSelection.relevanceTimeoutMs': 'How long to wait for it; then shared words are compared instead.',

@@ -103,6 +103,7 @@ type PartName =
   | 'coding'
   | 'schedules'
   | 'claudeHooks'
+  | 'mail'
 
 /** The parts that work with the storage. */
 function openParts(
@@ -142,6 +143,10 @@ function openParts(
     schedules: lazy.once(
       () => code.of('coding').openScheduleRunner(app()),
       (runner) => runner.stop(),
+    ),
+    mail: lazy.once(
+      () => code.of('coding').openMail(app()),
+      ({ carrier }) => carrier.stop(),
     ),
   }
 }

@@ -126,6 +126,7 @@ async function startServing(app: App): Promise<() => Promise<void>> {
   await followSpawnedCoding(app)
   const endNotifying = notifyOwnersDevices(app)
   app.schedules().start()
+  app.mail().carrier.start()
   const endWatching = await app
     .discovery()
     .watch((sessionId, why) => app.events.emit({ type: 'native-changed', sessionId, why }))
@@ -137,6 +138,7 @@ async function startServing(app: App): Promise<() => Promise<void>> {
     endNotifying()
     await endKeeping?.()
     await app.schedules().stop()
+    await app.mail().carrier.stop()
     await endIndexing()
     await endWatching()
   }

@@ -4,6 +4,7 @@ import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js'
 import { openApp } from './app.ts'
 import type { McpInput } from './cli/host.ts'
 import { makeBridge } from './discovery/bridge.ts'
+import { callingSession } from './discovery/calling-session.ts'
 import { RockpoolError } from './domain/errors.ts'
 import { serveBridge, serveOperations } from './mcp/server.ts'
 import type { AskOperation } from './operations/agent-tools.ts'
@@ -16,13 +17,15 @@ import type { Environment } from './store/config-file.ts'
 import { checkAgentId } from './store/paths.ts'
 
 export async function serveMcp(environment: Environment, version: string, input: McpInput): Promise<void> {
-  if (!input.bridge && input.gateway?.token) return serveThroughGateway(version, input, input.gateway)
+  const claudeSession = await callingSession(environment)
+  if (!input.bridge && input.gateway?.token)
+    return serveThroughGateway(version, { ...input, claudeSession }, input.gateway)
   const app = await openApp(environment, { version })
   try {
     if (input.bridge) await serveTheBridge(app, input)
     else
       await serveOperations(
-        { version, scopes: input.scope, ask: askHere(app, input) },
+        { version, scopes: input.scope, ask: askHere(app, { ...input, claudeSession }) },
         new StdioServerTransport(),
       )
   } finally {
@@ -33,20 +36,23 @@ export async function serveMcp(environment: Environment, version: string, input:
 /** Live sessions are in the gateway, so the tools call the gateway. The connection has only the requested scopes. */
 async function serveThroughGateway(
   version: string,
-  { scope, agent }: McpInput,
+  { scope, agent, claudeSession }: McpInput & { claudeSession?: string },
   gateway: { url: string; token?: string },
 ): Promise<void> {
   const url = `${gateway.url.replace(/^http/, 'ws').replace(/\/$/, '')}/ws`
-  const narrowed = { scopes: scope, agentId: agent }
+  const narrowed = { scopes: scope, agentId: agent, claudeSession }
   const client = new GatewayClient({ url, token: gateway.token, narrowed })
   const ask: AskOperation = (operation, input) => client.callByName(operation.name, input)
   await serveOperations({ version, scopes: scope, ask }, new StdioServerTransport())
   client.close()
 }
 
-function askHere(app: App, { scope, agent }: McpInput): AskOperation {
+function askHere(
+  app: App,
+  { scope, agent, claudeSession }: McpInput & { claudeSession?: string },
+): AskOperation {
   const agentId = agent === undefined ? undefined : checkAgentId(agent)
-  const caller: Caller = { via: 'mcp', scopes: scope, name: 'mcp', agentId }
+  const caller: Caller = { via: 'mcp', scopes: scope, name: 'mcp', agentId, claudeSession }
   return async (operation, input) => {
     if (!operation.needsGateway) return performOperation(app, operation, input, caller)
     throw new RockpoolError('unavailable', `${operation.name} needs the gateway.`, {

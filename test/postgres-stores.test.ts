@@ -35,6 +35,7 @@ import { aCodingSession, codingStoreContract } from './support/coding-store-cont
 import type { CodingStores } from './support/coding-store-contract.ts'
 import { copyBackAndForth } from './support/copied.ts'
 import { startPostgres } from './support/postgres.ts'
+import { mailContract } from './support/mail-contract.ts'
 import { tablesContract } from './support/tables-contract.ts'
 import { sessionStoreContract } from './support/session-store-contract.ts'
 import { said } from './support/talk.ts'
@@ -151,6 +152,7 @@ else {
       return { sql: postgresSql(postgres), people, clock, at: (time) => (now = time) }
     })
   })
+  describe('mail in PostgreSQL', () => mailContract(async () => postgresSql(connect(contracts))))
   describe('coding sessions in PostgreSQL', () => {
     codingStoreContract(async () => {
       return { here: await codingStores(contracts), other: () => codingStores(contracts) }

@@ -102,6 +102,12 @@ const sections: Record<keyof Config, Reloadable | { restart: unknown }> = {
     before: 2,
     after: 1,
   },
+  mail: {
+    to: { perMinute: 5 },
+    seen: ({ house }) => house.app.config.mail.perMinute,
+    before: 20,
+    after: 5,
+  },
   machine: {
     to: { turnsAtOnce: 3 },
     seen: ({ converse }) => converse.parts.config.machine.turnsAtOnce,

@@ -20,7 +20,7 @@ export const operator: Caller = { via: 'cli', scopes: ['admin'], name: 'cli' }
 
 export async function openClient(host: Pick<Host, 'environment' | 'openApp'>): Promise<OperationClient> {
   const gateway = await findGateway(host.environment)
-  return gateway ? gatewayClient(gateway) : localClient(host)
+  return gateway ? gatewayClient(gateway, host.environment) : localClient(host)
 }
 
 export interface GatewayAddress {
@@ -42,15 +42,23 @@ export async function findGateway(environment: Environment): Promise<GatewayAddr
   return { url: running.url, token: environment.gatewayToken ?? readGatewayToken(environment.stateDir) }
 }
 
-async function gatewayClient(gateway: GatewayAddress): Promise<OperationClient> {
+async function gatewayClient(gateway: GatewayAddress, environment: Environment): Promise<OperationClient> {
   const { callOverHttp } = await import('../rpc/http-call.ts')
   return clientOf(
-    (name, input) => callOverHttp(gateway, name, input),
+    async (name, input) =>
+      callOverHttp({ ...gateway, session: await sessionFor(name, environment) }, name, input),
     async () => undefined,
   )
 }
 
-function localClient({ openApp }: Pick<Host, 'openApp'>): OperationClient {
+/** A session writes mail as itself. Other commands do not need to know who calls. */
+async function sessionFor(name: string, environment: Environment): Promise<string | undefined> {
+  if (!name.startsWith('mail.')) return undefined
+  const { callingSession } = await import('../discovery/calling-session.ts')
+  return callingSession(environment)
+}
+
+function localClient({ openApp, environment }: Pick<Host, 'openApp' | 'environment'>): OperationClient {
   let app: Promise<App> | undefined
   let usedDiscovery = false
   const callByName: OperationClient['callByName'] = async (name, input) => {
@@ -60,7 +68,8 @@ function localClient({ openApp }: Pick<Host, 'openApp'>): OperationClient {
     if (!operation) throw unknownOperation(name)
     if (operation.needsGateway) throw gatewayNeeded(name)
     app ??= openApp({ light: true })
-    const output = await performOperation(await app, operation, input, operator)
+    const caller = { ...operator, claudeSession: await sessionFor(name, environment) }
+    const output = await performOperation(await app, operation, input, caller)
     usedDiscovery ||= operation.heavyParts?.includes('discovery') ?? false
     return output
   }

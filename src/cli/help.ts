@@ -21,7 +21,7 @@ export const commandGroups: Readonly<Record<string, readonly CommandGroup[]>> = 
     { title: 'Begin', words: ['demo', 'login', 'setup', 'up', 'down', 'status', 'dashboard', 'doctor'] },
     {
       title: 'Claude Code',
-      words: ['cc', 'approvals', 'rules', 'schedules', 'vault', 'why', 'project', 'machines'],
+      words: ['cc', 'approvals', 'rules', 'schedules', 'mail', 'vault', 'why', 'project', 'machines'],
     },
     {
       title: 'Conversations',
@@ -66,6 +66,7 @@ export const shortDescriptions: Readonly<Record<string, string>> = {
   agents: 'List, add and remove agents.',
   approvals: 'List what sessions ask you, and answer.',
   rules: 'List, add and remove what sessions may do without asking.',
+  mail: 'Send messages between sessions, and see their receipts.',
   schedules: 'Start turns, sessions and messages at given times.',
   why: 'Say which session wrote a line, a file or a commit.',
   vault: 'Keep, list, restore and verify copies of sessions.',

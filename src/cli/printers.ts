@@ -34,6 +34,7 @@ const files: Readonly<Record<string, Load>> = {
   doctor: system,
   logs: system,
   machines: coding,
+  mail: () => import('./print-mail.ts'),
   memory: search,
   pairing: () => import('./print-channels.ts'),
   rules: approvals,

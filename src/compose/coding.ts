@@ -37,6 +37,7 @@ import { openclawAgentOf } from '../store/openclaw/openclaw-report.ts'
 import type { CodingStore } from '../store/sqlite/coding-store.ts'
 
 export { openScheduleRunner } from '../operations/schedules/schedule-world.ts'
+export { openMail } from '../operations/mail/mail-delivery.ts'
 
 export function openCodingWorld(app: App): CodingWorld {
   const { clock, events, log } = app

@@ -23,6 +23,8 @@ function world(about: Partial<BridgeWorld> = {}): BridgeWorld {
     projectStatus: async () => status,
     sessions: async () => sessions,
     recall: async (handle, from) => ({ text: `cut ${handle}`, from, images: [] }),
+    sendMail: async ({ to }) => ({ id: 'm1', state: 'accepted', recipient: to }),
+    receiveMail: async () => 'There is no new mail.',
     ...about,
   }
 }
@@ -68,7 +70,7 @@ async function call(name: string, input: Record<string, unknown> = {}, about: Pa
   }
 }
 
-test('six tools have the names of the seed, and one recalls cuts, under the server name that Claude knows', () => {
+test('six tools have the names of the seed, one recalls cuts and two are for mail, under the server name that Claude knows', () => {
   const server = bridgeServer(world(), mcpBridgeConfig.parse({}))!
   expect(server.name).toBe('openclaw-bridge')
   expect(server.tools.map(({ name }) => name)).toEqual([
@@ -79,10 +81,12 @@ test('six tools have the names of the seed, and one recalls cuts, under the serv
     'openclaw_project_status',
     'openclaw_session_list',
     'recall_lost',
+    'mail_send',
+    'mail_inbox',
   ])
   for (const tool of server.tools) {
     expect(tool.inputSchema).toMatchObject({ type: 'object', additionalProperties: false })
-    expect(tool.readOnly).toBe(tool.name !== 'openclaw_announce')
+    expect(tool.readOnly).toBe(!['openclaw_announce', 'mail_send', 'mail_inbox'].includes(tool.name))
   }
 })
 
@@ -96,7 +100,7 @@ test('sessions share the input schemas of the tools, so that a session costs lit
 test('each tool can be switched off, and the bridge as a whole', () => {
   const without = configSchema.parse({ mcpBridge: { tools: { openclaw_announce: false } } }).mcpBridge
   expect(bridgeServer(world(), without)!.tools.map(({ name }) => name)).not.toContain('openclaw_announce')
-  expect(bridgeServer(world(), without)!.tools).toHaveLength(6)
+  expect(bridgeServer(world(), without)!.tools).toHaveLength(8)
   expect(bridgeServer(world(), mcpBridgeConfig.parse({ enabled: false }))).toBeUndefined()
   expect(() => configSchema.parse({ mcpBridge: { tools: { openclaw_nothing: true } } })).toThrow(
     /openclaw_nothing/,

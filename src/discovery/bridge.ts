@@ -1,4 +1,4 @@
-// The bridge: seven tools with which a session asks about its surroundings. In-process for our own sessions; mcp/server.ts
+// The bridge: tools with which a session asks about its surroundings. In-process for our own sessions; mcp/server.ts
 // serves the same tools over stdio. Answers are live, and contain nothing of another agent.
 import { z } from 'zod'
 import type { AgentTool, ToolServer } from '../domain/agent.ts'
@@ -77,6 +77,32 @@ function bridgeTools(): BridgeTool[] {
         'Get back what was cut from this conversation, word for word, by the handle in the note that replaces it.',
       input: z.strictObject({ handle: z.string().max(100), from: z.int().min(0).default(0) }),
       run: async (world, { handle, from }) => ({ ...(await world.recall(handle, from)) }),
+    }),
+    ...mailTools(),
+  ]
+}
+
+function mailTools(): BridgeTool[] {
+  return [
+    tool({
+      name: 'mail_send',
+      description:
+        'Send a message to another session (its name or id), to an address, or to `owner`. It arrives as quoted data.',
+      input: z.strictObject({
+        to: z.string().trim().min(1).max(500),
+        text: z.string().min(1).max(8_000),
+        replyTo: z.string().max(100).optional(),
+        key: z.string().max(200).optional(),
+      }),
+      acts: true,
+      run: (world, mail) => world.sendMail(mail),
+    }),
+    tool({
+      name: 'mail_inbox',
+      description: 'Receive the messages that wait for this session.',
+      input: z.strictObject({}),
+      acts: true,
+      run: async (world) => ({ text: await world.receiveMail() }),
     }),
   ]
 }

@@ -12,6 +12,8 @@ export const bridgeToolNames = [
   'openclaw_project_status',
   'openclaw_session_list',
   'recall_lost',
+  'mail_send',
+  'mail_inbox',
 ] as const
 
 export type BridgeToolName = (typeof bridgeToolNames)[number]
@@ -54,6 +56,15 @@ export interface BridgeWorld {
   projectStatus(): Promise<ProjectStatus>
   /** What a trimmed copy of a session left out, from this character on. */
   recall(handle: string, from: number): Promise<RecalledText>
+  /** Sends mail as this session; resolves to the receipt. */
+  sendMail(mail: {
+    to: string
+    text: string
+    replyTo?: string
+    key?: string
+  }): Promise<Record<string, unknown>>
+  /** The mail that waits for this session, quoted. */
+  receiveMail(): Promise<string>
   /** All sessions of the project that this agent may see, those without an owner included. */
   sessions(): Promise<DiscoveredSession[]>
 }

@@ -52,6 +52,8 @@ export const claudeHookSchema = z
     estimated_cache_write_usd: z.number().optional(),
     /** `cli` in a terminal. Added by the plugin. */
     entrypoint: text,
+    /** The process of the session. Added by the shell lines of the plugin. */
+    claude_pid: text,
   })
   .transform((raw) => ({
     name: raw.hook_event_name,
@@ -81,6 +83,8 @@ export const claudeHookSchema = z
     cacheWriteUsd: raw.estimated_cache_write_usd,
     /** A person sits at the terminal of the session. */
     isTerminal: raw.entrypoint === 'cli',
+    /** Of `SessionStart`: the process of the session. `/clear` starts a session in the same process. */
+    pid: Number(raw.claude_pid) || undefined,
   }))
 export type ClaudeHookEvent = z.output<typeof claudeHookSchema>
 

@@ -9,6 +9,7 @@ import {
   mcpBridgeConfig,
   sessionSelectionConfig,
 } from './config/coding-settings.ts'
+import { mailConfig } from './config/mail-settings.ts'
 import { messagesConfig, sessionConfig } from './config/session-settings.ts'
 
 const gatewayConfig = z.strictObject({
@@ -87,6 +88,7 @@ const wholeConfig = z.strictObject({
   coding: codingConfig.prefault({}),
   discovery: discoveryConfig.prefault({}),
   vault: vaultConfig.prefault({}),
+  mail: mailConfig.prefault({}),
   sessionSelection: sessionSelectionConfig.prefault({}),
   mcpBridge: mcpBridgeConfig.prefault({}),
   memory: memoryConfig.prefault({}),

@@ -256,7 +256,10 @@ function pageId({ cookie, pageKey }: PageSecrets): string {
 }
 
 /** A client can give up rights of its token, never gain any. Unknown scopes are ignored. */
-export function narrow(caller: Caller, wanted: { scopes?: readonly string[]; agentId?: string }): Caller {
+export function narrow(
+  caller: Caller,
+  wanted: { scopes?: readonly string[]; agentId?: string; claudeSession?: string },
+): Caller {
   const asked = wanted.scopes?.map((scope) => scope.replace(/^operator\./, ''))
   const known = allScopes.filter((scope) => asked?.includes(scope))
   const kept = allScopes.filter((scope) => hasScope(known, scope) && hasScope(caller.scopes, scope))
@@ -264,6 +267,7 @@ export function narrow(caller: Caller, wanted: { scopes?: readonly string[]; age
     ...caller,
     scopes: asked === undefined ? caller.scopes : kept,
     agentId: narrowAgent(caller, wanted.agentId),
+    claudeSession: wanted.claudeSession ?? caller.claudeSession,
   }
 }
 
@@ -281,6 +285,12 @@ function narrowAgent({ agentId, agentPrefix }: Caller, wanted: string | undefine
 export function namedAgent(request: IncomingMessage): string | undefined {
   const named = request.headers['rockpool-agent']
   return named === undefined ? undefined : String(named)
+}
+
+/** The Claude session that a request is made from. */
+export function namedSession(request: IncomingMessage): string | undefined {
+  const named = request.headers['rockpool-session']
+  return typeof named === 'string' && /^[\w-]{8,64}$/.test(named) ? named.toLowerCase() : undefined
 }
 
 export function bearerToken(request: IncomingMessage): string | undefined {

@@ -50,8 +50,8 @@ function isFromThisMachine(request: IncomingMessage): boolean {
 }
 
 function readEvent(body: unknown, { headers }: IncomingMessage) {
-  const entrypoint = headers['claude-entrypoint']
-  const read = claudeHookSchema.safeParse(isRecord(body) ? { ...body, entrypoint } : body)
+  const { 'claude-entrypoint': entrypoint, 'claude-pid': claude_pid } = headers
+  const read = claudeHookSchema.safeParse(isRecord(body) ? { ...body, entrypoint, claude_pid } : body)
   if (read.success) return read.data
   throw new RockpoolError('input-invalid', 'This is not a hook event of Claude Code that Rockpool knows.', {
     hint: 'The plugin and the gateway may be of different versions: `rockpool claude-plugin status`.',

@@ -36,6 +36,7 @@ const connectInput = z.union([
     token: z.string().max(500),
     scopes: z.array(z.string().max(40)).max(10).optional(),
     agentId: z.string().max(64).optional(),
+    claudeSession: z.string().max(64).optional(),
   }),
   z.strictObject({ pageKey: z.string().max(500) }),
 ])

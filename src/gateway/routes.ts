@@ -7,7 +7,7 @@ import type { Caller } from '../operations/operation.ts'
 import { authorize } from '../operations/perform-operation.ts'
 import { failure, parseJson, rpcError } from '../rpc/frames.ts'
 import { deviceOfAnswer } from '../store/device-file.ts'
-import { bearerToken, cookieValue, namedAgent, narrow } from './auth.ts'
+import { bearerToken, cookieValue, namedAgent, namedSession, narrow } from './auth.ts'
 import type { Admission, Auth, PageSecrets } from './auth.ts'
 import type { Calls } from './calls.ts'
 import { answerClaudeHook } from './claude-hooks.ts'
@@ -119,7 +119,10 @@ function sendPage(request: IncomingMessage, response: ServerResponse, url: URL, 
 function admit(request: IncomingMessage, parts: RouteParts): Admission {
   const { caller, credentialId } = parts.auth.admit(bearerToken(request), request)
   parts.pendingSockets.remove(request.socket)
-  return { credentialId, caller: narrow(caller, { agentId: namedAgent(request) }) }
+  return {
+    credentialId,
+    caller: narrow(caller, { agentId: namedAgent(request), claudeSession: namedSession(request) }),
+  }
 }
 
 async function sendMetrics(...[request, response, parts]: RouteArguments): Promise<void> {

@@ -4,7 +4,7 @@ import { ServerResponse, type IncomingMessage, type Server } from 'node:http'
 import type { Socket } from 'node:net'
 import { WebSocketServer } from 'ws'
 import { RockpoolError } from '../domain/errors.ts'
-import { bearerToken, namedAgent, narrow, type Admission, type Auth } from './auth.ts'
+import { bearerToken, namedAgent, namedSession, narrow, type Admission, type Auth } from './auth.ts'
 import type { EventLog } from './event-log.ts'
 import { sendError } from './http.ts'
 import { Peer, type ConnectParams } from './peer.ts'
@@ -64,7 +64,10 @@ function admitUpgrade(request: IncomingMessage, { allowed, auth }: RouteParts): 
   if (pathname !== '/' && pathname !== '/ws') throw new RockpoolError('not-found', 'WebSockets are at /ws.')
   if (request.headers.authorization === undefined) return undefined
   const { caller, credentialId } = auth.admit(bearerToken(request), request)
-  return { credentialId, caller: narrow(caller, { agentId: namedAgent(request) }) }
+  return {
+    credentialId,
+    caller: narrow(caller, { agentId: namedAgent(request), claudeSession: namedSession(request) }),
+  }
 }
 
 /** Answers an upgrade request with an HTTP error on the raw socket. */

@@ -69,6 +69,7 @@ export const aliases: AliasTable = {
     channels: { of: 'channels.list' },
     rules: { of: 'rules.list' },
     schedules: { of: 'schedules.list' },
+    mail: { of: 'mail.list' },
     'approvals grants': { of: 'rules.list' },
     'approvals revoke': { of: 'rules.remove' },
     machines: { of: 'machines.list' },

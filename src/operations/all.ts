@@ -48,6 +48,7 @@ const groups: Readonly<Record<string, Group>> = {
   approvals: () => import('./coding/approval-operations.ts'),
   rules: () => import('./coding/rule-operations.ts'),
   schedules: () => import('./schedules/schedule-operations.ts'),
+  mail: () => import('./mail/mail-operations.ts'),
   tokens: access,
   dashboard: access,
   channels: () => import('./people/channel-operations.ts'),

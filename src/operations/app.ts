@@ -12,6 +12,7 @@ import type { Redactor } from '../domain/redact.ts'
 import type { SearchPart } from '../domain/search.ts'
 import type { Conversations } from '../flow/conversations.ts'
 import type { AskStructured } from '../domain/selection.ts'
+import type { MailPart } from '../mail/mail-carrier.ts'
 import type { ScheduleRunner } from '../schedules/schedule-runner.ts'
 import type { Environment } from '../store/config-file.ts'
 import type { StatePaths } from '../store/paths.ts'
@@ -61,6 +62,8 @@ export interface App {
   coding(): CodingWorld
   /** Runs schedules at their times, in the gateway. */
   schedules(): ScheduleRunner
+  /** The post office, and in the gateway the delivery of mail. */
+  mail(): MailPart
   close(): Promise<void>
 }
 

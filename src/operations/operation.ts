@@ -21,6 +21,8 @@ export interface Caller {
   agentPrefix?: string
   /** The session that an agent calls from. */
   sessionKey?: string
+  /** Claude's id of the session from whose tools or shell the call comes. It writes mail as itself, not as the owner. */
+  claudeSession?: string
   /** The author of the turn in which an agent calls. */
   author?: Author
   /** The chat that a command came from. */

@@ -23,7 +23,7 @@ export interface ClientOptions {
   /** The page key, used instead of a token; read for every connection, since another tab may log in again. */
   pageKey?: () => string
   /** Gives up rights of the token: fewer scopes, one agent. */
-  narrowed?: { scopes?: string[]; agentId?: string }
+  narrowed?: { scopes?: string[]; agentId?: string; claudeSession?: string }
   onState?: (state: ConnectionState) => void
   /** The gateway refused the credential: the person must log in again. */
   onRefused?: () => void

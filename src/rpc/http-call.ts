@@ -8,6 +8,8 @@ import type { RpcResponse } from './frames.ts'
 export interface CallTarget {
   url: string
   token: string | undefined
+  /** Claude's id of the session from which the call comes. */
+  session?: string
 }
 
 const answerMs = 660_000
@@ -32,6 +34,7 @@ async function post(target: CallTarget, body: string): Promise<IncomingMessage> 
     'content-type': 'application/json',
     'content-length': Buffer.byteLength(body),
     ...(target.token ? { authorization: `Bearer ${target.token}` } : {}),
+    ...(target.session ? { 'rockpool-session': target.session } : {}),
   }
   return new Promise((resolve, reject) => {
     const call = send(url, { method: 'POST', headers, timeout: answerMs }, resolve)

@@ -24,6 +24,7 @@ import { purgeWork, sqliteWork } from './sqlite/work.ts'
 import { UsageStore } from './sqlite/usage-store.ts'
 import type { Storage, StorageParts } from './storage.ts'
 import { answersIn } from './tables/answers.ts'
+import { MailStore } from './tables/mail.ts'
 import { replyMapIn } from './tables/reply-map.ts'
 import { FileTranscripts } from './transcripts/transcript-file.ts'
 
@@ -57,6 +58,7 @@ function openLocalStorage(parts: StorageParts): Storage {
     spend: () => new SpendStore(database()),
     usage: () => new UsageStore(database()),
     schedules: () => new ScheduleStore(database()),
+    mail: () => new MailStore(sqliteSql(database())),
     decisions: () => decisionsIn(database()),
     answers: () => answersIn(sqliteSql(database()), clock),
     replyMap: () => replyMapIn(sqliteSql(database())),

@@ -21,6 +21,7 @@ import type { ScheduleStore } from './sqlite/schedule-store.ts'
 import type { SpendStore } from './sqlite/spend-store.ts'
 import type { UsageStore } from './sqlite/usage-store.ts'
 import type { Answers } from './tables/answers.ts'
+import type { MailStore } from './tables/mail.ts'
 import type { People } from './tables/pairing.ts'
 import type { PurgedSession } from './tables/purge-rows.ts'
 import type { ReplyMap } from './tables/reply-map.ts'
@@ -40,6 +41,8 @@ export interface Storage {
   /** The usage windows of the Claude subscription. */
   readonly usage: UsageStore
   readonly schedules: ScheduleStore
+  /** Messages between sessions, chats and people. */
+  readonly mail: MailStore
   readonly decisions: Decisions
   readonly answers: Answers
   readonly replyMap: ReplyMap

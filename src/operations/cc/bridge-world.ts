@@ -18,6 +18,8 @@ import type { RecalledCut } from '../../discovery/trim/recall-cut.ts'
 import { createFileAtomically, ensureDirectory } from '../../store/disk/atomic-file.ts'
 import { ancestorsOf } from '../../store/disk/process-identity.ts'
 import type { App } from '../app.ts'
+import { receiveMail, sendMail } from '../mail/mail-operations.ts'
+import type { Caller } from '../operation.ts'
 import { recall } from './recall.ts'
 
 /** The session that uses the bridge. */
@@ -51,11 +53,31 @@ export function bridgeWorld(app: App, seat: BridgeSeat): BridgeWorld {
     spending: () => spendingOf(app, seat),
     projectStatus,
     recall: (handle, from) => recallFor(app, agentId, handle, from),
+    sendMail: async (mail) => {
+      const { id, state, recipient, recipientName } = await sendMail(app, mail, await mailCaller(app, seat))
+      return { id, state, recipient, recipientName }
+    },
+    receiveMail: async () => (await receiveMail(app, await mailCaller(app, seat))).text,
     sessions: async () => {
       const { sessions } = await app.discovery().list({ repoPath })
       return sessions.filter((session) => session.agentId === undefined || session.agentId === agentId)
     },
   }
+}
+
+/** A session writes as itself. */
+async function mailCaller(app: App, seat: BridgeSeat): Promise<Caller> {
+  const { agentId, sessionKey, codingId } = seat
+  const basis: Caller = { via: 'mcp', scopes: ['read', 'write'], agentId, name: `agent:${agentId}` }
+  if (codingId !== undefined)
+    return { ...basis, claudeSession: codingSession(app, seat)?.sdkSessionId ?? codingId }
+  return seat.pid === undefined
+    ? { ...basis, sessionKey }
+    : {
+        ...basis,
+        agentId: undefined,
+        claudeSession: (await nativeSession(app, seat))?.sessionId ?? 'unknown',
+      }
 }
 
 const recalledChars = 40_000

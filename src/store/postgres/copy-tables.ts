@@ -71,6 +71,20 @@ const tables: Table[] = [
     order: words('who operation key'),
     columns: words('who operation key input_hash at output'),
   },
+  {
+    name: 'mail',
+    order: ['id'],
+    columns: words(
+      `id sender sender_name send_key recipient recipient_name session body reply_to resume depth state accepted_at expires_at holder
+       delivered_at delivered_to read_at expired_at woke_at repeats note`,
+    ),
+  },
+  {
+    name: 'mail_session',
+    order: ['session'],
+    columns: words('session root machine pid started_at ended_at depth'),
+  },
+  { name: 'mail_wake', order: ['root'], columns: words('root policy') },
 ]
 
 function words(text: string): string[] {

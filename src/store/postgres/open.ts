@@ -17,6 +17,7 @@ import { openStateDatabase } from '../sqlite/state-database.ts'
 import { UsageStore } from '../sqlite/usage-store.ts'
 import type { Cluster, Storage, StorageParts } from '../storage.ts'
 import { answersIn } from '../tables/answers.ts'
+import { MailStore } from '../tables/mail.ts'
 import { replyMapIn } from '../tables/reply-map.ts'
 import { SharedChores } from './chores.ts'
 import { sharedClaudeTranscripts } from './claude-transcripts-between-machines.ts'
@@ -76,6 +77,7 @@ export function openSharedStorage(parts: StorageParts): Storage {
     spend: () => new SpendStore(copy(), followed()),
     usage: () => new UsageStore(copy(), followed()),
     schedules: () => new ScheduleStore(copy(), followed()),
+    mail: () => new MailStore(postgresSql(postgres)),
     decisions: () => decisionsIn(copy(), records()),
     answers: () => answersIn(postgresSql(postgres), clock),
     replyMap: () => replyMapIn(postgresSql(postgres)),

@@ -3,7 +3,7 @@
 import { Database, type DatabaseOptions } from './database.ts'
 import { sqlFiles } from './migrations.ts'
 
-export const stateMigrations = sqlFiles(
+const migrations = sqlFiles(
   'state/001-answers.sql',
   'state/002-coding-sessions.sql',
   'state/003-work.sql',
@@ -15,8 +15,9 @@ export const stateMigrations = sqlFiles(
   'state/009-permission-rules.sql',
   'state/010-usage-windows.sql',
   'state/011-schedules.sql',
+  'state/012-mail.sql',
 )
 
 export function openStateDatabase(path: string, options: DatabaseOptions = {}): Database {
-  return Database.open(path, stateMigrations, options)
+  return Database.open(path, migrations, options)
 }

@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
+import { mailContract } from '../../../test/support/mail-contract.ts'
 import { tablesContract } from '../../../test/support/tables-contract.ts'
 import { systemClock } from '../../domain/clock.ts'
 import type { Database } from '../sqlite/database.ts'
@@ -32,6 +33,8 @@ tablesContract(async () => ({
   clock,
   at: (time) => (now = time),
 }))
+
+mailContract(async () => sqliteSql(database))
 
 const person = (senderId: string) => ({ channel: 'telegram', accountId: 'default', senderId })
 

@@ -12,5 +12,6 @@ report() {
   # Another program may have the port of a gateway that died.
   kill -0 "$pid" 2>/dev/null || return
   curl --silent --max-time 2 --config "$conf" --header "claude-entrypoint: ${CLAUDE_CODE_ENTRYPOINT:-}" \
+    --header "claude-pid: ${CLAUDE_PID:-}" \
     --data-binary @- 2>/dev/null
 }

@@ -1,0 +1,305 @@
+// Brings mail that no event of a session asks for: to our own coding sessions, to idle sessions by waking them, to ended sessions by
+// resuming them, to chats. Runs in the gateway; with several machines each one serves the sessions that it hosts.
+import { SharedRun } from '../domain/async.ts'
+import type { Clock } from '../domain/clock.ts'
+import type { MailConfig } from '../domain/config/mail-settings.ts'
+import { asRockpoolError } from '../domain/errors.ts'
+import type { Log } from '../domain/log.ts'
+import { ownerAddress, parseMailAddress, type Mail } from '../domain/mail.ts'
+import type { MailStore } from '../store/tables/mail.ts'
+import type { PostOffice } from './post-office.ts'
+import { quoteMail } from './quote.ts'
+import { whyNotWake } from './wake-rules.ts'
+
+/** A coding session of ours that this machine runs. */
+export interface RunningCoding {
+  id: string
+  /** Claude's id, once known. */
+  session?: string
+  /** It waits for its next message. */
+  isIdle: boolean
+}
+
+export interface CarrierActions {
+  /** The running coding sessions of this lineage on this machine. */
+  codingOf(root: string): Promise<RunningCoding[]>
+  /** Resolves when the text is stored in the row of the session. */
+  sendToCoding(id: string, text: string, byOwner: boolean): Promise<void>
+  /** Has the coding session nothing left to do with this message? */
+  isDone(codingId: string, mailId: string): boolean
+  /** What Claude's registry on this machine says; undefined if the session does not run here. */
+  statusOf(session: string): 'busy' | 'idle' | 'waiting' | undefined
+  ring(session: string): void
+  /** Continues the lineage in the background with this text, once for each message. Undefined: it is not on this machine. */
+  resume(mail: Mail, text: string): Promise<string | undefined>
+  /** Enqueues it for a chat, once for each message. Undefined while it is not sent; refuses if the chat does not exist. */
+  post(mail: Mail): Promise<'sent' | 'failed' | undefined>
+}
+
+/** What operations need of mail. */
+export interface MailPart {
+  office: PostOffice
+  carrier: MailCarrier
+}
+
+export interface CarrierParts {
+  store: MailStore
+  office: PostOffice
+  actions: CarrierActions
+  clock: Clock
+  log: Log
+  readonly config: MailConfig
+  machine: string
+  holder: string
+  /** Does the process of this holder still run? */
+  holderLives: (holder: string) => Promise<boolean>
+  /** Of another machine that shares the database. */
+  machineLives: (machine: string) => Promise<boolean>
+}
+
+const lookEveryMs = 500
+const upkeepEveryMs = 2_000
+const ringAgainMs = 5_000
+const forgetEveryMs = 3_600_000
+const keptMs = 30 * 86_400_000
+const hourMs = 3_600_000
+
+export class MailCarrier {
+  #parts: CarrierParts
+  #looks = new SharedRun(() => this.#look())
+  #cancel = (): void => {}
+  #isRunning = false
+  #upkeepAt = 0
+  #forgetAt = 0
+  #rangAt = new Map<string, number>()
+
+  constructor(parts: CarrierParts) {
+    this.#parts = parts
+  }
+
+  start(): void {
+    this.#isRunning = true
+    void this.look()
+  }
+
+  async stop(): Promise<void> {
+    this.#isRunning = false
+    this.#cancel()
+    await this.#looks.idle()
+  }
+
+  /** Looks now. Does nothing before `start`: a command accepts mail, and the gateway delivers it. */
+  async look(): Promise<void> {
+    if (!this.#isRunning) return
+    this.#cancel()
+    try {
+      await this.#looks.start()
+    } catch (error) {
+      this.#parts.log.warn(
+        { event: 'mail-not-looked', error: String(error) },
+        'Could not look for mail; trying again in a moment.',
+      )
+    }
+    this.#cancel()
+    if (this.#isRunning) this.#cancel = this.#parts.clock.after(lookEveryMs, () => void this.look())
+  }
+
+  async #look(): Promise<void> {
+    const { store, office, clock } = this.#parts
+    if (clock.now() >= this.#upkeepAt) {
+      this.#upkeepAt = clock.now() + upkeepEveryMs
+      await this.#upkeep()
+    }
+    const recipients = await store.recipients()
+    office.noteRecipients(new Set(recipients))
+    for (const recipient of recipients) {
+      if (!this.#isRunning) return
+      await this.#logged(recipient, () => this.#serve(recipient))
+    }
+  }
+
+  async #serve(recipient: string): Promise<void> {
+    const address = parseMailAddress(recipient)
+    const waiting = await this.#parts.store.waiting([recipient], 50)
+    if (waiting.length === 0) return
+    if (address?.kind === 'session') await this.#serveSession(address.root, waiting)
+    else for (const mail of waiting) await this.#post(mail)
+  }
+
+  async #serveSession(root: string, waiting: Mail[]): Promise<void> {
+    const { store, actions, machine } = this.#parts
+    const coding = await actions.codingOf(root)
+    for (const one of coding)
+      await this.#serveCoding(one, root, await this.#forMember(one.session ?? one.id, waiting))
+    const lineage = (await store.lineage(root)).filter(({ endedAt }) => endedAt === undefined)
+    // A session that started without a gateway has reported nothing, and can be woken all the same.
+    const named = [
+      root,
+      ...lineage.map(({ session }) => session),
+      ...waiting.flatMap(({ session }) => session ?? []),
+    ]
+    const here = [...new Set(named)].filter((session) => actions.statusOf(session) !== undefined)
+    for (const session of here) {
+      const mine = await this.#forMember(session, waiting)
+      if (mine.length > 0 && actions.statusOf(session) === 'idle') await this.#wake(session, root, mine)
+    }
+    if (here.length + coding.length > 0 || lineage.some((one) => one.machine !== machine)) return
+    for (const mail of waiting) if (mail.resume) await this.#resume(mail, root)
+  }
+
+  async #forMember(session: string, waiting: Mail[]): Promise<Mail[]> {
+    const mine: Mail[] = []
+    for (const mail of waiting) if (await this.#parts.office.mayReceive(session, mail)) mine.push(mail)
+    return mine
+  }
+
+  /** A working session gets the message in its turn. One that waits is woken by it. */
+  async #serveCoding({ id, session, isIdle }: RunningCoding, root: string, waiting: Mail[]): Promise<void> {
+    const { store, office, actions, clock, holder } = this.#parts
+    if (waiting.length === 0) return
+    const allowed = isIdle ? await this.#thatMayWake(root, waiting) : waiting
+    const mails = await store.take(await office.eligible(session ?? id, allowed), holder)
+    if (mails.length === 0) return
+    const ids = mails.map((mail) => mail.id)
+    try {
+      if (isIdle) await store.woke(ids, clock.now())
+      const byOwner = mails.every(({ sender }) => sender === ownerAddress)
+      await actions.sendToCoding(id, quoteMail(mails), byOwner)
+    } catch (error) {
+      // It refused the text, so nothing was sent.
+      await store.putBack(ids)
+      for (const mailId of ids) await store.note(mailId, asRockpoolError(error).message)
+      return
+    }
+    await store.delivered(ids, `coding:${id}`, clock.now())
+    if (session !== undefined) await this.#noteDepth(session, root, mails)
+  }
+
+  async #noteDepth(session: string, root: string, mails: Mail[]): Promise<void> {
+    const { store, machine, clock } = this.#parts
+    if (!(await store.session(session)))
+      await store.sessionStarted({ session, root, machine, startedAt: clock.now() })
+    await store.setDepth(session, 1 + Math.max(...mails.map(({ depth }) => depth)))
+  }
+
+  /** Rings; the session then asks for its mail by an event. It is rung again if it does not. */
+  async #wake(session: string, root: string, waiting: Mail[]): Promise<void> {
+    const { store, actions, clock } = this.#parts
+    const allowed = await this.#thatMayWake(root, waiting)
+    const now = clock.now()
+    if (allowed.length === 0 || now - (this.#rangAt.get(session) ?? -Infinity) < ringAgainMs) return
+    await store.woke(
+      allowed.map(({ id }) => id),
+      now,
+    )
+    this.#rangAt.set(session, now)
+    actions.ring(session)
+  }
+
+  async #thatMayWake(root: string, waiting: Mail[]): Promise<Mail[]> {
+    const { store, clock, config } = this.#parts
+    const now = clock.now()
+    const facts = {
+      policy: await store.wakePolicy(root),
+      wakesOfSession: await store.wakes(now - hourMs, waiting[0]!.recipient),
+      wakesOfAll: await store.wakes(now - 24 * hourMs),
+    }
+    const allowed: Mail[] = []
+    for (const mail of waiting) {
+      // A message that has woken the session before is paid for.
+      const reason = mail.wokeAt === undefined ? whyNotWake(mail, facts, config) : undefined
+      if (reason === undefined) allowed.push(mail)
+      else await store.note(mail.id, reason)
+    }
+    // Once awake, the session receives the others, too.
+    return allowed
+  }
+
+  async #resume(mail: Mail, root: string): Promise<void> {
+    const { store, actions, clock, holder } = this.#parts
+    const [allowed] = await this.#thatMayWake(root, [mail])
+    const [taken] = allowed ? await store.take([allowed.id], holder) : []
+    if (!taken) return
+    try {
+      await store.woke([taken.id], clock.now())
+      const coding = await actions.resume(taken, quoteMail([taken]))
+      if (coding === undefined) await store.putBack([taken.id])
+      else await store.delivered([taken.id], `coding:${coding}`, clock.now())
+    } catch (error) {
+      await store.putBack([taken.id])
+      await store.note(taken.id, asRockpoolError(error).message)
+    }
+  }
+
+  /** The outbox accepts each message once, so no claim is needed. */
+  async #post(mail: Mail): Promise<void> {
+    const { store, actions, clock, holder } = this.#parts
+    const outcome = await actions.post(mail)
+    if (outcome === 'failed') return store.note(mail.id, 'The platform refused it.')
+    if (outcome !== 'sent') return
+    const [taken] = await store.take([mail.id], holder)
+    if (taken) await store.delivered([mail.id], mail.recipient, clock.now())
+  }
+
+  async #upkeep(): Promise<void> {
+    const { store, clock } = this.#parts
+    const now = clock.now()
+    await store.expire(now)
+    await this.#releaseOfDead()
+    await this.#endDeadSessions(now)
+    await this.#confirmCoding(now)
+    if (now < this.#forgetAt) return
+    this.#forgetAt = now + forgetEveryMs
+    await store.forget(now - keptMs)
+  }
+
+  /** Messages that a process held when it died wait again, marked as possibly repeated. */
+  async #releaseOfDead(): Promise<void> {
+    const { store, office, holder: self, holderLives } = this.#parts
+    const held = Map.groupBy(await store.held(), ({ holder }) => holder)
+    for (const [holder, rows] of held) {
+      // This process holds what is in flight, and what it failed to mark.
+      const lost = holder === self ? rows.filter(({ id }) => !office.isInFlight(id)) : rows
+      if (holder !== self && (await holderLives(holder))) continue
+      await store.release(
+        lost.map(({ id }) => id),
+        holder,
+      )
+    }
+  }
+
+  /** Sessions that were killed, or whose machine is gone. */
+  async #endDeadSessions(now: number): Promise<void> {
+    const { store, office, actions, machine, machineLives } = this.#parts
+    for (const { session, machine: host, startedAt } of await store.live()) {
+      // Claude Code writes its registry a moment after it has started.
+      if (now - startedAt < 10_000) continue
+      const isLive = host === machine ? actions.statusOf(session) !== undefined : await machineLives(host)
+      if (!isLive) await office.ended(session)
+    }
+  }
+
+  async #confirmCoding(now: number): Promise<void> {
+    const { store, actions } = this.#parts
+    const delivered = await store.list({ states: ['delivered'], limit: 1_000 })
+    const done = delivered.filter(({ id, deliveredTo = '' }) => {
+      const [, codingId] = /^coding:(.+)$/.exec(deliveredTo) ?? []
+      return codingId !== undefined && actions.isDone(codingId, id)
+    })
+    await store.read(
+      done.map(({ id }) => id),
+      now,
+    )
+  }
+
+  async #logged(recipient: string, work: () => Promise<void>): Promise<void> {
+    try {
+      await work()
+    } catch (error) {
+      this.#parts.log.warn(
+        { event: 'mail-delayed', recipient, error: String(error) },
+        'Could not deliver mail; trying again in a moment.',
+      )
+    }
+  }
+}

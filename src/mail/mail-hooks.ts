@@ -1,0 +1,47 @@
+// Mail for sessions that people run in a terminal, as answers to the events that Rockpool's plugin reports. A working session gets
+// its mail after the tools of the moment, a new one at its start, an idle one when its wake file has changed.
+import type { ClaudeHookContributor, ClaudeHookAnswer, ClaudeHookEvent } from '../domain/claude-hook.ts'
+import type { Clock } from '../domain/clock.ts'
+import type { Handout, PostOffice } from './post-office.ts'
+
+/** An answer that was not sent after this time was dropped, or its session has gone. */
+const sentMs = 3_000
+
+export function mailHooks(office: () => PostOffice, clock: Clock): ClaudeHookContributor {
+  return {
+    name: 'mail',
+    events: ['SessionStart', 'UserPromptSubmit', 'PostToolBatch', 'Stop', 'FileChanged', 'SessionEnd'],
+    async answer(event) {
+      const { name, sessionId, subagentId } = event
+      // A sub-agent has a conversation of its own, which ends soon.
+      if (subagentId !== undefined) return undefined
+      if (name !== 'SessionStart' && name !== 'SessionEnd') await office().noticed(sessionId)
+      if (name === 'Stop') return nothing(office().turnEnded(sessionId))
+      if (name === 'SessionEnd') return nothing(office().ended(sessionId))
+      if (name === 'SessionStart') await started(office(), event)
+      if (name === 'UserPromptSubmit') await office().prompted(sessionId)
+      return handOut(await office().collect(sessionId), clock)
+    },
+  }
+}
+
+async function nothing(work: Promise<void>): Promise<undefined> {
+  await work
+}
+
+/** After `/clear` the process has a session with another id. */
+async function started(office: PostOffice, { sessionId, pid, source }: ClaudeHookEvent): Promise<void> {
+  if (source !== 'compact') await office.started(sessionId, { pid, isCleared: source === 'clear' })
+}
+
+function handOut(handout: Handout | undefined, clock: Clock): ClaudeHookAnswer | undefined {
+  if (!handout) return undefined
+  const cancel = clock.after(sentMs, () => void handout.unsure())
+  return {
+    additionalContext: handout.text,
+    onSent() {
+      cancel()
+      void handout.arrived()
+    },
+  }
+}

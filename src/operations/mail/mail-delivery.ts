@@ -1,0 +1,159 @@
+// How mail reaches each kind of recipient: coding sessions through their row, terminal sessions by their wake file, chats through the
+// outbox. mail/mail-carrier.ts decides when.
+import { createHash } from 'node:crypto'
+import { hostname } from 'node:os'
+import { wakeSession } from '../../claude-hooks/wake.ts'
+import { configDirsOf } from '../../discovery/list-files.ts'
+import { readLiveSessions, type LiveSession } from '../../discovery/registries.ts'
+import { parseOriginChannel, type Address } from '../../domain/address.ts'
+import { isOn, isRunning } from '../../domain/coding-session.ts'
+import { parseMailAddress, type Mail } from '../../domain/mail.ts'
+import { noticeFor } from '../../domain/reply.ts'
+import { addressOfSession } from '../../domain/session.ts'
+import { parseAgentSessionKey } from '../../domain/session-key-forms.ts'
+import {
+  MailCarrier,
+  type CarrierActions,
+  type MailPart,
+  type RunningCoding,
+} from '../../mail/mail-carrier.ts'
+import { PostOffice } from '../../mail/post-office.ts'
+import { quoted, senderLine } from '../../mail/quote.ts'
+import { formatProcess, identifyProcess, isProcessAlive } from '../../store/disk/process-identity.ts'
+import type { App } from '../app.ts'
+import { codingWith } from './mail-parties.ts'
+
+export function openMail(app: App): MailPart {
+  const { storage, clock, log } = app
+  const { cluster } = storage
+  const machine = cluster?.machines.name ?? hostname()
+  const holder = `${machine}|${formatProcess(identifyProcess(process.pid)!)}`
+  const basis = {
+    store: storage.mail,
+    clock,
+    machine,
+    holder,
+    get config() {
+      return app.config.mail
+    },
+  }
+  const machineLives = async (name: string): Promise<boolean> =>
+    (await cluster?.machines.lives(name)) === true
+  const office: PostOffice = new PostOffice({
+    ...basis,
+    originOf: (session) => originOf(app, session),
+    isRunningCoding(session) {
+      const coding = codingWith(app, session)
+      return coding !== undefined && isRunning(coding)
+    },
+    onWork: () => void carrier.look(),
+  })
+  const carrier: MailCarrier = new MailCarrier({
+    ...basis,
+    office,
+    log,
+    actions: carrierActions(app, office),
+    holderLives: async (line) => {
+      const at = line.indexOf('|')
+      const host = line.slice(0, at)
+      return host === machine ? isProcessAlive(line.slice(at + 1)) : machineLives(host)
+    },
+    machineLives,
+  })
+  return { office, carrier }
+}
+
+/** A fresh coding session has its own id as its address, so that mail finds it before Claude has started. */
+async function originOf(app: App, session: string): Promise<string | undefined> {
+  const coding = codingWith(app, session)
+  if (coding?.id === session) return undefined
+  if (coding) return coding.request.resume?.sdkSessionId ?? coding.resumedFrom ?? coding.id
+  const [found] = await app.discovery().known([session])
+  return found?.forkedFrom
+}
+
+function carrierActions(app: App, office: PostOffice): CarrierActions {
+  const live = liveRegistry(app)
+  return {
+    codingOf: (root) => runningCoding(app, office, root),
+    async sendToCoding(id, text, byOwner) {
+      await app.coding().pool.respond(id, text, { userInitiated: byOwner })
+    },
+    isDone(codingId, mailId) {
+      const row = app.storage.coding.get(codingId)
+      if (!row) return true
+      const pending = [...row.inbox, ...row.given.map(({ text }) => text)]
+      return !pending.some((text) => text.includes(mailId))
+    },
+    statusOf: (session) => live().get(session)?.status,
+    ring: (session) => wakeSession(app.paths.root, session, app.clock.now()),
+    resume: (mail, text) => resume(app, mail, text),
+    post: (mail) => post(app, mail),
+  }
+}
+
+/** The registry is read at most every 200 ms: one look asks for many sessions. */
+function liveRegistry(app: App): () => Map<string, LiveSession> {
+  const { environment, config, clock } = app
+  const dirs = configDirsOf({ ...environment, discovery: config.discovery })
+  let readAt = -Infinity
+  let live = new Map<string, LiveSession>()
+  return () => {
+    if (clock.monotonic() - readAt > 200) {
+      readAt = clock.monotonic()
+      live = readLiveSessions(dirs)
+    }
+    return live
+  }
+}
+
+async function runningCoding(app: App, office: PostOffice, root: string): Promise<RunningCoding[]> {
+  const machine = app.storage.cluster?.machines.name
+  const running = app.storage.coding
+    .list({ running: true })
+    .filter((row) => isRunning(row) && isOn(machine, row))
+  const found: RunningCoding[] = []
+  for (const { id, sdkSessionId, request, lifecycle } of running) {
+    const known = sdkSessionId ?? request.resume?.sdkSessionId ?? id
+    if ((await office.rootOf(known)) !== root) continue
+    found.push({ id, session: sdkSessionId, isIdle: lifecycle === 'awaiting-input' })
+  }
+  return found
+}
+
+/** In the background, as a coding session. The id follows from the message, so that a repeat starts no second one. */
+async function resume(app: App, mail: Mail, text: string): Promise<string | undefined> {
+  const address = parseMailAddress(mail.recipient)
+  const target = mail.session ?? (address?.kind === 'session' ? address.root : '')
+  const coding = codingWith(app, target)
+  if (coding && !isOn(app.storage.cluster?.machines.name, coding)) return undefined
+  if (!coding && (await app.discovery().known([target])).length === 0) return undefined
+  const id = `M${createHash('sha256').update(mail.id).digest('hex').slice(0, 7)}`
+  if (app.storage.coding.get(id)) return id
+  return (await app.coding().pool.resume(coding?.id ?? target, text, { id })).id
+}
+
+/** The outbox accepts each message once. */
+async function post(app: App, mail: Mail): Promise<'sent' | 'failed' | undefined> {
+  const { outbox } = app.storage.work
+  const id = `mail-${mail.id}`
+  const row = await outbox.get(id)
+  if (row) return row.state === 'sent' ? 'sent' : row.state === 'dead' ? 'failed' : undefined
+  const address = await chatOf(app, mail.recipient)
+  if (!address) return undefined
+  const text = `✉️ From ${senderLine(mail)}:\n${quoted(mail.body)}`
+  await outbox.leave([{ ...noticeFor(address, text, `mail:${mail.id}`, app.clock.now()), id }])
+  return undefined
+}
+
+/** The owner has a chat if the configuration names one; otherwise the message waits in the owner's inbox. */
+async function chatOf(app: App, recipient: string): Promise<Address | undefined> {
+  const address = parseMailAddress(recipient)
+  if (address?.kind === 'person') return parseOriginChannel(address.chat)
+  if (address?.kind === 'owner') return parseOriginChannel(app.config.coding.fallbackChannel ?? '')
+  const sessionKey = address?.kind === 'chat' ? address.sessionKey : ''
+  const agentId = parseAgentSessionKey(sessionKey)?.agentId
+  return agentId === undefined
+    ? undefined
+    : addressOfSession(await app.storage.sessions(agentId).get(sessionKey))
+}

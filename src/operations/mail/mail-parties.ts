@@ -1,0 +1,123 @@
+// Who sends a message and who receives it: names that people type become addresses, and the caller becomes a sender.
+import { isRunning } from '../../domain/coding-session.ts'
+import type { CodingSession } from '../../domain/coding-session.ts'
+import { parseOriginChannel } from '../../domain/address.ts'
+import { RockpoolError } from '../../domain/errors.ts'
+import { formatMailAddress, ownerAddress, parseMailAddress, type MailAddress } from '../../domain/mail.ts'
+import { buildAgentMainSessionKey } from '../../domain/session-key.ts'
+import { parseAgentSessionKey } from '../../domain/session-key-forms.ts'
+import { plainName } from '../../mail/quote.ts'
+import { callerAuthor } from '../../rights/rights.ts'
+import type { MailSender } from '../../rights/mail-rights.ts'
+import type { App } from '../app.ts'
+import type { Caller } from '../operation.ts'
+
+export interface Party {
+  address: string
+  name: string
+  agentId?: string
+  /** Claude's id of the session that is meant. */
+  session?: string
+}
+
+/** The caller as a sender. A call from inside of a session is never the owner's. */
+export async function senderOf(app: App, caller: Caller): Promise<Party & MailSender> {
+  const author = callerAuthor(caller)
+  const { claudeSession, agentId, sessionKey } = caller
+  if (claudeSession !== undefined)
+    return { ...(await sessionParty(app, claudeSession)), author, kind: 'session' }
+  if (agentId === undefined) return { address: ownerAddress, name: 'the owner', author, kind: 'owner' }
+  const key = sessionKey ?? buildAgentMainSessionKey({ agentId, mainKey: app.config.session.mainKey })
+  return { address: `chat:${key}`, name: plainName(agentId), agentId, author, kind: 'chat' }
+}
+
+/** The recipient that people mean: an address, a coding session, or the id, title or beginning of an id of any session. */
+export async function recipientOf(app: App, ref: string, caller: Caller): Promise<Party> {
+  const address = parseMailAddress(ref)
+  if (address) return partyAt(app, address)
+  const [coding, ...others] = app.storage.coding.resolve(ref, caller.agentId)
+  if (coding && others.length === 0) return codingParty(app, coding)
+  const { agentId } = caller
+  const found = await app
+    .discovery()
+    .get(ref, (session) => agentId === undefined || session.agentId === agentId)
+    .catch((error: unknown) => {
+      throw withForms(error, ref)
+    })
+  return sessionParty(app, found.sessionId)
+}
+
+function withForms(error: unknown, ref: string): unknown {
+  if (!(error instanceof RockpoolError) || error.code !== 'not-found') return error
+  return new RockpoolError(
+    'not-found',
+    `No session has the name or id ${JSON.stringify(ref.slice(0, 80))}.`,
+    {
+      hint: 'Give a name of `rockpool cc list`, the beginning of an id, chat:<session key>, person:<channel>|<target>, or owner.',
+    },
+  )
+}
+
+async function partyAt(app: App, address: MailAddress): Promise<Party> {
+  const text = formatMailAddress(address)
+  if (address.kind === 'owner') return { address: text, name: 'the owner' }
+  if (address.kind === 'session') return sessionParty(app, address.root)
+  if (address.kind === 'person') {
+    if (parseOriginChannel(address.chat)) return { address: text, name: plainName(address.chat) }
+    throw new RockpoolError(
+      'input-invalid',
+      `${JSON.stringify(address.chat.slice(0, 80))} is not a person.`,
+      {
+        hint: 'person:<channel>|<target>, as in person:telegram|12345.',
+      },
+    )
+  }
+  const agentId = parseAgentSessionKey(address.sessionKey)?.agentId
+  const entry =
+    agentId === undefined ? undefined : await app.storage.sessions(agentId).get(address.sessionKey)
+  if (entry) return { address: text, name: plainName(entry.label ?? address.sessionKey), agentId }
+  throw new RockpoolError(
+    'not-found',
+    `There is no chat ${JSON.stringify(address.sessionKey.slice(0, 120))}.`,
+    {
+      hint: '`rockpool sessions list` shows the keys.',
+    },
+  )
+}
+
+/** By Claude's id, or by the id of a coding session that has none yet. */
+async function sessionParty(app: App, id: string): Promise<Party> {
+  const coding = codingWith(app, id)
+  if (coding) return codingParty(app, coding)
+  const [found] = await app.discovery().known([id])
+  const known = found ?? (await app.storage.mail.session(id))
+  if (!known)
+    throw new RockpoolError('not-found', `There is no session ${JSON.stringify(id.slice(0, 80))}.`, {
+      hint: '`rockpool cc list` shows all sessions.',
+    })
+  const root = await app.mail().office.rootOf(id)
+  const name = found?.label ?? found?.title ?? found?.slug ?? id.slice(0, 8)
+  return {
+    address: formatMailAddress({ kind: 'session', root }),
+    name: plainName(name),
+    agentId: found?.agentId,
+    session: id,
+  }
+}
+
+async function codingParty(app: App, { id, name, request, ...coding }: CodingSession): Promise<Party> {
+  const session = coding.sdkSessionId
+  const root = await app.mail().office.rootOf(session ?? request.resume?.sdkSessionId ?? id)
+  return {
+    address: formatMailAddress({ kind: 'session', root }),
+    name: plainName(name),
+    agentId: request.agentId,
+    session,
+  }
+}
+
+/** The coding session with this id or this conversation; one that runs has priority. */
+export function codingWith(app: App, id: string): CodingSession | undefined {
+  const found = app.storage.coding.resolve(id).filter((row) => row.id === id || row.sdkSessionId === id)
+  return found.find(isRunning) ?? found[0]
+}

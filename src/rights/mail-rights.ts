@@ -1,0 +1,30 @@
+// Who may write to whom. A session writes as itself: it has no more reach than the agent that it belongs to, and never the owner's.
+import type { Author } from './author.ts'
+
+export interface MailSender {
+  author: Author
+  kind: 'owner' | 'session' | 'chat'
+  /** The agent that it belongs to; absent for the owner and for sessions that people run in a terminal. */
+  agentId?: string
+}
+
+export interface MailRecipient {
+  kind: 'owner' | 'session' | 'chat' | 'person'
+  agentId?: string
+  /** It wrote to the sender before, and this is the answer. */
+  hasAsked: boolean
+}
+
+/** Undefined: it may. Otherwise the reason. */
+export function whyNotWrite(sender: MailSender, recipient: MailRecipient): string | undefined {
+  if (sender.author !== 'owner' && sender.author !== 'program')
+    return 'Guests, groups and hooks send no mail.'
+  if (sender.kind === 'owner' || recipient.kind === 'owner') return undefined
+  if (recipient.kind === 'person') return 'Only the owner writes to people outside.'
+  if (recipient.kind === 'chat' && recipient.agentId !== sender.agentId)
+    return 'An agent writes only into its own chats; a session that belongs to no agent writes into none.'
+  const isOwn = sender.agentId === undefined || sender.agentId === recipient.agentId
+  return isOwn || recipient.hasAsked
+    ? undefined
+    : 'An agent and its sessions write to sessions of the same agent, to the owner, and to those who wrote to them.'
+}

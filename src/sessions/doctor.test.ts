@@ -160,12 +160,14 @@ describe('the doctor', () => {
     expect(await sessions.get(key)).not.toHaveProperty('cliSessionIds')
   })
 
-  test('names a store that cannot be read, and leaves it alone', async () => {
+  test('sets a state database that cannot be read aside, and says what came of it', async () => {
     const { paths, findings } = await house()
     writeFileSync(paths.database, `not a database ${'x'.repeat(200)}`, { mode: 0o600 })
     const found = await findings()
     expect(found).toMatchObject([{ kind: 'store-unreadable', where: paths.database }])
-    expect(found[0]).not.toHaveProperty('fix')
+    const { failed, reports } = await fix(found)
+    expect({ failed, reports }).toEqual({ failed: [], reports: [expect.stringContaining('with 0 rows')] })
+    expect(await findings()).toMatchObject([{ kind: 'set-aside' }])
   })
 
   test('moves no database away that is sound and cannot be looked at now', async () => {

@@ -16,6 +16,7 @@ import type { FileFault } from '../store/inspect-files.ts'
 import type { StatePaths } from '../store/paths.ts'
 import type { TranscriptArchive, TranscriptRef } from '../store/session-store.ts'
 import { damagedRows, rebuildSessionDatabase } from '../store/sqlite/rebuild-sessions.ts'
+import { rebuildStateDatabase, type Salvaged } from '../store/sqlite/salvage.ts'
 import { setSessionsAside } from '../store/files/recover-sessions.ts'
 import { transcriptOf } from '../store/transcripts/transcript-paths.ts'
 import { inspectTranscript, repairTranscript } from '../store/transcripts/transcript-repair.ts'
@@ -46,7 +47,8 @@ export interface Finding {
   problem: string
   /** What the fix would do, or what a person can do if there is no fix. */
   remedy: string
-  fix?: () => Promise<void>
+  /** May resolve to what came of it, for people. */
+  fix?: () => Promise<string | void>
 }
 
 export interface DoctorParts {
@@ -62,6 +64,7 @@ export async function* examine(parts: DoctorParts): AsyncGenerator<Finding> {
   const { root, database } = parts.paths
   yield* orFinding({ where: root }, () => findOpenModes(root).map(asFinding('mode')))
   yield* orFinding({ where: database }, () => examineStateDatabase(database))
+  yield* orFinding({ where: root }, () => findSetAside(root).map(asFinding('set-aside')))
   for (const agent of parts.agents) {
     const { agentId } = agent.sessions
     yield* orFinding({ where: parts.paths.sessions(agentId), agentId }, () => examineAgent(parts, agent))
@@ -92,23 +95,41 @@ async function* orFinding(
 
 async function* examineStateDatabase(database: string): AsyncGenerator<Finding> {
   const fault = await findDatabaseFault(database)
-  if (fault) yield asFinding('store-unreadable')(fault)
+  if (!fault) return
+  const rebuild = {
+    remedy: 'set it aside and rebuild it from its readable rows, without permission rules and paired people',
+    fix: async () => salvageReport(await rebuildStateDatabase(database)),
+  }
+  yield asFinding('store-unreadable')({ ...fault, ...(fault.isDamaged && rebuild) })
 }
 
-/** Runs the fixes of all findings that have one. */
-export async function fix(findings: readonly Finding[]): Promise<{ fixed: Finding[]; failed: string[] }> {
+function salvageReport({ rows, dropped, incomplete, aside }: Salvaged): string {
+  const gone = [
+    ...(incomplete.length > 0 ? [`not all rows of ${incomplete.join(', ')} could be read`] : []),
+    ...(dropped > 0 ? [`${dropped} that could not be right ${dropped === 1 ? 'was' : 'were'} left out`] : []),
+  ]
+  const lost = gone.length > 0 ? `; ${gone.join('; ')}` : ''
+  return `The state database was rebuilt with ${rows} rows${lost}. The damaged file is ${aside}. For safety permission rules and paired people were left out: people have to be paired again, and the first who is approved is the owner.`
+}
+
+/** Runs the fixes of all findings that have one. `reports`: what came of them. */
+export async function fix(
+  findings: readonly Finding[],
+): Promise<{ fixed: Finding[]; failed: string[]; reports: string[] }> {
   const fixed: Finding[] = []
   const failed: string[] = []
+  const reports: string[] = []
   for (const finding of findings) {
     if (!finding.fix) continue
     try {
-      await finding.fix()
+      const report = await finding.fix()
+      if (typeof report === 'string') reports.push(report)
       fixed.push(finding)
     } catch (error) {
       failed.push(`${finding.where}: ${errorText(error)}`)
     }
   }
-  return { fixed, failed }
+  return { fixed, failed, reports }
 }
 
 async function* examineAgent(parts: DoctorParts, agent: SessionParts): AsyncGenerator<Finding> {

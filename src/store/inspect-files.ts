@@ -13,7 +13,7 @@ export interface FileFault {
   path: string
   problem: string
   remedy: string
-  fix?: () => Promise<void>
+  fix?: () => Promise<string | void>
 }
 
 const legacyStaleMs = 30_000
@@ -58,7 +58,8 @@ export function findSetAside(folder: string): FileFault[] {
   return namesIn(folder, (name) => /\.corrupt-[^/]*Z$/.test(name)).map((name) => ({
     path: join(folder, name),
     problem: 'could not be read and was set aside; what it held and was nowhere else is only in here',
-    remedy: 'no automatic fix: compare it with `rockpool sessions`, then move it away',
+    remedy:
+      'no automatic fix: keep it until nothing is missed (`rockpool sessions`, `rockpool cc list`), then move it away',
   }))
 }
 

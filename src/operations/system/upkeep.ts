@@ -47,13 +47,15 @@ const doctor = operation({
     const parts = { paths: app.paths, agents, unreadable, ...(input.deep ? await claudeCheck(app) : {}) }
     for await (const found of examine(parts)) findings.push(found)
     findings.push(...(await invalidConfig(app)))
-    const { fixed, failed } = input.fix ? await fix(findings) : { fixed: [], failed: [] }
+    const { fixed, failed, reports } = input.fix
+      ? await fix(findings)
+      : { fixed: [], failed: [], reports: [] }
     return {
       ok: findings.length === fixed.length,
       findings: findings.map(({ fix: repair, ...rest }) => ({ ...rest, fixable: repair !== undefined })),
       fixed: fixed.length,
       failed,
-      notes: [...notesOn(app), ...(await retentionNotes(app))],
+      notes: [...reports, ...notesOn(app), ...(await retentionNotes(app))],
     }
   },
 })

@@ -34,7 +34,7 @@ export function asDatabaseError(error: unknown, path: string): unknown {
     })
   }
   if (isDamage(error)) {
-    return new RockpoolError('damaged', `${path} cannot be read: ${error.message}.`, {
+    return new RockpoolError('damaged', `${path} is damaged and cannot be read.`, {
       hint: damagedHint,
       cause: error,
     })

@@ -1,19 +1,18 @@
 // Rebuilds a damaged session database: from the rows that can still be read, from sessions.json, and from the
 // transcripts. The damaged database is renamed, never deleted.
-import { existsSync, readdirSync, readlinkSync, realpathSync, renameSync } from 'node:fs'
-import { dirname } from 'node:path'
 import { systemClock } from '../../domain/clock.ts'
-import { RockpoolError, asRockpoolError, attempt } from '../../domain/errors.ts'
+import { asRockpoolError, attempt } from '../../domain/errors.ts'
 import { silentLog } from '../../domain/log.ts'
 import type { SessionEntry } from '../../domain/session.ts'
-import { readFileSafely, syncDirectory } from '../disk/atomic-file.ts'
+import { readFileSafely } from '../disk/atomic-file.ts'
 import { Database } from './database.ts'
 import { leanEntry, wholeEntry } from './entry-columns.ts'
-import { recoverSessions, timestamp, transcriptIdsOf } from '../files/recover-sessions.ts'
+import { recoverSessions, transcriptIdsOf } from '../files/recover-sessions.ts'
 import { entryFault, keyFault } from '../session-rules.ts'
 import { leanRow, pagesOf, readStoreState, wholeRow, type LeanRow, type SessionRow } from './session-table.ts'
 import { parseSessions } from '../files/sessions-text.ts'
 import { SqliteSessions } from './sessions.ts'
+import { refuseIfOpen, setDatabaseAside } from './set-aside.ts'
 
 export interface RebuildOptions {
   agentId: string
@@ -56,10 +55,7 @@ export async function rebuildSessionDatabase(options: RebuildOptions): Promise<R
   const elsewhere = [...plain(entriesIn(mirror)), ...plain(recoverSessions(mirror)?.entries)]
   const present = elsewhere.filter(({ key, entry }) => !((deletedAt.get(key) ?? -1) >= entry.updatedAt))
   const entries = bestOf([...present, ...versions])
-  const aside = `${database}.corrupt-${timestamp(systemClock.now())}`
-  for (const suffix of ['', '-wal', '-shm'])
-    if (existsSync(database + suffix)) renameSync(database + suffix, aside + suffix)
-  await syncDirectory(dirname(database))
+  const aside = await setDatabaseAside(database)
   const store = new SqliteSessions({ agentId, database, mirror, clock: systemClock, log: silentLog })
   const own = [...entries].filter(([key]) => keyFault(agentId, key) === undefined)
   await Promise.all(own.map(([key, entry]) => keep(store, key, entry)))
@@ -163,21 +159,4 @@ function entriesIn(path: string): Map<string, SessionEntry> | undefined {
     const file = readFileSafely(path)
     return file && parseSessions(file.text, path).entries
   })
-}
-
-/** A process that has the database open would keep writing into the renamed file. */
-function refuseIfOpen(path: string): void {
-  const real = existsSync(path) ? realpathSync(path) : path
-  const pids = attempt(() => readdirSync('/proc'), []).filter((name) => /^\d+$/.test(name))
-  const isHolder = (pid: string): boolean => Number(pid) !== process.pid && openFilesOf(pid).includes(real)
-  const holder = pids.find(isHolder)
-  if (holder === undefined) return
-  throw new RockpoolError('busy', `${path} is open in process ${holder}.`, {
-    hint: `End that process (\`kill ${holder}\`) and try again.`,
-  })
-}
-
-function openFilesOf(pid: string): string[] {
-  const names = attempt(() => readdirSync(`/proc/${pid}/fd`)) ?? []
-  return names.flatMap((name) => attempt(() => readlinkSync(`/proc/${pid}/fd/${name}`)) ?? [])
 }

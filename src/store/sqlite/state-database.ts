@@ -3,7 +3,7 @@
 import { Database, type DatabaseOptions } from './database.ts'
 import { sqlFiles } from './migrations.ts'
 
-const migrations = sqlFiles(
+export const stateMigrations = sqlFiles(
   'state/001-answers.sql',
   'state/002-coding-sessions.sql',
   'state/003-work.sql',
@@ -19,5 +19,5 @@ const migrations = sqlFiles(
 )
 
 export function openStateDatabase(path: string, options: DatabaseOptions = {}): Database {
-  return Database.open(path, migrations, options)
+  return Database.open(path, stateMigrations, options)
 }

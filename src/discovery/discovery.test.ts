@@ -13,6 +13,7 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { afterEach, expect, test } from 'vitest'
 import { makeCorpus } from '../../test/support/corpus.ts'
 import { systemClock } from '../domain/clock.ts'
@@ -410,6 +411,18 @@ test('a look at names, sizes and times tells whether anything changed, and after
   appendFileSync(sessions[0]!.filePath, '{}\n')
   expect((await second.snapshot()).stamp).not.toBe(owned)
   expect(await second.known(ids)).toHaveLength(3)
+})
+
+test('damaged facts in the index are read again from the transcript', async () => {
+  const state = folder()
+  const first = discover([fixtures], { state })
+  const { total } = await first.list()
+  await first.close()
+  opened.splice(0)
+  const index = new DatabaseSync(join(state, 'index', 'discovery.sqlite'))
+  index.exec("UPDATE file SET facts = replace(facts, '\"', '!')")
+  index.close()
+  expect((await discover([fixtures], { state }).list()).total).toBe(total)
 })
 
 test('a damaged index is rebuilt', async () => {

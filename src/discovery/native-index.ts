@@ -4,6 +4,7 @@ import { hash } from 'node:crypto'
 import { statSync } from 'node:fs'
 import { KeyedQueue } from '../domain/async.ts'
 import type { ScanProgress, TranscriptEdits, UnreadablePath } from '../domain/discovered-session.ts'
+import { attempt } from '../domain/errors.ts'
 import type { Log } from '../domain/log.ts'
 import type { DiscoveryIndex, FilePlace, IndexedFile, ScannedFile } from '../store/sqlite/discovery-index.ts'
 import type { AgentHomes } from './agents/agent-homes.ts'
@@ -83,7 +84,8 @@ export class NativeIndex {
     const stored = new Map(this.#index.filesAt(files.map(({ path }) => path)).map((row) => [row.path, row]))
     if (!files.every((file) => isCurrent(file, stored.get(file.path)))) return undefined
     this.side = listing.side
-    return files.map((file) => knownFrom(file, stored.get(file.path)!))
+    const known = files.map((file) => knownFrom(file, stored.get(file.path)!))
+    return known.includes(undefined) ? undefined : (known as KnownFile[])
   }
 
   /** The usage in files that were written since a time (ms), or in all files. */
@@ -127,8 +129,7 @@ export class NativeIndex {
     const gone = [...this.#stored.keys()].filter((path) => !found.has(path) && this.#isConfigured(path))
     const changed: TranscriptFile[] = []
     for (const file of listing.files) {
-      if (this.#isCurrent(file)) this.#keep(file)
-      else changed.push(file)
+      if (!this.#isCurrent(file) || !this.#keep(file)) changed.push(file)
     }
     await this.#scan(changed, onProgress)
     for (const path of gone) this.#forget(path)
@@ -160,17 +161,24 @@ export class NativeIndex {
     return isCurrent(file, this.#stored.get(file.path))
   }
 
-  /** The content is unchanged; the kind or the directory may have changed. */
-  #keep(file: TranscriptFile): void {
+  /** The content is unchanged; the kind or the directory may have changed. False if the index has damaged facts of it. */
+  #keep(file: TranscriptFile): boolean {
     const known = this.files.get(file.path)
-    if (known) known.file = file
-    else this.#remember(file, this.#stored.get(file.path)!)
+    if (!known) return this.#remember(file, this.#stored.get(file.path)!)
+    known.file = file
+    return true
   }
 
-  #remember(file: TranscriptFile, stored: IndexedFile): void {
+  #remember(file: TranscriptFile, stored: IndexedFile): boolean {
+    const known = knownFrom(file, stored)
+    if (!known) {
+      this.#forget(file.path)
+      return false
+    }
     this.#stored.set(file.path, stored)
-    this.files.set(file.path, knownFrom(file, stored))
+    this.files.set(file.path, known)
     stored.facts = ''
+    return true
   }
 
   #forget(path: string): void {
@@ -248,8 +256,9 @@ function isCurrent(file: TranscriptFile, stored: FilePlace | undefined): boolean
   return stored?.size === file.size && stored.mtimeMs === file.mtimeMs && stored.inode === file.inode
 }
 
-function knownFrom(file: TranscriptFile, stored: IndexedFile): KnownFile {
-  return { file, facts: JSON.parse(stored.facts) as TranscriptFacts, torn: stored.torn === 1 }
+function knownFrom(file: TranscriptFile, stored: IndexedFile): KnownFile | undefined {
+  const facts = attempt(() => JSON.parse(stored.facts) as TranscriptFacts)
+  return facts && { file, facts, torn: stored.torn === 1 }
 }
 
 /** Writes files into the index some hundred at a time: a transaction for each would take longer than reading them. */

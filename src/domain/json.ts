@@ -17,6 +17,21 @@ export function parseRecord(text: string): Record<string, unknown> | undefined {
   }
 }
 
+export const damagedHint =
+  'Run `rockpool doctor` to see the damage, and `rockpool doctor --fix` to repair it. Nothing was changed.'
+
+/** JSON that we stored ourselves: if it cannot be parsed, the file is damaged. */
+export function parseStored<T>(text: string): T {
+  try {
+    return JSON.parse(text) as T
+  } catch (cause) {
+    throw new RockpoolError('damaged', 'A stored record is damaged and cannot be read.', {
+      hint: damagedHint,
+      cause,
+    })
+  }
+}
+
 // A JavaScript string may contain half of a surrogate pair (a text that was cut inside an emoji). JSON.stringify writes
 // the half as `\ud…`, and many readers then refuse the whole line. An escaped backslash before `ud…` is ordinary text.
 const halfPair = /(?<!\\)((?:\\\\)*)\\ud[89a-f][0-9a-f]{2}/g

@@ -16,6 +16,8 @@ import { describe, expect, test } from 'vitest'
 import { sessionFolder, openSession } from '../../test/support/session-folder.ts'
 import { all, cwd, said, talk, textsOf } from '../../test/support/transcript-folder.ts'
 import { findDatabaseFault } from '../store/inspect-files.ts'
+import { silentLog } from '../domain/log.ts'
+import { VaultIndex } from '../store/sqlite/vault-index.ts'
 import { transcriptOf } from '../store/transcripts/transcript-paths.ts'
 import { examine, fix } from './doctor.ts'
 import type { FindingKind } from './doctor.ts'
@@ -158,6 +160,28 @@ describe('the doctor', () => {
     expect((await fix(found)).failed).toEqual([])
     expect(await findings(async () => false)).toEqual([])
     expect(await sessions.get(key)).not.toHaveProperty('cliSessionIds')
+  })
+
+  test('removes an index with damaged texts, which SQLite itself does not notice', async () => {
+    const { paths, findings } = await house()
+    const index = VaultIndex.open(paths.vaultIndex, silentLog)
+    const file = {
+      session: 's',
+      root: '/r',
+      path: 'p',
+      agent: 'claude',
+      size: 1,
+      mtime: 1,
+      inode: 1,
+      keptAt: 1,
+    }
+    const place = { pack: '1', offset: 0, settled: 0, chunks: '[]' }
+    await index.write((rows) => rows.addFile({ ...file, ...place, about: '{"title":"a' }))
+    await index.close()
+    const found = await findings()
+    expect(found).toMatchObject([{ kind: 'index-damaged', where: paths.vaultIndex }])
+    expect((await fix(found)).failed).toEqual([])
+    expect(await findings()).toEqual([])
   })
 
   test('sets a state database that cannot be read aside, and says what came of it', async () => {

@@ -8,15 +8,16 @@ import { RockpoolError, asRockpoolError, errorText } from '../domain/errors.ts'
 import {
   findDatabaseFault,
   findDeadLocks,
+  findIndexFault,
   findLeftovers,
   findOpenModes,
   findSetAside,
+  findStateFault,
 } from '../store/inspect-files.ts'
 import type { FileFault } from '../store/inspect-files.ts'
 import type { StatePaths } from '../store/paths.ts'
 import type { TranscriptArchive, TranscriptRef } from '../store/session-store.ts'
 import { damagedRows, rebuildSessionDatabase } from '../store/sqlite/rebuild-sessions.ts'
-import { rebuildStateDatabase, type Salvaged } from '../store/sqlite/salvage.ts'
 import { setSessionsAside } from '../store/files/recover-sessions.ts'
 import { transcriptOf } from '../store/transcripts/transcript-paths.ts'
 import { inspectTranscript, repairTranscript } from '../store/transcripts/transcript-repair.ts'
@@ -28,6 +29,7 @@ export type FindingKind =
   | 'leftover'
   | 'mode'
   | 'store-unreadable'
+  | 'index-damaged'
   | 'set-aside'
   | 'entry-damaged'
   | 'transcript-damaged'
@@ -61,9 +63,9 @@ export interface DoctorParts {
 }
 
 export async function* examine(parts: DoctorParts): AsyncGenerator<Finding> {
-  const { root, database } = parts.paths
+  const { root } = parts.paths
   yield* orFinding({ where: root }, () => findOpenModes(root).map(asFinding('mode')))
-  yield* orFinding({ where: database }, () => examineStateDatabase(database))
+  yield* examineDatabases(parts.paths)
   yield* orFinding({ where: root }, () => findSetAside(root).map(asFinding('set-aside')))
   for (const agent of parts.agents) {
     const { agentId } = agent.sessions
@@ -93,23 +95,15 @@ async function* orFinding(
   }
 }
 
-async function* examineStateDatabase(database: string): AsyncGenerator<Finding> {
-  const fault = await findDatabaseFault(database)
-  if (!fault) return
-  const rebuild = {
-    remedy: 'set it aside and rebuild it from its readable rows, without permission rules and paired people',
-    fix: async () => salvageReport(await rebuildStateDatabase(database)),
-  }
-  yield asFinding('store-unreadable')({ ...fault, ...(fault.isDamaged && rebuild) })
-}
-
-function salvageReport({ rows, dropped, incomplete, aside }: Salvaged): string {
-  const gone = [
-    ...(incomplete.length > 0 ? [`not all rows of ${incomplete.join(', ')} could be read`] : []),
-    ...(dropped > 0 ? [`${dropped} that could not be right ${dropped === 1 ? 'was' : 'were'} left out`] : []),
-  ]
-  const lost = gone.length > 0 ? `; ${gone.join('; ')}` : ''
-  return `The state database was rebuilt with ${rows} rows${lost}. The damaged file is ${aside}. For safety permission rules and paired people were left out: people have to be paired again, and the first who is approved is the owner.`
+async function* examineDatabases({ database, ...paths }: StatePaths): AsyncGenerator<Finding> {
+  const look = (where: string, kind: FindingKind, find: (path: string) => Promise<FileFault | undefined>) =>
+    orFinding({ where }, async function* () {
+      const fault = await find(where)
+      if (fault) yield asFinding(kind)(fault)
+    })
+  yield* look(database, 'store-unreadable', findStateFault)
+  for (const path of [paths.discoveryIndex, paths.searchIndex, paths.vaultIndex])
+    yield* look(path, 'index-damaged', findIndexFault)
 }
 
 /** Runs the fixes of all findings that have one. `reports`: what came of them. */

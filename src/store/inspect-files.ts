@@ -5,7 +5,9 @@ import { join } from 'node:path'
 import type { Clock } from '../domain/clock.ts'
 import { asRockpoolError, type ErrorCode } from '../domain/errors.ts'
 import { ifThere, isAbandoned, removeAbandonedFiles } from './disk/atomic-file.ts'
-import { Database } from './sqlite/database.ts'
+import { Database, removeDatabase } from './sqlite/database.ts'
+import { rebuildStateDatabase, type Salvaged } from './sqlite/salvage.ts'
+import { refuseIfOpen } from './sqlite/set-aside.ts'
 import { FileLock, ageOf } from './disk/file-lock.ts'
 import { isDead } from './disk/lock-payload.ts'
 
@@ -95,6 +97,52 @@ export async function findDatabaseFault(
     const problem = `cannot be looked at: ${message}`
     return { path, problem, remedy: `no automatic fix: ${hint}`, isDamaged: false }
   }
+}
+
+/** Texts in columns with JSON that are not JSON: SQLite's own check does not look inside texts. */
+function invalidJson(database: Database): string[] {
+  const found: string[] = []
+  for (const { table, column } of database.read((q) =>
+    q.all<{ table: string; column: string }>(jsonColumns),
+  )) {
+    const sql = `SELECT count(*) AS n FROM "${table}" WHERE "${column}" IS NOT NULL AND NOT json_valid("${column}")`
+    const { n } = database.read((q) => q.get<{ n: number }>(sql))!
+    if (n > 0) found.push(`${n} damaged ${n === 1 ? 'text' : 'texts'} in ${table}`)
+  }
+  return found
+}
+
+const jsonColumns = `SELECT m.name AS "table", c.name AS "column" FROM sqlite_schema m, pragma_table_info(m.name) c
+  WHERE m.type = 'table' AND c.name IN ('record', 'message_ids', 'about', 'chunks', 'facts')`
+
+export async function findStateFault(path: string): Promise<FileFault | undefined> {
+  const fault = await findDatabaseFault(path, invalidJson)
+  if (!fault?.isDamaged) return fault
+  return {
+    ...fault,
+    remedy: 'set it aside and rebuild it from its readable rows, without permission rules and paired people',
+    fix: async () => salvageReport(await rebuildStateDatabase(path)),
+  }
+}
+
+function salvageReport({ rows, dropped, incomplete, aside }: Salvaged): string {
+  const gone = [
+    ...(incomplete.length > 0 ? [`not all rows of ${incomplete.join(', ')} could be read`] : []),
+    ...(dropped > 0 ? [`${dropped} that could not be right ${dropped === 1 ? 'was' : 'were'} left out`] : []),
+  ]
+  const lost = gone.length > 0 ? `; ${gone.join('; ')}` : ''
+  return `The state database was rebuilt with ${rows} rows${lost}. The damaged file is ${aside}. For safety permission rules and paired people were left out: people have to be paired again, and the first who is approved is the owner.`
+}
+
+/** An index that can be built again from other files. */
+export async function findIndexFault(path: string): Promise<FileFault | undefined> {
+  const fault = await findDatabaseFault(path, invalidJson)
+  if (!fault?.isDamaged) return fault
+  const remove = async (): Promise<void> => {
+    refuseIfOpen(path)
+    removeDatabase(path)
+  }
+  return { ...fault, remedy: 'remove it; it is built again from the files that it describes', fix: remove }
 }
 
 /** With these errors an intact database cannot be read either, so it must not be moved away. */

@@ -1,5 +1,6 @@
 // The vault: copies of every session's files, so that a session can be restored after the program that made it has deleted
 // it. Whatever fails here never affects the sessions themselves.
+import { parseStored } from '../domain/json.ts'
 import { KeyedQueue } from '../domain/async.ts'
 import type { Clock } from '../domain/clock.ts'
 import { RockpoolError } from '../domain/errors.ts'
@@ -44,7 +45,7 @@ function keptSession({ session, root, path, agent, about }: SessionRow): KeptSes
     root,
     filePath,
     isGone,
-    about: JSON.parse(about) as KeptSession['about'],
+    about: parseStored<KeptSession['about']>(about),
   }
 }
 

@@ -1,6 +1,6 @@
 // Maintenance of the state: find and fix problems, make a backup.
 import { z } from 'zod'
-import { RockpoolError } from '../../domain/errors.ts'
+import { RockpoolError, errorText } from '../../domain/errors.ts'
 import type { UnreadablePath } from '../../domain/discovered-session.ts'
 import { lookForClaude } from '../../agent/choose.ts'
 import { examine, fix, type Finding } from '../../sessions/doctor.ts'
@@ -74,9 +74,10 @@ function notesOn(app: App): string[] {
   return claude.connected ? [] : [`Claude is not connected. ${claude.hint}`]
 }
 
-/** What Claude Code will delete soon, and whether the vault has it. */
+/** What Claude Code will delete soon, and whether the vault has it. The doctor answers also if the vault cannot. */
 async function retentionNotes(app: App): Promise<string[]> {
-  const all = await retentionOf(app)
+  const all = await retentionOf(app).catch((error: unknown) => errorText(error))
+  if (typeof all === 'string') return [`The vault cannot be looked at: ${all}`]
   return all.flatMap(({ configDir, settingsFile, days, deletedSoon, keptOfThem, problem }) => [
     ...(problem === undefined ? [] : [`${settingsFile}: ${problem}`]),
     ...(deletedSoon === 0

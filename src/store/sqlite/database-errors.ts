@@ -1,8 +1,6 @@
 // Errors of SQLite as ours, with what to do about them.
 import { RockpoolError } from '../../domain/errors.ts'
-
-export const damagedHint =
-  'Run `rockpool doctor` to see the damage, and `rockpool doctor --fix` to repair it. Nothing was changed.'
+import { damagedHint } from '../../domain/json.ts'
 
 /** Content that cannot be right although SQLite read it. */
 export class DamagedContent extends Error {}

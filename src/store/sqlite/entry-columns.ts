@@ -2,7 +2,7 @@
 import { crc32 } from 'node:zlib'
 import { RockpoolError } from '../../domain/errors.ts'
 import { bulkyFields, type SessionEntry } from '../../domain/session.ts'
-import { damagedHint } from './database-errors.ts'
+import { damagedHint } from '../../domain/json.ts'
 
 /** An entry as a row holds it. Rows of PostgreSQL, and of SQLite before checksums, have no checksums. */
 export interface StoredEntry {

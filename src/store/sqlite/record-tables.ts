@@ -1,5 +1,6 @@
 // The records of the state database (records.ts): coding sessions, approvals, spend, decisions, usage windows, schedules. This file says how each kind
 // is written to its table and read back.
+import { parseStored } from '../../domain/json.ts'
 import type { SQLInputValue } from 'node:sqlite'
 import { deflateRawSync, inflateRawSync } from 'node:zlib'
 import type { Approval, CodingSession, Grant, OutputKind } from '../../domain/coding-session.ts'
@@ -326,12 +327,12 @@ function tableOf<K extends RecordKind>(kind: K): RecordTable<RecordBodies[K]> | 
 }
 
 function parse<T>(text: unknown): T {
-  return JSON.parse(text as string) as T
+  return parseStored<T>(text as string)
 }
 
 /** Decisions of earlier versions say `nobody` instead of `none`. */
 function selectionIn(packed: Uint8Array): SessionSelection {
-  const selection = JSON.parse(inflateRawSync(packed).toString('utf8')) as SessionSelection
+  const selection = parseStored<SessionSelection>(inflateRawSync(packed).toString('utf8'))
   const by: string = selection.relevanceBy
   return by === 'nobody' ? { ...selection, relevanceBy: 'none' } : selection
 }

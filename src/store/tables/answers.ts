@@ -1,5 +1,6 @@
 // A request with an idempotency key is performed once. Its answer is kept for a day, so that a client that lost the answer
 // can ask again; the same key with another request is refused.
+import { parseStored } from '../../domain/json.ts'
 import { createHash } from 'node:crypto'
 import type { Clock } from '../../domain/clock.ts'
 import { RockpoolError } from '../../domain/errors.ts'
@@ -82,7 +83,7 @@ function earlierAnswer(earlier: StoredAnswer, request: Request, hash: string): u
       hint: 'Use a new key for a new request.',
     })
   }
-  if (earlier.output !== null) return JSON.parse(earlier.output)
+  if (earlier.output !== null) return parseStored(earlier.output)
   throw new RockpoolError('busy', `${request.operation} with idempotencyKey ${key} is still being done.`, {
     hint: 'Ask again in a moment with the same key. If Rockpool was restarted meanwhile, look whether it was done and use a new key.',
   })

@@ -1,5 +1,6 @@
 // What the next turn of a session gets in addition to its message: group messages that were not addressed to the agent, and
 // events that the program reports to a session.
+import { parseStored } from '../../domain/json.ts'
 import type { Clock } from '../../domain/clock.ts'
 import type { Overheard, OverheardEntry, SystemEventRow, SystemEvents } from '../work-store.ts'
 import { get, run, type SqlDatabase, type Transaction } from './sql-database.ts'
@@ -13,7 +14,7 @@ export function overheardIn(sql: SqlDatabase): Overheard {
     async list(group) {
       const query = 'SELECT id, record FROM overheard WHERE group_key = ? ORDER BY id'
       const rows = await sql.all<{ id: number; record: string }>(query, [group])
-      return rows.map((row) => ({ ...(JSON.parse(row.record) as Omit<OverheardEntry, 'id'>), id: row.id }))
+      return rows.map((row) => ({ ...parseStored<Omit<OverheardEntry, 'id'>>(row.record), id: row.id }))
     },
   }
 }

@@ -1,5 +1,6 @@
 // Removes what the tables of both databases hold of a session: messages, replies, overheard messages, and answers that were
 // kept for a repeated request. What a turn cost stays: it holds no text.
+import { parseStored } from '../../domain/json.ts'
 import { purgedAnswer } from './answers.ts'
 import { all, run, type Transaction } from './sql-database.ts'
 
@@ -25,6 +26,6 @@ export function* purgeRows({ key, agentId, group }: PurgedSession): Transaction<
     named,
   ])
   return sent.flatMap(
-    ({ record }) => (JSON.parse(record) as { reply?: { media?: string[] } }).reply?.media ?? [],
+    ({ record }) => parseStored<{ reply?: { media?: string[] } }>(record).reply?.media ?? [],
   )
 }

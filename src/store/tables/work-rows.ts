@@ -1,5 +1,6 @@
 // Rows of the inbox, the turns and the outbox, and the reads that are the same in both databases. How work is claimed and
 // finished differs; each database has it in its own files.
+import { parseStored } from '../../domain/json.ts'
 import type { Delivery } from '../../domain/reply.ts'
 import type {
   DeliveryState,
@@ -61,7 +62,7 @@ export function asInput<T extends WaitingInput>({ record, ...columns }: InputRow
 
 /** In rows of earlier versions the options of the turn are under `wish`. */
 function recordOf({ record }: InputRow): InputRecord {
-  const { wish, ...rest } = JSON.parse(record) as InputRecord & { wish?: Input['turnOptions'] }
+  const { wish, ...rest } = parseStored<InputRecord & { wish?: Input['turnOptions'] }>(record)
   return wish ? { ...rest, turnOptions: wish } : rest
 }
 
@@ -168,9 +169,9 @@ const allStates: DeliveryState[] = ['queued', 'attempting', 'retry', 'unknown', 
 export function asOutboxRow({ record, resent, message_ids: ids, ...row }: DeliveryRow): OutboxRow {
   return {
     ...fromRow<OutboxRow>(row),
-    delivery: JSON.parse(record) as Delivery,
+    delivery: parseStored<Delivery>(record),
     resent: Boolean(resent),
-    messageIds: JSON.parse(ids) as string[],
+    messageIds: parseStored<string[]>(ids),
   }
 }
 

@@ -56,7 +56,10 @@ export const commandGroups: Readonly<Record<string, readonly CommandGroup[]>> = 
         'bg',
       ],
     },
-    { title: 'Continue', words: ['resume', 'resume-all', 'fork', 'trim', 'attach', 'release', 'move'] },
+    {
+      title: 'Continue',
+      words: ['resume', 'resume-all', 'fork', 'trim', 'handoff', 'attach', 'release', 'move'],
+    },
     { title: 'Organise', words: ['seen', 'label', 'archive', 'repair'] },
   ],
 }

@@ -66,7 +66,7 @@ const nothing = {
 
 /** How much of a total chats, coding sessions and Claude Code without Rockpool spent. */
 function partsLine({ chatsUsd, codingUsd, nativeUsd }: CostReport['parts']): string {
-  return `chats ${usd(chatsUsd)}, coding sessions ${usd(codingUsd)}, Claude Code alone ${usd(nativeUsd)}`
+  return `chats ${usd(chatsUsd)}, coding sessions ${usd(codingUsd)}, outside Rockpool ${usd(nativeUsd)}`
 }
 
 export function costTodayLine({ todayUsd, parts, billing }: OutputOf<'status'>['cost']): string {

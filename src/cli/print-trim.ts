@@ -1,12 +1,31 @@
-// `rockpool cc trim`: what a trimmed copy leaves out, what it saves, and how to continue.
+// `rockpool cc trim` and `cc handoff`: what a copy leaves out, what it costs, and how to continue.
 import type { OutputOf } from '../rpc/client.ts'
 import { pricesOf } from './print-select.ts'
-import { count, oneLine, prose, styled, table, tokens } from './print.ts'
+import { count, oneLine, pairs, prose, styled, table, tokens, usd } from './print.ts'
 import type { Page, Printers } from './print.ts'
 
 type Trim = OutputOf<'cc.trim'>
 
-export const printers: Printers = { 'cc.trim': printTrim }
+export const printers: Printers = { 'cc.trim': printTrim, 'cc.handoff': printHandoff }
+
+type Handoff = OutputOf<'cc.handoff'>
+
+function printHandoff(handoff: Handoff, page: Page): string {
+  const { sessionId, from, turns, leftOut, price, resume, filePath } = handoff
+  const parts = leftOut.map(({ what, count: many, why }) => `${what}: ${many} (${why})`)
+  const cost = price.usd === undefined ? 'no price is known for its model' : usd(price.usd)
+  const model =
+    price.model === undefined ? '' : ` with ${price.model}${price.guessed ? ', price guessed' : ''}`
+  return [
+    `Handed over as ${sessionId}: ${count(turns, 'turn')} of ${from.agentKind} ${from.sessionId.slice(0, 13)}. The original is unchanged.`,
+    pairs(page, {
+      'left out': parts.length === 0 ? 'nothing' : parts.join('; '),
+      'to continue': `about ${tokens(price.tokens)} tokens, ${cost}${model}`,
+      file: filePath,
+    }),
+    styled(page, 'dim', resume),
+  ].join('\n')
+}
 
 const maxShown = 30
 const reasons: Readonly<Record<Trim['cutList'][number]['why'], string>> = {

@@ -24,6 +24,7 @@ const files: Readonly<Record<string, Load>> = {
   'cc.read': oneSession,
   'cc.select': selection,
   'cc.similar': search,
+  'cc.handoff': () => import('./print-trim.ts'),
   'cc.trim': () => import('./print-trim.ts'),
   'cc.why': selection,
   channels: () => import('./print-channels.ts'),

@@ -182,10 +182,7 @@ class SessionDiscovery implements Discovery {
 
   async conversation(sessionId: string): Promise<AgentConversation> {
     const session = await this.get(sessionId)
-    const { file } = this.#groups!.get(session.sessionId)!.main
-    if (!file.agentKind)
-      throw new RockpoolError('refused', `${session.sessionId} is a session of Claude Code.`)
-    return this.#agents.conversation({ ...file, agentKind: file.agentKind })
+    return this.#agents.conversation(this.#groups!.get(session.sessionId)!.main.file)
   }
 
   async files(sessionId: string): Promise<SessionFile[]> {

@@ -113,7 +113,7 @@ export function costOfFile(usage: UsageTable, models: string[]): { costUsd: numb
     usage.read(i, record)
     const price = prices[record.model] ?? unknown
     costUsd += costOfCall(record, price)
-    costGuessed ||= price.guessed
+    costGuessed ||= price.guessed && record.reportedUsd === undefined
   }
   return { costUsd, costGuessed }
 }

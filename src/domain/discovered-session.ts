@@ -207,7 +207,7 @@ export const costParts = z.lazy(() =>
   z.object({
     chatsUsd: number.describe('Chats with agents.'),
     codingUsd: number.describe('Coding sessions.'),
-    nativeUsd: number.describe('Sessions that Claude Code ran without Rockpool.'),
+    nativeUsd: number.describe('Sessions of coding agents that ran outside Rockpool.'),
   }),
 )
 export type CostParts = z.infer<typeof costParts>
@@ -352,7 +352,7 @@ export interface Discovery {
   /** The sub-agents of exactly this session, in the order of their start. */
   subagents(sessionId: string): Promise<Subagent[]>
   costs(filter?: CostFilter): Promise<CostReport>
-  /** Everything in a session of another agent; refuses one of Claude Code, whose transcript has views of its own. */
+  /** Everything in a session, in one form for all agents. */
   conversation(sessionId: string): Promise<AgentConversation>
   /** All files that a session consists of, with those of its sub-agents: what a copy of the session needs. */
   files(sessionId: string): Promise<SessionFile[]>

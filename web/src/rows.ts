@@ -15,6 +15,8 @@ export interface Row {
   /** One line: what it asks, does or said last. */
   now: string
   repo: string
+  /** The program, if it is not Claude Code. */
+  agentKind?: string
   path: string
   branch: string
   /** Since when it waits; otherwise its last activity. */
@@ -90,6 +92,7 @@ function rowOfNative(session: NativeSession): Row {
   const now = session.waitingFor ?? limited ?? session.lastPrompt ?? session.firstMessage
   return {
     id: session.sessionId,
+    agentKind: session.agentKind === 'claude' ? undefined : session.agentKind,
     state: session.state,
     needsYou: session.state === 'needs you',
     name,

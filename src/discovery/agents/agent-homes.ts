@@ -3,6 +3,7 @@
 import type { AgentConversation } from '../../domain/agent-records.ts'
 import type { OtherAgent, SessionFile } from '../../domain/discovered-session.ts'
 import { noteUnreadable, type Listing, type TranscriptFile } from '../list-files.ts'
+import { readClaudeRecords } from './claude/claude-records.ts'
 import type { AgentEnvironment, AgentReader } from './contract.ts'
 import { agentReaders, readerOf } from './readers.ts'
 
@@ -56,8 +57,8 @@ export class AgentHomes {
     return new Map([...readers].flatMap((reader) => [...(reader.live?.(homesOf(reader)) ?? [])]))
   }
 
-  conversation(file: TranscriptFile & { agentKind: OtherAgent }): AgentConversation {
-    return readerOf(file.agentKind).read(file)
+  async conversation(file: TranscriptFile): Promise<AgentConversation> {
+    return file.agentKind ? readerOf(file.agentKind).read(file) : readClaudeRecords(file.path)
   }
 }
 

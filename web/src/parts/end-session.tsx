@@ -24,7 +24,7 @@ export function EndAndArchive({ row, session }: EndAndArchiveProps) {
   return (
     <div class="buttons">
       {coding?.unseen && !isWorking(coding) && <Seen id={coding.id} />}
-      {session && session.messageCount > 0 && !(coding && isWorking(coding)) && (
+      {session?.agentKind === 'claude' && session.messageCount > 0 && !(coding && isWorking(coding)) && (
         <Archive id={session.sessionId} isArchived={row?.archived ?? session.archived} />
       )}
       {isRunning && (

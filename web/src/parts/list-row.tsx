@@ -46,6 +46,7 @@ export function RowView({ row, group, look, isCurrent, isChosen, choose, isCard 
             <span class="sr">{row.state}</span>
           </span>
           <span class="what">
+            {row.agentKind !== undefined && <span class="chip agent-kind">{row.agentKind}</span>}{' '}
             <span class="name">{visible(row.name)}</span> <span class="now">{visible(plain(row.now))}</span>
           </span>
           <span class="where">

@@ -68,7 +68,7 @@ interface TodayProps {
 
 /** One number; its parts in the title, and as text on the page of the costs. */
 function Today({ cost: { todayUsd, parts } }: TodayProps) {
-  const words = `coding sessions ${usd(parts.codingUsd)}, chats ${usd(parts.chatsUsd)}, Claude Code alone ${usd(parts.nativeUsd)}`
+  const words = `coding sessions ${usd(parts.codingUsd)}, chats ${usd(parts.chatsUsd)}, outside Rockpool ${usd(parts.nativeUsd)}`
   return (
     <Link class="today" to={{ view: 'cost' }} title={`Today: ${words}`}>
       <span class="wide">Today</span> <strong>{usd(todayUsd)}</strong>

@@ -63,7 +63,7 @@ export function Cost({ by: wanted = 'repo', look }: { by?: string; look: Look })
         onDay={(day) => show(from === day && to === day ? {} : { from: day, to: day })}
       />
       <p>
-        In this range: coding sessions {usd(parts.codingUsd)}, chats {usd(parts.chatsUsd)}, Claude Code alone{' '}
+        In this range: coding sessions {usd(parts.codingUsd)}, chats {usd(parts.chatsUsd)}, outside Rockpool{' '}
         {usd(parts.nativeUsd)}.{' '}
         <span class="faint">
           Estimated at API list prices of {pricesAsOf}; subscriptions are billed differently. A day begins at

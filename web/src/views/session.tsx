@@ -115,7 +115,7 @@ function Body({ tab, route, look, row, coding, info, onFork }: BodyProps) {
         root={session?.repoPath}
         coding={row?.state === 'working' || row?.state === 'needs you' ? coding : undefined}
         promptCount={session?.promptCount}
-        onFork={session && onFork}
+        onFork={session?.agentKind === 'claude' ? onFork : undefined}
       />
     )
   }
@@ -159,6 +159,9 @@ function Head({ row, coding, session, look }: HeadProps) {
       </div>
       <p class="facts">
         {state !== undefined && <span class={`chip state-${state.replace(' ', '-')}`}>{state}</span>}
+        {session && session.agentKind !== 'claude' && (
+          <span class="chip agent-kind">{session.agentKind}</span>
+        )}
         {path !== undefined && <Link to={{ view: 'project', path }}>{visible(shortPath(path))}</Link>}
         {branch && <span>{visible(branch)}</span>}
         {row && <span>{row.state === 'needs you' ? `waiting ${ago(row.at)}` : ago(row.at)}</span>}

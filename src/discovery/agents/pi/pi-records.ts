@@ -3,9 +3,16 @@
 import { isRecord } from '../../../domain/json.ts'
 import type { AgentConversation, AgentRecord, UntimedRecord } from '../../../domain/agent-records.ts'
 import { countField, textField } from '../contract.ts'
-import { readLines, type LineTranslator } from '../json-lines.ts'
+import { readLines, type LineTranslator, type Skimmed } from '../json-lines.ts'
 
 type Fields = Record<string, unknown>
+
+/** Results of tools are most bytes of a session, and no fact needs them. */
+const toolResult =
+  /^\{"type":"message","id":"[^"]{1,40}",(?:"parentId":(?:null|"[^"]{1,40}"),)?"timestamp":"([^"]{10,40})","message":\{"role":"toolResult"/
+const startBytes = 260
+/** A line that a crash glued to another one has two of these; within a text the quotes would be escaped. */
+const secondStart = Buffer.from('{"type":"message"')
 
 interface PiState {
   id?: string
@@ -35,6 +42,12 @@ export class PiTranslator implements LineTranslator {
     const records = this.#records(entry, `${id} ${at}`).map((record) => ({ ...record, at, inherited }))
     this.#remember(id, textField(entry['parentId']), records)
     return records
+  }
+
+  skim(bytes: Buffer): Skimmed | undefined {
+    const [, at] = toolResult.exec(bytes.toString('latin1', 0, Math.min(startBytes, bytes.length))) ?? []
+    const isSound = bytes[bytes.length - 1] === 125 && bytes.indexOf(secondStart, 1) < 0
+    return at !== undefined && isSound ? { at } : undefined
   }
 
   #session(header: Fields): AgentRecord[] {

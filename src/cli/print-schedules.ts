@@ -7,9 +7,10 @@ type Row = OutputOf<'schedules.list'>['schedules'][number]
 type Run = OutputOf<'schedules.show'>['runs'][number]
 
 export const printers: Printers = {
-  'schedules.list': ({ schedules, claude }, page) =>
+  'schedules.list': ({ schedules, claude, total }, page) =>
     [
       schedules.length === 0 ? nothingYet : scheduleTable(schedules, page),
+      ...(total > schedules.length ? [`${total - schedules.length} more: --limit ${total}`] : []),
       ...(claude.length === 0
         ? []
         : [`${styled(page, 'bold', 'In Claude Code itself')}\n${claudeTable(claude, page)}`]),

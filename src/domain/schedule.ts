@@ -80,7 +80,7 @@ export const runSchema = z.object({
   manual: z.boolean().optional(),
   /** What it did, or why it did not. */
   note: z.string().optional(),
-  codingId: z.string().optional(),
+  codingId: z.string().optional().describe('The coding session that it started.'),
   costUsd: z.number(),
 })
 export type ScheduleRun = z.infer<typeof runSchema>

@@ -67,10 +67,11 @@ export const topics: readonly Topic[] = [
   },
   {
     name: 'system',
-    description: 'Changes of channels, pairing requests and the configuration.',
+    description: 'Changes of channels, pairing requests, schedules and the configuration.',
     input: z.strictObject({ since }),
     scope: 'read',
-    matches: (event) => ['channel-status', 'pairing-changed', 'config-changed'].includes(event.type),
+    matches: (event) =>
+      ['channel-status', 'pairing-changed', 'schedule-changed', 'config-changed'].includes(event.type),
   },
   {
     name: 'openclaw',

@@ -122,12 +122,24 @@ function readTime(text: string): { hour: number; minute: number } | undefined {
 
 /** For people: what was understood. */
 export function describeWhen(when: When): string {
-  if (when.kind === 'cron') return `${when.cron} (${when.timeZone})`
+  if (when.kind === 'cron') return `${describeCron(when.cron)} (${when.timeZone})`
   if (when.kind === 'once') return 'once'
   const seconds = when.everyMs / 1_000
   const unit = ['day', 'hour', 'minute'].find((name) => seconds % (units[name] ?? 1) === 0) ?? 'second'
   const count = seconds / units[unit]!
   return count === 1 ? `every ${unit}` : `every ${count} ${unit}s`
+}
+
+/** In the words that `readDays` reads, if they can say it. */
+function describeCron(cron: string): string {
+  const [, minute, hour, date, days] = /^(\d+) (\d+) (\*|1) \* (\*|[\d,-]+)$/.exec(cron) ?? []
+  if (minute === undefined || hour === undefined || (date === '1' && days !== '*')) return cron
+  const known: Readonly<Record<string, string>> = { '*': 'daily', '1-5': 'weekdays', '0,6': 'weekends' }
+  const named = /^[0-6](,[0-6])*$/.test(days!)
+    ? days!.split(',').map((day) => weekdays[Number(day)])
+    : undefined
+  const words = date === '1' ? 'monthly' : (known[days!] ?? named?.join(', '))
+  return words === undefined ? cron : `${words} ${Number(hour)}:${two(Number(minute))}`
 }
 
 function dayAfter(day: string): string {

@@ -13,6 +13,7 @@ export interface RunOutcome {
   state: 'ended' | 'failed'
   note: string
   costUsd: number
+  codingId?: string
 }
 
 export interface ScheduleActions {
@@ -34,6 +35,8 @@ export interface RunnerParts {
   lives: (machine: string) => Promise<boolean>
   /** Brings the copy of the shared rows up to date. */
   refresh?: () => Promise<void>
+  /** A run of this schedule was written, begun, ended or told. */
+  onChange?: (schedule: Schedule) => void
 }
 
 /** The longest wait of the timer: machines sleep, clocks jump, and other machines add schedules. */
@@ -118,6 +121,7 @@ export class ScheduleRunner {
     ]
     for (const row of rows.toSorted((a, b) => a.dueAt - b.dueAt)) await store.addRun(row)
     await store.change(id, (stored) => (stored.nextDue === first ? { nextDue: due.next } : undefined))
+    if (rows.length > 0) this.#parts.onChange?.(schedule)
   }
 
   async #follow(run: ScheduleRun): Promise<void> {
@@ -134,6 +138,7 @@ export class ScheduleRunner {
     }
     const after = store.run(run.id)
     if (after && after.endedAt !== undefined && after.toldAt === undefined) await this.#tell(schedule, after)
+    if (after?.state !== run.state) this.#parts.onChange?.(schedule)
   }
 
   /** The claimed run; undefined when it must wait, is skipped, or another machine has it. */
@@ -198,7 +203,7 @@ export class ScheduleRunner {
   async #advance(schedule: Schedule, run: ScheduleRun): Promise<void> {
     try {
       const outcome = await this.#parts.actions.advance(schedule, run)
-      if (outcome) await this.#close(run, outcome.state, outcome.note, outcome.costUsd)
+      if (outcome) await this.#close(run, outcome.state, outcome.note, outcome)
     } catch (error) {
       const { code, message } = asRockpoolError(error)
       // Tried again at the next look: what was begun under this id is not begun twice.
@@ -212,13 +217,13 @@ export class ScheduleRunner {
     run: ScheduleRun,
     state: 'ended' | 'failed' | 'skipped',
     note: string,
-    costUsd = 0,
+    { costUsd, codingId }: Pick<RunOutcome, 'costUsd' | 'codingId'> = { costUsd: 0 },
   ): Promise<undefined> {
     const { store, clock } = this.#parts
     const isOpen = (stored: ScheduleRun): boolean =>
       stored.state === run.state && stored.endedAt === undefined
     await store.changeRun(run.id, (stored) =>
-      isOpen(stored) ? { state, note, costUsd, endedAt: clock.now() } : undefined,
+      isOpen(stored) ? { state, note, costUsd, codingId, endedAt: clock.now() } : undefined,
     )
   }
 

@@ -150,8 +150,12 @@ test.each([
   )
 })
 
-test('what was understood is said', () => {
-  expect(describeWhen(readWhen('weekdays 9:00', place))).toBe('0 9 * * 1-5 (Europe/Berlin)')
+test('what was understood is said, in words that are understood again', () => {
+  for (const words of ['daily 9:05', 'weekdays 18:00', 'weekends 0:30', 'mon, thu 7:00', 'monthly 9:00'])
+    expect(describeWhen(readWhen(words, place))).toBe(`${words} (Europe/Berlin)`)
+  for (const cron of ['*/20 9-17 * * 1-5', '0 9 1 * 1', '0 9 2 * *', '0 9 * * 1-3'])
+    expect(describeWhen(readWhen(cron, place))).toBe(`${cron} (Europe/Berlin)`)
+  expect(describeWhen(readWhen('weekdays 9:00', place))).toBe('weekdays 9:00 (Europe/Berlin)')
   expect(describeWhen(readWhen('every 90 minutes', place))).toBe('every 90 minutes')
   expect(describeWhen(readWhen('every 24 hours', place))).toBe('every day')
 })

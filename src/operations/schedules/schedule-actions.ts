@@ -184,10 +184,10 @@ async function followCoding(
   return outcomeOf(session)
 }
 
-function outcomeOf({ status, name, lastWords, end, costUsd }: CodingSession): RunOutcome {
+function outcomeOf({ id, status, name, lastWords, end, costUsd }: CodingSession): RunOutcome {
   const isDone = status === 'completed' || status === 'running'
   const words = isDone ? lastWords : end?.message
-  return { state: isDone ? 'ended' : 'failed', note: `${name}: ${words || status}`, costUsd }
+  return { state: isDone ? 'ended' : 'failed', note: `${name}: ${words || status}`, costUsd, codingId: id }
 }
 
 /** Begins with a letter, as other ids of coding sessions. It has 80 bits, so that no two runs ever get the same id: the later of

@@ -13,7 +13,7 @@ import { isChatOfAgent, refuseDirectory, refuseWider } from '../coding/launch-ri
 import { nonBlankText } from '../input-fields.ts'
 import { operation } from '../operation.ts'
 import type { Caller } from '../operation.ts'
-import { looked, refused, rowOf, scheduleRow } from './schedule-row.ts'
+import { noticeChange, refused, rowOf, scheduleRow } from './schedule-row.ts'
 
 /** An agent cannot fill the store. */
 const mostOfAgent = 50
@@ -121,7 +121,7 @@ export const addSchedule = operation({
       createdAt: now,
       nextDue: first,
     })
-    await looked(app)
+    await noticeChange(app, schedule)
     return rowOf(app, schedule)
   },
 })

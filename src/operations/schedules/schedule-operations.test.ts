@@ -76,7 +76,7 @@ test('a schedule is added with words, and shows its next five times', async () =
   })
   expect(row).toMatchObject({
     name: 'summarize-my-pull-requests',
-    times: '0 9 * * 1-5 (Europe/Berlin)',
+    times: 'weekdays 9:00 (Europe/Berlin)',
     missed: 'once',
   })
   expect(row.nextTimes.map((time) => new Date(time).toISOString().slice(5, 13))).toEqual([
@@ -207,7 +207,7 @@ test('/remind and /schedule act in the chat in which they were written', async (
   const input = { lane: 'agent:main:telegram:direct:42', message: { address, sender: { id: '42' } } } as Input
   expect((await remind!.run('tomorrow 9:00 call Bob', input))?.text).toMatch(/^⏰ call-bob: once\nNext: /)
   expect((await schedule!.run('weekdays 9:00 What is new?', input))?.text).toContain(
-    '0 9 * * 1-5 (Europe/Berlin)',
+    'weekdays 9:00 (Europe/Berlin)',
   )
   const { schedules } = await call<{ schedules: Row[] }>('list', {})
   const actionOf = (name: string) => schedules.find((each) => each.name === name)?.action

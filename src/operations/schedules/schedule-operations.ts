@@ -8,7 +8,7 @@ import { nextDue } from '../../schedules/times.ts'
 import type { App } from '../app.ts'
 import { operation } from '../operation.ts'
 import { addSchedule } from './schedule-add.ts'
-import { find, looked, refused, rowOf, scheduleRef, scheduleRow } from './schedule-row.ts'
+import { find, noticeChange, refused, rowOf, scheduleRef, scheduleRow } from './schedule-row.ts'
 
 const claudeRow = z.object({
   kind: z.enum(['task', 'background job']),
@@ -21,8 +21,17 @@ const claudeRow = z.object({
 const list = operation({
   name: 'schedules.list',
   description: 'List schedules, with the next times and the last run of each.',
-  input: z.strictObject({}),
+  input: z.strictObject({
+    limit: z
+      .int()
+      .min(1)
+      .max(10_000)
+      .default(200)
+      .describe('How many at most; those that are due next come first.'),
+    days: z.int().min(0).max(31).default(0).describe('Also the due times of so many days, for a calendar.'),
+  }),
   output: z.object({
+    total: z.number(),
     schedules: z.array(scheduleRow),
     claude: z.array(claudeRow).describe('Scheduled tasks and background jobs of Claude Code itself.'),
   }),
@@ -31,10 +40,12 @@ const list = operation({
   heavyParts: ['discovery'],
   redactOutput: true,
   command: { examples: ['rockpool schedules', 'rockpool schedules list --json'] },
-  async run(app, _input, caller) {
-    const schedules = app.storage.schedules.list(caller.agentId).map((schedule) => rowOf(app, schedule))
+  async run(app, { limit, days }, caller) {
+    const all = app.storage.schedules.list(caller.agentId)
+    const schedules = all.slice(0, limit).map((schedule) => rowOf(app, schedule, days))
     // Nothing tells whose they are, so agents do not see them.
-    return { schedules, claude: caller.agentId === undefined ? await schedulesOfClaude(app) : [] }
+    const claude = caller.agentId === undefined ? await schedulesOfClaude(app) : []
+    return { total: all.length, schedules, claude }
   },
 })
 
@@ -74,11 +85,13 @@ const pause = operation({
   heavyParts: [],
   command: { positional: ['schedule'], examples: ['rockpool schedules pause nightly-tests'] },
   async run(app, input, caller) {
-    const { id } = find(app, input.schedule, caller)
+    const schedule = find(app, input.schedule, caller)
+    const { id } = schedule
     const by = caller.agentId === undefined ? 'Paused by the owner.' : 'Paused by its agent.'
     await app.storage.schedules.change(id, ({ paused }) =>
       paused === undefined ? { paused: by } : undefined,
     )
+    await noticeChange(app, schedule)
     return rowOf(app, find(app, id, caller))
   },
 })
@@ -94,7 +107,8 @@ const resume = operation({
   heavyParts: ['coding'],
   command: { positional: ['schedule'], examples: ['rockpool schedules resume nightly-tests'] },
   async run(app, input, caller) {
-    const { id, paused } = find(app, input.schedule, caller)
+    const schedule = find(app, input.schedule, caller)
+    const { id, paused } = schedule
     if (caller.agentId !== undefined && paused?.includes('owner'))
       throw refused('resume what the owner paused')
     const next = (stored: Schedule): Partial<Schedule> => ({
@@ -104,7 +118,7 @@ const resume = operation({
     await app.storage.schedules.change(id, (stored) =>
       stored.paused === undefined ? undefined : next(stored),
     )
-    await looked(app)
+    await noticeChange(app, schedule)
     return rowOf(app, find(app, id, caller))
   },
 })
@@ -142,9 +156,10 @@ const remove = operation({
   heavyParts: [],
   command: { positional: ['schedule'], examples: ['rockpool schedules remove nightly-tests --yes'] },
   async run(app, input, caller) {
-    const { id, name } = find(app, input.schedule, caller)
-    await app.storage.schedules.remove(id)
-    return { removed: name }
+    const schedule = find(app, input.schedule, caller)
+    await app.storage.schedules.remove(schedule.id)
+    await noticeChange(app, schedule)
+    return { removed: schedule.name }
   },
 })
 

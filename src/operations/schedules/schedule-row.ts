@@ -15,17 +15,30 @@ export const scheduleRow = scheduleSchema.extend({
   nextTimes: z.array(z.number()).describe('The next five due times.'),
   spentUsd: z.number().describe('What its runs cost so far.'),
   lastRun: runSchema.optional(),
+  calendar: z
+    .array(z.number())
+    .optional()
+    .describe(
+      'The due times of the asked days, at most 30: more than two a day are no entries of a calendar.',
+    ),
 })
 const shownTimes = 5
+const calendarTimes = 30
 
-export function rowOf(app: App, schedule: Schedule): z.input<typeof scheduleRow> {
+export function rowOf(app: App, schedule: Schedule, calendarDays = 0): z.input<typeof scheduleRow> {
   const { schedules } = app.storage
   const now = app.clock.now()
+  const until = now + calendarDays * 86_400_000
+  const times =
+    schedule.paused === undefined
+      ? nextTimes(schedule, now, calendarDays > 0 ? calendarTimes : shownTimes)
+      : []
   const [lastRun] = schedules.runs({ scheduleId: schedule.id, limit: 1 })
   return {
     ...schedule,
     times: describeWhen(schedule.when),
-    nextTimes: schedule.paused === undefined ? nextTimes(schedule, now, shownTimes) : [],
+    nextTimes: times.slice(0, shownTimes),
+    calendar: calendarDays > 0 ? times.filter((time) => time <= until) : undefined,
     spentUsd: schedules.spentUsd(schedule.id),
     lastRun,
   }
@@ -44,9 +57,10 @@ export function find(app: App, ref: string, { agentId }: Caller): Schedule {
   })
 }
 
-/** The runner of this process, if it is the gateway, waits for the new time. */
-export async function looked(app: App): Promise<void> {
+/** The runner of this process, if it is the gateway, waits for the new time; the page shows the change. */
+export async function noticeChange(app: App, { agentId, id }: Schedule): Promise<void> {
   if (app.gateway) await app.schedules().look()
+  app.events.emit({ type: 'schedule-changed', agentId, id })
 }
 
 export function refused(what: string): RockpoolError {

@@ -21,6 +21,7 @@ export function openScheduleRunner(app: App): ScheduleRunner {
     machine: cluster?.machines.name ?? hostname(),
     lives: async (machine) => (await cluster?.machines.lives(machine)) === true,
     refresh: cluster && (() => cluster.refresh()),
+    onChange: ({ agentId, id }) => app.events.emit({ type: 'schedule-changed', agentId, id }),
   })
 }
 

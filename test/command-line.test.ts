@@ -42,6 +42,21 @@ describe('answers', () => {
     expect(line.stdout).toBe('$0.00 today · 5h 62%\n')
   })
 
+  test('the status line keeps what Claude reports of the usage windows, and shows when a window ends at this pace', async () => {
+    const resets = Math.floor(Date.now() / 1_000) + 3_600
+    // Four of five hours have passed and 96 % are used: the rest lasts ten minutes.
+    const hours = { used_percentage: 96, resets_at: resets }
+    const claude = JSON.stringify({ rate_limits: { five_hour: hours } })
+    await startProgram(['statusline'], home.env, claude).ended
+    expect((await home.run(['statusline', '--refresh'])).code).toBe(0)
+    const line = await startProgram(['statusline'], { ...home.env, TZ: 'UTC' }, claude).ended
+    const [, time] = /· 5h 96%, ends (\d\d:\d\d)\n$/.exec(line.stdout) ?? []
+    const inTenMinutes = [9, 10, 11].map((minutes) =>
+      new Date(Date.now() + minutes * 60_000).toISOString().slice(11, 16),
+    )
+    expect(inTenMinutes).toContain(time)
+  })
+
   test('small words that people try work: cc show, project ., logs -n, --no-color, login without a terminal', async () => {
     expect((await home.run(['cc', 'show', 'no-such-name'])).stderr).toMatch(/no-such-name/)
     expect((await home.run(['project', '.', '--json'], {})).json()).toMatchObject({ repo: expect.anything() })

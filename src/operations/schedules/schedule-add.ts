@@ -194,7 +194,8 @@ function readMoment(field: string, text: string | undefined): number | undefined
 function nameFor(app: App, text: string): string {
   const words = text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? ['schedule']
   const name = words.slice(0, 4).join('-').slice(0, 40)
-  const isFree = (one: string): boolean => !app.storage.schedules.list().some((known) => known.name === one)
+  const isFree = (one: string): boolean =>
+    !app.storage.schedules.resolve(one).some((known) => known.name === one)
   for (let count = 2; ; count++) {
     const candidate = count === 2 && isFree(name) ? name : `${name}-${count}`
     if (isFree(candidate)) return candidate

@@ -1,5 +1,5 @@
 // Schedules as people and agents use them: add with words, see what comes, and what each kind does when it is due.
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
@@ -99,6 +99,24 @@ test('a schedule is added with words, and shows its next five times', async () =
   await expect(call('show', { schedule: row.name })).rejects.toMatchObject({ code: 'not-found' })
 })
 
+/** Transactions in the write-ahead log: the header of the last frame of each has a size. */
+function commitsInLog(path: string): number {
+  const log = readFileSync(path)
+  const salts = log.subarray(16, 24)
+  const frames = Math.floor((log.length - 32) / (24 + 4_096))
+  const headers = Array.from({ length: frames }, (_, n) => log.subarray(32 + n * (24 + 4_096)))
+  return headers.filter((frame) => frame.readUInt32BE(4) > 0 && frame.subarray(8, 16).equals(salts)).length
+}
+
+test('adding a schedule takes one commit', async () => {
+  const path = join(home, '.rockpool', 'rockpool.sqlite-wal')
+  await call('add', { when: 'daily 9:00', text: 'x', name: 'before' })
+  const before = commitsInLog(path)
+  await call('add', { when: 'daily 9:00', text: 'x', name: 'one-commit' })
+  expect(commitsInLog(path)).toBe(before + 1)
+  for (const schedule of ['before', 'one-commit']) await call('remove', { schedule })
+})
+
 test('a turn of an agent is taken once, and its run has every receipt', async () => {
   const { name, nextDue } = await call<Row>('add', { text: 'in 5 minutes Say hello', name: 'hello' })
   const run = await runAt(nextDue!, name)
@@ -177,6 +195,34 @@ test('a coding session is started under an id that follows from the run, and its
     budgetUsd: 2,
     request: { workdir: repo, prompt: 'Fix it' },
   })
+})
+
+test('with `reserve: ask` a launch near the end of a usage window is refused, unless a person wants it; a scheduled one waits', async () => {
+  app.config.coding.reserve = { percent: 10, launches: 'ask' }
+  const resetsAt = now + 3_600_000
+  await app.storage.usage.report({ id: 'five_hour', used: 0.95, resetsAt, isRejected: false, at: now })
+  const launch = (more: object, caller = operator): Promise<unknown> =>
+    perform(app, 'coding.launch', { prompt: 'x', workdir: repo, fresh: true, ...more }, caller)
+  await expect(launch({})).rejects.toMatchObject({
+    code: 'refused',
+    message: expect.stringMatching(
+      /Only the reserve of Claude's usage window is left; it resets at/,
+    ) as string,
+    hint: expect.stringContaining('--despite-reserve') as string,
+  })
+  await expect(launch({ despiteReserve: true }, agent)).rejects.toMatchObject({ code: 'refused' })
+  const { id } = (await launch({ despiteReserve: true })) as { id: string }
+  await vi.waitFor(() => expect(app.storage.coding.get(id)?.lifecycle).toBe('awaiting-input'))
+  await perform(app, 'coding.kill', { session: id }, operator)
+  const reserved = { when: 'in 5 minutes', text: 'Reserved', do: 'coding', workdir: repo, name: 'reserved' }
+  const { nextDue } = await call<Row>('add', reserved)
+  now = nextDue!
+  await app.schedules().look()
+  const [queued] = app.storage.coding.list({ running: true })
+  expect([queued?.lifecycle, queued?.request.prompt]).toEqual(['queued', 'Reserved'])
+  // After the reset it runs.
+  expect(await runAt(resetsAt + 1, 'reserved')).toMatchObject({ state: 'ended' })
+  app.config.coding.reserve = { percent: 0, launches: 'wait' }
 })
 
 test('an agent schedules only for itself: its sessions, directories, chats and budget; the owner sees it', async () => {

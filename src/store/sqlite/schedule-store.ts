@@ -61,7 +61,9 @@ export class ScheduleStore {
     const exact = 'WHERE id = ?1 OR name = ?1'
     const found = this.#db.read((q) => readRecords(q, 'schedule', exact, ref))
     if (found.length > 0 || ref.length < 3) return found
-    return this.#db.read((q) => readRecords(q, 'schedule', 'WHERE substr(id, 1, length(?1)) = ?1', ref))
+    // The range is what the index finds.
+    const begins = 'WHERE id BETWEEN ?1 AND ?1 || char(1114111) AND substr(id, 1, length(?1)) = ?1'
+    return this.#db.read((q) => readRecords(q, 'schedule', begins, ref))
   }
 
   /** Those that are due next come first. */

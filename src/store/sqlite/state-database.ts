@@ -16,6 +16,7 @@ export const stateMigrations = sqlFiles(
   'state/010-usage-windows.sql',
   'state/011-schedules.sql',
   'state/012-mail.sql',
+  'state/013-schedule-names.sql',
 )
 
 export function openStateDatabase(path: string, options: DatabaseOptions = {}): Database {

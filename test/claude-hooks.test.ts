@@ -1,8 +1,8 @@
 // The gateway's side of Rockpool's plugin in Claude Code: who may report events, and what is answered.
 import { execFile } from 'node:child_process'
 import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { basename, join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { ClaudeHooks } from '../src/claude-hooks/answers.ts'
 import { wakeFile, wakeSession } from '../src/claude-hooks/wake.ts'
 import type { ClaudeHookAnswer, ClaudeHookEvent } from '../src/domain/claude-hook.ts'
@@ -13,6 +13,7 @@ import { http, openHouse, rpc } from './support/gateway-house.ts'
 import type { House, HttpAnswer } from './support/gateway-house.ts'
 
 let house: House
+let real: House['app']['claudeHooks']
 let answer: (event: ClaudeHookEvent, signal: AbortSignal) => Promise<ClaudeHookAnswer | undefined>
 
 beforeAll(async () => {
@@ -23,6 +24,7 @@ beforeAll(async () => {
     answer: (event: ClaudeHookEvent, signal: AbortSignal) => answer(event, signal),
   }
   const hooks = new ClaudeHooks({ contributors: [contributor], clock: house.app.clock, log: silentLog })
+  real = house.app.claudeHooks
   house.app.claudeHooks = async () => hooks
 })
 afterAll(() => house.close())
@@ -33,9 +35,10 @@ function report(
   name: string,
   more: Record<string, unknown> = {},
   token = house.gateway.auth.claudeHookToken,
+  headers: Record<string, string> = {},
 ) {
   const body = JSON.stringify({ hook_event_name: name, session_id: sessionId, ...more })
-  return http(house, '/claude-hooks', { method: 'POST', body, token })
+  return http(house, '/claude-hooks', { method: 'POST', body, token, headers })
 }
 
 function outputOf(answered: HttpAnswer): unknown {
@@ -155,5 +158,54 @@ describe('the shell lines of the plugin', () => {
       expect(await runLine(script, name)).toEqual({ code: 0, stdout: '', stderr: '' })
     wakeSession(house.dir, sessionId, 7)
     expect(readFileSync(path, 'utf8')).toBe('7\n')
+  })
+})
+
+describe('a permission dialog in a terminal', () => {
+  beforeAll(() => void (house.app.claudeHooks = real))
+
+  const ask = (command: string, entrypoint = 'cli') => {
+    const body = { tool_name: 'Bash', tool_input: { command }, cwd: house.dir }
+    return report('PermissionRequest', body, undefined, { 'claude-entrypoint': entrypoint })
+  }
+  const open = async (): Promise<Array<{ id: string; nativeId: string; session: string }>> =>
+    ((await rpc(house, 'approvals.list')).result as { approvals: never[] }).approvals
+  const asked = async (): Promise<string> => {
+    await vi.waitFor(async () => expect(await open()).toHaveLength(1), { timeout: 10_000, interval: 10 })
+    return (await open())[0]!.id
+  }
+
+  test('is answered by the first person who answers the request', async () => {
+    const answering = ask('make one')
+    const id = await asked()
+    expect(await open()).toMatchObject([{ nativeId: sessionId, session: basename(house.dir) }])
+    await rpc(house, 'approvals.answer', { id, decision: 'deny', text: 'not now' })
+    expect(outputOf(await answering)).toEqual({
+      hookEventName: 'PermissionRequest',
+      decision: { behavior: 'deny', message: 'A person said no: not now' },
+    })
+  })
+
+  test('is not answered after the session went on', async () => {
+    const answering = ask('make two')
+    const id = await asked()
+    await report('PostToolBatch')
+    expect((await answering).status).toBe(204)
+    expect((await rpc(house, 'approvals.answer', { id })).error?.message).toMatch('answered in the terminal')
+  })
+
+  test('is not relayed without a person at a terminal, nor when the owner wants to be asked there only', async () => {
+    expect((await ask('make three', 'sdk-cli')).status).toBe(204)
+    expect((await report('UserPromptExpansion', { prompt: '/rockpool:quiet' })).json()).toMatchObject({
+      decision: 'block',
+      reason: expect.stringContaining('in its terminal only'),
+    })
+    expect((await ask('make three')).status).toBe(204)
+    await report('UserPromptExpansion', { prompt: '/rockpool:quiet off' })
+    const answering = ask('make three')
+    await rpc(house, 'approvals.answer', { id: await asked(), rule: 'exact' })
+    expect(outputOf(await answering)).toMatchObject({ decision: { behavior: 'allow' } })
+    // The rule is for this session.
+    expect(outputOf(await ask('make three'))).toMatchObject({ decision: { behavior: 'allow' } })
   })
 })

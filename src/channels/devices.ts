@@ -85,7 +85,6 @@ export class DeviceChannel extends BaseChannel implements Channel {
 
   #notificationOf(device: Device, reply: Reply, options: SendOptions): Notification {
     const [title = 'Rockpool', ...lines] = (reply.text ?? '').split('\n')
-    const codingId = options.sessionKey?.startsWith('coding:') ? options.sessionKey.slice(7) : undefined
     const answers = (reply.buttons?.[0] ?? []).map(({ label, data: answer }) => ({
       label,
       deviceId: device.id,
@@ -95,7 +94,7 @@ export class DeviceChannel extends BaseChannel implements Channel {
     return {
       title,
       body: shortened(lines.join('\n')),
-      path: codingId === undefined ? '/' : `/coding/${codingId}`,
+      path: pagePath(options.sessionKey),
       tag: options.sessionKey ?? options.idempotencyKey,
       answers,
     }
@@ -165,6 +164,13 @@ function ntfyRequest(
       body: JSON.stringify(message),
     },
   }
+}
+
+/** The page of the session that the notification is about. */
+function pagePath(sessionKey = ''): string {
+  const [kind, id] = sessionKey.split(':', 2)
+  if (kind === 'coding') return `/coding/${id}`
+  return kind === 'native' ? `/session/${id}` : '/'
 }
 
 function shortened(text: string): string {

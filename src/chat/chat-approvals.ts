@@ -4,6 +4,7 @@ import type { AskPermission } from '../domain/agent.ts'
 import type { Approval } from '../domain/coding-session.ts'
 import { asRockpoolError } from '../domain/errors.ts'
 import type { Message } from '../domain/message.ts'
+import { nativeIdOf } from '../domain/native-key.ts'
 import type { Reply } from '../domain/reply.ts'
 import type { Session } from '../domain/session.ts'
 import { approvalReply } from '../coding/approvals/approval-reply.ts'
@@ -102,14 +103,15 @@ export function namedIn(open: Approval[], questionText: string): Approval[] {
   return open.filter(({ id }) => questionText.includes(`/approve ${id}`))
 }
 
-/** The pending requests of this chat's own turns and of the coding sessions that were launched in it. */
+/** The pending requests of this chat's own turns, of the coding sessions that were launched in it, and of native sessions, which
+ *  ask in every chat of the owner. */
 export function openInChat(app: App, address: Address, sessionKey: string): Approval[] {
   const origin = formatOriginChannel(address)
   return app
     .coding()
     .approvals.pending()
     .filter(({ codingId, sessionKey: asking }) => {
-      if (codingId === undefined) return asking === sessionKey
+      if (codingId === undefined) return asking === sessionKey || nativeIdOf(asking) !== undefined
       return isSameOrigin(app.storage.coding.get(codingId)?.request.originChannel ?? '', origin)
     })
 }

@@ -73,6 +73,7 @@ function joined(all: Array<ClaudeHookAnswer | undefined>): ClaudeHookAnswer {
   const answers = all.filter((answer) => answer !== undefined)
   const texts = answers.flatMap(({ additionalContext }) => additionalContext || [])
   return {
+    done: answers.find(({ done }) => done !== undefined)?.done,
     additionalContext: texts.length > 0 ? texts.join('\n\n') : undefined,
     onSent: () => answers.forEach(({ onSent }) => onSent?.()),
   }

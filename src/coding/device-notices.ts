@@ -33,7 +33,8 @@ export function notifyDevices(parts: DeviceNoticeParts): () => void {
 }
 
 interface Notice {
-  codingId: string
+  /** The session that the notice is about. */
+  sessionKey?: string
   /** Names what happened; a device is notified of it once. */
   key: string
   reply: Reply
@@ -50,15 +51,17 @@ function noticeOf(parts: DeviceNoticeParts, event: RockpoolEvent): Notice | unde
 }
 
 function noticeOfApproval({ store }: DeviceNoticeParts, approval: Approval): Notice | undefined {
-  const session = approval.codingId === undefined ? undefined : store.get(approval.codingId)
-  if (!session) return undefined
-  const heading = `${session.name} ${requestHeading(approval)}`
+  const { codingId, sessionKey, nativeName } = approval
+  const session = codingId === undefined ? undefined : store.get(codingId)
+  const name = session?.name ?? nativeName
+  if (name === undefined) return undefined
+  const heading = `${name} ${requestHeading(approval)}`
   const shown = withVisibleControls(approval.shown)
-  const [first = []] = approvalReply(session.name, approval).buttons ?? []
+  const [first = []] = approvalReply(name, approval).buttons ?? []
   // A choice between options needs their descriptions, which only the dashboard shows.
   const buttons = approval.kind === 'question' ? undefined : [first]
   return {
-    codingId: session.id,
+    sessionKey: session ? `coding:${session.id}` : sessionKey,
     key: `approval:${approval.id}`,
     reply: { text: `${heading}\n${shown}`, buttons },
   }
@@ -66,19 +69,20 @@ function noticeOfApproval({ store }: DeviceNoticeParts, approval: Approval): Not
 
 function noticeOfSession({ store }: DeviceNoticeParts, session: CodingSession): Notice | undefined {
   const { id, name, turns, lifecycle, status, end } = session
+  const sessionKey = `coding:${id}`
   if (lifecycle === 'ended' && status === 'failed') {
     const text = `${name} failed\n${end?.message ?? ''}`
-    return { codingId: id, key: `failed:${id}:${turns}`, reply: { text } }
+    return { sessionKey, key: `failed:${id}:${turns}`, reply: { text } }
   }
   if (isLimited(session)) {
     const text = `${name} is limited\n${end?.message ?? ''}`
-    return { codingId: id, key: `limited:${id}:${turns}`, reply: { text } }
+    return { sessionKey, key: `limited:${id}:${turns}`, reply: { text } }
   }
   const isDone = lifecycle === 'awaiting-input' || (lifecycle === 'ended' && status === 'completed')
   if (!isDone || turns === 0) return undefined
   const words = store.lastOutput(id, 20).findLast(({ kind }) => kind === 'text')
   return {
-    codingId: id,
+    sessionKey,
     key: `ready:${id}:${turns}`,
     reply: { text: `${name} is ready\n${words?.text ?? ''}` },
   }
@@ -87,14 +91,14 @@ function noticeOfSession({ store }: DeviceNoticeParts, session: CodingSession): 
 async function notify(parts: DeviceNoticeParts, notice: Notice | undefined): Promise<void> {
   if (!notice) return
   try {
-    const { codingId, key, reply } = notice
+    const { sessionKey, key, reply } = notice
     const deliveries = parts.devices().map(({ id }): Delivery => ({
       id: randomUUID(),
       lane: `device:${id}`,
       address: addressOfDevice(id),
       reply,
       idempotencyKey: `device:${id}:${key}`,
-      sessionKey: `coding:${codingId}`,
+      sessionKey,
       createdAt: parts.clock.now(),
     }))
     if (deliveries.length > 0) await parts.leave(deliveries)

@@ -7,6 +7,8 @@ export const claudeHookNames = [
   /** A session started, was resumed, forked, cleared or compacted (`source`). Context that is added here is read first. */
   'SessionStart',
   'UserPromptSubmit',
+  /** A person gave a command of the plugin, such as `/rockpool:quiet` (`prompt`). */
+  'UserPromptExpansion',
   /** After all tools of one answer of the model, and before the next request to the model. */
   'PostToolBatch',
   /** The terminal shows a permission dialog. The answer may take long; the first one wins, here or in the terminal. */
@@ -40,6 +42,7 @@ export const claudeHookSchema = z
     cwd: text,
     permission_mode: text,
     agent_id: text,
+    prompt: text,
     tool_name: text,
     tool_input: z.record(z.string(), z.unknown()).optional(),
     source: text,
@@ -64,6 +67,8 @@ export const claudeHookSchema = z
     permissionMode: raw.permission_mode,
     /** The event comes from this sub-agent of the session. */
     subagentId: raw.agent_id,
+    /** Of `UserPromptExpansion`. */
+    prompt: raw.prompt,
     /** Of `PermissionRequest`. */
     toolName: raw.tool_name,
     toolInput: raw.tool_input,
@@ -94,6 +99,8 @@ export interface ClaudeHookAnswer {
   additionalContext?: string
   /** Of `PermissionRequest`. The first contributor with a decision wins. */
   decision?: ClaudeHookDecision
+  /** Of `UserPromptExpansion`: the command is done, and the person reads this; the model is not asked. */
+  done?: string
   /** Called when the answer was written to the connection of the session; not called if the session has gone, or if the answer
    *  came too late. Whatever must not be lost is marked as delivered here and not before. */
   onSent?: () => void
@@ -101,7 +108,7 @@ export interface ClaudeHookAnswer {
 
 export type ClaudeHookDecision =
   | { behavior: 'allow'; updatedInput?: Record<string, unknown> }
-  | { behavior: 'deny'; message: string }
+  | { behavior: 'deny'; message: string; interrupt?: boolean }
 
 /**
  * A part of Rockpool that answers Claude hooks. compose/claude-hooks.ts has the list.

@@ -236,7 +236,10 @@ export type Script = z.infer<typeof script>
 export const approvalSchema = z.object({
   id: z.string(),
   codingId: z.string().optional(),
+  /** Of a chat, or of a native session (domain/native-key.ts). */
   sessionKey: z.string().optional(),
+  nativeName: z.string().optional().describe('The name of the native session that asks.'),
+  /** Empty for a native session: it belongs to no agent. */
   agentId: z.string(),
   kind: z.enum(['tool', 'question', 'plan', 'budget']),
   toolName: z.string(),

@@ -79,6 +79,10 @@ export class Calls {
     }
   }
 
+  get isDraining(): boolean {
+    return this.#draining
+  }
+
   /** Refuses new requests; resolves when the running ones have ended, or after `ms`. */
   async drain(ms: number): Promise<void> {
     this.#draining = true

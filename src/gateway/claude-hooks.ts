@@ -1,6 +1,7 @@
 // POST /claude-hooks: events of Claude Code sessions on this machine, sent by Rockpool's plugin, and the answers to them. The token
 // is in a file that only the owner can read (store/claude-hook-file.ts) and is valid for nothing else.
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { answeredInTerminal, suspended } from '../coding/approvals/approvals.ts'
 import { wakeFile } from '../claude-hooks/wake.ts'
 import { claudeHookSchema } from '../domain/claude-hook.ts'
 import type { ClaudeHookAnswer, ClaudeHookName } from '../domain/claude-hook.ts'
@@ -32,7 +33,8 @@ export async function answerClaudeHook(
   pendingSockets.remove(request.socket)
   const event = readEvent(parseJson(await readBody(request, maxBody)), request)
   const gone = new AbortController()
-  response.once('close', () => gone.abort())
+  // A gateway that stops leaves the question open: the plugin asks the next gateway.
+  response.once('close', () => gone.abort(calls.isDraining ? suspended : answeredInTerminal))
   const hooks = await calls.app.claudeHooks()
   const answer = await hooks.onHook(event, gone.signal)
   if (gone.signal.aborted) return
@@ -63,9 +65,10 @@ function readEvent(body: unknown, { headers }: IncomingMessage) {
 function send(
   response: ServerResponse,
   name: ClaudeHookName,
-  { additionalContext, decision, watchPaths }: ClaudeHookAnswer & { watchPaths?: string[] },
+  { additionalContext, decision, done, watchPaths }: ClaudeHookAnswer & { watchPaths?: string[] },
 ): void {
-  if (name === 'FileChanged' && additionalContext !== undefined)
+  if (done !== undefined) sendJson(response, 200, { decision: 'block', reason: done })
+  else if (name === 'FileChanged' && additionalContext !== undefined)
     sendText(response, 200, additionalContext, 'text/plain')
   else if (additionalContext ?? decision ?? watchPaths) {
     const hookSpecificOutput = { hookEventName: name, additionalContext, decision, watchPaths }

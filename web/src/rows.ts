@@ -49,7 +49,14 @@ export function rowsOf(coding: CodingRow[], native: NativeSession[], approvals: 
   // A coding session without a transcript is in both lists, under its own id.
   const ours = new Set(coding.flatMap((row) => [row.claudeSessionId, row.id]))
   const written = new Map(native.map((session) => [session.sessionId, session]))
-  const others = native.filter((session) => !ours.has(session.sessionId)).map(rowOfNative)
+  const others = native
+    .filter((session) => !ours.has(session.sessionId))
+    .map((session) =>
+      rowOfNative(
+        session,
+        approvals.find((one) => one.nativeId === session.sessionId),
+      ),
+    )
   const own = coding.map((row) =>
     rowOfCoding(
       row,
@@ -86,15 +93,18 @@ function rowOfCoding(
   }
 }
 
-function rowOfNative(session: NativeSession): Row {
+/** `approval`: what its permission dialog in the terminal asks, if the session has Rockpool's plugin. */
+function rowOfNative(session: NativeSession, approval: Approval | undefined): Row {
   const name = nameOf(session)
   const limited = session.limit && `usage limit, resets ${clock(session.limit.until)}`
-  const now = session.waitingFor ?? limited ?? session.lastPrompt ?? session.firstMessage
+  const asks = approval?.shown.split('\n', 1)[0]
+  const now = asks ?? session.waitingFor ?? limited ?? session.lastPrompt ?? session.firstMessage
   return {
     id: session.sessionId,
     agentKind: session.agentKind === 'claude' ? undefined : session.agentKind,
-    state: session.state,
-    needsYou: session.state === 'needs you',
+    state: approval ? 'needs you' : session.state,
+    needsYou: approval !== undefined || session.state === 'needs you',
+    approval,
     name,
     // The only prompt is also the name.
     now: now === name ? count(session.messageCount, 'message') : now,

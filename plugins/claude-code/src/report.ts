@@ -20,26 +20,32 @@ let silentUntil = 0
 /** Counts the events, to notice that a session no longer waits at a permission dialog. */
 let events = 0
 
-/** The fields are texts, because Claude Code fills them into a template. */
-export async function reportHook(fields: Record<string, string>): Promise<string> {
+/** The fields are texts, because Claude Code fills them into a template. `signal` fires when the session no longer waits. */
+export async function reportHook(fields: Record<string, string>, signal: AbortSignal): Promise<string> {
   // Rockpool knows what the sessions do that it runs itself.
-  if (runByRockpool) return noOpinion
-  const body = JSON.stringify({
-    ...fields,
-    tool_input: fields['tool_input'] ? JSON.parse(fields['tool_input']) : undefined,
-  })
-  const isQuestion = fields['hook_event_name'] === 'PermissionRequest'
+  if (runByRockpool || !isMeant(fields)) return noOpinion
+  const input = fields['tool_input']
+  const body = JSON.stringify({ ...fields, tool_input: input ? (JSON.parse(input) as unknown) : undefined })
   const mine = ++events
-  return isQuestion
-    ? await askUntilAnswered(body, () => events === mine)
-    : await send(body, patienceMs).catch(() => noOpinion)
+  if (fields['hook_event_name'] === 'PermissionRequest')
+    return askUntilAnswered(body, signal, () => events === mine && !signal.aborted)
+  return send(body, AbortSignal.timeout(patienceMs)).catch(() => noOpinion)
+}
+
+/** Commands of other plugins are no business of ours. */
+function isMeant({ hook_event_name: name, prompt = '' }: Record<string, string>): boolean {
+  return name !== 'UserPromptExpansion' || prompt.startsWith('/rockpool:')
 }
 
 /** The dialog stays open in the terminal meanwhile. A restarted gateway is asked again. */
-async function askUntilAnswered(body: string, isWaiting: () => boolean): Promise<string> {
+async function askUntilAnswered(
+  body: string,
+  signal: AbortSignal,
+  isWaiting: () => boolean,
+): Promise<string> {
   while (isWaiting()) {
     try {
-      return await send(body, 0)
+      return await send(body, signal)
     } catch {
       await new Promise((resolve) => setTimeout(resolve, retryMs))
     }
@@ -48,23 +54,23 @@ async function askUntilAnswered(body: string, isWaiting: () => boolean): Promise
 }
 
 /** Rejects if there is no gateway, or if it does not answer. */
-async function send(body: string, timeoutMs: number): Promise<string> {
+async function send(body: string, signal: AbortSignal): Promise<string> {
   const gateway = readClaudeHookFile(stateDir)
   if (!gateway || Date.now() < silentUntil) throw new Error('no gateway')
   // Throws if the process is gone: another program may have its port.
   process.kill(gateway.pid, 0)
+  const headers = { authorization: `Bearer ${gateway.token}`, 'claude-entrypoint': entrypoint }
   return new Promise((resolve, reject) => {
-    const headers = { authorization: `Bearer ${gateway.token}`, 'claude-entrypoint': entrypoint }
-    const sending = request(gateway.url, { method: 'POST', agent, headers }, (response) => {
+    const sending = request(gateway.url, { method: 'POST', agent, headers, signal }, (response) => {
       let text = ''
       response.setEncoding('utf8').on('data', (chunk: string) => (text += chunk))
       response.on('end', () => resolve(response.statusCode === 200 ? text : noOpinion))
       response.on('error', reject)
     })
-    sending.on('error', reject)
-    sending.setTimeout(timeoutMs, () => {
-      silentUntil = Date.now() + pauseMs
-      sending.destroy(new Error('no answer'))
+    sending.on('error', (error) => {
+      if (signal.reason instanceof DOMException && signal.reason.name === 'TimeoutError')
+        silentUntil = Date.now() + pauseMs
+      reject(error)
     })
     sending.end(body)
   })

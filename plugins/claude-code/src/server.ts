@@ -7,8 +7,17 @@ import { reportHook } from './report.ts'
 interface Request {
   id?: number | string
   method?: string
-  params?: { name?: string; protocolVersion?: string; arguments?: Record<string, string> }
+  params?: {
+    name?: string
+    protocolVersion?: string
+    arguments?: Record<string, string>
+    /** Of `notifications/cancelled`. */
+    requestId?: number | string
+  }
 }
+
+/** The running calls, to end those that Claude Code no longer waits for. */
+const running = new Map<number | string, AbortController>()
 
 const lines = createInterface({ input: process.stdin })
 lines.on('line', (line) => void receive(line))
@@ -17,26 +26,30 @@ lines.on('close', () => process.exit(0))
 
 async function receive(line: string): Promise<void> {
   const request = parse(line)
+  if (request?.method === 'notifications/cancelled') running.get(request.params?.requestId ?? '')?.abort()
   if (request?.id === undefined) return
-  const result = await answer(request)
-  const reply = result ?? { error: { code: -32_601, message: `There is no method ${request.method}.` } }
+  const call = new AbortController()
+  running.set(request.id, call)
+  const result = await answer(request, call.signal)
+  running.delete(request.id)
+  const reply = result
+    ? { result }
+    : { error: { code: -32_601, message: `There is no method ${request.method}.` } }
   process.stdout.write(`${JSON.stringify({ jsonrpc: '2.0', id: request.id, ...reply })}\n`)
 }
 
-async function answer({ method, params }: Request): Promise<{ result: object } | undefined> {
+async function answer({ method, params }: Request, signal: AbortSignal): Promise<object | undefined> {
   if (method === 'initialize')
     return {
-      result: {
-        protocolVersion: params?.protocolVersion ?? '2025-06-18',
-        capabilities: { tools: {} },
-        serverInfo: { name: 'rockpool', version: '1' },
-      },
+      protocolVersion: params?.protocolVersion ?? '2025-06-18',
+      capabilities: { tools: {} },
+      serverInfo: { name: 'rockpool', version: '1' },
     }
-  if (method === 'ping') return { result: {} }
+  if (method === 'ping') return {}
   // The tool `hook` is for Claude Code itself and is not listed, so that it costs the model no context.
-  if (method === 'tools/list') return { result: { tools: [] } }
+  if (method === 'tools/list') return { tools: [] }
   if (method === 'tools/call' && params?.name === 'hook')
-    return { result: textResult(await reportHook(params.arguments ?? {})) }
+    return textResult(await reportHook(params.arguments ?? {}, signal))
   return undefined
 }
 

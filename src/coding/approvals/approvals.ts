@@ -19,6 +19,7 @@ import { answerFor, checkAnswer } from './read-answer.ts'
 export interface Question {
   codingId?: string
   sessionKey?: string
+  nativeName?: string
   agentId: string
   request: QuestionRequest
 }
@@ -50,6 +51,9 @@ export interface ApprovalParts {
 
 /** The reason of an abort that leaves the question open: Rockpool stops, and the answer resumes the session later. */
 export const suspended = 'session-suspended'
+
+/** The reason of an abort: the question was answered in the terminal of a native session. */
+export const answeredInTerminal = 'terminal'
 
 /** How often to look for an answer that another process wrote. */
 const lookMs = 200
@@ -194,13 +198,14 @@ export class Approvals {
     return [this.#parts.store.get(id)].find((known) => known && isOf(agentId)(known))
   }
 
-  #make({ codingId, sessionKey, agentId, request }: Question): Approval {
+  #make({ codingId, sessionKey, nativeName, agentId, request }: Question): Approval {
     const now = this.#parts.clock.now()
     const timeoutMs = this.#parts.timeoutMs()
     return {
       id: randomUUID().slice(0, 8),
       codingId,
       sessionKey,
+      nativeName,
       agentId,
       kind: request.kind,
       toolName: request.toolName,
@@ -228,8 +233,7 @@ export class Approvals {
         const stored = store.get(id)!
         if (stored.state !== 'pending' || signal.reason === suspended) return stored
         if (!signal.aborted && clock.now() < expiresAt) await changed.wait(lookMs, signal)
-        else if (!(await this.#expire({ id, codingId }, signal.aborted ? 'turn-ended' : 'timeout')))
-          await sleep(clock, lookMs)
+        else if (!(await this.#expire({ id, codingId }, expiredBy(signal)))) await sleep(clock, lookMs)
       }
     } finally {
       stopListening()
@@ -283,7 +287,14 @@ function notForAlways({ id, kind }: Approval): RockpoolError {
   })
 }
 
+function expiredBy(signal: AbortSignal): string {
+  if (!signal.aborted) return 'timeout'
+  return signal.reason === answeredInTerminal ? answeredInTerminal : 'turn-ended'
+}
+
 function alreadySettled(approval: Approval): RockpoolError {
+  if (approval.answeredBy === answeredInTerminal)
+    return new RockpoolError('conflict', `Approval ${approval.id} was answered in the terminal.`)
   const who = approval.answeredBy ? ` by ${approval.answeredBy}` : ''
   return new RockpoolError('conflict', `Approval ${approval.id} is already ${approval.state}${who}.`)
 }

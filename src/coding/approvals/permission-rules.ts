@@ -6,6 +6,7 @@ import { homedir } from 'node:os'
 import { basename, dirname, isAbsolute, join, resolve, sep } from 'node:path'
 import type { Grant, RuleKind } from '../../domain/coding-session.ts'
 import { RockpoolError, attempt } from '../../domain/errors.ts'
+import { nativeIdOf } from '../../domain/native-key.ts'
 import { repositoryRoot } from '../queue/repositories.ts'
 import { grantPattern } from './question-text.ts'
 import type { QuestionRequest } from './question-text.ts'
@@ -26,8 +27,8 @@ export function findRule(rules: Grant[], request: Asked, asker: Asker, now: numb
 function isInForce(rule: Grant, { codingId, sessionKey }: Asker, now: number): boolean {
   if (rule.until !== undefined && rule.until <= now) return false
   const isForAll = rule.codingId === undefined && rule.sessionKey === undefined
-  // A rule for all sessions is about coding sessions; chats have rights of their own.
-  if (isForAll) return codingId !== undefined
+  // A rule for all sessions is about coding sessions, ours and native ones; chats have rights of their own.
+  if (isForAll) return codingId !== undefined || nativeIdOf(sessionKey) !== undefined
   return (rule.codingId ?? '') === (codingId ?? '') && (rule.sessionKey ?? '') === (sessionKey ?? '')
 }
 

@@ -5,6 +5,7 @@ import { questionsOf } from '../../coding/approvals/question-text.ts'
 import { formatOriginChannel } from '../../domain/address.ts'
 import { approvalSchema, ruleKinds } from '../../domain/coding-session.ts'
 import type { Approval } from '../../domain/coding-session.ts'
+import { nativeIdOf } from '../../domain/native-key.ts'
 import type { App } from '../app.ts'
 import { afterRecovery } from './coding-row.ts'
 import type { Caller } from '../operation.ts'
@@ -12,7 +13,8 @@ import { operation } from '../operation.ts'
 import { lasts, readSpan, refuseBound } from './rule-span.ts'
 
 const row = approvalSchema.omit({ scripts: true }).extend({
-  session: z.string().optional().describe("The coding session's name."),
+  session: z.string().optional().describe('The name of the coding session or native session.'),
+  nativeId: z.string().optional().describe("Claude's id of the native session that asks."),
   choices: z
     .array(z.string())
     .describe('Of a single question with one answer; the number of a choice answers it.'),
@@ -23,7 +25,8 @@ function rowsOf(app: App, approvals: Approval[], { agentId }: Caller): Array<z.i
   const open = app.coding().approvals.pending(agentId)
   return approvals.map((approval) => ({
     ...approval,
-    session: approval.codingId && app.storage.coding.get(approval.codingId)?.name,
+    session: approval.nativeName ?? (approval.codingId && app.storage.coding.get(approval.codingId)?.name),
+    nativeId: nativeIdOf(approval.sessionKey),
     choices: choicesOf(approval),
     alike: open.filter((other) => other.inputHash === approval.inputHash).length,
   }))

@@ -226,7 +226,7 @@ function codingOf(app: App, mine: (agentId: string) => boolean) {
   const questions = asked.map((approval) => ({
     kind: approval.kind,
     id: approval.id,
-    name: sessions.find(({ id }) => id === approval.codingId)?.name,
+    name: approval.nativeName ?? sessions.find(({ id }) => id === approval.codingId)?.name,
     about: `${requestHeading(approval)}: ${requestLine(approval)}`,
     since: approval.askedAt,
   }))

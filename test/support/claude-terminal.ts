@@ -1,0 +1,66 @@
+// The interactive Claude Code in a real terminal, with Rockpool's plugin, against the scripted API.
+import { cpSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, vi } from 'vitest'
+import { claudeBinary, testModel } from './claude-home.ts'
+import type { ClaudeHome } from './claude-home.ts'
+import { inline } from './messages-api.ts'
+import type { Step } from './messages-api.ts'
+import { openTerminal } from './terminal.ts'
+import type { PseudoTerminal } from './terminal.ts'
+
+export const pluginFolder = join(import.meta.dirname, '../../plugins/claude-code/dist')
+
+export interface ClaudeTerminal extends PseudoTerminal {
+  /** Gives a prompt whose answer is scripted. */
+  prompt(text: string, ...steps: Step[]): Promise<void>
+  /** Until the screen shows this. */
+  shows(text: string | RegExp): Promise<void>
+  /** Answers the permission dialog. */
+  choose(key: string): Promise<void>
+}
+
+const dialog = 'Do you want to proceed'
+
+const patience = { timeout: 20_000, interval: 50 }
+
+/** Puts the plugin where every session of this home loads it, as `rockpool claude-plugin install` does. */
+export function putPlugin(home: ClaudeHome): void {
+  cpSync(pluginFolder, join(home.configDir, 'skills', 'rockpool'), { recursive: true })
+}
+
+/** Ready for a prompt. The questions of a first start are answered beforehand. */
+export async function openClaudeTerminal(home: ClaudeHome, args = ''): Promise<ClaudeTerminal> {
+  const known = {
+    hasCompletedOnboarding: true,
+    theme: 'dark',
+    customApiKeyResponses: { approved: ['test-key'], rejected: [] },
+    projects: { [home.project]: { hasTrustDialogAccepted: true, hasCompletedProjectOnboarding: true } },
+  }
+  writeFileSync(join(home.configDir, '.claude.json'), JSON.stringify(known))
+  const line = `cd ${home.project} && ${claudeBinary} --model ${testModel} ${args}`
+  const terminal = openTerminal(line, { env: home.variables, columns: 110, rows: 50 })
+  const shows = (text: string | RegExp): Promise<void> =>
+    vi.waitFor(() => expect(terminal.screen()).toMatch(text), patience)
+  await shows('for shortcuts')
+  return {
+    ...terminal,
+    shows,
+    async choose(key) {
+      await shows(dialog)
+      // A dialog ignores keys for a moment after it has opened, so that no key is taken for an answer.
+      await vi.waitFor(
+        () => {
+          if (terminal.screen().includes(dialog)) terminal.press(key)
+          expect(terminal.screen()).not.toContain(dialog)
+        },
+        { ...patience, interval: 400 },
+      )
+    },
+    async prompt(text, ...steps) {
+      terminal.type(steps.length > 0 ? `${text} ${inline(...steps)}` : text)
+      await shows(text.slice(0, 40))
+      terminal.press('Enter')
+    },
+  }
+}

@@ -16,6 +16,7 @@ import { startGateway } from './gateway/server.ts'
 import type { App } from './operations/app.ts'
 import { channelSecrets } from './store/channel-tokens.ts'
 import type { Environment } from './store/config-file.ts'
+import { updatePlugins } from './operations/claude-plugin/claude-plugin-operations.ts'
 import { serveErrands } from './operations/coding/machine-operations.ts'
 import { followSpawnedCoding, followSubagents } from './operations/sessions/subagents.ts'
 import { loadConfig } from './store/config-file.ts'
@@ -125,6 +126,7 @@ async function startServing(app: App): Promise<() => Promise<void>> {
   await retryWhileUnavailable(app.clock, () => followSubagents(app))
   await followSpawnedCoding(app)
   const endNotifying = notifyOwnersDevices(app)
+  updateClaudePlugin(app)
   app.schedules().start()
   app.mail().carrier.start()
   const endWatching = await app
@@ -141,6 +143,18 @@ async function startServing(app: App): Promise<() => Promise<void>> {
     await app.mail().carrier.stop()
     await endIndexing()
     await endWatching()
+  }
+}
+
+/** After an update of Rockpool. A plugin that stays old works, too. */
+function updateClaudePlugin(app: App): void {
+  try {
+    updatePlugins(app)
+  } catch (error) {
+    app.log.warn(
+      { event: 'claude-plugin-not-updated', error: errorText(error) },
+      'Could not update the plugin in Claude Code; sessions load the old one.',
+    )
   }
 }
 

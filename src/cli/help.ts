@@ -21,7 +21,7 @@ export const commandGroups: Readonly<Record<string, readonly CommandGroup[]>> = 
     { title: 'Begin', words: ['demo', 'login', 'setup', 'up', 'down', 'status', 'dashboard', 'doctor'] },
     {
       title: 'Claude Code',
-      words: ['cc', 'approvals', 'rules', 'schedules', 'mail', 'vault', 'why', 'project', 'machines'],
+      words: ['cc', 'approvals', 'rules', 'schedules', 'mail', 'vault', 'why', 'project', 'machines', 'claude-plugin'],
     },
     {
       title: 'Conversations',
@@ -90,6 +90,7 @@ export const shortDescriptions: Readonly<Record<string, string>> = {
   message: 'Send a message to a chat.',
   devices: 'List, add, test and remove devices that are notified.',
   openclaw: 'Install, show and remove the plugin in OpenClaw.',
+  'claude-plugin': 'Install, show and remove the plugin in Claude Code.',
   pairing: 'List, approve, deny and remove people who may talk.',
   project: 'Show a repository: git, pull requests, sessions, documents.',
   'restore-backup': 'Restore a backup; the current state is moved aside.',

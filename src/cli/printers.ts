@@ -28,6 +28,7 @@ const files: Readonly<Record<string, Load>> = {
   'cc.trim': () => import('./print-trim.ts'),
   'cc.why': selection,
   channels: () => import('./print-channels.ts'),
+  'claude-plugin': () => import('./print-claude-plugin.ts'),
   coding,
   'coding.review': () => import('./print-review.ts'),
   config: system,

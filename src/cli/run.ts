@@ -166,13 +166,14 @@ export async function confirm(
   client: Pick<OperationClient, 'callByName'>,
 ): Promise<void> {
   const lookup = operation.command?.confirmIfFound?.(input)
-  if (lookup) {
-    const found = await client.callByName(lookup.name, lookup.input ?? {})
-    if (lookup.isFound?.(found as Record<string, unknown>) === false) return
-  }
+  const found =
+    lookup && ((await client.callByName(lookup.name, lookup.input ?? {})) as Record<string, unknown>)
+  if (found && lookup.isFound?.(found) === false) return
   const prompts = await import('@clack/prompts')
+  const steps = (found && lookup.steps?.(found)) ?? []
   const target = Object.values(input).filter((value) => typeof value === 'string')
-  const message = `${operation.description.replace(/\.$/, '')}: ${target.join(' ')}. Are you sure?`
+  const about = `${operation.description.replace(/\.$/, '')}: ${target.join(' ')}. Are you sure?`
+  const message = steps.length > 0 ? `${steps.join('\n')}\nDo it?` : about
   if ((await prompts.confirm({ message, initialValue: false })) === true) return
   throw new RockpoolError('refused', `${operation.name} was not confirmed; nothing changed.`)
 }

@@ -9,7 +9,7 @@ import type { JsonObject } from '../store/config-edit.ts'
 import { loadConfig } from '../store/config-file.ts'
 import { statePaths } from '../store/paths.ts'
 import type { StatePaths } from '../store/paths.ts'
-import { findGateway } from './call-operation.ts'
+import { findGateway, openClient } from './call-operation.ts'
 import type { Host, LocalCommand } from './host.ts'
 import { pairs, prose } from './print.ts'
 import type { Page } from './print.ts'
@@ -70,7 +70,7 @@ async function walkThrough(host: Host, findings: Findings, paths: StatePaths): P
   prompts.intro('Rockpool')
   const { claude } = findings
   prompts.log.info(claude.found ? `Claude: ${claude.source}` : `Claude: no login found. ${claude.hint}`)
-  for (const ask of [askAgent, askChannel, askService]) {
+  for (const ask of [askAgent, askChannel, askClaudePlugin, askService]) {
     if ((await ask(prompts, host, findings, paths)) !== 'leave') continue
     prompts.cancel('Stopped. The settings made before this step are kept.')
     return
@@ -104,6 +104,24 @@ async function askAgent(prompts: Prompts, host: Host, findings: Findings): Step 
       list: [{ id: 'main', name: name.trim(), default: true }],
     })),
   )
+}
+
+/** Connects the sessions that people start in a terminal. */
+async function askClaudePlugin(prompts: Prompts, host: Host): Step {
+  const client = await openClient(host)
+  try {
+    const { install } = await client.call('claude-plugin.status', {})
+    if (install.length === 0) {
+      prompts.log.info('The plugin in Claude Code is installed.')
+      return
+    }
+    const message = `Connect your terminal sessions of Claude Code?\n${install.join('\n')}`
+    const wanted = await prompts.confirm({ message, initialValue: true })
+    if (prompts.isCancel(wanted)) return 'leave'
+    if (wanted) await client.call('claude-plugin.install', {})
+  } finally {
+    await client.close()
+  }
 }
 
 async function askChannel(prompts: Prompts, host: Host, findings: Findings, paths: StatePaths): Step {

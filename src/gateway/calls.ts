@@ -27,7 +27,7 @@ export class Calls {
   readonly metrics: Metrics
   #operations = new Map<string, Operation>()
   #running = new Set<Promise<unknown>>()
-  #draining = false
+  #draining = new AbortController()
   /** By credential. */
   #large = new Map<string, AtMost>()
 
@@ -79,13 +79,14 @@ export class Calls {
     }
   }
 
-  get isDraining(): boolean {
-    return this.#draining
+  /** Fires when the gateway begins to stop. */
+  get draining(): AbortSignal {
+    return this.#draining.signal
   }
 
   /** Refuses new requests; resolves when the running ones have ended, or after `ms`. */
   async drain(ms: number): Promise<void> {
-    this.#draining = true
+    this.#draining.abort()
     const all = Promise.allSettled(this.#running)
     await Promise.race([all, new Promise((resolve) => setTimeout(resolve, ms).unref())])
   }
@@ -96,7 +97,7 @@ export class Calls {
     caller: Caller,
     batch?: Batch,
   ): Promise<unknown> {
-    if (this.#draining)
+    if (this.draining.aborted)
       throw new RockpoolError('unavailable', 'The gateway is stopping.', {
         hint: 'Try again when it has restarted.',
       })

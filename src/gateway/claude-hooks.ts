@@ -32,16 +32,30 @@ export async function answerClaudeHook(
   auth.admitClaudeHook(bearerToken(request), request)
   pendingSockets.remove(request.socket)
   const event = readEvent(parseJson(await readBody(request, maxBody)), request)
-  const gone = new AbortController()
-  // A gateway that stops leaves the question open: the plugin asks the next gateway.
-  response.once('close', () => gone.abort(calls.isDraining ? suspended : answeredInTerminal))
+  const gone = leaving(response, calls.draining)
   const hooks = await calls.app.claudeHooks()
-  const answer = await hooks.onHook(event, gone.signal)
-  if (gone.signal.aborted) return
+  const answer = await hooks.onHook(event, gone)
+  if (gone.aborted) return
   if (answer.onSent) response.once('finish', answer.onSent)
   const watchPaths =
     event.name === 'SessionStart' ? [wakeFile(calls.app.paths.root, event.sessionId)] : undefined
   send(response, event.name, { ...answer, watchPaths })
+}
+
+/** Fires when the session no longer waits, and when the gateway stops: then the question stays open, and the plugin asks the next
+ *  gateway. */
+function leaving(response: ServerResponse, draining: AbortSignal): AbortSignal {
+  const gone = new AbortController()
+  const stop = (): void => {
+    gone.abort(suspended)
+    response.destroy()
+  }
+  draining.addEventListener('abort', stop)
+  response.once('close', () => {
+    draining.removeEventListener('abort', stop)
+    gone.abort(answeredInTerminal)
+  })
+  return gone.signal
 }
 
 /** A gateway that listens on a network address gets the requests of this machine from that address. */

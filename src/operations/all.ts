@@ -58,6 +58,7 @@ const groups: Readonly<Record<string, Group>> = {
     () => import('./openclaw/openclaw-operations.ts'),
     () => import('./openclaw/openclaw-command.ts'),
   ),
+  'claude-plugin': () => import('./claude-plugin/claude-plugin-operations.ts'),
   message: () => import('./turns/send-message.ts'),
   memory: () => import('./search/note-operations.ts'),
   pairing: () => import('./people/pairing.ts'),

@@ -55,7 +55,7 @@ export interface App {
   /** The connection to the plugin in OpenClaw. */
   openclaw: OpenClawLink
   /** Answers what terminal sessions of Claude Code report; see domain/claude-hook.ts. */
-  claudeHooks(): Promise<ClaudeHooks>
+  claudeHooks: () => Promise<ClaudeHooks>
   /** Copies of every session's files. */
   vault(): Promise<Vault>
   /** Background Claude Code sessions. */

@@ -57,8 +57,14 @@ export interface CommandShape {
   startsBackgroundWork?(input: Fields): boolean
   /** The output reports a failure: the command then exits with 1. */
   isFailure?(output: Fields): boolean
-  /** The operation to call before the confirmation prompt; there is no prompt if the target does not exist. */
-  confirmIfFound?(input: Fields): { name: string; input?: Fields; isFound?(output: Fields): boolean }
+  /** The operation to call before the confirmation prompt; there is no prompt if the target does not exist. The prompt shows the
+   *  `steps` that follow. */
+  confirmIfFound?(input: Fields): {
+    name: string
+    input?: Fields
+    isFound?(output: Fields): boolean
+    steps?(output: Fields): string[]
+  }
   /** Not offered as a command of its own name. */
   hidden?: boolean
   /** Offers `--follow`: the input of the next call, made from the last input and output. Called twice a second. */

@@ -2,6 +2,7 @@
 import { useState } from 'preact/hooks'
 import { visible } from '../format.ts'
 import { useAction, useLazy, useLive } from '../live.ts'
+import { ClaudePlugin } from '../parts/claude-plugin.tsx'
 import { Devices } from '../parts/devices.tsx'
 import { Doctor } from '../parts/doctor.tsx'
 import { OnPhone } from '../parts/on-phone.tsx'
@@ -19,6 +20,7 @@ export function Settings() {
         <OnPhone />
         <Notifications />
         <Devices />
+        <ClaudePlugin />
         <Doctor />
       </div>
       <Configuration />

@@ -20,8 +20,10 @@ beforeEach(() => {
   source = { folder, stateDir: join(root, "it's state"), node: '/usr/bin/node' }
 })
 
+const filesIn = (folder: string): string[] => readdirSync(folder, { recursive: true, encoding: 'utf8' })
+
 test('installing adds one folder, and removing leaves everything as it was', () => {
-  const before = readdirSync(configDir, { recursive: true })
+  const before = filesIn(configDir)
   installPlugin(configDir, source)
   expect(findPlugin(configDir)).toEqual({
     folder: pluginIn(configDir),
@@ -33,7 +35,7 @@ test('installing adds one folder, and removing leaves everything as it was', () 
   mkdirSync(join(configDir, 'plugins', 'data', 'rockpool-skills-dir'), { recursive: true })
   installPlugin(configDir, source)
   removePlugin(configDir)
-  const after = readdirSync(configDir, { recursive: true })
+  const after = filesIn(configDir)
   expect(new Set(after)).toEqual(new Set([...before, 'plugins', 'plugins/data']))
 })
 

@@ -21,7 +21,18 @@ export const commandGroups: Readonly<Record<string, readonly CommandGroup[]>> = 
     { title: 'Begin', words: ['demo', 'login', 'setup', 'up', 'down', 'status', 'dashboard', 'doctor'] },
     {
       title: 'Claude Code',
-      words: ['cc', 'approvals', 'rules', 'schedules', 'mail', 'vault', 'why', 'project', 'machines', 'claude-plugin'],
+      words: [
+        'cc',
+        'approvals',
+        'rules',
+        'schedules',
+        'mail',
+        'vault',
+        'why',
+        'project',
+        'machines',
+        'claude-plugin',
+      ],
     },
     {
       title: 'Conversations',

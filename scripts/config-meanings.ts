@@ -190,6 +190,10 @@ const meanings: Record<string, string> = {
   'mail.perMinute': 'Messages that one sender may send in a minute; the owner has no limit.',
   'mail.maxWaiting': 'Messages that may wait for one recipient; further ones are refused.',
   'mail.keepDays': 'A message that was not delivered after this time expires.',
+  'vault.passphraseCommand':
+    'Encrypts the vault with what this command prints, for example `secret-tool lookup service rockpool-vault` or `security find-generic-password -s rockpool-vault -w`.',
+  'vault.shared':
+    'Copies the vault to a place that other machines reach, and shows theirs: an absolute path, `s3://bucket/prefix`, or `postgres` (`ROCKPOOL_DATABASE_URL`).',
   'sessionSelection.relevanceModel': 'The model that compares a task with earlier sessions.',
   'sessionSelection.relevanceMaxTokens': 'The most tokens of its answer.',
   'sessionSelection.relevanceTimeoutMs': 'How long to wait for it; then shared words are compared instead.',

@@ -96,6 +96,7 @@ function redactorFor(basis: Parameters<typeof knownSecrets>[0]): Redactor {
 type PartName =
   | 'discovery'
   | 'vault'
+  | 'sharedVault'
   | 'search'
   | 'smallModel'
   | 'runtime'
@@ -120,6 +121,10 @@ function openParts(
       async (vault) => (await vault).close(),
     ),
     claudeHooks: lazy.once(async () => (await import('./compose/claude-hooks.ts')).openClaudeHooks(app())),
+    sharedVault: lazy.once(
+      async () => (await import('./compose/vault.ts')).openSharedVaultOf(app()),
+      async (shared) => (await shared)?.close(),
+    ),
     smallModel: lazy.once(() => code.of('coding').smallModelOf(app())),
     // Made in the middle of the first turn, and closed after the parts that take turns.
     runtime: lazy.onceClosedLast(

@@ -166,6 +166,7 @@ async function keepSessions(app: App): Promise<(() => Promise<void>) | undefined
     return followSessions({
       ...app,
       vault,
+      shared: await app.sharedVault(),
       discovery: app.discovery(),
       maxBytes: app.config.vault.maxGb * 1e9,
     })

@@ -31,6 +31,8 @@ import { postgresWork } from '../src/store/postgres/work.ts'
 import { FileTranscripts } from '../src/store/transcripts/transcript-file.ts'
 import type { LaneWork } from '../src/store/work-store.ts'
 import { openStateDatabase } from '../src/store/sqlite/state-database.ts'
+import { postgresObjects } from '../src/store/postgres/objects.ts'
+import { checkObjectStore } from './support/object-store-contract.ts'
 import { aCodingSession, codingStoreContract } from './support/coding-store-contract.ts'
 import type { CodingStores } from './support/coding-store-contract.ts'
 import { copyBackAndForth } from './support/copied.ts'
@@ -562,3 +564,11 @@ function twoMembers(schema: () => string): void {
     await b.members.hold('telegram-x')
   }, 30_000)
 }
+
+test('PostgreSQL keeps the objects of a shared vault', async (ctx) => {
+  const { url: databaseUrl } = server ?? ctx.skip('PostgreSQL is not installed')
+  const environment = { databaseUrl, s3: {} } as Parameters<typeof postgresObjects>[0]['environment']
+  const objects = postgresObjects({ environment, clock: systemClock, log: silentLog })
+  opened.push(objects)
+  await checkObjectStore(objects)
+})

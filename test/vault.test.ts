@@ -4,6 +4,7 @@ import {
   appendFileSync,
   existsSync,
   mkdirSync,
+  mkdtempSync,
   readFileSync,
   readdirSync,
   rmSync,
@@ -11,6 +12,7 @@ import {
   utimesSync,
   writeFileSync,
 } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { perform } from '../src/operations/all.ts'
@@ -22,11 +24,14 @@ import { openHouse, type House } from './support/gateway-house.ts'
 
 let house: House
 let claude: string
+let drive: string
 let sessions: CorpusSession[]
 let originals: Map<string, string>
 
 beforeAll(async () => {
+  drive = mkdtempSync(join(tmpdir(), 'rockpool-vault-drive-'))
   house = await openHouse({
+    config: { vault: { shared: drive }, machine: { name: 'Laptop' } },
     before: (dir) => {
       claude = join(dir, '.claude')
       ;({ sessions } = makeCorpus({ configDir: claude, files: 8, bytes: 400_000 }))
@@ -37,7 +42,10 @@ beforeAll(async () => {
   })
   originals = filesBelow(claude)
 })
-afterAll(() => house.close())
+afterAll(async () => {
+  await house.close()
+  rmSync(drive, { recursive: true })
+})
 
 const call = (name: string, input: Record<string, unknown> = {}): Promise<Record<string, unknown>> =>
   perform(house.app, name, input, operator) as Promise<Record<string, unknown>>
@@ -93,7 +101,7 @@ test('what is appended is kept while the gateway follows', async () => {
     .discovery()
     .watch((sessionId, why) => app.events.emit({ type: 'native-changed', sessionId, why }))
   const vault = await app.vault()
-  const stop = followSessions({ ...app, vault, discovery: app.discovery(), maxBytes: 1e9 })
+  const stop = followSessions({ ...app, vault, shared: undefined, discovery: app.discovery(), maxBytes: 1e9 })
   const [, second] = sessions as [CorpusSession, CorpusSession]
   const sizeOf = (): number => vault.files(second.sessionId).find(({ about }) => about !== null)?.size ?? 0
   await expect.poll(sizeOf, { timeout: 30_000 }).toBe(statSync(second.file).size)
@@ -102,6 +110,43 @@ test('what is appended is kept while the gateway follows', async () => {
   await stop()
   await endWatching()
   originals = filesBelow(claude)
+})
+
+test('another machine lists and restores the sessions of this one from the shared vault', async () => {
+  await call('vault.keep')
+  const [first] = sessions as [CorpusSession]
+  const other = await openHouse({
+    config: { vault: { shared: drive }, machine: { name: 'desk' } },
+    before: (dir) => mkdirSync(join(dir, '.claude')),
+  })
+  const there = (name: string, input: Record<string, unknown>): Promise<Record<string, unknown>> =>
+    perform(other.app, name, input, operator) as Promise<Record<string, unknown>>
+  try {
+    expect(await there('vault.status', {})).toMatchObject({
+      shared: { machines: [{ machine: expect.stringMatching(/^laptop-/) as string, isThis: false }] },
+    })
+    expect(await there('vault.list', { machine: 'laptop' })).toMatchObject({ total: sessions.length })
+    await expect(there('vault.restore', { id: first.sessionId })).rejects.toMatchObject({
+      hint: expect.stringContaining('--machine') as string,
+    })
+    rmSync(first.file)
+    const { sessions: restored } = (await there('vault.restore', {
+      id: first.sessionId,
+      machine: 'laptop',
+      to: join(other.dir, '.claude'),
+    })) as { sessions: Array<{ files: Array<{ path: string; outcome: string }> }> }
+    expect(restored[0]!.files.every(({ outcome }) => outcome === 'restored')).toBe(true)
+    const restoredFiles = filesBelow(join(other.dir, '.claude'))
+    for (const [path, digest] of restoredFiles)
+      expect(originals.get(path.replace(join(other.dir, '.claude'), claude)), path).toBe(digest)
+    expect(await there('cc.info', { id: first.sessionId })).toMatchObject({
+      session: { filePath: first.file.replace(claude, join(other.dir, '.claude')) },
+    })
+    await call('vault.restore', { id: first.sessionId })
+    await expect(there('vault.list', { machine: 'tablet' })).rejects.toMatchObject({ code: 'not-found' })
+  } finally {
+    await other.close()
+  }
 })
 
 test('a purge of the vault removes a session for good, and an export writes the others', async () => {

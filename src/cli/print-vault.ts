@@ -80,15 +80,23 @@ export const printers: Printers = {
       ...after,
     ].join('\n')
   },
-  'vault.purge': ({ sessions, bytes: size }) =>
-    `Removed ${count(sessions.length, 'session')} from the vault, which now has ${bytes(size)}.`,
+  'vault.purge': ({ sessions, bytes: size, sharedProblem }, page) =>
+    [
+      `Removed ${count(sessions.length, 'session')} from the vault, which now has ${bytes(size)}.`,
+      ...(sharedProblem === undefined
+        ? []
+        : [styled(page, 'red', safe`The shared copy still has them and is tried again: ${sharedProblem}`)]),
+    ].join('\n'),
   'vault.export': ({ folder, sessions, files, bytes: size, failed }, page) =>
     [
       safe`Wrote ${count(files, 'file')} of ${count(sessions, 'session')} (${bytes(size)}) to ${folder}.`,
       ...failed.map((path) => styled(page, 'red', safe`Not written: ${path}`)),
     ].join('\n'),
-  'vault.keep': ({ read }) =>
-    read === 0 ? 'Everything was kept already.' : `Kept what changed: read ${bytes(read)}.`,
+  'vault.keep': ({ read, shared }) =>
+    [
+      read === 0 ? 'Everything was kept already.' : `Kept what changed: read ${bytes(read)}.`,
+      ...(shared ? [`Copied ${bytes(shared)} to the shared vault.`] : []),
+    ].join('\n'),
   'vault.retention': ({ retention, change, applied }, page) => {
     const lines = retention.map((one) => printRetention(one, page))
     if (!change) return lines.join('\n')
@@ -106,7 +114,8 @@ export const printers: Printers = {
 }
 
 function printStatus(status: OutputOf<'vault.status'>, page: Page): string {
-  const { enabled, sessions, gone, files, originalBytes, maxBytes, folder, encrypted, retention } = status
+  const { enabled, sessions, gone, files, originalBytes, maxBytes, folder, encrypted, retention, shared } =
+    status
   const share =
     originalBytes === 0
       ? ''
@@ -117,10 +126,22 @@ function printStatus(status: OutputOf<'vault.status'>, page: Page): string {
       SESSIONS: `${sessions} (${gone} deleted by Claude Code), ${count(files, 'file')}`,
       SIZE: `${bytes(status.bytes)}${share}, limit ${bytes(maxBytes)}`,
       FOLDER: `${oneLine(folder)}${encrypted ? ', encrypted' : ''}`,
+      ...(shared ? { SHARED: printShared(shared) } : {}),
     }),
     ...retention.map((one) => printRetention(one, page)),
     ...(enabled ? [styled(page, 'dim', 'Turn it off: rockpool config set vault.enabled false')] : []),
   ].join('\n')
+}
+
+function printShared({
+  address,
+  machines,
+  problem,
+}: NonNullable<OutputOf<'vault.status'>['shared']>): string {
+  const each = machines.map(
+    ({ machine, bytes: size, isThis }) => `${machine} (${bytes(size)}${isThis ? ', this machine' : ''})`,
+  )
+  return oneLine(`${address}: ${problem ?? (each.join(', ') || 'nothing yet')}`)
 }
 
 function printRetention(

@@ -64,6 +64,10 @@ const vaultConfig = z.strictObject({
   maxGb: z.number().positive().default(20),
   /** Encrypts the vault with the content of this file; ROCKPOOL_VAULT_PASSPHRASE does it with a passphrase. */
   keyFile: z.string().optional(),
+  /** A command that prints the passphrase, for example from the keyring of the desktop. */
+  passphraseCommand: z.string().min(1).optional(),
+  /** Where other machines find a copy of this vault: an absolute path, `s3://bucket/prefix`, or `postgres`. */
+  shared: z.string().min(1).optional(),
 })
 
 const wholeConfig = z.strictObject({

@@ -68,6 +68,7 @@ const groups: Readonly<Record<string, Group>> = {
   db: () => import('./system/db.ts'),
   vault: merged(
     () => import('./vault/vault-operations.ts'),
+    () => import('./vault/restore-operations.ts'),
     () => import('./vault/retention-operations.ts'),
   ),
   machines: () => import('./coding/machine-operations.ts'),

@@ -17,6 +17,7 @@ import type { ScheduleRunner } from '../schedules/schedule-runner.ts'
 import type { Environment } from '../store/config-file.ts'
 import type { StatePaths } from '../store/paths.ts'
 import type { Storage } from '../store/storage.ts'
+import type { SharedVault } from '../vault/shared-vault.ts'
 import type { Vault } from '../vault/vault.ts'
 import type { CodingWorld } from './coding/coding-world.ts'
 
@@ -58,6 +59,8 @@ export interface App {
   claudeHooks: () => Promise<ClaudeHooks>
   /** Copies of every session's files. */
   vault(): Promise<Vault>
+  /** The copy of the vault that other machines reach, and theirs; undefined unless `vault.shared` names a place. */
+  sharedVault(): Promise<SharedVault | undefined>
   /** Background Claude Code sessions. */
   coding(): CodingWorld
   /** Runs schedules at their times, in the gateway. */

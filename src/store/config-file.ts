@@ -35,6 +35,14 @@ export function readEnvironment(variables: Readonly<Record<string, string | unde
     databaseUrl: variables['ROCKPOOL_DATABASE_URL'],
     claudeConfigDir: variables['CLAUDE_CONFIG_DIR'],
     vaultPassphrase: variables['ROCKPOOL_VAULT_PASSPHRASE'],
+    /** For a shared vault on an S3-compatible server, by the names that all programs use. */
+    s3: {
+      endpoint: variables['AWS_ENDPOINT_URL_S3'] || variables['AWS_ENDPOINT_URL'],
+      region: variables['AWS_REGION'] || variables['AWS_DEFAULT_REGION'],
+      accessKeyId: variables['AWS_ACCESS_KEY_ID'],
+      secretAccessKey: variables['AWS_SECRET_ACCESS_KEY'],
+      sessionToken: variables['AWS_SESSION_TOKEN'],
+    },
     openclawStateDir: resolve(variables['OPENCLAW_STATE_DIR'] || join(home, '.openclaw')),
     /** Shared by all Rockpools of this user on this machine; see held-name.ts. */
     machineDir: machineDirectory(),

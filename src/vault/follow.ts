@@ -7,17 +7,21 @@ import type { Events } from '../domain/events.ts'
 import type { Log } from '../domain/log.ts'
 import { sessionToKeep } from './session-files.ts'
 import type { SessionToKeep } from './keep.ts'
+import type { SharedVault } from './shared-vault.ts'
 import type { Vault } from './vault.ts'
 
 /** Changes come in bursts; they are kept together, at most so often. */
 const gatherMs = 5_000
 /** Replaced versions are removed, and the limit is checked, so often. */
 const upkeepMs = 3_600_000
+/** What was kept is copied to the shared vault so often. */
+const shareMs = 60_000
 /** After a failure, such as a full disk, the same sessions are tried again so much later. */
 const retryMs = 30_000
 
 export interface FollowParts {
   vault: Vault
+  shared: SharedVault | undefined
   discovery: Discovery
   events: Events
   clock: Clock
@@ -54,7 +58,7 @@ export async function keepSome(
 
 /** The files of all sessions together would take much memory. */
 function* oneByOne(sessions: DiscoveredSession[]): Generator<SessionToKeep> {
-  for (const session of sessions) yield sessionToKeep(session)
+  for (const session of sessions) yield* sessionToKeep(session)
 }
 
 class SessionFollower {
@@ -63,6 +67,8 @@ class SessionFollower {
   readonly #stopping = new AbortController()
   #wake = (): void => {}
   #upkeepAt = 0
+  #shareAt = 0
+  #isUnshared = true
 
   constructor(parts: FollowParts) {
     this.#parts = parts
@@ -85,8 +91,9 @@ class SessionFollower {
       const isDone = await this.#keep(isFirst)
       if (isDone) isFirst = false
       await this.#upkeep()
+      await this.#share()
       await this.#pause(isDone ? gatherMs : retryMs)
-      if (!isFirst && this.#changed.size === 0) await this.#untilChange()
+      if (!isFirst && this.#changed.size === 0 && !this.#isUnshared) await this.#untilChange()
     }
     unsubscribe()
   }
@@ -97,8 +104,11 @@ class SessionFollower {
     this.#changed.clear()
     try {
       if (all) await keepAll(this.#parts, this.#stopping.signal)
-      else if (ids.length > 0)
-        await vault.keep((await discovery.known(ids)).map(sessionToKeep), () => this.#stopping.signal.aborted)
+      else if (ids.length > 0) {
+        const sessions = (await discovery.known(ids)).flatMap(sessionToKeep)
+        await vault.keep(sessions, () => this.#stopping.signal.aborted)
+        this.#isUnshared = true
+      }
       return true
     } catch (error) {
       for (const id of ids) this.#changed.add(id)
@@ -127,6 +137,23 @@ class SessionFollower {
       log.warn(
         { event: 'vault-upkeep-failed', reason: errorText(error) },
         'Could not free space in the vault.',
+      )
+    }
+  }
+
+  async #share(): Promise<void> {
+    const { shared, clock, log } = this.#parts
+    if (!shared) this.#isUnshared = false
+    if (!shared || !this.#isUnshared || clock.monotonic() < this.#shareAt || this.#stopping.signal.aborted)
+      return
+    this.#shareAt = clock.monotonic() + shareMs
+    try {
+      await shared.send()
+      this.#isUnshared = false
+    } catch (error) {
+      log.warn(
+        { event: 'vault-share-failed', reason: errorText(error) },
+        'Could not copy the vault to the shared place; trying again in 60 s.',
       )
     }
   }

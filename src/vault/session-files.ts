@@ -1,5 +1,5 @@
-// Which files belong to a session: all that its program deletes together with it, and that a resume or a rewind needs. An agent
-// whose sessions are one file each needs nothing here.
+// Which files belong to a session: all that its program deletes together with it, and that a resume or a rewind needs. A new agent
+// whose sessions are files needs nothing here.
 import { readdirSync } from 'node:fs'
 import { basename, dirname, extname, join } from 'node:path'
 import type { DiscoveredSession } from '../domain/discovered-session.ts'
@@ -7,23 +7,18 @@ import { isFile, namesIn } from '../store/disk/foreign-file.ts'
 import type { SessionToKeep } from './keep.ts'
 
 /** What the vault must know of a session of any agent: its transcript, below the directory of the program that made it. */
-type KeepableSession = Pick<DiscoveredSession, 'sessionId' | 'filePath' | 'configDir' | 'slug'> & {
-  agentKind?: string
-}
+type KeepableSession = Pick<DiscoveredSession, 'agentKind' | 'sessionId' | 'filePath' | 'configDir' | 'slug'>
 
 /** The slug of a session is the name of its plan. */
 const planName = /^[a-z0-9-]+$/
 
-export function sessionToKeep(session: KeepableSession): SessionToKeep {
-  const { sessionId, agentKind: agent = 'claude', configDir: root } = session
+/** A list of one, or of none: rows of a database, as opencode has them, are no files that could be put back. */
+export function sessionToKeep(session: KeepableSession): SessionToKeep[] {
+  const { sessionId, agentKind: agent, configDir: root, filePath } = session
+  if (filePath.endsWith('.db')) return []
   const files = agent === 'claude' ? claudeFiles(session) : filesOfOthers(session)
-  return {
-    sessionId,
-    agent,
-    root,
-    files,
-    about: JSON.parse(JSON.stringify(session)) as SessionToKeep['about'],
-  }
+  const about = JSON.parse(JSON.stringify(session)) as SessionToKeep['about']
+  return [{ sessionId, agent, root, files, about }]
 }
 
 /** The transcript, and a folder of the same name beside it. */

@@ -17,6 +17,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import { systemClock } from '../domain/clock.ts'
 import { silentLog } from '../domain/log.ts'
 import type { SessionToKeep } from './keep.ts'
+import { sessionToKeep } from './session-files.ts'
 import { openVault, type Vault } from './vault.ts'
 
 let folder: string
@@ -85,6 +86,19 @@ test('files of a session that were deleted are restored byte for byte, with a ne
     expect(statSync(file).mode & 0o777).toBe(0o600)
     expect(Date.now() - statSync(file).mtimeMs).toBeLessThan(60_000)
   }
+})
+
+test('of any agent whose sessions are files, the transcript and the folder beside it are kept', () => {
+  const home = join(folder, 'codex')
+  const filePath = join(home, 'sessions', 'rollout-1.jsonl')
+  mkdirSync(join(home, 'sessions', 'rollout-1'), { recursive: true })
+  writeFileSync(filePath, '{}')
+  writeFileSync(join(home, 'sessions', 'rollout-1', 'image.png'), '')
+  const session = { agentKind: 'codex' as const, sessionId: 'x', configDir: home, filePath, slug: undefined }
+  expect(sessionToKeep(session)).toMatchObject([
+    { agent: 'codex', root: home, files: [filePath, join(home, 'sessions', 'rollout-1', 'image.png')] },
+  ])
+  expect(sessionToKeep({ ...session, filePath: join(home, 'opencode.db') })).toEqual([])
 })
 
 test('every state of a transcript that grows is kept, whatever was appended', async () => {

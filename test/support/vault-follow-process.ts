@@ -34,7 +34,15 @@ if (job === 'fill') {
   if (job === 'follow') {
     const vault = await openTestVault(root)
     await keepAll({ vault, discovery })
-    followSessions({ vault, discovery, events, clock: systemClock, log: silentLog, maxBytes: 1e12 })
+    followSessions({
+      vault,
+      shared: undefined,
+      discovery,
+      events,
+      clock: systemClock,
+      log: silentLog,
+      maxBytes: 1e12,
+    })
     // The follower first compares all sessions with what is kept, which is not what is measured.
     await sleep(5_000)
   }

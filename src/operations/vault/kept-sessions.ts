@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { join, relative } from 'node:path'
 import type { DiscoveredSession, SessionRecord } from '../../domain/discovered-session.ts'
-import { asRockpoolError, RockpoolError } from '../../domain/errors.ts'
+import { asRockpoolError, errorText, RockpoolError } from '../../domain/errors.ts'
 import type { KeptSession } from '../../vault/vault.ts'
 import type { App } from '../app.ts'
 import type { Caller } from '../operation.ts'
@@ -68,7 +68,21 @@ export async function purgeKept(app: App, sessionIds: readonly string[]): Promis
   if (!existsSync(app.paths.vault)) return
   const vault = await app.vault()
   const kept = sessionIds.filter((id) => vault.files(id).length > 0)
-  if (kept.length > 0) await vault.purge(kept)
+  if (kept.length === 0) return
+  await vault.purge(kept)
+  await removeShared(app)
+}
+
+/** Removes from the shared copy what is no longer in the vault; resolves to why that failed. The gateway tries it again. */
+export async function removeShared(app: App): Promise<string | undefined> {
+  try {
+    await (await app.sharedVault())?.send()
+    return undefined
+  } catch (error) {
+    const reason = errorText(error)
+    app.log.warn({ event: 'vault-share-failed', reason }, 'The shared vault still has what was purged here.')
+    return reason
+  }
 }
 
 /** Runs `read` on the transcript of a session that only the vault has: on a copy that exists so long. */

@@ -76,7 +76,7 @@ export async function retentionOf(app: App): Promise<Array<z.infer<typeof retent
   })
 }
 
-function claudeDirs({ environment, config }: App): string[] {
+export function claudeDirs({ environment, config }: App): string[] {
   return configDirsOf({ ...environment, discovery: config.discovery }).filter((dir) => existsSync(dir))
 }
 

@@ -1,23 +1,20 @@
 // The vault: what it has, restoring, checking, removing; and how long Claude Code itself keeps sessions.
 import { z } from 'zod'
-import { RockpoolError } from '../../domain/errors.ts'
+import { RockpoolError, errorText } from '../../domain/errors.ts'
 import { keepAll } from '../../vault/follow.ts'
-import type { RestoredFile } from '../../vault/restore.ts'
+import type { App } from '../app.ts'
 import { flag, nameField } from '../input-fields.ts'
 import { operation } from '../operation.ts'
-import { asDiscovered } from './kept-sessions.ts'
+import { asDiscovered, removeShared } from './kept-sessions.ts'
+import { machineField, withVault } from './restore-operations.ts'
 import { retention, retentionOf } from './retention-operations.ts'
 
 const gigabyte = 1e9
 const oneSession = nameField.describe('A kept session: its id, or the beginning of it.')
-const restoredFile = z.object({
-  path: z.string(),
-  bytes: z.number(),
-  outcome: z
-    .enum(['restored', 'same', 'longer', 'different', 'damaged'])
-    .describe(
-      '`same` and `longer`: a file was there already, with this content and nothing or more after it.',
-    ),
+const shared = z.object({
+  address: z.string(),
+  machines: z.array(z.object({ machine: z.string(), bytes: z.number(), isThis: z.boolean() })),
+  problem: z.string().optional(),
 })
 
 const status = operation({
@@ -35,6 +32,7 @@ const status = operation({
     originalBytes: z.number(),
     bytes: z.number(),
     maxBytes: z.number(),
+    shared: shared.optional(),
     retention: z.array(retention),
   }),
   scope: 'read',
@@ -47,20 +45,34 @@ const status = operation({
     return {
       enabled: config.vault.enabled,
       folder: paths.vault,
-      encrypted: config.vault.keyFile !== undefined || environment.vaultPassphrase !== undefined,
+      encrypted: [config.vault.keyFile, config.vault.passphraseCommand, environment.vaultPassphrase].some(
+        Boolean,
+      ),
       ...(await vault.size()),
       gone: (await vault.gone()).length,
       maxBytes: config.vault.maxGb * gigabyte,
+      shared: await sharedOf(app),
       retention: await retentionOf(app),
     }
   },
 })
+
+async function sharedOf(app: App): Promise<z.infer<typeof shared> | undefined> {
+  const address = app.config.vault.shared
+  if (address === undefined) return undefined
+  try {
+    return { address, machines: (await (await app.sharedVault())?.machines()) ?? [] }
+  } catch (error) {
+    return { address, machines: [], problem: errorText(error) }
+  }
+}
 
 const list = operation({
   name: 'vault.list',
   description: 'List the sessions in the vault, the most recently used first.',
   input: z.strictObject({
     gone: flag('Only sessions whose transcript Claude Code has deleted.'),
+    machine: machineField,
     limit: z.int().min(1).optional().describe('How many at most.'),
   }),
   output: z.object({
@@ -83,7 +95,7 @@ const list = operation({
   redactOutput: true,
   command: { examples: ['rockpool vault list', 'rockpool vault list --gone --json'] },
   async run(app, input) {
-    const kept = await (await app.vault()).sessions()
+    const kept = await withVault(app, input.machine, (vault) => vault.sessions())
     const wanted = kept
       .filter(({ isGone }) => isGone || !input.gone)
       .map((one) => ({ ...one, session: asDiscovered(one) }))
@@ -98,51 +110,6 @@ const list = operation({
       gone: isGone,
     }))
     return { total: wanted.length, sessions }
-  },
-})
-
-const restore = operation({
-  name: 'vault.restore',
-  description: 'Restore the files of a session byte for byte; a file that exists is never replaced.',
-  input: z.strictObject({
-    id: oneSession.optional(),
-    all: flag('Restore every session whose transcript is gone.'),
-    to: z.string().optional().describe("Another config directory than the session's own."),
-  }),
-  output: z.object({
-    sessions: z.array(z.object({ sessionId: z.string(), files: z.array(restoredFile) })),
-    conflicts: z.number().describe('Files that exist with other content, and were left as they are.'),
-    damaged: z.number(),
-  }),
-  scope: 'admin',
-  changesState: true,
-  heavyParts: ['discovery'],
-  command: {
-    positional: ['id'],
-    paths: ['to'],
-    isFailure: ({ conflicts, damaged }) => Number(conflicts) + Number(damaged) > 0,
-    examples: [
-      'rockpool vault restore 3f2a',
-      'rockpool vault restore --all',
-      'rockpool vault restore 3f2a --to /tmp/claude',
-    ],
-  },
-  async run(app, input) {
-    const vault = await app.vault()
-    if ((input.id === undefined) === !input.all)
-      throw new RockpoolError('usage', 'Name a session, or use --all.', {
-        hint: '`rockpool vault list --gone` shows them.',
-      })
-    const wanted = input.id === undefined ? await vault.gone() : [await vault.find(input.id)]
-    const sessions: Array<{ sessionId: string; files: RestoredFile[] }> = []
-    for (const { sessionId } of wanted)
-      sessions.push({ sessionId, files: await vault.restore(sessionId, input.to) })
-    if (sessions.length > 0) await app.discovery().refresh()
-    for (const { sessionId } of sessions)
-      app.events.emit({ type: 'native-changed', sessionId, why: 'restored' })
-    const having = (outcome: string): number =>
-      sessions.flatMap(({ files }) => files).filter((file) => file.outcome === outcome).length
-    return { sessions, conflicts: having('different'), damaged: having('damaged') }
   },
 })
 
@@ -210,6 +177,7 @@ const purge = operation({
   output: z.object({
     sessions: z.array(z.string()),
     bytes: z.number().describe('The size of the vault now.'),
+    sharedProblem: z.string().optional().describe('Why the shared copy still has them; it is tried again.'),
   }),
   scope: 'admin',
   changesState: true,
@@ -226,45 +194,8 @@ const purge = operation({
     const wanted = input.id === undefined ? await vault.sessions() : [await vault.find(input.id)]
     const sessions = wanted.map(({ sessionId }) => sessionId)
     await vault.purge(sessions)
-    return { sessions, bytes: (await vault.size()).bytes }
-  },
-})
-
-const exportAll = operation({
-  name: 'vault.export',
-  description:
-    "Write the kept files of a session, or of all, into a folder, as they were in Claude's directory.",
-  input: z.strictObject({ id: oneSession.optional(), to: z.string().describe('The folder.') }),
-  output: z.object({
-    folder: z.string(),
-    sessions: z.number(),
-    files: z.number(),
-    bytes: z.number(),
-    failed: z.array(z.string()),
-  }),
-  scope: 'admin',
-  changesState: true,
-  heavyParts: [],
-  command: {
-    positional: ['id'],
-    paths: ['to'],
-    isFailure: ({ failed }) => Array.isArray(failed) && failed.length > 0,
-    examples: ['rockpool vault export --to ~/sessions', 'rockpool vault export 3f2a --to ~/sessions'],
-  },
-  async run(app, { id, to }) {
-    if (!to.startsWith('/')) throw new RockpoolError('input-invalid', 'to must be an absolute path.')
-    const vault = await app.vault()
-    const wanted = id === undefined ? await vault.sessions() : [await vault.find(id)]
-    const files: RestoredFile[] = []
-    for (const [done, { sessionId }] of wanted.entries()) {
-      files.push(...(await vault.restore(sessionId, to)))
-      app.onCopyProgress?.({ sessions: done + 1, of: wanted.length })
-    }
-    const failed = files
-      .filter(({ outcome }) => outcome === 'damaged' || outcome === 'different')
-      .map(({ path }) => path)
-    const bytes = files.reduce((sum, file) => sum + file.bytes, 0)
-    return { folder: to, sessions: wanted.length, files: files.length, bytes, failed }
+    const sharedProblem = await removeShared(app)
+    return { sessions, bytes: (await vault.size()).bytes, sharedProblem }
   },
 })
 
@@ -272,14 +203,18 @@ const keep = operation({
   name: 'vault.keep',
   description: 'Keep every session now that has changed; a running gateway does it by itself.',
   input: z.strictObject({}),
-  output: z.object({ read: z.number().describe('The bytes that were new or had to be compared.') }),
+  output: z.object({
+    read: z.number().describe('The bytes that were new or had to be compared.'),
+    shared: z.number().optional().describe('The bytes that were copied to the shared vault.'),
+  }),
   scope: 'admin',
   changesState: true,
   heavyParts: ['discovery'],
   command: { examples: ['rockpool vault keep'] },
   async run(app) {
-    return { read: await keepAll({ vault: await app.vault(), discovery: app.discovery() }) }
+    const read = await keepAll({ vault: await app.vault(), discovery: app.discovery() })
+    return { read, shared: await (await app.sharedVault())?.send() }
   },
 })
 
-export const operations = [status, list, restore, verify, prune, purge, exportAll, keep]
+export const operations = [status, list, verify, prune, purge, keep]

@@ -48,16 +48,19 @@ export const printers: Printers = {
         : []),
     ].join('\n')
   },
-  'vault.verify': ({ ok, records, bytes: size, damage, files, unfinished }, page) => {
+  'vault.verify': ({ ok, records, bytes: size, damage, files, unfinished, repaired }, page) => {
     const checked = `${count(records, 'record')}, ${bytes(size)}`
-    const note = unfinished > 0 ? [`${count(unfinished, 'interrupted write')}; nothing refers to them.`] : []
+    const note = [
+      ...(repaired > 0 ? [`Repaired ${count(repaired, 'file')} from the originals.`] : []),
+      ...(unfinished > 0 ? [`${count(unfinished, 'interrupted write')}; nothing refers to them.`] : []),
+    ]
     if (ok) return [styled(page, 'green', `The vault is undamaged: ${checked}.`), ...note].join('\n')
     return [
       styled(page, 'red', `${count(damage.length, 'place')} of ${checked} are damaged.`),
       ...damage.map(({ pack, offset, problem }) => safe`  ${pack} at ${String(offset)}: ${problem}`),
       ...files.map(({ sessionId, path }) => safe`  ${sessionId.slice(0, 8)} needs it: ${path}`),
       ...note,
-      'These copies are lost; the sessions themselves are not affected.',
+      'The sessions themselves are not affected. Where they are still there, --repair keeps them again.',
     ].join('\n')
   },
   'vault.prune': ({ applied, sessions, bytes: before, bytesAfter, isShort }, page) => {

@@ -6,7 +6,7 @@ import { promisify } from 'node:util'
 import { RockpoolError, errorText } from '../domain/errors.ts'
 import type { App } from '../operations/app.ts'
 import { readPrivateFile } from '../store/disk/private-file.ts'
-import { openObjects } from '../store/objects/object-store.ts'
+import { openObjects } from '../store/objects/open-objects.ts'
 import { SharedVault } from '../vault/shared-vault.ts'
 import { openVault, type Vault } from '../vault/vault.ts'
 

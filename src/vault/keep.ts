@@ -20,8 +20,8 @@ export interface SessionToKeep {
   root: string
   /** Absolute paths; the first is the transcript. */
   files: readonly string[]
-  /** The session as lists show it. */
-  about: Record<string, unknown>
+  /** The session as lists show it; undefined if only some of its files are named. */
+  about: Record<string, unknown> | undefined
 }
 
 /** What was appended piece by piece is joined and cut by content when there are so many pieces, or so many bytes. */

@@ -9,7 +9,8 @@ import type { KeptSession, Vault } from './vault.ts'
 
 /** Makes missing copies, removes those of sessions that are not gone, and resolves to all of them. */
 export async function spokenCopies(vault: Vault, folder: string): Promise<SessionTranscript[]> {
-  const gone = await vault.gone()
+  // Nothing of an encrypted vault is readable on disk, so what only it has cannot be searched.
+  const gone = vault.isEncrypted ? [] : await vault.gone()
   const wanted = new Map(gone.map((session) => [`${session.sessionId}.jsonl`, session]))
   mkdirSync(folder, { recursive: true, mode: 0o700 })
   const present = new Set(readdirSync(folder))

@@ -184,7 +184,7 @@ test('verify finds every flipped byte, and a damaged chunk affects only the file
   flipped[60]! ^= 1
   writeFileSync(pack, flipped)
   const { files } = await vault.verify()
-  expect(files.map(({ sessionId }) => sessionId)).toEqual([first.sessionId, first.sessionId])
+  expect(files.map(({ session }) => session)).toEqual([first.sessionId, first.sessionId])
   rmSync(claude, { recursive: true })
   rmSync(join(folder, 'index'), { recursive: true })
   await reopen()
@@ -233,6 +233,53 @@ test('an encrypted vault has no readable text, and opens only with its passphras
     'restored',
     'restored',
   ])
+})
+
+test('a vault that is encrypted later has no readable text any more, and everything that it had', async () => {
+  const [gone, stays] = [makeSession(someLines(3, 30_000)), makeSession(['a secret plan'])]
+  await vault.keep([gone, stays])
+  await vault.purge([gone.sessionId])
+  const originals = stays.files.map((file) => readFileSync(file))
+  await reopen('open sesame')
+  await vault.compact()
+  await vault.keep([gone])
+  const everything = readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && !entry.parentPath.startsWith(claude))
+    .map((entry) => readFileSync(join(entry.parentPath, entry.name)))
+  for (const text of ['secret plan', stays.sessionId, 'projects', 'RPv2\u0000'])
+    expect(
+      everything.some((bytes) => bytes.includes(text)),
+      text,
+    ).toBe(false)
+  rmSync(claude, { recursive: true })
+  await reopen('open sesame')
+  expect((await vault.sessions()).map(({ sessionId }) => sessionId)).toEqual([stays.sessionId])
+  await vault.restore(stays.sessionId)
+  for (const [i, file] of stays.files.entries()) expect(readFileSync(file).equals(originals[i]!)).toBe(true)
+  expect(await vault.verify()).toMatchObject({ damage: [], files: [] })
+})
+
+test('damaged chunks are stored again from files that are still there', async () => {
+  const [present, lost] = [makeSession(someLines(3, 30_000)), makeSession(someLines(3, 30_000))]
+  const original = readFileSync(present.files[0]!)
+  await vault.keep([present])
+  await vault.keep([lost])
+  const pack = join(packFolder(), readdirSync(packFolder())[0]!)
+  const bytes = readFileSync(pack)
+  // Both sessions lose a chunk.
+  for (const at of [2_000, bytes.length - 2_000]) bytes[at]! ^= 1
+  writeFileSync(pack, bytes)
+  for (const file of lost.files) rmSync(file)
+  const before = await vault.verify()
+  expect(new Set(before.files.map(({ session }) => session)).size).toBe(2)
+  expect(await vault.repair(before)).toBe(2)
+  const { damage, files } = await vault.verify()
+  expect(damage).toHaveLength(1)
+  expect(new Set(files.map(({ session }) => session))).toEqual(new Set([lost.sessionId]))
+  rmSync(present.files[0]!)
+  await reopen()
+  await vault.restore(present.sessionId)
+  expect(readFileSync(present.files[0]!).equals(original)).toBe(true)
 })
 
 test('a purged session leaves no byte that others do not need, and is not kept again', async () => {

@@ -5,15 +5,18 @@ import { KeyedQueue } from '../domain/async.ts'
 import type { Clock } from '../domain/clock.ts'
 import { RockpoolError } from '../domain/errors.ts'
 import type { Log } from '../domain/log.ts'
-import { isFile, modifiedAt } from '../store/disk/foreign-file.ts'
+import { isFile, modifiedAt, namesIn } from '../store/disk/foreign-file.ts'
 import type { FileRow, SessionRow } from '../store/sqlite/vault-index.ts'
+import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { keepSession, type SessionToKeep } from './keep.ts'
 import { keepInThread } from './keep-thread.ts'
 import { RecordStore } from './record-store.ts'
 import { planPrune, removeSessions, rewritePacks, usedBytes, type PrunePlan } from './remove.ts'
 import { contentOf, restoreFile, type RestoredFile } from './restore.ts'
+import { repairFiles } from './repair.ts'
 import { openSeal } from './seal.ts'
+import { sealAll } from './seal-all.ts'
 import { verifyRecords, type VerifyReport } from './verify.ts'
 
 export interface VaultParts {
@@ -48,6 +51,10 @@ function keptSession({ session, root, path, agent, about }: SessionRow): KeptSes
     about: parseStored<KeptSession['about']>(about),
   }
 }
+
+/** Folders in the vault with copies that exist while they are read. */
+export const readingPrefix = 'reading-'
+const leftoverMs = 3_600_000
 
 /** So much new content is written before it is committed: bounds what a crash makes to do again. */
 const batchBytes = 128 * 1024 * 1024
@@ -137,6 +144,11 @@ export class Vault {
     return verifyRecords(this.#store, onProgress)
   }
 
+  /** Stores damaged chunks again where the original file is still there; resolves to how many files were repaired. */
+  async repair({ files, lost }: Pick<VerifyReport, 'files' | 'lost'>): Promise<number> {
+    return repairFiles(this.#store, files, lost, (sessions) => this.keep(sessions))
+  }
+
   /** Which sessions would be removed to have at most `maxBytes`. */
   async planPrune(maxBytes: number, evenYoung: boolean): Promise<PrunePlan> {
     await this.#store.refresh()
@@ -155,9 +167,18 @@ export class Vault {
     return this.#writes.run('', () => removeSessions(this.#store, sessionIds, how))
   }
 
-  /** Frees the room of versions that were replaced; resolves to how many bytes. */
-  compact(): Promise<number> {
-    return this.#writes.run('', () => rewritePacks(this.#store))
+  /** Frees the room of versions that were replaced, and encrypts what is not encrypted yet. */
+  compact(): Promise<void> {
+    return this.#writes.run('', async () => {
+      await this.#store.refresh()
+      await sealAll(this.#store)
+      await rewritePacks(this.#store)
+      removeLeftovers(this.#parts.folder, this.#clock.now())
+    })
+  }
+
+  get isEncrypted(): boolean {
+    return this.#store.seal.isSealed
   }
 
   async size(): Promise<{ sessions: number; files: number; originalBytes: number; bytes: number }> {
@@ -186,6 +207,14 @@ export class Vault {
     const removed = this.#store.index.removal(sessionId)
     if (!removed || this.files(sessionId).length > 0) return true
     return removed.forever === 0 && modifiedAt(files[0]!) > removed.at
+  }
+}
+
+/** Copies for reading (`readingPrefix`) that a process left behind when it ended early. */
+function removeLeftovers(folder: string, now: number): void {
+  for (const name of namesIn(folder).filter((one) => one.startsWith(readingPrefix))) {
+    const path = join(folder, name)
+    if (now - modifiedAt(path) > leftoverMs) rmSync(path, { recursive: true, force: true })
   }
 }
 

@@ -1,5 +1,6 @@
 // Reads every byte of the vault: each record against its checksums and its name, and each kept file against its chunks.
 import { RockpoolError } from '../domain/errors.ts'
+import type { FileRow } from '../store/sqlite/vault-index.ts'
 import { isGap } from './packs.ts'
 import { recordBytes, type RecordPlace } from './pack-records.ts'
 import type { ChunkRef } from './file-versions.ts'
@@ -16,7 +17,9 @@ export interface VerifyReport {
   bytes: number
   damage: Damage[]
   /** Kept files that need a damaged or missing chunk. */
-  files: Array<{ sessionId: string; path: string }>
+  files: FileRow[]
+  /** The names of these chunks. */
+  lost: Set<string>
   /** Ends of interrupted writes; nothing refers to them. */
   unfinished: number
 }
@@ -25,7 +28,7 @@ export async function verifyRecords(
   store: RecordStore,
   onProgress?: (done: { bytes: number; of: number }) => void,
 ): Promise<VerifyReport> {
-  const report: VerifyReport = { records: 0, bytes: 0, damage: [], files: [], unfinished: 0 }
+  const report: VerifyReport = { records: 0, bytes: 0, damage: [], files: [], lost: new Set(), unfinished: 0 }
   const packs = await store.packs.list()
   const of = packs.reduce((sum, { bytes }) => sum + bytes, 0)
   const whole = new Set<string>()
@@ -33,8 +36,9 @@ export async function verifyRecords(
     await verifyPack(store, pack, report, whole, () => onProgress?.({ bytes: report.bytes, of }))
   for (const file of store.index.files()) {
     const chunks = JSON.parse(file.chunks) as ChunkRef[]
-    if (!chunks.every(([hash]) => whole.has(hash)))
-      report.files.push({ sessionId: file.session, path: file.path })
+    const lost = chunks.filter(([hash]) => !whole.has(hash))
+    if (lost.length > 0) report.files.push(file)
+    for (const [hash] of lost) report.lost.add(hash)
   }
   return report
 }

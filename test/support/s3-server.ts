@@ -1,6 +1,6 @@
 // An S3-compatible server on loopback, as far as the vault uses one. It accepts only requests whose signature is right.
 import { createHmac, hash } from 'node:crypto'
-import { createServer, type IncomingMessage } from 'node:http'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
 export interface TestS3 {
@@ -24,12 +24,13 @@ const keysAtOnce = 2
 export async function startS3(): Promise<TestS3> {
   const objects = new Map<string, Buffer>()
   let failures = 0
-  const server = createServer(async (request, response) => {
+  const serve = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const parts: Buffer[] = []
     for await (const part of request as AsyncIterable<Buffer>) parts.push(part)
     const [status, body] = failures-- > 0 ? [503, ''] : answer(request, Buffer.concat(parts), objects)
     response.writeHead(status).end(body)
-  })
+  }
+  const server = createServer((request, response) => void serve(request, response))
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   return {
     endpoint: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,

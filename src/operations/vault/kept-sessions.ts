@@ -4,7 +4,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { join, relative } from 'node:path'
 import type { DiscoveredSession, SessionRecord } from '../../domain/discovered-session.ts'
 import { asRockpoolError, errorText, RockpoolError } from '../../domain/errors.ts'
-import type { KeptSession } from '../../vault/vault.ts'
+import { readingPrefix, type KeptSession } from '../../vault/vault.ts'
 import type { App } from '../app.ts'
 import type { Caller } from '../operation.ts'
 
@@ -91,7 +91,7 @@ export async function withKeptTranscript<T>(
   { sessionId, filePath, configDir }: DiscoveredSession,
   read: (path: string) => Promise<T>,
 ): Promise<T> {
-  const root = await mkdtemp(join(app.paths.vault, 'reading-'))
+  const root = await mkdtemp(join(app.paths.vault, readingPrefix))
   try {
     await (await app.vault()).restore(sessionId, root)
     return await read(join(root, relative(configDir, filePath)))

@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import { RockpoolError, errorText } from '../../domain/errors.ts'
 import { keepAll } from '../../vault/follow.ts'
+import type { VerifyReport } from '../../vault/verify.ts'
 import type { App } from '../app.ts'
 import { flag, nameField } from '../input-fields.ts'
 import { operation } from '../operation.ts'
@@ -116,7 +117,9 @@ const list = operation({
 const verify = operation({
   name: 'vault.verify',
   description: 'Read every byte of the vault and report what is damaged, and which files need it.',
-  input: z.strictObject({}),
+  input: z.strictObject({
+    repair: flag('Store damaged chunks again from files that are still there.'),
+  }),
   output: z.object({
     ok: z.boolean(),
     records: z.number(),
@@ -124,13 +127,26 @@ const verify = operation({
     damage: z.array(z.object({ pack: z.string(), offset: z.number(), problem: z.string() })),
     files: z.array(z.object({ sessionId: z.string(), path: z.string() })),
     unfinished: z.number().describe('Ends of interrupted writes; nothing refers to them.'),
+    repaired: z
+      .number()
+      .describe('How many files were kept again; the rest of the report is from after that.'),
   }),
   scope: 'admin',
+  changesState: true,
   heavyParts: [],
-  command: { isFailure: ({ ok }) => ok === false, examples: ['rockpool vault verify'] },
-  async run(app) {
-    const report = await (await app.vault()).verify((done) => app.onCopyProgress?.(done))
-    return { ok: report.damage.length + report.files.length === 0, ...report }
+  command: {
+    isFailure: ({ ok }) => ok === false,
+    examples: ['rockpool vault verify', 'rockpool vault verify --repair'],
+  },
+  async run(app, { repair }) {
+    const vault = await app.vault()
+    const check = (): Promise<VerifyReport> => vault.verify((done) => app.onCopyProgress?.(done))
+    let report = await check()
+    const repaired = repair ? await vault.repair(report) : 0
+    if (repaired > 0) report = await check()
+    const { records, bytes, damage, unfinished } = report
+    const files = report.files.map(({ session, path }) => ({ sessionId: session, path }))
+    return { ok: damage.length + files.length === 0, records, bytes, damage, files, unfinished, repaired }
   },
 })
 

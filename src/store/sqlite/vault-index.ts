@@ -64,10 +64,13 @@ export class VaultIndex {
     this.#database = database
   }
 
-  /** `:memory:` for an encrypted vault, whose texts must not be readable here. */
-  static open(path: string, log: Log): VaultIndex {
+  /** The index of an encrypted vault is in memory, because its texts must not be readable on disk. */
+  static open(path: string, { inMemory, log }: { inMemory: boolean; log: Log }): VaultIndex {
+    // From before the vault was encrypted.
+    if (inMemory) removeDatabase(path)
+    const place = inMemory ? ':memory:' : path
     const database = openOrRecreate(
-      () => openChecked(path),
+      () => openChecked(place),
       ({ message }) => {
         log.warn(
           { event: 'vault-index-rebuilt', path, reason: message },
@@ -155,6 +158,15 @@ export class IndexChange {
 
   addFile({ keptAt, ...row }: FileRow): void {
     insertRow(this.#q, 'file', { ...row, kept_at: keptAt })
+  }
+
+  /** The next time that the file is kept, all of it is read. */
+  distrust({ session, root, path }: Pick<FileRow, 'session' | 'root' | 'path'>): void {
+    this.#q.run('UPDATE file SET inode = -1 WHERE session = ? AND root = ? AND path = ?', session, root, path)
+  }
+
+  forgetChunk(hash: string): void {
+    this.#q.run('DELETE FROM chunk WHERE hash = ?', hash)
   }
 
   hasChunk(hash: string): boolean {

@@ -29,6 +29,8 @@ export interface Row {
   coding?: CodingRow
   /** What it asks, if the page can answer it. */
   approval?: Approval
+  /** Claude Code has deleted its transcript, and the vault has it. */
+  kept?: boolean
   /** What a native session waits for in its terminal. */
   waitingFor?: string
 }
@@ -88,6 +90,7 @@ function rowOfCoding(
     archived: written?.archived === true && !row.needsYou && state !== 'working',
     route: { view: 'coding', id: row.id },
     sessionId: row.claudeSessionId,
+    kept: written?.kept,
     coding: row,
     approval,
   }
@@ -116,6 +119,7 @@ function rowOfNative(session: NativeSession, approval: Approval | undefined): Ro
     archived: session.archived,
     route: { view: 'session', id: session.sessionId },
     sessionId: session.sessionId,
+    kept: session.kept,
     waitingFor: session.status === 'waiting' ? (session.waitingFor ?? 'an answer') : undefined,
   }
 }

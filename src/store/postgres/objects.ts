@@ -1,4 +1,4 @@
-// Objects in a table of the shared PostgreSQL, a row for each; see objects/object-store.ts.
+// Objects in a table of the shared PostgreSQL, a row for each; see src/store/objects/object-store.ts.
 import { RockpoolError } from '../../domain/errors.ts'
 import type { ObjectEntry, ObjectStore, ObjectStoreParts } from '../objects/object-store.ts'
 import { Postgres } from './connection.ts'

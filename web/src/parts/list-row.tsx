@@ -47,7 +47,13 @@ export function RowView({ row, group, look, isCurrent, isChosen, choose, isCard 
           </span>
           <span class="what">
             {row.agentKind !== undefined && <span class="chip agent-kind">{row.agentKind}</span>}{' '}
-            <span class="name">{visible(row.name)}</span> <span class="now">{visible(plain(row.now))}</span>
+            <span class="name">{visible(row.name)}</span>{' '}
+            {row.kept && (
+              <span class="chip" title="Claude Code has deleted it; the vault has it">
+                kept
+              </span>
+            )}{' '}
+            <span class="now">{visible(plain(row.now))}</span>
           </span>
           <span class="where">
             <span class="repo">{visible(row.repo)}</span> <span class="branch">{visible(row.branch)}</span>

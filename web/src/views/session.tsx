@@ -4,7 +4,7 @@ import { useEffect, useState } from 'preact/hooks'
 import type { CodingRow, Info, NativeSession } from '../data.ts'
 import { ago, nameOf, shortPath, usd, visible } from '../format.ts'
 import { useKeys } from '../keyboard.ts'
-import { useLive } from '../live.ts'
+import { useAction, useLive } from '../live.ts'
 import type { Live } from '../live.ts'
 import { useSessions } from '../needs-you.ts'
 import { CostTab, FilesTab } from '../parts/anatomy.tsx'
@@ -64,6 +64,7 @@ export function SessionPane({ route, look }: SessionPaneProps) {
   return (
     <article class="session-pane" aria-label="Session">
       <Head row={row} coding={coding} session={info.data?.session} look={look} />
+      {info.data?.session.kept && <KeptOnly id={info.data.session.sessionId} reload={info.reload} />}
       <nav class="tabs" aria-label="Parts of the session">
         {[...Object.entries(tabs), ['about', 'About'] as const].map(([name, label]) => (
           <a
@@ -175,6 +176,26 @@ function Head({ row, coding, session, look }: HeadProps) {
         <Origin coding={coding} session={session} />
       </p>
     </header>
+  )
+}
+
+/** Claude Code has deleted the transcript. A message restores it, too. */
+function KeptOnly({ id, reload }: { id: string; reload: () => void }) {
+  const { reload: reloadList } = useSessions()
+  const { run, busy, error } = useAction()
+  const restore = async (): Promise<void> => {
+    if (!(await run('vault.restore', { id }))) return
+    reload()
+    reloadList()
+  }
+  return (
+    <div class="kept-only" role="status">
+      <p>Claude Code has deleted this session; the vault has a copy. A message restores it.</p>
+      <button type="button" disabled={busy} onClick={() => void restore()}>
+        {busy ? 'Restoring…' : 'Restore'}
+      </button>
+      {error && <Problem text={error} />}
+    </div>
   )
 }
 

@@ -1,4 +1,4 @@
-// Channels, pairing, agents, the doctor, and the configuration with the origin of each value.
+// Channels, pairing, agents, the vault, the doctor, and the configuration with the origin of each value.
 import { useState } from 'preact/hooks'
 import { visible } from '../format.ts'
 import { useAction, useLazy, useLive } from '../live.ts'
@@ -7,6 +7,7 @@ import { Devices } from '../parts/devices.tsx'
 import { Doctor } from '../parts/doctor.tsx'
 import { OnPhone } from '../parts/on-phone.tsx'
 import { Loaded, Problem } from '../parts/states.tsx'
+import { VaultPanel } from '../parts/vault-panel.tsx'
 import { follow, pathOf } from '../route.ts'
 
 export function Settings() {
@@ -21,6 +22,7 @@ export function Settings() {
         <Notifications />
         <Devices />
         <ClaudePlugin />
+        <VaultPanel />
         <Doctor />
       </div>
       <Configuration />

@@ -181,6 +181,10 @@ const meanings: Record<string, string> = {
     'The limit of its size. Above it, the oldest sessions are removed, those without a label first, none younger than a year.',
   'vault.keyFile':
     'Encrypts the vault with the content of this file. `ROCKPOOL_VAULT_PASSPHRASE` does it with a passphrase.',
+  'vault.passphraseCommand':
+    'Encrypts the vault with what this command prints, for example `secret-tool lookup service rockpool-vault` or `security find-generic-password -s rockpool-vault -w`.',
+  'vault.shared':
+    'Copies the vault to a place that other machines reach, and shows theirs: an absolute path, `s3://bucket/prefix`, or `postgres` (`ROCKPOOL_DATABASE_URL`).',
   'mail.wake':
     'Who may wake an idle session with a message: `never`, the `owner`, or `anyone` who may write to it. `rockpool mail allow` decides it for one session.',
   'mail.wakesPerHour': 'How often mail may wake one session in an hour.',
@@ -190,10 +194,6 @@ const meanings: Record<string, string> = {
   'mail.perMinute': 'Messages that one sender may send in a minute; the owner has no limit.',
   'mail.maxWaiting': 'Messages that may wait for one recipient; further ones are refused.',
   'mail.keepDays': 'A message that was not delivered after this time expires.',
-  'vault.passphraseCommand':
-    'Encrypts the vault with what this command prints, for example `secret-tool lookup service rockpool-vault` or `security find-generic-password -s rockpool-vault -w`.',
-  'vault.shared':
-    'Copies the vault to a place that other machines reach, and shows theirs: an absolute path, `s3://bucket/prefix`, or `postgres` (`ROCKPOOL_DATABASE_URL`).',
   'sessionSelection.relevanceModel': 'The model that compares a task with earlier sessions.',
   'sessionSelection.relevanceMaxTokens': 'The most tokens of its answer.',
   'sessionSelection.relevanceTimeoutMs': 'How long to wait for it; then shared words are compared instead.',
@@ -264,6 +264,7 @@ export const examples: Record<string, unknown> = {
   },
   discovery: { discovery: { configDirs: ['/home/work/.claude'] } },
   vault: { vault: { maxGb: 5 } },
+  mail: { mail: { wake: 'owner', wakesPerHour: 2 } },
   sessionSelection: { sessionSelection: { resumeThreshold: 0.7 } },
   mcpBridge: { mcpBridge: { tools: { openclaw_announce: false } } },
   memory: { memory: { folders: ['~/notes'] } },

@@ -21,8 +21,8 @@ beforeAll(async () => {
     before: (home) => {
       mkdirSync(home.configDir, { recursive: true })
       ;({ sessions } = makeCorpus({ configDir: home.configDir, files: 3, bytes: 300_000 }))
-      const old = Date.now() / 1000 - 26 * day
-      utimesSync(sessions[1]!.file, old, old)
+      const now = Date.now() / 1000
+      for (const [i, { file }] of sessions.entries()) utimesSync(file, now, i === 1 ? now - 26 * day : now)
     },
   })
 })

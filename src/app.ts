@@ -3,6 +3,7 @@
 import { OpenClawLink } from './channels/openclaw-link.ts'
 import type { AgentRuntime } from './domain/agent.ts'
 import type { Clock } from './domain/clock.ts'
+import { CacheOpinions } from './domain/cache-opinion.ts'
 import { systemClock } from './domain/clock.ts'
 import type { ScanProgress } from './domain/discovered-session.ts'
 import { RockpoolError } from './domain/errors.ts'
@@ -71,6 +72,7 @@ export async function openApp(environment: Environment, options: AppOptions): Pr
     storage,
     startedAt: clock.now(),
     openclaw: new OpenClawLink(clock),
+    cacheOpinions: new CacheOpinions(),
     redactor: lazy.once(() => redactorFor(basis)),
     onCopyProgress,
     ...openParts(() => app, lazy, options, code),
@@ -118,12 +120,13 @@ function openParts(
     search: lazy.open(() => code.of('search').openSearch(app(), options.onIndexProgress)),
     vault: lazy.once(
       async () => (await import('./compose/vault.ts')).openVaultOf(app()),
-      async (vault) => (await vault).close(),
+      // Why it could not be opened was said to the caller that asked for it.
+      async (vault) => (await vault.catch(() => undefined))?.close(),
     ),
     claudeHooks: lazy.once(async () => (await import('./compose/claude-hooks.ts')).openClaudeHooks(app())),
     sharedVault: lazy.once(
       async () => (await import('./compose/vault.ts')).openSharedVaultOf(app()),
-      async (shared) => (await shared)?.close(),
+      async (shared) => (await shared.catch(() => undefined))?.close(),
     ),
     smallModel: lazy.once(() => code.of('coding').smallModelOf(app())),
     // Made in the middle of the first turn, and closed after the parts that take turns.

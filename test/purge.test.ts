@@ -79,6 +79,8 @@ function indexFilesWith(word: string): string[] {
 test('with --claude-file nothing of what was said is left or found, and others keep theirs', async () => {
   expect(await hits(secret)).toBeGreaterThan(0)
   expect(indexFilesWith(secret)).not.toEqual([])
+  await ask('vault.keep', {})
+  expect(await ask('vault.list', {})).toMatchObject({ sessions: [{ sessionId: claudeId }] })
   expect(await ask('sessions.delete', { key, purge: true, claudeFile: true })).toMatchObject({
     deleted: true,
     claudeFile,
@@ -86,6 +88,7 @@ test('with --claude-file nothing of what was said is left or found, and others k
   expect(existsSync(sessionMediaFolder(app.paths.media, 'main', key))).toBe(false)
   expect(filesWith(secret, join(home, 'state'))).toEqual([])
   expect(readdirSync(join(claudeFile, '..'))).toEqual([])
+  expect(await ask('vault.list', {})).toMatchObject({ total: 0 })
   expect([await hits(secret), await hits('somebody')]).toEqual([0, 1])
 })
 

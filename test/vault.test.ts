@@ -15,7 +15,11 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { openApp } from '../src/app.ts'
 import { perform } from '../src/operations/all.ts'
+import type { App } from '../src/operations/app.ts'
+import { keepBriefly } from '../src/operations/vault/keep-briefly.ts'
+import { readEnvironment } from '../src/store/config-file.ts'
 import { operator } from '../src/cli/call-operation.ts'
 import { conversationNamed } from '../src/operations/coding/coding-launch.ts'
 import { followSessions } from '../src/vault/follow.ts'
@@ -172,6 +176,10 @@ test('the retention of Claude Code is shown, and changed only when asked', async
   expect(await call('vault.retention')).toMatchObject({
     retention: [{ configDir: claude, days: 30, isDefault: true, deletedSoon: 1 }],
   })
+  const { notes } = (await call('doctor')) as { notes: string[] }
+  expect(notes.join()).toMatch(
+    /after 30 days: 1 in the next 7 days, \d of them in the vault.*vault retention 365/,
+  )
   expect(await call('vault.retention', { days: 365 })).toMatchObject({ applied: false })
   expect(readFileSync(settings, 'utf8')).toBe('{"model":"opus"}')
   expect(await call('vault.retention', { days: 365, apply: true })).toMatchObject({
@@ -183,3 +191,79 @@ test('the retention of Claude Code is shown, and changed only when asked', async
     code: 'input-invalid',
   })
 })
+
+test('prune shows what it would remove and removes it only when asked; a year protects the younger ones', async () => {
+  const before = (await call('vault.status')) as { sessions: number; bytes: number }
+  expect(before.sessions).toBeGreaterThan(1)
+  expect(await call('vault.prune', { maxGb: 0 })).toMatchObject({
+    applied: false,
+    sessions: [],
+    isShort: true,
+  })
+  const plan = (await call('vault.prune', { maxGb: 0, young: true })) as { sessions: unknown[] }
+  expect(plan).toMatchObject({ applied: false, bytes: before.bytes })
+  expect(plan.sessions).toHaveLength(before.sessions)
+  expect(await call('vault.status')).toMatchObject({ sessions: before.sessions })
+  expect(await call('vault.prune', { maxGb: 0, young: true, apply: true })).toMatchObject({ applied: true })
+  expect(await call('vault.status')).toMatchObject({ sessions: 0 })
+})
+
+test('without a gateway a command keeps what has changed, says once that there is a vault, and not when it is off', async () => {
+  const home = mkdtempSync(join(tmpdir(), 'rockpool-keep-'))
+  const [first] = makeCorpus({ configDir: join(home, '.claude'), files: 2, bytes: 40_000 }).sessions
+  let now = Date.now()
+  const clock = { ...house.app.clock, now: () => now }
+  const open = (): Promise<App> =>
+    openApp(readEnvironment({ HOME: home, ROCKPOOL_STATE_DIR: join(home, 'state') }), { version: 'test' })
+  try {
+    await using app = closing(await open())
+    app.config.vault.enabled = false
+    expect(await keepBriefly(app)).toBeUndefined()
+    expect(existsSync(app.paths.vault)).toBe(false)
+    app.config.vault.enabled = true
+    const notice = await keepBriefly({ ...app, clock })
+    expect(notice).toMatch(/keeps a copy .* MB now, at most 20 GB/)
+    expect(notice).toContain('rockpool config set vault.enabled false')
+    const vault = await app.vault()
+    const sizeOf = (): number => vault.files(first!.sessionId).find(({ about }) => about)?.size ?? 0
+    expect(sizeOf()).toBe(statSync(first!.file).size)
+    appendFileSync(first!.file, '{"type":"system"}\n')
+    now += 61_000
+    expect(await keepBriefly({ ...app, clock })).toBeUndefined()
+    expect(sizeOf()).toBe(statSync(first!.file).size)
+  } finally {
+    rmSync(home, { recursive: true })
+  }
+})
+
+test('the passphrase comes from a command, such as that of a keyring', async () => {
+  const home = mkdtempSync(join(tmpdir(), 'rockpool-keyring-'))
+  makeCorpus({ configDir: join(home, '.claude'), files: 1, bytes: 20_000 })
+  mkdirSync(join(home, 'state'), { mode: 0o700 })
+  const configured = async (passphraseCommand: string): Promise<App> => {
+    const file = join(home, 'state', 'rockpool.json')
+    writeFileSync(file, JSON.stringify({ vault: { passphraseCommand } }), { mode: 0o600 })
+    return openApp(readEnvironment({ HOME: home, ROCKPOOL_STATE_DIR: join(home, 'state') }), {
+      version: 'test',
+    })
+  }
+  const status = async (command: string): Promise<unknown> => {
+    await using app = closing(await configured(command))
+    await perform(app, 'vault.keep', {}, operator)
+    return await perform(app, 'vault.status', {}, operator)
+  }
+  try {
+    expect(await status('echo open sesame')).toMatchObject({ encrypted: true, sessions: 1 })
+    await expect(status('echo wrong')).rejects.toMatchObject({ code: 'refused' })
+    await expect(status('exit 3')).rejects.toMatchObject({ code: 'config-invalid' })
+    await expect(status('true')).rejects.toMatchObject({
+      hint: expect.stringContaining('secret-tool store') as string,
+    })
+  } finally {
+    rmSync(home, { recursive: true })
+  }
+})
+
+function closing(app: App): App & AsyncDisposable {
+  return Object.assign(app, { [Symbol.asyncDispose]: () => app.close() })
+}

@@ -74,9 +74,10 @@ export function pricesOf(price: OutputOf<'cc.anatomy'>['price'] & { guessed?: bo
   const why = price.coldBecause === undefined ? '' : ` (${price.coldBecause})`
   const warm = price.warmForMs === undefined ? `cold${why}` : `warm for ${duration(price.warmForMs)}`
   const sure = price.sure === undefined ? '' : `, ${Math.round(price.sure * 100)} % sure`
-  const { trimmed } = price
+  const { trimmed, secondOpinion } = price
+  const opinion = secondOpinion ? `; Claude Code expects it to be ${secondOpinion.cache}` : ''
   const prices = [
-    `resume or fork ${usd(price.resumeUsd)} (${warm}${sure}; keeps everything)`,
+    `resume or fork ${usd(price.resumeUsd)} (${warm}${sure}${opinion}; keeps everything)`,
     ...(trimmed ? [`trimmed ${usd(trimmed.usd)} (without ${count(trimmed.cuts, 'old result')})`] : []),
     `compact first ${usd(price.compactThenResumeUsd)} (keeps a summary)`,
     `fresh with a brief ${usd(price.freshUsd)} (keeps the brief)`,

@@ -24,6 +24,7 @@ export function openClaudeHooks(app: App): ClaudeHooks {
     permissionRelay(app),
     sessionCommands(app.paths.root),
     mailHooks(() => app.mail().office, clock),
+    app.cacheOpinions.contributor(clock),
   ]
   return new ClaudeHooks({ contributors, clock, log })
 }

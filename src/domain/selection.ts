@@ -46,6 +46,8 @@ export const sessionPrice = z.object({
   /** How long it stays warm. */
   warmForMs: z.number().optional(),
   sure: z.number().optional().describe('How sure the prediction of the cache is, from 0.5 to 1.'),
+  /** What Claude Code itself expects of its cache, where its plugin runs. */
+  secondOpinion: z.object({ cache: z.enum(['warm', 'cold']), writeUsd: z.number().optional() }).optional(),
   /** Why the cache cannot be used although it was filled recently. */
   coldBecause: z.string().optional(),
   /** What a resume changes in the session, when Rockpool did not start it. */

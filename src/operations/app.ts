@@ -3,6 +3,7 @@
 import type { OpenClawLink } from '../channels/openclaw-link.ts'
 import type { AgentRuntime } from '../domain/agent.ts'
 import type { ClaudeHooks } from '../claude-hooks/answers.ts'
+import type { CacheOpinions } from '../domain/cache-opinion.ts'
 import type { Clock } from '../domain/clock.ts'
 import type { Config } from '../domain/config.ts'
 import type { Discovery } from '../domain/discovered-session.ts'
@@ -53,6 +54,8 @@ export interface App {
   runtime(): Promise<AgentRuntime>
   /** The turns of chat sessions, and in the gateway the channels. */
   conversations(): Promise<Conversations>
+  /** What Claude Code expects of the cache of sessions that were resumed in a terminal. */
+  cacheOpinions: CacheOpinions
   /** The connection to the plugin in OpenClaw. */
   openclaw: OpenClawLink
   /** Answers what terminal sessions of Claude Code report; see domain/claude-hook.ts. */

@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -84,6 +84,13 @@ test('a dry run shows the cuts and the prices and writes nothing; then the copy 
   expect(lost).toMatchObject({ sessionId: originalId, cut: { text: `0 ${longOutput}`, images: [] } })
   const world = bridgeWorld(app, { agentId: 'main', repoPath: home })
   expect(await world.recall(cut!.handle, 0)).toMatchObject({ text: `0 ${longOutput}` })
+
+  // When Claude Code has deleted the original, the vault gives the cut back.
+  await perform(app, 'vault.keep', {}, operator)
+  rmSync(file)
+  expect(await perform(app, 'sessions.lost', { handle: cut!.handle }, operator)).toEqual(lost)
+  expect(existsSync(file)).toBe(false)
+  await perform(app, 'vault.restore', { id: originalId }, operator)
 })
 
 test('an agent trims and recalls only what it may see, and a wrong handle is refused with a remedy', async () => {

@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs'
 import { z } from 'zod'
 import { resumeChanges } from '../../coding/session/resume-origin.ts'
 import { requireClaude, resumeHint } from '../../discovery/agents/readers.ts'
+import { withOpinion } from '../../domain/cache-opinion.ts'
 import { priceWithTrim } from '../../discovery/trim/trim-price.ts'
 import type { CodingSession } from '../../domain/coding-session.ts'
 import {
@@ -63,7 +64,9 @@ const showSession = operation({
     const isClaude = session.agentKind === 'claude'
     const changes = (): string | undefined => (coding ? undefined : resumeChanges(session, app.config.coding))
     const onResume = isClaude ? changes() : resumeHint(session)
-    const price = await priceWithTrim(session, app.config.coding, app.clock.now())
+    const predicted = await priceWithTrim(session, app.config.coding, app.clock.now())
+    const opinion = app.cacheOpinions.of(session.sessionId)
+    const price = withOpinion(predicted, opinion, session.lastUsageAt)
     const folderGone = !existsSync(session.repoPath)
     return { session: toRecord(session), health, onResume, folderGone, price, ...row }
   },

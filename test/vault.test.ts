@@ -111,6 +111,9 @@ test('what is appended is kept while the gateway follows', async () => {
   await expect.poll(sizeOf, { timeout: 30_000 }).toBe(statSync(second.file).size)
   appendFileSync(second.file, `${JSON.stringify({ type: 'system', sessionId: second.sessionId })}\n`)
   await expect.poll(sizeOf, { timeout: 30_000 }).toBe(statSync(second.file).size)
+  // The first look at all sessions is over now, so that only an event can tell of this one.
+  appendFileSync(second.file, `${JSON.stringify({ type: 'system', sessionId: second.sessionId })}\n`)
+  await expect.poll(sizeOf, { timeout: 30_000 }).toBe(statSync(second.file).size)
   await stop()
   await endWatching()
   originals = filesBelow(claude)

@@ -34,7 +34,7 @@ export class RecordStore {
     this.#folder = folder
     this.seal = seal
     this.packs = new Packs(join(folder, 'packs'))
-    this.index = VaultIndex.open(indexFile, { inMemory: seal.isSealed, log })
+    this.index = VaultIndex.open(indexFile, log, { inMemory: seal.isSealed })
     this.#lock = new FileLock(join(folder, 'vault'))
   }
 

@@ -65,7 +65,7 @@ export class VaultIndex {
   }
 
   /** The index of an encrypted vault is in memory, because its texts must not be readable on disk. */
-  static open(path: string, { inMemory, log }: { inMemory: boolean; log: Log }): VaultIndex {
+  static open(path: string, log: Log, { inMemory = false } = {}): VaultIndex {
     // From before the vault was encrypted.
     if (inMemory) removeDatabase(path)
     const place = inMemory ? ':memory:' : path

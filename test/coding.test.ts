@@ -125,6 +125,30 @@ test('after the reset limited sessions continue by themselves, once and one afte
   expect(resumed()).toHaveLength(2)
 })
 
+test('a limited session in which a question waits for a person continues before an older one; without the switch none does', async () => {
+  const clock = makeMovableClock()
+  const house = open({ clock, config: { continueAfterLimit: false } })
+  const resetsAt = clock.now() + 60_000
+  for (const name of ['older', 'asking']) {
+    const resume = { sdkSessionId: randomUUID(), fork: false }
+    const { id } = await house.launch(`[[offline: limit ${resetsAt}]]`, { resume, name })
+    await until(house, id, 'suspended')
+    await clock.advance(1_000)
+  }
+  await house.pool.recover()
+  await clock.advance(200_000)
+  const resumed = (): string[] => texts(house).filter((text) => text.startsWith('▶️'))
+  expect(resumed()).toEqual([])
+  const expired = { about: 'Bash: npm publish', at: clock.now(), text: 'expired' }
+  await house.store.update(house.pool.resolve('asking').id, (row) => (row.expired = expired))
+  house.config.continueAfterLimit = true
+  await clock.advance(10_000)
+  await vi.waitFor(() => expect(resumed()[0]).toContain('[asking] Resumed'))
+  await clock.advance(60_000)
+  await vi.waitFor(() => expect(resumed()[1]).toContain('[older] Resumed'))
+  expect(resumed()).toHaveLength(2)
+})
+
 test('while only the reserve of a usage window is left, a new session waits for the reset, unless a person wants it at once', async () => {
   const clock = makeMovableClock()
   const house = open({ clock, config: { reserve: { percent: 10, launches: 'wait' } } })

@@ -58,12 +58,11 @@ function scheduleTable(schedules: Row[], page: Page): string {
 
 function nextOf({ paused, nextTimes: [next] }: Row, { now }: Page): string {
   if (paused !== undefined) return 'paused'
-  return next === undefined ? 'never' : `in ${duration(next - now)}`
+  return next === undefined ? '-' : `in ${duration(next - now)}`
 }
 
 function facts(row: Row, page: Page): string {
-  const { times, nextTimes, action, missed, overlap, paused, spentUsd, totalBudgetUsd, byAgent, agentId } =
-    row
+  const { times, nextTimes, action, missed, overlap, paused, spentUsd, byAgent, agentId, tell } = row
   return pairs(page, {
     Name: oneLine(row.name),
     Does: `${action.kind}: ${oneLine(action.text)}`,
@@ -75,8 +74,16 @@ function facts(row: Row, page: Page): string {
     Overlap: { skip: 'skip the later run', queue: 'queue the later run', replace: 'replace the earlier run' }[
       overlap
     ],
-    Cost: totalBudgetUsd === undefined ? usd(spentUsd) : `${usd(spentUsd)} of ${usd(totalBudgetUsd)}`,
+    Tells: tell && oneLine(tell),
+    Cost: usd(spentUsd),
+    Budget: budgetOf(row),
   })
+}
+
+function budgetOf({ runBudgetUsd, totalBudgetUsd }: Row): string | undefined {
+  const each = runBudgetUsd === undefined ? [] : [`${usd(runBudgetUsd)} for each run`]
+  const all = totalBudgetUsd === undefined ? [] : [`${usd(totalBudgetUsd)} in total`]
+  return [...each, ...all].join(', ') || undefined
 }
 
 const stateStyles: Readonly<Record<Run['state'], Style | undefined>> = {
@@ -89,16 +96,20 @@ const stateStyles: Readonly<Record<Run['state'], Style | undefined>> = {
 
 function runTable(runs: Array<Run & { name: string }>, page: Page): string {
   return table(page, runs, {
-    DUE: { value: ({ dueAt }) => localTime(dueAt), min: 16 },
-    NAME: { value: ({ name }) => name, min: 12 },
+    DUE: { value: ({ dueAt }) => localTime(dueAt).slice(page.width >= 80 ? 0 : 5), min: 11 },
+    NAME: { value: ({ name }) => name, min: 8 },
     STATE: { value: ({ state }) => state, min: 7, style: ({ state }) => stateStyles[state] },
-    LATE: { value: ({ dueAt, begunAt }) => lateness(dueAt, begunAt), align: 'right', min: 4 },
-    TOOK: {
+    LATE: page.width >= 80 && {
+      value: ({ dueAt, begunAt }) => lateness(dueAt, begunAt),
+      align: 'right',
+      min: 4,
+    },
+    TOOK: page.width >= 80 && {
       value: ({ begunAt, endedAt }) => (begunAt && endedAt ? duration(endedAt - begunAt) : '-'),
       align: 'right',
     },
     COST: { value: ({ costUsd }) => usd(costUsd), align: 'right' },
-    NOTE: { value: ({ note = '' }) => note, min: 16 },
+    NOTE: { value: ({ note = '' }) => note, min: 12 },
   })
 }
 

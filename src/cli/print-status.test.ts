@@ -63,3 +63,20 @@ test('db status says how the database is, what waits, and who is connected', () 
   expect(shown).toMatch(/a +gateway +400 ms ago +telegram\|default/)
   expect(shown).toMatch(/a +command/)
 })
+
+test('usage windows have a forecast, and colours are colours: hostile text has none', () => {
+  const window = {
+    window: 'five_hour',
+    name: '5 hours',
+    usedPercent: 62.4,
+    state: 'nearly used',
+    reportedAt: 940_000,
+    forecast: 'at this pace the window ends at 16:40\u001b[2J',
+  }
+  const line = '62%, at this pace the window ends at 16:40\\x1b[2J (reported 1 min ago)'
+  expect(printStatus({ ...status, usage: [window] }, page)).toContain(`Usage, 5 hours  ${line}`)
+  const claude = { connected: false, hint: 'Run `rockpool login`.' }
+  const colored = printStatus({ ...status, usage: [window], claude }, { ...page, color: true })
+  expect(colored).toContain(`\u001b[33m${line}\u001b[39m`)
+  expect(colored).toContain('\u001b[33mnot connected. Run `rockpool login`.\u001b[39m')
+})

@@ -5,7 +5,7 @@ import { stateStyle } from './print-coding.ts'
 import { costTodayLine } from './print-costs.ts'
 import { sessionTable } from './print-sessions.ts'
 import { ago, bytes, duration, oneLine, pairs, prose, safe, styled, table, usd, visible } from './print.ts'
-import type { Columns, Page, Printers } from './print.ts'
+import type { Columns, Page, PairValue, Printers } from './print.ts'
 
 type Status = OutputOf<'status'>
 
@@ -73,7 +73,7 @@ function statusFacts(status: Status, page: Page): string {
     Rockpool: status.version,
     Gateway: running,
     Database: status.database && databaseLine(status.database, page),
-    Claude: claudeLine(status.claude, page),
+    Claude: claudeLine(status.claude),
     Agent: agent?.kind,
     'Cost today': costTodayLine(cost),
     ...Object.fromEntries(status.usage.map((window) => [`Usage, ${window.name}`, usageLine(window, page)])),
@@ -81,33 +81,33 @@ function statusFacts(status: Status, page: Page): string {
   })
 }
 
-function claudeLine({ connected, source = '', hint = '' }: Status['claude'], page: Page): string {
+function claudeLine({ connected, source = '', hint = '' }: Status['claude']): PairValue {
   if (connected) return `connected (${oneLine(source)})`
-  return `${styled(page, 'yellow', 'not connected.')} ${oneLine(hint)}`
+  return { text: `not connected. ${oneLine(hint)}`, style: 'yellow' }
 }
 
 /** `62%, at this pace the window ends at 16:40`. */
 function usageLine(
   { usedPercent, forecast, state, reportedAt }: Status['usage'][number],
   page: Page,
-): string {
-  const line = `${Math.round(usedPercent)}%, ${forecast} (reported ${ago(reportedAt, page.now)})`
-  return state === 'open' ? line : styled(page, state === 'used up' ? 'red' : 'yellow', line)
+): PairValue {
+  const text = `${Math.round(usedPercent)}%, ${forecast} (reported ${ago(reportedAt, page.now)})`
+  const styles = { open: undefined, 'nearly used': 'yellow', 'used up': 'red' } as const
+  return { text, style: styles[state] }
 }
 
 /** Problems first, the address last. */
 function databaseLine(
   { state, since, place, server, lastError, slow, lastSlow }: NonNullable<Status['database']>,
   page: Page,
-): string {
+): PairValue {
   const isLost = state === 'lost'
   const about = [
     isLost ? `away (${ago(since, page.now)}: ${oneLine(lastError ?? '')})` : state,
     ...(lastSlow ? [`${slow} slow, the last ${duration(lastSlow.ms)} ${ago(lastSlow.at, page.now)}`] : []),
     server === undefined ? place : `${server} of ${place}`,
   ]
-  const line = about.join(', ')
-  return isLost ? styled(page, 'red', line) : line
+  return { text: about.join(', '), style: isLost ? 'red' : undefined }
 }
 
 function printDatabase(output: OutputOf<'db.status'>, page: Page): string {

@@ -238,16 +238,20 @@ function columnWidths<Row>(columns: Titled<Row>, cells: string[][], pageWidth: n
   return widths
 }
 
+/** A value of `pairs`. Its style is added when control characters of the text are already visible. */
+export type PairValue = string | { text: string; style?: Style }
+
 /** Names and values below each other; undefined values are left out. */
-export function pairs(page: Page, values: Readonly<Record<string, string | undefined>>): string {
-  const shown = Object.entries(values).flatMap(([name, value]) =>
-    value === undefined ? [] : [{ name, value }],
-  )
+export function pairs(page: Page, values: Readonly<Record<string, PairValue | undefined>>): string {
+  const shown = Object.entries(values).flatMap(([name, value]) => {
+    if (value === undefined) return []
+    return [{ name, ...(typeof value === 'string' ? { text: value, style: undefined } : value) }]
+  })
   const width = Math.max(0, ...shown.map(({ name }) => cellWidth(name)))
   return shown
-    .map(({ name, value }) => {
-      const text = prose(value, page, width + 2).trimStart()
-      return `${styled(page, 'dim', pad(name, width))}  ${text}`
+    .map(({ name, text, style }) => {
+      const lines = prose(text, page, width + 2).trimStart()
+      return `${styled(page, 'dim', pad(name, width))}  ${style ? styled(page, style, lines) : lines}`
     })
     .join('\n')
 }

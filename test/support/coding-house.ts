@@ -38,6 +38,8 @@ export interface CodingHouse {
   store: CodingStore
   spend: SpendStore
   usage: UsageStore
+  /** A change takes effect at once. */
+  config: CodingConfig
   events: Events
   /** What went into the outbox, and which keys. */
   delivered: Array<{ address: Address; reply: Reply; key: string }>
@@ -138,6 +140,7 @@ export function openCodingHouse(options: HouseOptions = {}): CodingHouse {
   const repo = (name: string): string => mkdtempSync(join(folder, `${name}-`))
   return {
     pool,
+    config,
     approvals,
     approvalStore,
     store,

@@ -1,7 +1,7 @@
 // schedules.add: what is due when, from words. The owner may schedule everything; an agent only for itself, within its rights.
 import { z } from 'zod'
 import { formatOriginChannel, parseOriginChannel } from '../../domain/address.ts'
-import { RockpoolError } from '../../domain/errors.ts'
+import { attempt, RockpoolError } from '../../domain/errors.ts'
 import { missedPolicies, overlapPolicies } from '../../domain/schedule.ts'
 import type { ScheduledAction, When } from '../../domain/schedule.ts'
 import { defaultAgentId } from '../../domain/session-key.ts'
@@ -128,9 +128,17 @@ export const addSchedule = operation({
 
 function whenAndText(app: App, input: AddInput, now: number): { when: When; text: string } {
   const timeZone = input.timeZone ?? app.config.timeZone ?? Intl.DateTimeFormat().resolvedOptions().timeZone
+  if (!isTimeZone(timeZone))
+    throw new RockpoolError('input-invalid', `${JSON.stringify(timeZone.slice(0, 80))} is not a time zone.`, {
+      hint: 'Examples: Europe/Berlin, America/New_York, UTC.',
+    })
   if (input.when !== undefined) return { when: readWhen(input.when, { now, timeZone }), text: input.text }
   const { when, rest } = splitWhen(input.text, { now, timeZone })
   return { when, text: rest }
+}
+
+function isTimeZone(timeZone: string): boolean {
+  return attempt(() => new Intl.DateTimeFormat('en', { timeZone })) !== undefined
 }
 
 /** Without a chat or a session of its own, the schedule acts where it was added. */

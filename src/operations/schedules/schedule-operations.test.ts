@@ -92,6 +92,10 @@ test('a schedule is added with words, and shows its next five times', async () =
   await expect(call('add', { when: 'weekdays 9', text: 'x' })).rejects.toMatchObject({
     code: 'input-invalid',
   })
+  await expect(call('add', { when: 'daily 9:00', text: 'x', timeZone: 'Mars/Base' })).rejects.toMatchObject({
+    message: '"Mars/Base" is not a time zone.',
+    hint: expect.stringContaining('Europe/Berlin') as string,
+  })
   await expect(call('add', { when: 'daily 9:00', text: 'x', name: row.name })).rejects.toMatchObject({
     code: 'conflict',
   })

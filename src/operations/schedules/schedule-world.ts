@@ -64,7 +64,7 @@ async function launch(
     fresh: action.session === undefined,
     multiTurnDisabled: true,
     originChannel,
-    name: `${name.slice(0, 50)}-${id}`,
+    name: `${name.slice(0, 50)}-${id.slice(0, 8)}`,
     boundTo: byAgent ? agentId : undefined,
   }
   await launchCoding(app, input, caller, id)

@@ -24,6 +24,8 @@ interface Bench {
   pass(ms: number): Promise<void>
   /** What began, under its run, once each. */
   begun: Map<string, Schedule>
+  /** Each step of a run, as `<machine> <run>`. */
+  steps: string[]
   told: string[]
   stopped: string[]
   outcome: (run: ScheduleRun) => RunOutcome | undefined
@@ -54,6 +56,7 @@ function open(): Bench {
   }
   const store = new ScheduleStore(database)
   const begun = new Map<string, Schedule>()
+  const steps: string[] = []
   const [told, stopped]: [string[], string[]] = [[], []]
   const runners: ScheduleRunner[] = []
   const bench: Bench = {
@@ -68,6 +71,7 @@ function open(): Bench {
       }
     },
     begun,
+    steps,
     told,
     stopped,
     outcome: () => ({ state: 'ended', note: 'done', costUsd: 1 }),
@@ -82,6 +86,7 @@ function open(): Bench {
         actions: {
           async advance(schedule, run) {
             begun.set(run.id, schedule)
+            steps.push(`${machine} ${run.id}`)
             return bench.outcome(run)
           },
           stop: async (_schedule, run) => void stopped.push(run.id),
@@ -217,7 +222,17 @@ test('two machines that look at the same moment begin each run once', async () =
   const [one, two] = [bench.another('one', true), bench.another('two', true)]
   await Promise.all([one.look(), two.look()])
   expect(bench.log(schedule)).toEqual(['09:00 ended'])
-  expect(bench.begun.size).toBe(1)
+  // One machine claims the run and takes every step of it.
+  expect(bench.steps).toHaveLength(1)
+})
+
+test('a due time that another machine has written keeps its run', async () => {
+  const bench = open()
+  const schedule = await bench.add()
+  await bench.pass(hour)
+  const [run] = bench.store.runs({ scheduleId: schedule.id, limit: 1 })
+  expect(await bench.store.addRun(newRun(schedule, run!.dueAt, start))).toBe(false)
+  expect(bench.store.run(run!.id)).toEqual(run)
 })
 
 test('a budget that is used up pauses the schedule and says so; a failure is reported; an outage delays the run', async () => {

@@ -65,6 +65,13 @@ test.each([96, 120])(
   },
 )
 
+test('a session that only the vault has is marked, with the command that restores it', () => {
+  const kept = { ...rows[0]!, kept: true }
+  expect(printList({ total: 1, sessions: [kept] }, page)).toMatch(/ kept\b/)
+  expect(printInfo({ session: kept }, page)).toContain(`rockpool vault restore ${kept.sessionId.slice(0, 8)}`)
+  expect(printInfo({ session: rows[0]! }, page)).not.toContain('vault restore')
+})
+
 test('the list says what runs, what it cost and how full its context is, and hides archived ones unless asked', () => {
   const text = printList({ total, sessions: rows }, { ...page, width: 160 })
   expect(text).toMatch(

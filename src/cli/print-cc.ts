@@ -22,6 +22,15 @@ export const printers: Printers = {
       printFacts(session, page),
       ...(health ? [printSpending(session, page), printHealth(health, page)] : []),
       ...(price ? [pairs(page, { 'to continue': pricesOf(price) })] : []),
+      ...(session.kept
+        ? [
+            styled(
+              page,
+              'yellow',
+              `Deleted by its program, kept in the vault. Restore it: rockpool vault restore ${session.sessionId.slice(0, 8)}`,
+            ),
+          ]
+        : []),
       ...(onResume === undefined ? [] : [styled(page, 'dim', `Resume: ${onResume}`)]),
     ].join('\n\n'),
   'cc.repair': ({ sessionId, health, left }, page) => {

@@ -5,6 +5,7 @@ import { makeEvents } from '../../src/domain/events.ts'
 import { silentLog } from '../../src/domain/log.ts'
 import { openDiscovery } from '../../src/discovery/discovery.ts'
 import { join } from 'node:path'
+import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { followSessions, keepAll } from '../../src/vault/follow.ts'
 import { openTestVault } from './vault-writer.ts'
@@ -23,11 +24,20 @@ if (job === 'fill') {
   await discovery.refresh()
   const vault = await openTestVault(root)
   const [began, before] = [performance.now(), process.cpuUsage()]
+  const pauses = monitorEventLoopDelay({ resolution: 2 })
+  pauses.enable()
   await keepAll({ vault, discovery })
+  pauses.disable()
   const ms = performance.now() - began
   const { user, system } = process.cpuUsage(before)
   const cpuMs = (user + system) / 1_000
-  say({ ms, cpuMs, ...(await vault.size()), peakMb: process.resourceUsage().maxRSS / 1024 })
+  say({
+    ms,
+    cpuMs,
+    pauseMs: pauses.max / 1e6,
+    ...(await vault.size()),
+    peakMb: process.resourceUsage().maxRSS / 1024,
+  })
 } else {
   const events = makeEvents(() => {})
   await discovery.watch((sessionId, why) => events.emit({ type: 'native-changed', sessionId, why }))

@@ -83,7 +83,7 @@ function bySession(hits: Hit[]): Hit[] {
 }
 
 function foundSession(session: NativeSession): Found {
-  const detail = `${shortPath(session.repoPath)} · ${session.branch || '–'} · ${ago(Date.parse(session.lastModified))}`
+  const detail = `${shortPath(session.repoPath)} · ${session.branch || '–'} · ${ago(Date.parse(session.lastModified))}${session.kept ? ' · kept' : ''}`
   return {
     group: 'Sessions',
     title: nameOf(session),
@@ -104,7 +104,9 @@ function foundHit(hit: Hit, names: Map<string, string>, words: string): Found {
     title: hit.snippet,
     marks: hit.matches,
     detail:
-      hit.source === 'memory' ? `${shortPath(hit.path)}, line ${hit.line}` : `${where} · ${ago(hit.at)}`,
+      hit.source === 'memory'
+        ? `${shortPath(hit.path)}, line ${hit.line}`
+        : `${where} · ${ago(hit.at)}${hit.kept ? ' · kept' : ''}`,
     route: placeOfHit(hit),
     look: { mark: words },
   }

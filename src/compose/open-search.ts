@@ -1,6 +1,7 @@
 // Constructs search: the index file, the texts that it reads, and the secrets that must not get into it.
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
+import { searchableCopies } from '../discovery/agents/searchable-copies.ts'
 import type { IndexProgress, SearchPart } from '../domain/search.ts'
 import type { App } from '../operations/app.ts'
 import { Search } from '../search/search.ts'
@@ -31,8 +32,10 @@ export function openSearch(app: App, onProgress?: (progress: IndexProgress) => v
       }),
       sharedNoteFolders: config.memory.folders.map((folder) => resolve(paths.root, folder)),
       refreshNotes: () => storage.notes.refresh(agentIds()),
-      keptTranscripts: async () =>
-        existsSync(paths.vault) ? spokenCopies(await app.vault(), paths.spokenCopies) : [],
+      copiedTranscripts: async () => [
+        ...(existsSync(paths.vault) ? await spokenCopies(await app.vault(), paths.spokenCopies) : []),
+        ...(await searchableCopies(discovery(), paths.agentCopies, log)),
+      ],
       copies: storage.cluster?.openTranscriptCopies(),
     },
   })

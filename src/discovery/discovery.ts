@@ -181,8 +181,10 @@ class SessionDiscovery implements Discovery {
   }
 
   async conversation(sessionId: string): Promise<AgentConversation> {
-    const session = await this.get(sessionId)
-    return this.#agents.conversation(this.#groups!.get(session.sessionId)!.main.file)
+    const known = this.#groups?.get(sessionId)
+    const id = known ? sessionId : (await this.get(sessionId)).sessionId
+    const { main } = this.#groups!.get(id)!
+    return this.#agents.conversation(main.file)
   }
 
   async files(sessionId: string): Promise<SessionFile[]> {

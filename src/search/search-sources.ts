@@ -24,8 +24,8 @@ export interface SourceParts {
   sharedNoteFolders: string[]
   /** Fetches the notes that other machines have changed. */
   refreshNotes(): Promise<void>
-  /** What was said in sessions that only the vault has, as files. */
-  keptTranscripts(): Promise<SessionTranscript[]>
+  /** What was said in sessions that only the vault has, and in those of other agents, as files. */
+  copiedTranscripts(): Promise<SessionTranscript[]>
   /** With a shared database: its transcripts as files of this machine. */
   copies?: TranscriptCopies
 }
@@ -58,8 +58,10 @@ export async function searchSources(
   parts: SourceParts,
   transcripts = parts.discovery().transcripts(),
 ): Promise<SearchSource[]> {
-  const [native, kept, ours] = await Promise.all([transcripts, parts.keptTranscripts(), ourSources(parts)])
-  return [...kept, ...native].map(nativeSource).concat(ours)
+  const [native, ours] = await Promise.all([transcripts, ourSources(parts)])
+  // After the transcripts: reading them has brought discovery up to date.
+  const copied = await parts.copiedTranscripts()
+  return [...copied, ...native].map(nativeSource).concat(ours)
 }
 
 /** Our transcripts and the notes. */

@@ -30,6 +30,8 @@ export function statePaths(root: string) {
     vaultIndex: join(root, 'index', 'vault.sqlite'),
     /** What was said in sessions that only the vault has, for the search index; it can be deleted. */
     spokenCopies: join(root, 'index', 'kept'),
+    /** What was said in sessions of other agents, for the search index; it can be deleted. */
+    agentCopies: join(root, 'index', 'agents'),
     /** Copies of every session's files. */
     vault: join(root, 'vault'),
     credentials: join(root, 'credentials'),

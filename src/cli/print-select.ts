@@ -43,7 +43,8 @@ function printScores(scores: SessionScore[], page: Page): string {
   const isNarrow = page.width < 90
   const factor = (of: keyof SessionScore['factors']) => (one: SessionScore) => signed(one.factors[of])
   const shown = table(page, scores.slice(0, maxShown), {
-    SESSION: { value: (one) => one.sessionId.slice(0, 8), min: 8 },
+    SESSION: { value: (one) => one.sessionId.slice(0, one.agentKind ? 13 : 8), min: 8 },
+    AGENT: scores.some(({ agentKind }) => agentKind) && { value: (one) => one.agentKind ?? 'claude', min: 6 },
     ABOUT: { value: (one) => one.title ?? '-', min: isNarrow ? 10 : 16 },
     SCORE: { value: (one) => one.total.toFixed(2), align: 'right', style: 'bold', min: 5 },
     BRANCH: { value: factor('branch'), align: 'right', min: 6 },

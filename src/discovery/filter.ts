@@ -124,11 +124,7 @@ export function candidatesOf(sessions: DiscoveredSession[], status: ProjectStatu
   const here = treeFinder(status)
   const tree = here(status.repo.path)
   return sessions.filter(
-    (session) =>
-      session.agentKind === 'claude' &&
-      isOwn(session, agentId) &&
-      !session.archived &&
-      here(session.repoPath) === tree,
+    (session) => isOwn(session, agentId) && !session.archived && here(session.repoPath) === tree,
   )
 }
 

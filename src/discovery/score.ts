@@ -44,6 +44,7 @@ export function scoreSession(session: DiscoveredSession, context: ScoreContext):
     relevance: context.relevance,
     ceiling,
     isRunning: session.isRunning,
+    agentKind: session.agentKind === 'claude' ? undefined : session.agentKind,
     reason: ceiling ?? inWords(session, factors, context.relevance, budgetShare),
   }
 }

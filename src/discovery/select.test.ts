@@ -350,3 +350,21 @@ test('2,000 sessions are weighed in a moment', async () => {
   // The measured promise (50 ms) is in bench/select.ts; this is a guard against something quadratic.
   expect(await processorMs(() => select(sessions))).toBeLessThan(500)
 })
+
+test('a session of another agent that fits better is named with its command and its price, and is never the choice', async () => {
+  const codex = session({ sessionId: '01a1e4c8-ef42', agentKind: 'codex' })
+  const unrelated = session({ firstMessage: 'Draw a logo', branch: 'art' })
+  const chosen = await select([unrelated, codex], { prices: { '01a1e4c8-ef42': 0.25 } })
+  expect(chosen).toMatchObject({
+    action: 'fresh',
+    elsewhere: { agentKind: 'codex', sessionId: '01a1e4c8-ef42', command: 'codex resume 01a1e4c8-ef42' },
+  })
+  expect(chosen.reason).toMatch(/a session of Codex fits better \(0\.\d\d, \$0\.2500\): `codex resume/)
+  expect(chosen.scores.map(({ agentKind }) => agentKind)).toEqual(['codex', undefined])
+  const alone = await select([codex])
+  expect(alone).toMatchObject({ action: 'fresh', elsewhere: { agentKind: 'codex' } })
+  // As good as one of Claude Code's: that one continues here.
+  const both = await select([session(), codex])
+  expect(both).toMatchObject({ action: 'resume', sessionId: 'aaaaaaaa-1' })
+  expect(both.elsewhere).toBeUndefined()
+})

@@ -1,5 +1,6 @@
 // Selects the session for the next task. A label decides alone. Without a label, the task waits while the repository has as many
-// working sessions as are allowed; otherwise the agent's own sessions are scored, and the best above the threshold is resumed.
+// working sessions as are allowed; otherwise the agent's own sessions are scored, and the best above the threshold is resumed. Sessions
+// of other agents are scored, too: Rockpool does not run them, but says when one of them fits better.
 import type { Clock } from '../domain/clock.ts'
 import type { SessionSelectionConfig } from '../domain/config/coding-settings.ts'
 import type { DiscoveredSession, Discovery } from '../domain/discovered-session.ts'
@@ -15,6 +16,7 @@ import type {
 } from '../domain/selection.ts'
 import { isContinuation } from './transcript-facts.ts'
 import { candidatesOf } from './filter.ts'
+import { readerOf } from './agents/readers.ts'
 import { assessTaskRelevance, keywordRelevance, type Assessment } from './relevance.ts'
 import { scoreSession, type ScoreContext } from './score.ts'
 
@@ -61,7 +63,7 @@ export async function selectSession(
   request: SelectionRequest,
 ): Promise<SessionSelection> {
   const repoPath = request.projectStatus.repo.path
-  const { sessions } = await sources.discovery.list({ repoPath, archived: false })
+  const { sessions } = await sources.discovery.list({ repoPath, archived: false, agentKind: 'all' })
   const waiting = new Set(sources.awaitingInput(repoPath))
   // Such a session gets the task as its next message, although a process has it open.
   const free = sessions.map((session) =>
@@ -90,9 +92,19 @@ async function decide(
     (session) => session.label === undefined,
   )
   if (candidates.length === 0) return unscored('fresh', 'fresh: no session here can be continued')
-  if (isContinuation(request.task)) return continueLatest(sources, request, candidates)
+  const ours = candidates.filter(({ agentKind }) => agentKind === 'claude')
+  if (isContinuation(request.task) && ours.length > 0) return continueLatest(sources, request, ours)
   const { scores, by, fallback } = await scoreAll(sources, request, candidates)
-  return { ...chooseBest(scores, request.config.resumeThreshold), scores, relevanceBy: by, fallback }
+  const chosen = chooseBest(
+    scores.filter(({ agentKind }) => agentKind === undefined),
+    request.config.resumeThreshold,
+  )
+  return {
+    ...withBetter(chosen, scores, request.config.resumeThreshold),
+    scores,
+    relevanceBy: by,
+    fallback,
+  }
 }
 
 /** "Continue" does not describe the work: resume the session that was used last. */
@@ -197,10 +209,27 @@ function sameWork({ sessionId }: DiscoveredSession): TaskRelevance {
   return { sessionId, relevance: 1, reasoning: 'the same work' }
 }
 
-function chooseBest(
-  scores: SessionScore[],
-  threshold: number,
-): Pick<SessionSelection, 'action' | 'sessionId' | 'reason'> {
+type Chosen = Pick<SessionSelection, 'action' | 'sessionId' | 'reason' | 'elsewhere'>
+
+/** Adds the session of another agent that scores higher than the chosen one, with what it costs there. */
+function withBetter(chosen: Chosen, scores: SessionScore[], threshold: number): Chosen {
+  const score = scores.find(({ sessionId }) => sessionId === chosen.sessionId)
+  const better = scores.find(
+    ({ agentKind, ceiling, total }) =>
+      agentKind !== undefined && !ceiling && isAbove(total, threshold) && total > (score?.total ?? 0),
+  )
+  const { agentKind = 'claude', sessionId = '', total = 0 } = better ?? {}
+  if (!better || agentKind === 'claude') return chosen
+  const { program, resumeCommand } = readerOf(agentKind)
+  const command = resumeCommand(sessionId).join(' ')
+  const price = better.price?.guessed ? 'its price is not known' : dollars(costOf(better))
+  const words = `a session of ${program} fits better (${total.toFixed(2)}, ${price}): \`${command}\``
+  return { ...chosen, reason: `${chosen.reason}; ${words}`, elsewhere: { sessionId, agentKind, command } }
+}
+
+function chooseBest(scores: SessionScore[], threshold: number): Chosen {
+  if (scores.length === 0)
+    return { action: 'fresh', reason: 'fresh: no session of Claude Code here can be continued' }
   const good = scores.filter(({ total, ceiling }) => !ceiling && isAbove(total, threshold))
   const best = good[0]
   if (!best) return { action: 'fresh', reason: whyFresh(scores, threshold) }

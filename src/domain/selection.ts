@@ -1,6 +1,7 @@
 // Which session should take the next task: resume one, fork one, start fresh, or wait. The types of that decision and of
 // its inputs.
 import { z } from 'zod'
+import { agentKinds } from './discovered-session.ts'
 import { trimSaving } from './trim.ts'
 
 /** One question to a small model, without tools and without leaving a session on disk. */
@@ -81,6 +82,7 @@ const sessionScore = z.object({
   /** Why it is not resumed at any score. */
   ceiling: z.string().optional(),
   isRunning: z.boolean(),
+  agentKind: z.enum(agentKinds).optional().describe('The program, if it is not Claude Code.'),
   price: sessionPrice.optional(),
   /** One line with the reasons for and against it. */
   reason: z.string(),
@@ -92,7 +94,11 @@ export const sessionSelection = z.object({
   /** The session to resume or fork; the running one to wait for. */
   sessionId: z.string().optional(),
   reason: z.string(),
-  /** All candidates, best first. */
+  elsewhere: z
+    .object({ sessionId: z.string(), agentKind: z.enum(agentKinds), command: z.string() })
+    .optional()
+    .describe('A session of another agent that fits better; Rockpool does not run it, the command does.'),
+  /** All candidates of all agents, best first. */
   scores: z.array(sessionScore),
   /** How the relation of the tasks was judged. */
   relevanceBy: z.enum(['model', 'keywords', 'none']),

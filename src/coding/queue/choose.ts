@@ -158,7 +158,10 @@ export class SessionChoice {
         repos.awaitingInputIn(repoPath).flatMap(({ sdkSessionId }) => sdkSessionId ?? []),
       said: index && ((task, ids) => nearestPassages({ search: index, clock, log }, task, ids)),
       priceOf: (session) =>
-        priceSession(session, pricesOf, clock.now(), { nextModel: config.coding.defaultModel }),
+        priceSession(session, pricesOf, clock.now(), {
+          // Another agent continues with its own model.
+          nextModel: session.agentKind === 'claude' ? config.coding.defaultModel : undefined,
+        }),
       ask: askModel ? smallModel() : undefined,
     }
   }

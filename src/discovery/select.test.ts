@@ -359,7 +359,7 @@ test('a session of another agent that fits better is named with its command and 
     action: 'fresh',
     elsewhere: { agentKind: 'codex', sessionId: '01a1e4c8-ef42', command: 'codex resume 01a1e4c8-ef42' },
   })
-  expect(chosen.reason).toMatch(/a session of Codex fits better \(0\.\d\d, \$0\.2500\): `codex resume/)
+  expect(chosen.reason).toMatch(/a session of Codex fits better \(\d\.\d\d, \$0\.2500\): `codex resume/)
   expect(chosen.scores.map(({ agentKind }) => agentKind)).toEqual(['codex', undefined])
   const alone = await select([codex])
   expect(alone).toMatchObject({ action: 'fresh', elsewhere: { agentKind: 'codex' } })

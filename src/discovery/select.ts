@@ -220,10 +220,10 @@ function withBetter(chosen: Chosen, scores: SessionScore[], threshold: number): 
   )
   const { agentKind = 'claude', sessionId = '', total = 0 } = better ?? {}
   if (!better || agentKind === 'claude') return chosen
-  const { program, resumeCommand } = readerOf(agentKind)
-  const command = resumeCommand(sessionId).join(' ')
+  const reader = readerOf(agentKind)
+  const command = reader.resumeCommand(sessionId).join(' ')
   const price = better.price?.guessed ? 'its price is not known' : dollars(costOf(better))
-  const words = `a session of ${program} fits better (${total.toFixed(2)}, ${price}): \`${command}\``
+  const words = `a session of ${reader.program} fits better (${total.toFixed(2)}, ${price}): \`${command}\``
   return { ...chosen, reason: `${chosen.reason}; ${words}`, elsewhere: { sessionId, agentKind, command } }
 }
 

@@ -58,16 +58,14 @@ async function spoken(id: string): Promise<string[]> {
   })
 }
 
-test('the search finds what was said in a session of another agent, and the hit can be read there', async () => {
+test('the search finds what was said in a session of another agent', async () => {
   const question = { query: 'mentioned it in the README' }
-  const { hits } = (await perform(app, 'sessions.search', question, operator)) as {
-    hits: Array<{ sessionId: string; messageId?: string; title?: string }>
-  }
-  expect(hits[0]).toMatchObject({ sessionId: codexId, title: 'List the files, then add a greeting' })
-  expect(hits[0]!.messageId).toBeDefined()
-  const read = { id: codexId, around: hits[0]!.messageId, limit: 2 }
-  const { cards } = (await perform(app, 'cc.read', read, operator)) as { cards: Array<{ text: string }> }
-  expect(cards.at(-1)!.text).toBe('Added greet.js and mentioned it in the README.')
+  const { hits } = (await perform(app, 'sessions.search', question, operator)) as { hits: object[] }
+  expect(hits[0]).toMatchObject({
+    sessionId: codexId,
+    title: 'List the files, then add a greeting',
+    snippet: expect.stringContaining('Added greet.js'),
+  })
 })
 
 test('a session of Codex becomes a session of Claude Code, and stays as it was', async () => {

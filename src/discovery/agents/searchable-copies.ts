@@ -61,7 +61,8 @@ async function writeCopy(
 function spokenLine(record: AgentRecord): string[] {
   if ((record.kind !== 'prompt' && record.kind !== 'answer') || record.inherited) return []
   const type = record.kind === 'prompt' ? 'user' : 'assistant'
-  const message = { role: type, content: record.text }
+  // As blocks: the search recognises an answer by its block of text.
+  const message = { role: type, content: [{ type: 'text', text: record.text }] }
   return [`${jsonText({ type, uuid: record.id, timestamp: record.at, message })}\n`]
 }
 

@@ -9,11 +9,16 @@ export function wakeFile(stateDir: string, sessionId: string): string {
   return join(stateDir, 'claude', 'wake', sessionId)
 }
 
-/** Makes the FileChanged hook of the session run, within about a second, if the session lives and has the plugin. */
-export function wakeSession(stateDir: string, sessionId: string, now: number): void {
+/** The file that Claude Code shall watch. It notices no file in a folder that is created later. */
+export function watchedFile(stateDir: string, sessionId: string): string {
   const path = wakeFile(stateDir, sessionId)
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
-  writeFileSync(path, `${now}\n`, { mode: 0o600 })
+  return path
+}
+
+/** Makes the FileChanged hook of the session run, within about a second, if the session lives and has the plugin. */
+export function wakeSession(stateDir: string, sessionId: string, now: number): void {
+  writeFileSync(watchedFile(stateDir, sessionId), `${now}\n`, { mode: 0o600 })
 }
 
 export function removeWakeFile(stateDir: string, sessionId: string): void {

@@ -2,7 +2,7 @@
 // is in a file that only the owner can read (store/claude-hook-file.ts) and is valid for nothing else.
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { answeredInTerminal, suspended } from '../coding/approvals/approvals.ts'
-import { wakeFile } from '../claude-hooks/wake.ts'
+import { watchedFile } from '../claude-hooks/wake.ts'
 import { claudeHookSchema } from '../domain/claude-hook.ts'
 import type { ClaudeHookAnswer, ClaudeHookName } from '../domain/claude-hook.ts'
 import { RockpoolError } from '../domain/errors.ts'
@@ -38,7 +38,7 @@ export async function answerClaudeHook(
   if (gone.aborted) return
   if (answer.onSent) response.once('finish', answer.onSent)
   const watchPaths =
-    event.name === 'SessionStart' ? [wakeFile(calls.app.paths.root, event.sessionId)] : undefined
+    event.name === 'SessionStart' ? [watchedFile(calls.app.paths.root, event.sessionId)] : undefined
   send(response, event.name, { ...answer, watchPaths })
 }
 

@@ -3,6 +3,7 @@
 import { SharedRun } from '../domain/async.ts'
 import type { Clock } from '../domain/clock.ts'
 import type { MailConfig } from '../domain/config/mail-settings.ts'
+import type { DiscoveredSession } from '../domain/discovered-session.ts'
 import { asRockpoolError } from '../domain/errors.ts'
 import type { Log } from '../domain/log.ts'
 import { ownerAddress, parseMailAddress, type Mail } from '../domain/mail.ts'
@@ -14,6 +15,8 @@ import { whyNotWake } from './wake-rules.ts'
 /** A coding session of ours that this machine runs. */
 export interface RunningCoding {
   id: string
+  /** Its address. */
+  root: string
   /** Claude's id, once known. */
   session?: string
   /** It waits for its next message. */
@@ -21,8 +24,8 @@ export interface RunningCoding {
 }
 
 export interface CarrierActions {
-  /** The running coding sessions of this lineage on this machine. */
-  codingOf(root: string): Promise<RunningCoding[]>
+  /** The running coding sessions on this machine. */
+  runningCoding(): Promise<RunningCoding[]>
   /** Resolves when the text is stored in the row of the session. */
   sendToCoding(id: string, text: string, byOwner: boolean): Promise<void>
   /** Has the coding session nothing left to do with this message? */
@@ -40,6 +43,8 @@ export interface CarrierActions {
 export interface MailPart {
   office: PostOffice
   carrier: MailCarrier
+  /** What discovery knows of a session, at most a few seconds old: it reads Claude's whole registry for an answer. */
+  known: (session: string) => Promise<DiscoveredSession | undefined>
 }
 
 export interface CarrierParts {
@@ -58,6 +63,8 @@ export interface CarrierParts {
 }
 
 const lookEveryMs = 500
+/** After a look, further reasons to look wait this long: one look serves all of them. */
+const restMs = 100
 const upkeepEveryMs = 2_000
 const ringAgainMs = 5_000
 const forgetEveryMs = 3_600_000
@@ -72,6 +79,9 @@ export class MailCarrier {
   #upkeepAt = 0
   #forgetAt = 0
   #rangAt = new Map<string, number>()
+  #lookedAt = -Infinity
+  /** As of this look. */
+  #coding: RunningCoding[] = []
 
   constructor(parts: CarrierParts) {
     this.#parts = parts
@@ -91,7 +101,13 @@ export class MailCarrier {
   /** Looks now. Does nothing before `start`: a command accepts mail, and the gateway delivers it. */
   async look(): Promise<void> {
     if (!this.#isRunning) return
+    const { clock } = this.#parts
     this.#cancel()
+    const rest = this.#lookedAt + restMs - clock.monotonic()
+    if (rest > 0) {
+      this.#cancel = clock.after(rest, () => void this.look())
+      return
+    }
     try {
       await this.#looks.start()
     } catch (error) {
@@ -100,8 +116,9 @@ export class MailCarrier {
         'Could not look for mail; trying again in a moment.',
       )
     }
+    this.#lookedAt = clock.monotonic()
     this.#cancel()
-    if (this.#isRunning) this.#cancel = this.#parts.clock.after(lookEveryMs, () => void this.look())
+    if (this.#isRunning) this.#cancel = clock.after(lookEveryMs, () => void this.look())
   }
 
   async #look(): Promise<void> {
@@ -111,6 +128,7 @@ export class MailCarrier {
       await this.#upkeep()
     }
     const recipients = await store.recipients()
+    this.#coding = recipients.length > 0 ? await this.#parts.actions.runningCoding() : []
     office.noteRecipients(new Set(recipients))
     for (const recipient of recipients) {
       if (!this.#isRunning) return
@@ -128,7 +146,7 @@ export class MailCarrier {
 
   async #serveSession(root: string, waiting: Mail[]): Promise<void> {
     const { store, actions, machine } = this.#parts
-    const coding = await actions.codingOf(root)
+    const coding = this.#coding.filter((one) => one.root === root)
     for (const one of coding)
       await this.#serveCoding(one, root, await this.#forMember(one.session ?? one.id, waiting))
     const lineage = (await store.lineage(root)).filter(({ endedAt }) => endedAt === undefined)
@@ -155,10 +173,13 @@ export class MailCarrier {
 
   /** A working session gets the message in its turn. One that waits is woken by it. */
   async #serveCoding({ id, session, isIdle }: RunningCoding, root: string, waiting: Mail[]): Promise<void> {
-    const { store, office, actions, clock, holder } = this.#parts
+    const { store, office, actions, clock, holder, machine } = this.#parts
     if (waiting.length === 0) return
     const allowed = isIdle ? await this.#thatMayWake(root, waiting) : waiting
-    const mails = await store.take(await office.eligible(session ?? id, allowed), holder)
+    // Its row keeps the depth of its turn.
+    if (session !== undefined && !(await store.session(session)))
+      await store.sessionStarted({ session, root, machine, startedAt: clock.now() })
+    const mails = await store.take(await office.eligible(session ?? id, allowed), holder, session)
     if (mails.length === 0) return
     const ids = mails.map((mail) => mail.id)
     try {
@@ -172,14 +193,6 @@ export class MailCarrier {
       return
     }
     await store.delivered(ids, `coding:${id}`, clock.now())
-    if (session !== undefined) await this.#noteDepth(session, root, mails)
-  }
-
-  async #noteDepth(session: string, root: string, mails: Mail[]): Promise<void> {
-    const { store, machine, clock } = this.#parts
-    if (!(await store.session(session)))
-      await store.sessionStarted({ session, root, machine, startedAt: clock.now() })
-    await store.setDepth(session, 1 + Math.max(...mails.map(({ depth }) => depth)))
   }
 
   /** Rings; the session then asks for its mail by an event. It is rung again if it does not. */
@@ -187,7 +200,9 @@ export class MailCarrier {
     const { store, actions, clock } = this.#parts
     const allowed = await this.#thatMayWake(root, waiting)
     const now = clock.now()
-    if (allowed.length === 0 || now - (this.#rangAt.get(session) ?? -Infinity) < ringAgainMs) return
+    const isNew = allowed.some(({ wokeAt }) => wokeAt === undefined)
+    const isDue = now - (this.#rangAt.get(session) ?? -Infinity) >= ringAgainMs
+    if (allowed.length === 0 || (!isNew && !isDue)) return
     await store.woke(
       allowed.map(({ id }) => id),
       now,
@@ -247,6 +262,7 @@ export class MailCarrier {
     await store.expire(now)
     await this.#releaseOfDead()
     await this.#endDeadSessions(now)
+    await this.#parts.office.recogniseForks()
     await this.#confirmCoding(now)
     if (now < this.#forgetAt) return
     this.#forgetAt = now + forgetEveryMs

@@ -4,6 +4,8 @@ import type { ClaudeHookContributor, ClaudeHookAnswer, ClaudeHookEvent } from '.
 import type { Clock } from '../domain/clock.ts'
 import type { Handout, PostOffice } from './post-office.ts'
 
+/** Later answers are dropped (claude-hooks/answers.ts), so a handout that is late is kept for the next event. */
+const lateMs = 200
 /** An answer that was not sent after this time was dropped, or its session has gone. */
 const sentMs = 3_000
 
@@ -13,6 +15,7 @@ export function mailHooks(office: () => PostOffice, clock: Clock): ClaudeHookCon
     events: ['SessionStart', 'UserPromptSubmit', 'PostToolBatch', 'Stop', 'FileChanged', 'SessionEnd'],
     async answer(event) {
       const { name, sessionId, subagentId } = event
+      const since = clock.monotonic()
       // A sub-agent has a conversation of its own, which ends soon.
       if (subagentId !== undefined) return undefined
       if (name !== 'SessionStart' && name !== 'SessionEnd') await office().noticed(sessionId)
@@ -20,18 +23,20 @@ export function mailHooks(office: () => PostOffice, clock: Clock): ClaudeHookCon
       if (name === 'SessionEnd') return nothing(office().ended(sessionId))
       if (name === 'SessionStart') await started(office(), event)
       if (name === 'UserPromptSubmit') await office().prompted(sessionId)
-      return handOut(await office().collect(sessionId), clock)
+      const handout = await office().collect(sessionId)
+      if (clock.monotonic() - since < lateMs) return handOut(handout, clock)
+      return nothing(handout?.keep())
     },
   }
 }
 
-async function nothing(work: Promise<void>): Promise<undefined> {
+async function nothing(work: Promise<void> | undefined): Promise<undefined> {
   await work
 }
 
 /** After `/clear` the process has a session with another id. */
 async function started(office: PostOffice, { sessionId, pid, source }: ClaudeHookEvent): Promise<void> {
-  if (source !== 'compact') await office.started(sessionId, { pid, isCleared: source === 'clear' })
+  if (source !== 'compact') await office.started(sessionId, { pid, source })
 }
 
 function handOut(handout: Handout | undefined, clock: Clock): ClaudeHookAnswer | undefined {

@@ -29,10 +29,14 @@ let toCoding: string[]
 let resumed: string[]
 let config = mailConfig.parse({})
 let dead: Set<string>
+/** What every look at the clock takes. */
+let slow = 0
 
+let elapsed = 0
 const clock = {
   ...systemClock,
   now: () => now,
+  monotonic: () => (elapsed += slow),
   after: (_ms: number, fn: () => void) => {
     timers.push(fn)
     return () => void timers.splice(timers.indexOf(fn), 1)
@@ -63,7 +67,7 @@ afterEach(async () => {
 const written = (): Promise<void> => database.write(() => {})
 
 const actions: CarrierActions = {
-  codingOf: async () => coding,
+  runningCoding: async () => coding,
   sendToCoding: async (_id, text) => void toCoding.push(text),
   isDone: () => true,
   statusOf: (session) => status[session],
@@ -102,7 +106,10 @@ function openOffice(holder = 'p1', machine = 'm') {
     return answer?.additionalContext ?? ''
   }
   const look = async (): Promise<void> => {
+    // A look right after another one would wait.
+    elapsed += 1_000
     carrier.start()
+    elapsed += 1_000
     await carrier.look()
     await carrier.stop()
   }
@@ -162,8 +169,8 @@ test('a fork has the address of its origin; the session that was named has prior
   // The transcript of a fork names its origin from the first turn on.
   await event('SessionStart', b, { source: 'fork' })
   origins[b] = a
-  await event('Stop', b)
-  expect(await office.rootOf(b)).toBe(a)
+  await office.recogniseForks()
+  expect((await store.session(b))?.root).toBe(a)
   const toA = await send(office, { session: a })
   expect(await event('PostToolBatch', b)).toBe('')
   await event('SessionEnd', a)
@@ -206,6 +213,18 @@ test('an answer that was dropped is delivered with the next event, marked', asyn
   for (const timer of timers.splice(0)) timer()
   await written()
   expect(await event('PostToolBatch', a)).toContain('possibly repeated')
+})
+
+test('a session that could not be answered in time gets the message with its next event, without a mark', async () => {
+  const { office, event } = openOffice()
+  await event('SessionStart', a)
+  await send(office)
+  slow = 300
+  expect(await event('PostToolBatch', a)).toBe('')
+  slow = 0
+  const text = await event('PostToolBatch', a)
+  expect(text).toContain('> hello')
+  expect(text).not.toContain('possibly repeated')
 })
 
 test('an idle session is woken by the owner, and by others only if the owner allows it', async () => {
@@ -260,7 +279,7 @@ test('two sessions that answer each other wake each other up to the depth limit,
 
 test('a working coding session gets mail through its input; an idle one is woken by it', async () => {
   const { office, look } = openOffice()
-  coding = [{ id: 'C1', session: a, isIdle: false }]
+  coding = [{ id: 'C1', root: a, session: a, isIdle: false }]
   const id = await send(office, {}, b)
   await look()
   expect(toCoding).toHaveLength(1)

@@ -1,5 +1,6 @@
 // The post office: accepts messages, knows which sessions share an address, and hands out what waits for a session. Sessions that
 // Claude Code runs ask here with each event of the plugin; mail-carrier.ts brings the rest.
+import { KeyedQueue } from '../domain/async.ts'
 import type { Clock } from '../domain/clock.ts'
 import type { MailConfig } from '../domain/config/mail-settings.ts'
 import { formatMailAddress, ownerAddress, type Mail, type NewMail } from '../domain/mail.ts'
@@ -23,12 +24,14 @@ export interface PostOfficeParts {
   onWork: () => void
 }
 
-/** What a session is about to receive. Call `arrived` when it was sent, or `unsure` when that is unknown. */
+/** What a session is about to receive. Call `arrived` when it was sent, `unsure` when that is unknown, or `keep` when it
+ *  was not sent. */
 export interface Handout {
   text: string
   mails: Mail[]
   arrived(): Promise<void>
   unsure(): Promise<void>
+  keep(): Promise<void>
 }
 
 /** Claude Code shortens longer texts of hooks. */
@@ -43,6 +46,10 @@ export class PostOffice {
   #addresses = new Map<string, readonly string[]>()
   /** Messages whose answer is on its way to a session. */
   #inFlight = new Set<string>()
+  /** What is being marked as delivered, by session: a fast turn ends before that is on disk. */
+  #arriving = new KeyedQueue()
+  /** Sessions that may be forks whose transcript was not read yet, and how often to look at it. */
+  #newForks = new Map<string, number>()
   /** Sessions that this process knows to have started. */
   #present = new Set<string>()
 
@@ -86,7 +93,7 @@ export class PostOffice {
     let root = session
     for (let steps = 0; steps < longestLineage; steps++) {
       const known = await store.session(root)
-      const origin = known && known.root !== root ? known.root : await originOf(root)
+      const origin = known ? known.root : await originOf(root)
       if (origin === undefined || origin === root || origin === session) return root
       root = origin
     }
@@ -94,10 +101,12 @@ export class PostOffice {
   }
 
   /** A session has started or continues. After `/clear` it has the address of the session that its process had before. */
-  async started(session: string, by: { pid?: number; isCleared?: boolean } = {}): Promise<void> {
+  async started(session: string, by: { pid?: number; source?: string } = {}): Promise<void> {
     const { store, clock, machine, onWork } = this.#parts
-    const { pid, isCleared } = by
-    const previous = isCleared && pid !== undefined ? await store.lastOf(machine, pid, session) : undefined
+    const { pid, source } = by
+    if (source !== 'startup') this.#newForks.set(session, source === 'fork' ? Infinity : 30)
+    const previous =
+      source === 'clear' && pid !== undefined ? await store.lastOf(machine, pid, session) : undefined
     const root = await this.rootOf(previous ?? session)
     await store.sessionStarted({ session, root, machine, pid, startedAt: clock.now() })
     this.#addresses.delete(session)
@@ -113,6 +122,7 @@ export class PostOffice {
     await store.sessionEnded(session, clock.now())
     this.#addresses.delete(session)
     this.#present.delete(session)
+    this.#newForks.delete(session)
     await store.redeliver(session)
     onWork()
   }
@@ -134,23 +144,32 @@ export class PostOffice {
   /** The turn has ended: the model has seen everything that was delivered before. */
   async turnEnded(session: string): Promise<void> {
     const { store, clock, onWork } = this.#parts
-    const unread = await store.unread(session)
-    await store.read(
-      unread.map(({ id }) => id),
-      clock.now(),
-    )
-    await this.#noticeFork(session)
+    await this.#arriving.run(session, async () => {
+      const unread = await store.unread(session)
+      await store.read(
+        unread.map(({ id }) => id),
+        clock.now(),
+      )
+    })
     onWork()
   }
 
-  /** The transcript of a fork, which names its origin, exists from the first turn on. */
+  /** The transcript of a fork, which tells its origin, exists from the first turn on, and is read a moment later. */
+  async recogniseForks(): Promise<void> {
+    for (const [session, times] of this.#newForks) {
+      if (times > 0) this.#newForks.set(session, times - 1)
+      else this.#newForks.delete(session)
+      await this.#noticeFork(session)
+    }
+  }
+
   async #noticeFork(session: string): Promise<void> {
     const { store } = this.#parts
     const known = await store.session(session)
-    if (known?.root !== session) return
-    const root = await this.rootOf(session)
-    if (root === session) return
-    await store.setRoot(session, root)
+    const origin = known?.root === session ? await this.#parts.originOf(session) : undefined
+    if (origin === undefined || origin === session) return
+    await store.setRoot(session, await this.rootOf(origin))
+    this.#newForks.delete(session)
     this.#addresses.delete(session)
   }
 
@@ -167,7 +186,7 @@ export class PostOffice {
     // If the database fails, the carrier releases what is no longer in flight.
     const land = (): void => wanted.forEach((id) => this.#inFlight.delete(id))
     const end = (work: Promise<void>): Promise<void> => work.finally(land)
-    const mails = await store.take(wanted, holder).catch((error: unknown) => {
+    const mails = await store.take(wanted, holder, session).catch((error: unknown) => {
       land()
       throw error
     })
@@ -176,12 +195,12 @@ export class PostOffice {
       return undefined
     }
     const ids = mails.map(({ id }) => id)
-    await store.setDepth(session, 1 + Math.max(...mails.map(({ depth }) => depth)))
     return {
       mails,
       text: quoteMail(mails),
-      arrived: () => end(store.delivered(ids, session, clock.now())),
+      arrived: () => this.#arriving.run(session, () => end(store.delivered(ids, session, clock.now()))),
       unsure: () => end(store.release(ids, holder)),
+      keep: () => end(store.putBack(ids)),
     }
   }
 

@@ -2,6 +2,7 @@
 // of its tool `hook`, because such a call takes a few milliseconds and, unlike a request to the gateway, never fails visibly in the
 // terminal. The server passes everything on to the gateway; without a gateway it has no opinion.
 import { createInterface } from 'node:readline'
+import { callMailTool, isMailTool, mailTools } from './mail-tools.ts'
 import { reportHook } from './report.ts'
 
 interface Request {
@@ -15,6 +16,9 @@ interface Request {
     requestId?: number | string
   }
 }
+
+/** Claude's id of the session, as its last hook named it. */
+let session: string | undefined
 
 /** The running calls, to end those that Claude Code no longer waits for. */
 const running = new Map<number | string, AbortController>()
@@ -47,10 +51,15 @@ async function answer({ method, params }: Request, signal: AbortSignal): Promise
     }
   if (method === 'ping') return {}
   // The tool `hook` is for Claude Code itself and is not listed, so that it costs the model no context.
-  if (method === 'tools/list') return { tools: [] }
-  if (method === 'tools/call' && params?.name === 'hook')
-    return textResult(await reportHook(params.arguments ?? {}, signal))
-  return undefined
+  if (method === 'tools/list') return { tools: mailTools }
+  if (method !== 'tools/call') return undefined
+  if (isMailTool(params?.name)) {
+    const { text, isError } = await callMailTool(params.name, params.arguments ?? {}, session)
+    return { ...textResult(text), isError }
+  }
+  if (params?.name !== 'hook') return undefined
+  session = params.arguments?.['session_id'] || session
+  return textResult(await reportHook(params.arguments ?? {}, signal))
 }
 
 function textResult(text: string): object {

@@ -6,6 +6,7 @@ import { wakeSession } from '../../claude-hooks/wake.ts'
 import { configDirsOf } from '../../discovery/list-files.ts'
 import { readLiveSessions, type LiveSession } from '../../discovery/registries.ts'
 import { parseOriginChannel, type Address } from '../../domain/address.ts'
+import type { DiscoveredSession } from '../../domain/discovered-session.ts'
 import { isOn, isRunning } from '../../domain/coding-session.ts'
 import { parseMailAddress, type Mail } from '../../domain/mail.ts'
 import { noticeFor } from '../../domain/reply.ts'
@@ -39,9 +40,10 @@ export function openMail(app: App): MailPart {
   }
   const machineLives = async (name: string): Promise<boolean> =>
     (await cluster?.machines.lives(name)) === true
+  const known = knownSessions(app)
   const office: PostOffice = new PostOffice({
     ...basis,
-    originOf: (session) => originOf(app, session),
+    originOf: (session) => originOf(app, known, session),
     isRunningCoding(session) {
       const coding = codingWith(app, session)
       return coding !== undefined && isRunning(coding)
@@ -60,22 +62,36 @@ export function openMail(app: App): MailPart {
     },
     machineLives,
   })
-  return { office, carrier }
+  return { office, carrier, known }
+}
+
+const knownMs = 5_000
+
+function knownSessions(app: App): MailPart['known'] {
+  const cached = new Map<string, { at: number; found: DiscoveredSession | undefined }>()
+  return async (session) => {
+    const now = app.clock.monotonic()
+    const before = cached.get(session)
+    if (before && now - before.at < knownMs) return before.found
+    for (const [id, { at }] of cached) if (now - at >= knownMs) cached.delete(id)
+    const [found] = await app.discovery().known([session])
+    cached.set(session, { at: now, found })
+    return found
+  }
 }
 
 /** A fresh coding session has its own id as its address, so that mail finds it before Claude has started. */
-async function originOf(app: App, session: string): Promise<string | undefined> {
+async function originOf(app: App, known: MailPart['known'], session: string): Promise<string | undefined> {
   const coding = codingWith(app, session)
   if (coding?.id === session) return undefined
   if (coding) return coding.request.resume?.sdkSessionId ?? coding.resumedFrom ?? coding.id
-  const [found] = await app.discovery().known([session])
-  return found?.forkedFrom
+  return (await known(session))?.forkedFrom
 }
 
 function carrierActions(app: App, office: PostOffice): CarrierActions {
   const live = liveRegistry(app)
   return {
-    codingOf: (root) => runningCoding(app, office, root),
+    runningCoding: () => runningCoding(app, office),
     async sendToCoding(id, text, byOwner) {
       await app.coding().pool.respond(id, text, { userInitiated: byOwner })
     },
@@ -92,14 +108,14 @@ function carrierActions(app: App, office: PostOffice): CarrierActions {
   }
 }
 
-/** The registry is read at most every 200 ms: one look asks for many sessions. */
+/** The registry is read at most every 300 ms: one look asks for many sessions. */
 function liveRegistry(app: App): () => Map<string, LiveSession> {
   const { environment, config, clock } = app
   const dirs = configDirsOf({ ...environment, discovery: config.discovery })
   let readAt = -Infinity
   let live = new Map<string, LiveSession>()
   return () => {
-    if (clock.monotonic() - readAt > 200) {
+    if (clock.monotonic() - readAt > 300) {
       readAt = clock.monotonic()
       live = readLiveSessions(dirs)
     }
@@ -107,7 +123,7 @@ function liveRegistry(app: App): () => Map<string, LiveSession> {
   }
 }
 
-async function runningCoding(app: App, office: PostOffice, root: string): Promise<RunningCoding[]> {
+async function runningCoding(app: App, office: PostOffice): Promise<RunningCoding[]> {
   const machine = app.storage.cluster?.machines.name
   const running = app.storage.coding
     .list({ running: true })
@@ -115,8 +131,8 @@ async function runningCoding(app: App, office: PostOffice, root: string): Promis
   const found: RunningCoding[] = []
   for (const { id, sdkSessionId, request, lifecycle } of running) {
     const known = sdkSessionId ?? request.resume?.sdkSessionId ?? id
-    if ((await office.rootOf(known)) !== root) continue
-    found.push({ id, session: sdkSessionId, isIdle: lifecycle === 'awaiting-input' })
+    const root = await office.rootOf(known)
+    found.push({ id, root, session: sdkSessionId, isIdle: lifecycle === 'awaiting-input' })
   }
   return found
 }

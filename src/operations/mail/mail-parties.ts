@@ -89,7 +89,7 @@ async function partyAt(app: App, address: MailAddress): Promise<Party> {
 async function sessionParty(app: App, id: string): Promise<Party> {
   const coding = codingWith(app, id)
   if (coding) return codingParty(app, coding)
-  const [found] = await app.discovery().known([id])
+  const found = await app.mail().known(id)
   const known = found ?? (await app.storage.mail.session(id))
   if (!known)
     throw new RockpoolError('not-found', `There is no session ${JSON.stringify(id.slice(0, 80))}.`, {

@@ -8,6 +8,7 @@ import {
   fromRow,
   get,
   placeholders,
+  run,
   type SqlDatabase,
   type Transaction,
 } from './sql-database.ts'
@@ -82,12 +83,11 @@ export class MailStore {
     return (await this.#sql.all<object>(sql, [...recipients, limit])).map(mailOf)
   }
 
-  /** Claims those that still wait, for the process `holder`. On disk before anything is delivered. */
-  async take(ids: readonly string[], holder: string): Promise<Mail[]> {
+  /** Claims those that still wait, for the process `holder`. On disk before anything is delivered. The turn of the session that
+   *  gets them is as deep as they are, and one more. */
+  async take(ids: readonly string[], holder: string, session?: string): Promise<Mail[]> {
     if (ids.length === 0) return []
-    const sql = `UPDATE mail SET holder = ? WHERE id IN (${placeholders(ids)}) AND ${isWaiting} RETURNING ${columns}`
-    const rows = await this.#sql.transaction(() => all<object>(sql, [holder, ...ids]))
-    return rows.map(mailOf).sort((a, b) => (a.id < b.id ? -1 : 1))
+    return this.#sql.transaction(() => take(ids, holder, session))
   }
 
   async delivered(ids: readonly string[], to: string, now: number): Promise<void> {
@@ -286,6 +286,18 @@ function* accept(
     values,
   )
   return mailOf(row!)
+}
+
+function* take(ids: readonly string[], holder: string, session: string | undefined): Transaction<Mail[]> {
+  const rows = yield* all<object>(
+    `UPDATE mail SET holder = ? WHERE id IN (${placeholders(ids)}) AND ${isWaiting} RETURNING ${columns}`,
+    [holder, ...ids],
+  )
+  const mails = rows.map(mailOf).sort((a, b) => (a.id < b.id ? -1 : 1))
+  const depth = 1 + Math.max(0, ...mails.map((mail) => mail.depth))
+  if (session !== undefined && mails.length > 0)
+    yield* run('UPDATE mail_session SET depth = ? WHERE session = ?', [depth, session])
+  return mails
 }
 
 function* sentBefore({ sender, recipient, body }: NewMail, key: string): Transaction<Mail | undefined> {

@@ -1,0 +1,55 @@
+// The mail tools of a terminal session. They call the gateway in the name of the session: what it sends is its own word, and it
+// receives its own mail only.
+import { callOverHttp } from '../../../src/rpc/http-call.ts'
+import { readClaudeHookFile } from '../../../src/store/claude-hook-file.ts'
+import { readPrivateFile } from '../../../src/store/disk/private-file.ts'
+
+const { ROCKPOOL_STATE_DIR: stateDir = '', CLAUDE_CODE_SESSION_ID: firstSession = '' } = process.env
+
+const text = { type: 'string' }
+
+/** Short, because every session has them in its context. */
+export const mailTools = [
+  {
+    name: 'mail_send',
+    description: 'Send a message to another session (name or id), or to owner.',
+    inputSchema: {
+      type: 'object',
+      properties: { to: text, text, replyTo: text },
+      required: ['to', 'text'],
+    },
+  },
+  {
+    name: 'mail_inbox',
+    description: 'Receive the messages for this session.',
+    inputSchema: { type: 'object', properties: {} },
+  },
+]
+
+const operations: Readonly<Record<string, string>> = { mail_send: 'mail.send', mail_inbox: 'mail.inbox' }
+
+export function isMailTool(name: string | undefined): name is string {
+  return name !== undefined && Object.hasOwn(operations, name)
+}
+
+/** `session`: Claude's id now. It changes with `/clear`, and this process stays. */
+export async function callMailTool(
+  name: string,
+  input: Record<string, unknown>,
+  session = firstSession,
+): Promise<{ text: string; isError: boolean }> {
+  try {
+    const gateway = readClaudeHookFile(stateDir)
+    const token = readPrivateFile(`${stateDir}/credentials/gateway-token`)?.trim()
+    if (!gateway || !token) throw new Error('The gateway of Rockpool does not run: `rockpool up` starts it.')
+    const target = { url: new URL('/', gateway.url).href, token, session }
+    const output = (await callOverHttp(target, operations[name]!, input)) as Record<string, unknown>
+    return { text: name === 'mail_inbox' ? String(output['text']) : receiptOf(output), isError: false }
+  } catch (error) {
+    return { text: error instanceof Error ? error.message : String(error), isError: true }
+  }
+}
+
+function receiptOf({ id, state, recipientName, recipient }: Record<string, unknown>): string {
+  return `${String(state)}: message ${String(id)} to ${String(recipientName)} (${String(recipient)})`
+}

@@ -10,7 +10,7 @@ const status = {
   waiting: [],
   channels: [],
   sessions: { total: 0, recent: [] },
-  coding: { running: [] },
+  coding: { running: [], limited: [], continuesAfterLimit: false },
   undelivered: [],
   usage: [],
   cost: {
@@ -62,6 +62,16 @@ test('db status says how the database is, what waits, and who is connected', () 
   expect(shown).toMatch(/Waiting +2 messages, 3 replies; 1 turns run/)
   expect(shown).toMatch(/a +gateway +400 ms ago +telegram\|default/)
   expect(shown).toMatch(/a +command/)
+})
+
+test('status names the sessions that a usage limit stopped, until when, and how they continue', () => {
+  const limited = [{ id: 'a', name: 'heron', until: page.now + 7_200_000 }]
+  const shown = (continuesAfterLimit: boolean): string =>
+    printStatus({ ...status, coding: { running: [], limited, continuesAfterLimit } }, { ...page, width: 400 })
+  expect(shown(false)).toMatch(
+    /Limited +heron \(resets in 2 h\). They continue with their next message; by themselves after/,
+  )
+  expect(shown(true)).toContain('They continue by themselves after the reset.')
 })
 
 test('usage windows have a forecast, and colours are colours: hostile text has none', () => {

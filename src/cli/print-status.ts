@@ -77,8 +77,21 @@ function statusFacts(status: Status, page: Page): string {
     Agent: agent?.kind,
     'Cost today': costTodayLine(cost),
     ...Object.fromEntries(status.usage.map((window) => [`Usage, ${window.name}`, usageLine(window, page)])),
+    Limited: limitedLine(status.coding, page),
     'Disk free': disk && bytes(disk.freeBytes),
   })
+}
+
+/** `2 sessions: heron (until 16:40), crane (until 16:40). They continue with their next message. …` */
+function limitedLine({ limited, continuesAfterLimit }: Status['coding'], page: Page): PairValue | undefined {
+  if (limited.length === 0) return undefined
+  const names = limited.map(
+    ({ name, until }) => `${oneLine(name)} (resets in ${duration(Math.max(0, until - page.now))})`,
+  )
+  const then = continuesAfterLimit
+    ? 'They continue by themselves after the reset.'
+    : 'They continue with their next message; by themselves after `rockpool config set coding.continueAfterLimit true`.'
+  return { text: `${names.join(', ')}. ${then}`, style: 'yellow' }
 }
 
 function claudeLine({ connected, source = '', hint = '' }: Status['claude']): PairValue {

@@ -44,7 +44,8 @@ test('a session that the limit stops continues once after the reset, with its co
     reason: 'usage-limit',
     limit: { until: resetsAt * 1_000, window: 'five_hour' },
   })
-  const status = (await here.run('status', '--json')).json() as { usage: object[] }
+  const status = (await here.run('status', '--json')).json() as { usage: object[]; coding: object }
+  expect(status.coding).toMatchObject({ limited: [{ name: 'heron', until: resetsAt * 1_000 }] })
   expect(status.usage).toMatchObject([
     { window: 'five_hour', state: 'used up', resetsAt: resetsAt * 1_000 },
     { window: 'seven_day', usedPercent: 42, state: 'open' },

@@ -8,7 +8,7 @@ import { dayIn } from '../../domain/local-time.ts'
 import { plainLine } from '../../domain/text.ts'
 import { asRockpoolError } from '../../domain/errors.ts'
 import { isRunning, type CodingSession } from '../../domain/coding-session.ts'
-import { needsYou, sessionState, sessionStates, stateText } from '../../domain/coding-state.ts'
+import { isLimited, needsYou, sessionState, sessionStates, stateText } from '../../domain/coding-state.ts'
 import { requestHeading } from '../../domain/request-heading.ts'
 import { costParts } from '../../domain/discovered-session.ts'
 import { configProblem } from '../../store/config-reload.ts'
@@ -75,7 +75,13 @@ const showStatus = operation({
       }),
     ),
     sessions: z.object({ total: z.number(), recent: z.array(sessionRow) }),
-    coding: z.object({ running: z.array(codingRow) }),
+    coding: z.object({
+      running: z.array(codingRow),
+      limited: z
+        .array(z.object({ id: z.string(), name: z.string(), until: z.number() }))
+        .describe('Sessions that a usage limit stopped, with the time of the reset.'),
+      continuesAfterLimit: z.boolean().describe('They continue by themselves after the reset.'),
+    }),
     undelivered: z.array(undeliveredRow),
     cost: z.object({
       todayUsd: z.number().describe('All spending of today, from the transcripts.'),
@@ -118,7 +124,7 @@ const showStatus = operation({
     const now = app.clock.now()
     const agents = visibleAgents(app, caller)
     const mine = (agentId: string): boolean => caller.agentId === undefined || caller.agentId === agentId
-    const { running, waiting } = codingOf(app, mine)
+    const { running, limited, waiting } = codingOf(app, mine)
     const operator = caller.agentId === undefined
     return {
       ts: now,
@@ -131,7 +137,7 @@ const showStatus = operation({
         recentSessions(app, agents, input.recent, now),
       ),
       database: app.storage.cluster?.health(),
-      coding: { running },
+      coding: { running, limited, continuesAfterLimit: app.config.coding.continueAfterLimit === true },
       undelivered: operator ? await unlessAway(app, [], () => undeliveredOf(app)) : [],
       cost: {
         ...(await costToday(app, caller, now)),
@@ -236,6 +242,10 @@ function codingOf(app: App, mine: (agentId: string) => boolean) {
       state: sessionState(session),
       workdir: session.request.workdir,
     })),
+    limited: sessions.flatMap((session) => {
+      const { id, name, end } = session
+      return isLimited(session) && end?.limit ? [{ id, name, until: end.limit.until }] : []
+    }),
     waiting: [...questions, ...sessions.flatMap(waitingRowOf)].sort((a, b) => a.since - b.since),
   }
 }

@@ -211,7 +211,7 @@ function modeOf(value: string): LaunchOptions['permissionMode'] {
 function More({ set }: { set: (change: LaunchOptions) => void }) {
   return (
     <details>
-      <summary>Name, model, budget, permissions</summary>
+      <summary>Name, model, budget, permissions, usage window</summary>
       <div class="more">
         <label>
           Name
@@ -244,6 +244,10 @@ function More({ set }: { set: (change: LaunchOptions) => void }) {
               </option>
             ))}
           </select>
+        </label>
+        <label>
+          <input type="checkbox" onChange={(event) => set({ despiteReserve: event.currentTarget.checked })} />{' '}
+          Start also while only the reserve of a usage window is left
         </label>
       </div>
     </details>

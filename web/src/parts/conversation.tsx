@@ -22,6 +22,8 @@ interface ConversationProps {
   raw?: boolean
   /** Who answers, if it is a sub-agent; then Claude asks. */
   subagentName?: string
+  /** The program that answers, if it is not Claude Code. */
+  agentKind?: string
   /** Paths are shown relative to this folder. */
   root?: string
   /** The coding session that works on it now. */
@@ -34,7 +36,7 @@ interface ConversationProps {
 type Item = NamedCard | { key: string; run: NamedCard[] }
 
 export function Conversation(props: ConversationProps) {
-  const { place, look, raw = false, subagentName, root, coding, onFork } = props
+  const { place, look, raw = false, subagentName, agentKind, root, coding, onFork } = props
   const { id, subagent, at } = place
   const reading = useCards({ view: 'session', id, subagent, at }, raw)
   const { items: cards, results, hasMore, hasLater, error, isLoading } = reading
@@ -112,7 +114,7 @@ export function Conversation(props: ConversationProps) {
                     raw={raw}
                     root={root}
                     asker={subagentName && 'Claude'}
-                    agent={subagentName}
+                    agent={subagentName ?? agentKind}
                     sessionId={id}
                     result={results.get(item.card.toolUseId)}
                     isTarget={item.key === target}

@@ -116,6 +116,7 @@ function Body({ tab, route, look, row, coding, info, onFork }: BodyProps) {
         root={session?.repoPath}
         coding={row?.state === 'working' || row?.state === 'needs you' ? coding : undefined}
         promptCount={session?.promptCount}
+        agentKind={session?.agentKind === 'claude' ? undefined : session?.agentKind}
         onFork={session?.agentKind === 'claude' ? onFork : undefined}
       />
     )

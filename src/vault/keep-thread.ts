@@ -36,7 +36,7 @@ export async function keepInThread(
   if (signal?.aborted) onAbort()
   const worker = new Worker(threadFile(), {
     workerData: { ...job, stop } satisfies KeepJob,
-    resourceLimits: { maxYoungGenerationSizeMb: 8, maxOldGenerationSizeMb: 128 },
+    resourceLimits: { maxYoungGenerationSizeMb: 4, maxOldGenerationSizeMb: 128 },
   })
   try {
     let read = 0

@@ -57,8 +57,8 @@ export class Seal {
 
 /** The size lets zstd use small tables for small contents, which are then compressed much faster. */
 function optionsFor(pledgedSrcSize: number): ZstdOptions {
-  // Most contents become five times smaller or more, so that the output is one piece.
-  const chunkSize = Math.max(1024, Math.ceil(pledgedSrcSize / 4))
+  // Most contents become six times smaller or more, so that the output is one piece.
+  const chunkSize = Math.max(1024, Math.ceil(pledgedSrcSize / 6))
   return { params: { [constants.ZSTD_c_compressionLevel]: 3 }, pledgedSrcSize, chunkSize }
 }
 

@@ -99,6 +99,7 @@ type PartName =
   | 'discovery'
   | 'vault'
   | 'sharedVault'
+  | 'repositories'
   | 'search'
   | 'smallModel'
   | 'runtime'
@@ -128,6 +129,10 @@ function openParts(
       async () => (await import('./compose/vault.ts')).openSharedVaultOf(app()),
       async (shared) => (await shared.catch(() => undefined))?.close(),
     ),
+    repositories: lazy.once(async () => {
+      const { Repositories } = await import('./why/repository.ts')
+      return new Repositories(app().environment.variables)
+    }),
     smallModel: lazy.once(() => code.of('coding').smallModelOf(app())),
     // Made in the middle of the first turn, and closed after the parts that take turns.
     runtime: lazy.onceClosedLast(

@@ -45,7 +45,7 @@ type SessionInfo = OutputOf<'cc.info'>
 async function attach(host: Host, ref: string): Promise<void> {
   const client = await openClient(host)
   try {
-    const info = await client.call('cc.info', { id: ref })
+    const info = await client.call('cc.info', { id: ref, lines: false })
     const { coding, session } = info
     const { config } = await loadConfig(host.environment)
     checkIsHere(ref, coding?.machine, config.machine.name ?? hostname())

@@ -5,6 +5,7 @@ import type { OutputOf } from '../rpc/client.ts'
 import { currentActivity, stateStyle } from './print-coding.ts'
 import { tokenLine } from './print-costs.ts'
 import { pricesOf } from './print-select.ts'
+import { livingLines } from './print-why.ts'
 import { ago, bytes, count, duration, oneLine, pairs, styled, table, tokens, truncate, usd } from './print.ts'
 import type { Columns, Page, Printers, Style } from './print.ts'
 
@@ -15,12 +16,13 @@ type Health = NonNullable<Info['health']>
 
 export const printers: Printers = {
   'cc.list': (output, page) => [printSessions(output, page), ...unreadableLines(output, page)].join('\n'),
-  'cc.info': ({ session, health, coding, price, onResume }, page) =>
+  'cc.info': ({ session, health, coding, price, onResume, lines }, page) =>
     [
       styled(page, 'bold', truncate(oneLine(headline(session)), page.width)),
       ...(coding ? [printCoding(coding, page)] : []),
       printFacts(session, page),
       ...(health ? [printSpending(session, page), printHealth(health, page)] : []),
+      ...(lines && livingLines(lines, page).length > 0 ? [livingLines(lines, page).join('\n')] : []),
       ...(price ? [pairs(page, { 'to continue': pricesOf(price) })] : []),
       ...(session.kept
         ? [

@@ -1,6 +1,6 @@
 // `rockpool why`: the session behind a line, a file, a commit or a pull request.
 import type { OutputOf } from '../rpc/client.ts'
-import { ago, count, oneLine, pairs, prose, safe, styled, table, truncate, usd, visible } from './print.ts'
+import { ago, count, oneLine, pairs, safe, styled, table, truncate, usd, visible, wrapped } from './print.ts'
 import type { Columns, Page, Printers, Style } from './print.ts'
 
 type Answer = OutputOf<'why.ask'>
@@ -59,10 +59,7 @@ function printLine(answer: Line, page: Page): string {
 }
 
 function verdictLine({ confidence, reason }: Pick<Line, 'confidence' | 'reason'>, page: Page): string {
-  return prose(`${styled(page, styles[confidence], confidence)}  ${oneLine(reason)}`, {
-    ...page,
-    color: false,
-  })
+  return wrapped(`${styled(page, styles[confidence], confidence)}  ${oneLine(reason)}`, page)
 }
 
 function sessionName({ sessionId, title }: Session): string {

@@ -25,6 +25,7 @@ function world(about: Partial<BridgeWorld> = {}): BridgeWorld {
     recall: async (handle, from) => ({ text: `cut ${handle}`, from, images: [] }),
     sendMail: async ({ to }) => ({ id: 'm1', state: 'accepted', recipient: to }),
     receiveMail: async () => 'There is no new mail.',
+    why: async (target) => ({ file: target, confidence: 'unknown' }),
     ...about,
   }
 }

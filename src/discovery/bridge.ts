@@ -78,6 +78,13 @@ function bridgeTools(): BridgeTool[] {
       input: z.strictObject({ handle: z.string().max(100), from: z.int().min(0).default(0) }),
       run: async (world, { handle, from }) => ({ ...(await world.recall(handle, from)) }),
     }),
+    tool({
+      name: 'why',
+      description:
+        'Ask before you change code: which session wrote a line (file:line), a file or a commit, what was asked, and what was tried.',
+      input: z.strictObject({ target: z.string().trim().min(1).max(4_096) }),
+      run: (world, { target }) => world.why(target),
+    }),
     ...mailTools(),
   ]
 }

@@ -1,11 +1,11 @@
 // Finds the edits in the records of a transcript while it is scanned. A call of a tool says what is to be changed; its result says
 // whether that happened, and exactly which lines it added. Refused and failed calls add nothing.
-import { hash } from 'node:crypto'
 import { attempt } from '../domain/errors.ts'
+import { isRecord } from '../domain/json.ts'
 import { absent, closeBracket, JsonBytes, openBrace, openBracket, quote, WordTable } from './json-bytes.ts'
 import type { Span } from './json-bytes.ts'
 import type { Edit, EditTable, PendingCall } from './edit-table.ts'
-import { hashLines, hashOfLine } from './line-hash.ts'
+import { hashesOfText, hashOneLine } from './line-hash.ts'
 import { shellEdits } from './shell-edits.ts'
 
 const comma = 44
@@ -13,24 +13,14 @@ const plus = 43
 
 const toolNames = ['Edit', 'MultiEdit', 'Write', 'NotebookEdit', 'Bash'] as const
 const blockKeys = ['type', 'id', 'name', 'input'] as const
-const inputKeys = [
-  'file_path',
-  'notebook_path',
-  'old_string',
-  'new_string',
-  'content',
-  'new_source',
-  'edits',
-  'command',
-] as const
+const inputKeys = ['file_path', 'notebook_path', 'command', 'lines'] as const
 
 const toolTable = new WordTable(toolNames)
-const keyTable = new WordTable([...blockKeys, ...inputKeys, 'lines'])
+const keyTable = new WordTable([...blockKeys, ...inputKeys])
 
 const toolUse = Buffer.from('"type":"tool_use"')
 const toolUseIdKey = Buffer.from('"tool_use_id":"')
-const isError = Buffer.from('"is_error":true')
-const ranAndFailed = Buffer.from('"content":"Exit code ')
+const toolUseResultKey = Buffer.from('"toolUseResult":')
 const patchKey = Buffer.from('"structuredPatch":')
 
 /** A larger command is not written by hand, and git's answer to a commit is short. */
@@ -38,31 +28,38 @@ const longestCommand = 1 << 18
 /** Without an end, calls that never got a result would be kept forever. */
 const mostPending = 64
 
-export class EditScan extends JsonBytes<(typeof blockKeys | typeof inputKeys)[number] | 'lines'> {
+export class EditScan extends JsonBytes<(typeof blockKeys | typeof inputKeys)[number]> {
   readonly table: EditTable
+  readonly #readRecord: (offset: number) => Record<string, unknown> | undefined
   readonly #id = absent()
   readonly #name = absent()
   readonly #input = absent()
   readonly #command = absent()
   readonly #path = absent()
   readonly #item = absent()
-  #added: number[] = []
-  #removed: number[] = []
+  #isOnlyBlock = true
+  #tool: (typeof toolNames)[number] | undefined
 
-  constructor(table: EditTable) {
+  /** `readRecord` reads a record of the transcript again, by its place: few results do not show what was changed. */
+  constructor(table: EditTable, readRecord: (offset: number) => Record<string, unknown> | undefined) {
     super(keyTable)
     this.table = table
+    this.#readRecord = readRecord
   }
 
-  /** The content of a reply. */
-  reply(buffer: Buffer, content: Span, seconds: number, cwdOf: () => string): void {
-    if (!buffer.subarray(content.start, content.end).includes(toolUse)) return
+  /** The content of a reply. `offset`: where its record begins in the file. */
+  reply(buffer: Buffer, content: Span, seconds: number, offset: number, cwdOf: () => string): void {
     this.buffer = buffer
     this.end = content.end
+    // Claude Code writes one block in each record.
+    const first = this.isAt(content.start + 2, toolUse) ? content.start + 3 : content.start
+    this.#isOnlyBlock = !buffer.subarray(first, content.end).includes(toolUse)
+    if (this.#isOnlyBlock && first === content.start) return
     this.#passList(content.start, (at) => {
       this.#id.start = this.#name.start = this.#input.start = -1
+      this.#tool = undefined
       const next = this.passObject(at, this.#blockValue)
-      if (next >= 0) this.#call(seconds, cwdOf)
+      this.#call(seconds, offset, cwdOf)
       return next
     })
   }
@@ -71,88 +68,100 @@ export class EditScan extends JsonBytes<(typeof blockKeys | typeof inputKeys)[nu
   result(buffer: Buffer, start: number, end: number, offset: number): void {
     const { pending } = this.table
     if (pending.size === 0) return
-    const line = buffer.subarray(start, end)
-    const idAt = line.indexOf(toolUseIdKey) + toolUseIdKey.length
-    const id = line.toString('latin1', idAt, line.indexOf(quote, idAt))
+    const idAt = buffer.indexOf(toolUseIdKey, start) + toolUseIdKey.length
+    const id = buffer.toString('latin1', idAt, buffer.indexOf(quote, idAt))
     const call = pending.get(id)
     if (!call) return
     pending.delete(id)
+    // What the model sees of the result comes first, and is short for an edit. The mark of an error may be before the id.
+    const found = buffer.indexOf(toolUseResultKey, idAt)
+    const shown = buffer.toString('latin1', start, found < 0 ? end : Math.min(found, end))
     // A command that ends with an error has run, and has written its files; any other tool has changed nothing.
-    if (line.includes(isError) && !line.includes(ranAndFailed)) return
-    if (call.mayCommit) this.#noteCommits(line, call.seconds, offset)
-    const patched = this.#patchedLines(line)
+    if (shown.includes('"is_error":true') && !shown.includes('"content":"Exit code ')) return
+    if (call.mayCommit) this.#noteCommits(buffer.toString('utf8', start, end), call.seconds, offset)
     const about = { seconds: call.seconds, offset, id: idNumber(id) }
-    for (const edit of call.edits) {
-      const lines = patched ?? edit.lines
-      if (lines.length > 0) this.table.edits.push({ ...edit, ...about, lines })
+    for (const { file, kind, lines } of call.edits) {
+      const added = kind === 'shell' ? lines : this.#linesOf(call, buffer, start, end)
+      if (added.length > 0) this.table.edits.push({ file, kind, ...about, lines: added })
     }
+  }
+
+  /** What the tool has really added; if its result does not show that, what it was asked for. */
+  #linesOf({ toolUseId, offset }: PendingCall, buffer: Buffer, start: number, end: number): number[] {
+    const patched = this.#patchedLines(buffer, start, end)
+    if (patched.length > 0) return patched
+    const record = this.#readRecord(offset)
+    const content = isRecord(record?.['message']) ? record['message']['content'] : undefined
+    const block = Array.isArray(content)
+      ? content.find((one) => isRecord(one) && one['id'] === toolUseId)
+      : undefined
+    return isRecord(block) && isRecord(block['input']) ? linesOfInput(block['input']) : []
   }
 
   #blockValue = (at: number): number => {
     if (this.key === 'id') return this.string(at, this.#id)
     if (this.key === 'name') return this.string(at, this.#name)
-    return this.key === 'input' ? this.composite(at, this.#input) : this.skip(at)
+    if (this.key !== 'input') return this.skip(at)
+    const { start, end } = this.#name
+    this.#tool = start < 0 ? undefined : toolTable.find(this.buffer, start, end)
+    this.#input.start = at
+    this.#input.end = this.end
+    // The input is the last field of a block, and most records have one block: then nothing more is to be passed.
+    return this.#isOnlyBlock ? -1 : this.skip(at)
   }
 
-  #call(seconds: number, cwdOf: () => string): void {
-    const { buffer } = this
-    const tool = this.#name.start < 0 ? undefined : toolTable.find(buffer, this.#name.start, this.#name.end)
+  #call(seconds: number, offset: number, cwdOf: () => string): void {
+    const tool = this.#tool
     if (tool === undefined || this.#id.start < 0 || this.#input.start < 0) return
-    this.#path.start = this.#command.start = -1
-    this.#added = []
-    this.#removed = []
-    if (this.passObject(this.#input.start, this.#inputValue) < 0) return
-    const toolUseId = buffer.toString('latin1', this.#id.start, this.#id.end)
-    const call = tool === 'Bash' ? this.#command.start >= 0 && this.#shellCall(cwdOf) : this.#fileCall(tool)
+    const call = tool === 'Bash' ? this.#shellCall(cwdOf) : this.#fileCall(tool)
     if (!call || (call.edits.length === 0 && !call.mayCommit)) return
+    const toolUseId = this.buffer.toString('latin1', this.#id.start, this.#id.end)
     const { pending } = this.table
-    pending.set(toolUseId, { toolUseId, seconds, ...call })
+    pending.set(toolUseId, { toolUseId, seconds, offset, ...call })
     if (pending.size > mostPending) pending.delete(pending.keys().next().value!)
   }
 
-  #inputValue = (at: number): number => {
-    switch (this.key) {
-      case 'file_path':
-      case 'notebook_path':
-        return this.string(at, this.#path)
-      case 'command':
-        return this.string(at, this.#command)
-      case 'old_string':
-        return this.#hashString(at, this.#removed)
-      case 'new_string':
-      case 'content':
-      case 'new_source':
-        return this.#hashString(at, this.#added)
-      case 'edits':
-        return this.#passList(at, (item) => this.passObject(item, this.#inputValue))
-      default:
-        return this.skip(at)
-    }
-  }
-
   #fileCall(tool: string): Pick<PendingCall, 'edits' | 'mayCommit'> | undefined {
+    this.#path.start = -1
+    // Ends when the path is found.
+    this.passObject(this.#input.start, this.#pathValue)
     const file = this.#path.start < 0 ? undefined : this.#text(this.#path)
     if (file === undefined) return undefined
-    const lines = without(this.#added, this.#removed)
-    return { edits: [{ file, kind: tool === 'Write' ? 'write' : 'edit', lines }], mayCommit: false }
+    return { edits: [{ file, kind: tool === 'Write' ? 'write' : 'edit', lines: [] }], mayCommit: false }
+  }
+
+  #pathValue = (at: number): number => {
+    if (this.key !== 'file_path' && this.key !== 'notebook_path') return this.skip(at)
+    this.string(at, this.#path)
+    return -1
   }
 
   #shellCall(cwdOf: () => string): Pick<PendingCall, 'edits' | 'mayCommit'> | undefined {
-    if (this.#command.end - this.#command.start > longestCommand) return undefined
+    this.#command.start = -1
+    this.passObject(this.#input.start, this.#commandValue)
+    const { start, end } = this.#command
+    if (start < 0 || end - start > longestCommand) return undefined
     const command = this.#text(this.#command) ?? ''
     const written = command.includes('<<') ? shellEdits(command, cwdOf()) : []
     const edits = written.map(({ file, lines }): Pick<Edit, 'file' | 'kind' | 'lines'> => {
-      return { file, kind: 'shell', lines: lines.flatMap((line) => hashOfLine(line) ?? []) }
+      return { file, kind: 'shell', lines: hashesOfText(lines.join('\n')) }
     })
     return { edits, mayCommit: /\bgit\b[^\n]*\b(?:commit|cherry-pick|revert|merge|am)\b/.test(command) }
   }
 
-  /** The lines that the tool has really added; undefined if the result does not show them. */
-  #patchedLines(line: Buffer): number[] | undefined {
-    const at = line.indexOf(patchKey)
-    if (at < 0) return undefined
-    this.buffer = line
-    this.end = line.length
+  #commandValue = (at: number): number => {
+    if (this.key !== 'command') return this.skip(at)
+    this.string(at, this.#command)
+    return -1
+  }
+
+  /** The added lines of the patch in a result; none for a new file. */
+  #patchedLines(buffer: Buffer, start: number, end: number): number[] {
+    // Usually near the end, after the original file.
+    const at = buffer.lastIndexOf(patchKey, end)
+    if (at < start) return []
+    this.buffer = buffer
+    this.end = end
     const lines: number[] = []
     this.#passList(at + patchKey.length, (hunk) =>
       this.passObject(hunk, (value) =>
@@ -161,31 +170,22 @@ export class EditScan extends JsonBytes<(typeof blockKeys | typeof inputKeys)[nu
           : this.skip(value),
       ),
     )
-    // A new file has no patch.
-    return lines.length > 0 ? lines : undefined
+    return lines
   }
 
   #addedLine(at: number, into: number[]): number {
     const next = this.string(at, this.#item)
     if (next >= 0 && this.buffer[this.#item.start] === plus)
-      hashLines(this.buffer, this.#item.start + 1, this.#item.end, into)
+      hashOneLine(this.buffer, this.#item.start + 1, this.#item.end, into)
     return next
   }
 
   /** Git reports `[main 3f2a0b1] Subject` for a new commit. */
-  #noteCommits(line: Buffer, seconds: number, offset: number): void {
-    const text = line.toString('utf8', 0, longestCommand)
+  #noteCommits(text: string, seconds: number, offset: number): void {
     const shas = [...text.matchAll(/\[[^\]\n"]{1,200} ([0-9a-f]{7,40})\] /g)].map(([, sha]) =>
       sha!.slice(0, 7),
     )
     for (const sha of new Set(shas)) this.table.commits.push({ sha, seconds, offset })
-  }
-
-  #hashString(at: number, into: number[]): number {
-    this.#item.start = -1
-    const next = this.string(at, this.#item)
-    if (this.#item.start >= 0) hashLines(this.buffer, this.#item.start, this.#item.end, into)
-    return next
   }
 
   /** Past a list: calls `item` at each object or string in it, which returns the position after it. */
@@ -209,8 +209,27 @@ export class EditScan extends JsonBytes<(typeof blockKeys | typeof inputKeys)[nu
   }
 }
 
+/** 48 bits of a call's id. */
 function idNumber(id: string): number {
-  return hash('sha1', id, 'buffer').readUIntLE(0, 6)
+  let [low, high] = [0x811c9dc5, 0x1b873593]
+  for (let i = 0; i < id.length; i++) {
+    const code = id.codePointAt(i)!
+    low = Math.imul(low ^ code, 0x01000193)
+    high = Math.imul(high ^ code, 0x5bd1e995)
+  }
+  return (low >>> 0) + ((high >>> 8) & 0xffff) * 2 ** 32
+}
+
+/** The lines that Edit, MultiEdit, Write or NotebookEdit is asked to add. */
+function linesOfInput(input: Record<string, unknown>): number[] {
+  const parts = Array.isArray(input['edits']) ? input['edits'].filter(isRecord) : [input]
+  return parts.flatMap((part) => {
+    const [added, removed] = [
+      [part['new_string'], part['content'], part['new_source']],
+      [part['old_string']],
+    ].map((texts) => texts.flatMap((text) => (typeof text === 'string' ? hashesOfText(text) : [])))
+    return without(added!, removed!)
+  })
 }
 
 /** What is in `lines` more often than in `others`. */

@@ -11,6 +11,7 @@ import { EditTable } from './edit-table.ts'
 import { FactsBuilder } from './facts-builder.ts'
 import { unreadableReason } from './list-files.ts'
 import { costOfFile } from './price-table.ts'
+import { recordAt } from './record-at.ts'
 import { RecordWalker } from './record-walker.ts'
 import { newFacts, withoutSecrets, type TranscriptFacts } from './transcript-facts.ts'
 import { UsageTable } from './usage-table.ts'
@@ -49,7 +50,13 @@ export class TranscriptScanner {
       const facts = continues ? before.facts : newFacts()
       const usage = continues ? before.usage : new UsageTable()
       const edits = continues ? before.edits : new EditTable()
-      const builder = new FactsBuilder(facts, usage, new EditScan(edits), this.#walker, path)
+      const builder = new FactsBuilder(
+        facts,
+        usage,
+        new EditScan(edits, (offset) => recordAt(path, offset)),
+        this.#walker,
+        path,
+      )
       const tornTail = this.#readLines(fd, builder)
       const mark = markOf(fd, facts.offset)
       Object.assign(facts, costOfFile(usage, facts.models))

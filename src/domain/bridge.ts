@@ -14,6 +14,7 @@ export const bridgeToolNames = [
   'recall_lost',
   'mail_send',
   'mail_inbox',
+  'why',
 ] as const
 
 export type BridgeToolName = (typeof bridgeToolNames)[number]
@@ -65,6 +66,8 @@ export interface BridgeWorld {
   }): Promise<Record<string, unknown>>
   /** The mail that waits for this session, quoted. */
   receiveMail(): Promise<string>
+  /** Which session wrote a line, a file or a commit of the project, and for which prompt. */
+  why(target: string): Promise<Record<string, unknown>>
   /** All sessions of the project that this agent may see, those without an owner included. */
   sessions(): Promise<DiscoveredSession[]>
 }

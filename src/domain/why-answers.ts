@@ -1,5 +1,6 @@
 // Answers to "why is this line here": which session wrote it, for which prompt, and how certain that is.
 import { z } from 'zod'
+import { agentKinds } from './discovered-session.ts'
 
 const text = z.string()
 const number = z.number()
@@ -20,7 +21,7 @@ const confidence = z.enum(confidences)
 const whySession = () =>
   z.object({
     sessionId: text,
-    agentKind: z.literal('claude'),
+    agentKind: z.enum(agentKinds),
     title: text,
     /** The branch that it worked on. */
     branch: text,

@@ -20,6 +20,7 @@ import type { StatePaths } from '../store/paths.ts'
 import type { Storage } from '../store/storage.ts'
 import type { SharedVault } from '../vault/shared-vault.ts'
 import type { Vault } from '../vault/vault.ts'
+import type { Repositories } from '../why/repository.ts'
 import type { CodingWorld } from './coding/coding-world.ts'
 
 export interface App {
@@ -64,6 +65,8 @@ export interface App {
   vault(): Promise<Vault>
   /** The copy of the vault that other machines reach, and theirs; undefined unless `vault.shared` names a place. */
   sharedVault(): Promise<SharedVault | undefined>
+  /** Git repositories that were asked about (`why`). */
+  repositories(): Promise<Repositories>
   /** Background Claude Code sessions. */
   coding(): CodingWorld
   /** Runs schedules at their times, in the gateway. */

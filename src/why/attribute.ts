@@ -5,6 +5,7 @@ import type { Discovery } from '../domain/discovered-session.ts'
 import { attempt } from '../domain/errors.ts'
 import { join } from 'node:path'
 import { hashOfLine } from '../discovery/line-hash.ts'
+import { commandThatWrote } from './command-evidence.ts'
 import { findEdits, findMoved, type FoundEdit, type FoundEdits } from './find-edits.ts'
 import { readEdit } from './edit-record.ts'
 import {
@@ -38,6 +39,9 @@ const longestFile = 4 << 20
 /** Edits that are read back to compare texts, the last before the commit. */
 const mostRead = 60
 const fewestLetters = 10
+/** For a question about so few lines, transcripts are read for commands that changed them. */
+const fewLines = 20
+const mostTranscripts = 4
 /** Other files of a commit whose lines vote, too. */
 const mostFiles = 40
 
@@ -61,7 +65,7 @@ export async function attributeLines(
     mostFiles + names.length,
   )
   const found = await findEdits(parts.discovery, repository, files, shas)
-  const attribution = new Attribution(parts, found, texts, [...diffs.values()])
+  const attribution = new Attribution(parts, found, texts, [...diffs.values()], blamed.length <= fewLines)
   if (blamed.some(({ sha }) => sha === undefined))
     attribution.add(uncommitted(file, await blameOf(repository, file, texts)))
   const lines: AttributedLine[] = []
@@ -87,9 +91,9 @@ async function blameOf(
   range?: { from: number; to: number },
 ): Promise<BlamedLine[]> {
   if (texts.length === 0) return []
-  const blamed = await repository.blame(file, range)
+  const blamed = await repository.blame(file)
   const all = texts.map((text, i) => ({ line: i + 1, text, sha: undefined, file, lineInCommit: i + 1 }))
-  return blamed ?? all.slice((range?.from ?? 1) - 1, range?.to)
+  return (blamed ?? all).slice((range?.from ?? 1) - 1, range?.to)
 }
 
 /** The lines of the file as it is in the working tree. */
@@ -120,6 +124,7 @@ export class Attribution {
   /** The letters that each edit added, read when they are needed. */
   readonly #letters = new Map<FoundEdit, string>()
   #hasLookedForMoves = false
+  readonly #readsTranscripts: boolean
 
   /** `texts`: the lines among which a distinct one is looked for. */
   constructor(
@@ -127,7 +132,9 @@ export class Attribution {
     found: FoundEdits,
     texts: readonly string[],
     diffs: readonly CommitDiff[],
+    readsTranscripts = false,
   ) {
+    this.#readsTranscripts = readsTranscripts
     this.#parts = parts
     this.#found = found
     for (const text of texts) {
@@ -154,7 +161,10 @@ export class Attribution {
     const verdict = votes.verdict(line, this.#copies.get(line.hash ?? 0) ?? 1)
     if (verdict.confidence !== 'unknown' || isBot(votes.commit) || line.hash === undefined) return verdict
     return (
-      this.#reformatted(line, votes) ?? (await this.#moved(line, votes)) ?? this.#guess(verdict, line, votes)
+      this.#reformatted(line, votes) ??
+      (await this.#moved(line, votes)) ??
+      this.#byCommand(line, votes) ??
+      this.#guess(verdict, line, votes)
     )
   }
 
@@ -194,6 +204,32 @@ export class Attribution {
     for (const { commit } of this.#votes.values()) this.add(commit)
     const verdict = this.#votes.get(votes.commit.sha)!.verdict(line, 1)
     return verdict.confidence === 'unknown' ? undefined : { ...verdict, confidence: 'likely' }
+  }
+
+  /** Only sessions that edited the file or made the commit are read, and only for a question about few lines. */
+  #byCommand(line: AddedLine, votes: Votes): Verdict | undefined {
+    if (!this.#readsTranscripts || lettersOf(line.text).length < fewestLetters) return undefined
+    const { commit } = votes
+    const editors = (this.#found.byFile.get(line.file) ?? []).filter(({ seconds }) => votes.isBefore(seconds))
+    const makers = this.#found.reported.get(commit.sha.slice(0, 7)) ?? []
+    const transcripts = new Map([...editors, ...makers].map(({ path, sessionId }) => [path, sessionId]))
+    for (const [path, sessionId] of [...transcripts].slice(-mostTranscripts).toReversed()) {
+      const wanted = { file: line.file, text: line.text, before: commit.committedAt }
+      const command = attempt(() => commandThatWrote(path, wanted))
+      if (!command) continue
+      const edit: FoundEdit = {
+        ...command,
+        file: line.file,
+        kind: 'shell',
+        id: 0,
+        lines: [],
+        sessionId,
+        path,
+        isGone: false,
+      }
+      return { confidence: 'likely', edit, evidence: 'command', others: [] }
+    }
+    return undefined
   }
 
   #guess(verdict: Verdict, { file }: AddedLine, votes: Votes): Verdict {

@@ -1,9 +1,8 @@
 // Reads an edit back from its transcript, by the place that the index has: the texts of the lines it removed and added.
-import { closeAtEnd, openForeign } from '../store/disk/foreign-file.ts'
-import { linesOfFile } from '../store/disk/file-lines.ts'
 import { blocksIn, textIn } from '../discovery/cards.ts'
+import { recordAt } from '../discovery/record-at.ts'
 import type { Edit } from '../discovery/edit-table.ts'
-import { isRecord, parseRecord } from '../domain/json.ts'
+import { isRecord } from '../domain/json.ts'
 
 export interface EditHunk {
   removed: string[]
@@ -29,18 +28,6 @@ export function readEdit({
   const toolUseId = textIn(blocksIn(message['content'])[0]?.['tool_use_id'])
   const result = isRecord(record['toolUseResult']) ? record['toolUseResult'] : {}
   return { uuid: textIn(record['uuid']), toolUseId, hunks: kind === 'shell' ? [] : hunksIn(result) }
-}
-
-function recordAt(path: string, offset: number): Record<string, unknown> | undefined {
-  try {
-    const fd = openForeign(path)
-    using _ = closeAtEnd(fd)
-    const [line] = linesOfFile(fd, offset, 16 << 20)
-    return line && parseRecord(line.bytes.toString('utf8'))
-  } catch {
-    // Deleted since the last scan: the answer is then given without the text.
-    return undefined
-  }
 }
 
 /** A patch; a new file has none, and all its lines were added. */

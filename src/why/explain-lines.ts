@@ -181,8 +181,8 @@ export function segmentsOf(
 }
 
 export function asWhySession(session: DiscoveredSession): WhySession {
-  const { sessionId, title, firstMessage, branch, costUsd } = session
-  return { sessionId, agentKind: 'claude', title: title ?? titleText(firstMessage), branch, costUsd }
+  const { sessionId, agentKind, title, firstMessage, branch, costUsd } = session
+  return { sessionId, agentKind, title: title ?? titleText(firstMessage), branch, costUsd }
 }
 
 export function asCommit({ sha, subject, author, committedAt }: CommitInfo): WhyCommit {

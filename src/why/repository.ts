@@ -62,34 +62,73 @@ const patchOptions = [
 const settings = ['-c', 'core.quotePath=false', '-c', 'blame.ignoreRevsFile=', '-c', 'diff.noprefix=false']
 /** Commits of which the diff is kept in memory. */
 const mostKept = 300
+/** Files whose lines are kept in memory. */
+const mostBlamed = 50
+const mostRepositories = 20
+
+/** Repositories that were asked about, so that a second question about the same file is answered at once. */
+export class Repositories {
+  readonly #variables: Variables
+  readonly #known = new Map<string, Repository>()
+
+  constructor(variables: Variables) {
+    this.#variables = variables
+  }
+
+  /** The repository that a file or folder is in. */
+  async open(path: string): Promise<Repository> {
+    const ask = gitIn(nearestFolder(path), this.#variables, timeoutMs)
+    // Without a commit there is no HEAD, and the first line is there all the same.
+    const ran = await ask(['rev-parse', '--show-toplevel', '--verify', '--quiet', 'HEAD'])
+    const [root = '', head = ''] = ran.kind === 'done' ? ran.stdout.split('\n') : []
+    if (!root.startsWith('/'))
+      throw new RockpoolError('not-found', `${path} is not in a git repository.`, {
+        hint: 'Run the command inside of a repository, or name one with --repo.',
+      })
+    const real = realPath(root)
+    const repository = this.#known.get(real) ?? new Repository(real, this.#variables)
+    this.#known.set(real, repository)
+    dropOldest(this.#known, mostRepositories)
+    repository.look(head)
+    return repository
+  }
+}
+
+function dropOldest(map: Map<string, unknown>, most: number): void {
+  for (const key of map.keys()) if (map.size > most) map.delete(key)
+}
 
 export class Repository {
   /** The real path of the working tree. */
   readonly root: string
   /** This working tree and all others of the repository. */
-  readonly trees: string[]
+  trees: string[] = []
   readonly #git: Git
   readonly #variables: Variables
   /** Commits never change. By hash and files. */
   readonly #diffs = new Map<string, CommitDiff>()
+  /** Blame reads the whole history of a file, so its answer is kept as long as neither the file nor HEAD has changed. */
+  readonly #blames = new Map<string, { stamp: string; lines: Promise<BlamedLine[] | undefined> }>()
+  #head = ''
   #filtersOff: Promise<string[] | undefined> | undefined
   readonly #places = new Map<string, Promise<'same' | 'other' | 'gone'>>()
 
-  private constructor(root: string, variables: Variables) {
+  constructor(root: string, variables: Variables) {
     this.root = root
-    this.trees = worktreesOf(root)
     this.#variables = variables
     this.#git = gitIn(root, variables, timeoutMs)
   }
 
-  /** The repository that a file or folder is in. */
   static async open(path: string, variables: Variables): Promise<Repository> {
-    const start = nearestFolder(path)
-    const found = textOf(await gitIn(start, variables, timeoutMs)(['rev-parse', '--show-toplevel']))?.trim()
-    if (found) return new Repository(realPath(found), variables)
-    throw new RockpoolError('not-found', `${path} is not in a git repository.`, {
-      hint: 'Run the command inside of a repository, or name one with --repo.',
-    })
+    return new Repositories(variables).open(path)
+  }
+
+  /** Called before every question: the repository may have changed since the last one. */
+  look(head: string): void {
+    this.#head = head
+    this.trees = worktreesOf(this.root)
+    this.#filtersOff = undefined
+    this.#places.clear()
   }
 
   /** The path in the repository; undefined outside of it. */
@@ -98,15 +137,25 @@ export class Repository {
     return inside === '' || inside.startsWith('..') ? undefined : inside
   }
 
-  /** Undefined if git does not know the file. Lines that do not exist are refused. */
-  async blame(file: string, range?: { from: number; to: number }): Promise<BlamedLine[] | undefined> {
-    const lines = range ? [`-L${range.from},${range.to}`] : []
-    const options = ['--porcelain', '-w', '-M', '-C', '--no-textconv', ...lines]
-    const ran = await this.#git([...settings, ...(await this.#noFilters()), 'blame', ...options, '--', file])
+  /** The lines of a file as it is now; undefined if git does not know the file. */
+  blame(file: string): Promise<BlamedLine[] | undefined> {
+    const stat = statSync(join(this.root, file), { throwIfNoEntry: false })
+    const stamp = [this.#head, stat?.ino, stat?.size, stat?.mtimeMs].join(' ')
+    const known = this.#blames.get(file)
+    if (known?.stamp === stamp) return known.lines
+    const lines = this.#blame(file)
+    this.#blames.delete(file)
+    this.#blames.set(file, { stamp, lines })
+    dropOldest(this.#blames, mostBlamed)
+    lines.catch(() => this.#blames.delete(file))
+    return lines
+  }
+
+  async #blame(file: string): Promise<BlamedLine[] | undefined> {
+    const options = ['--porcelain', '-w', '-M', '-C', '--no-textconv', '--', file]
+    const ran = await this.#git([...settings, ...(await this.#noFilters()), 'blame', ...options])
     if (ran.kind === 'done' && ran.code === 0) return parseBlame(ran.stdout)
     const stderr = ran.kind === 'done' ? ran.stderr : ''
-    const length = /has only (\d+) lines?/.exec(stderr)?.[1]
-    if (length !== undefined) throw outOfRange(file, range!.from, Number(length))
     if (/no such path|no such ref|bad revision 'HEAD'|cannot stat|does not have any commits/i.test(stderr))
       return undefined
     throw gitFailed('git blame', ran)
@@ -134,10 +183,7 @@ export class Repository {
         return diff ? [[sha, diff] as const] : []
       }),
     )
-    for (const key of this.#diffs.keys()) {
-      if (this.#diffs.size <= mostKept) break
-      this.#diffs.delete(key)
-    }
+    dropOldest(this.#diffs, mostKept)
     return found
   }
 

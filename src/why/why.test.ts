@@ -190,6 +190,25 @@ test('here-documents and commits of a command belong to the session', async () =
   expect(answer.reason).toContain('made the commit')
 })
 
+test('a line that a command changed belongs to the session if it saw the line afterwards', async () => {
+  const session = world.session('Rename the lamp')
+  session.create('src/lamp.ts', code('lamp'))
+  world.commit('Add the lamp')
+  session.run("sed -i 's/const person = .*/const inhabitant = lookUpTheInhabitant(name)/' src/lamp.ts")
+  session.run('git --no-pager diff src/lamp.ts')
+  world.commit('Rename by command')
+  expect(await why('src/lamp.ts', 'inhabitant')).toMatchObject({
+    confidence: 'likely',
+    evidence: 'command',
+    session: { sessionId: session.sessionId },
+    reason: expect.stringContaining('changed by a command in this session'),
+    command: expect.stringContaining('sed -i'),
+  })
+  session.run("sed -i 's/return openSession.*/return somethingThatNobodyLookedAt(person)/' src/lamp.ts")
+  world.commit('Not looked at')
+  expect(await writer('src/lamp.ts', 'NobodyLookedAt')).toEqual([undefined, 'unknown'])
+})
+
 test("a sub-agent's edits belong to its session, and a fork does not take the edits of its parent", async () => {
   const session = world.session('Let somebody write it')
   session.subagent('ab12').create('src/helper.ts', code('helper'))

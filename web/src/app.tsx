@@ -30,6 +30,7 @@ import { Project } from './views/project.tsx'
 import { SessionPane } from './views/session.tsx'
 import { Settings } from './views/settings.tsx'
 import { SubagentView } from './views/subagent.tsx'
+import { WhyView } from './views/why.tsx'
 
 export function App() {
   const [connection, setConnection] = useState<ConnectionState>('connecting')
@@ -183,6 +184,7 @@ function listedIn(route: Route): Listed | undefined {
 
 function titleOf(route: Route): string {
   if (route.view === 'project') return route.doc ?? shortPath(route.path)
+  if (route.view === 'why') return `Why ${route.target.slice(0, 60)}`
   return places.find((one) => one.route.view === route.view)?.label ?? 'Session'
 }
 
@@ -239,6 +241,8 @@ function View({ route, look }: { route: Route; look: Look }) {
       return <Chat sessionKey={route.key} at={route.at} mark={look.mark} />
     case 'new':
       return <NewTask inRepo={route.repo} key={route.repo} />
+    case 'why':
+      return <WhyView key={route.target} repo={route.repo} target={route.target} />
     case 'project':
       return route.doc === undefined ? (
         <Project path={route.path} key={route.path} />

@@ -25,6 +25,8 @@ export type Route =
   | { view: 'cost'; by?: string }
   /** A note of an agent, and the line to show. */
   | { view: 'note'; path: string; line?: string }
+  /** Which session wrote a file, a line (`file:line`) or a commit of a repository. */
+  | { view: 'why'; repo: string; target: string }
   | { view: 'schedules' }
   | { view: 'settings' }
   | { view: 'unknown' }
@@ -73,6 +75,8 @@ function partsOf(route: Route): Array<string | undefined> {
       return [route.view, route.path, route.doc]
     case 'note':
       return [route.view, route.path, route.line]
+    case 'why':
+      return [route.view, route.repo, route.target]
     case 'cost':
       return [route.view, route.by]
     default:
@@ -97,6 +101,8 @@ export function routeOf(path: string): Route {
       return isNamed ? { view, path: first, doc: second } : { view: 'unknown' }
     case 'note':
       return isNamed ? { view, path: first, line: second } : { view: 'unknown' }
+    case 'why':
+      return isNamed && second !== undefined ? { view, repo: first, target: second } : { view: 'unknown' }
     case 'chat':
       return { view, key: first, at: second }
     case 'new':

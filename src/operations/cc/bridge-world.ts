@@ -9,6 +9,7 @@ import type { BridgeWorld, ConversationLine, MemoryHit, RecalledText } from '../
 import type { CodingSession } from '../../domain/coding-session.ts'
 import type { DiscoveredSession } from '../../domain/discovered-session.ts'
 import { RockpoolError } from '../../domain/errors.ts'
+import { maskTexts } from '../../domain/redact.ts'
 import { parseOpenClawOrigin } from '../../domain/openclaw-contract.ts'
 import type { OpenClawQuestion, OpenClawTarget } from '../../domain/openclaw-contract.ts'
 import { contentText, type TranscriptEntry } from '../../domain/transcript.ts'
@@ -21,6 +22,7 @@ import type { App } from '../app.ts'
 import { receiveMail, sendMail } from '../mail/mail-operations.ts'
 import type { Caller } from '../operation.ts'
 import { recall } from './recall.ts'
+import { explain } from '../why/explain.ts'
 
 /** The session that uses the bridge. */
 export interface BridgeSeat {
@@ -58,6 +60,7 @@ export function bridgeWorld(app: App, seat: BridgeSeat): BridgeWorld {
       return { id, state, recipient, recipientName }
     },
     receiveMail: async () => (await receiveMail(app, await mailCaller(app, seat))).text,
+    why: (target) => whyFor(app, seat, target),
     sessions: async () => {
       const { sessions } = await app.discovery().list({ repoPath })
       return sessions.filter((session) => session.agentId === undefined || session.agentId === agentId)
@@ -78,6 +81,27 @@ async function mailCaller(app: App, seat: BridgeSeat): Promise<Caller> {
         agentId: undefined,
         claudeSession: (await nativeSession(app, seat))?.sessionId ?? 'unknown',
       }
+}
+
+/** In the repository of the session only; from sessions of this agent, and from those without an owner, as for resuming. */
+async function whyFor(
+  app: App,
+  { agentId, repoPath }: BridgeSeat,
+  target: string,
+): Promise<Record<string, unknown>> {
+  const { root } = await (await app.repositories()).open(repoPath)
+  const answer = await explain(
+    app,
+    { target, folder: repoPath },
+    {
+      mayRead: (session) => (session.agentId ?? agentId) === agentId,
+      checkRepository: (other) => {
+        if (other !== root) throw new RockpoolError('not-found', `${target} is not in ${root}.`)
+      },
+    },
+  )
+  // Masking changes texts, and keeps the shape.
+  return maskTexts(answer, app.redactor().everything) as typeof answer
 }
 
 const recalledChars = 40_000

@@ -17,6 +17,7 @@ import type { DiscoveredSession } from '../../domain/discovered-session.ts'
 import { asRockpoolError, RockpoolError } from '../../domain/errors.ts'
 import { sessionPrice } from '../../domain/selection.ts'
 import { plainLine } from '../../domain/text.ts'
+import { sessionLines } from '../../domain/why-answers.ts'
 import { writeNativeArchived, writeNativeTitle } from '../../store/transcripts/claude-file.ts'
 import type { App } from '../app.ts'
 import { visibleTo } from '../perform-operation.ts'
@@ -25,6 +26,7 @@ import { isElsewhere } from '../coding/which-machine.ts'
 import { parseTime, sinceField, flag, nameField, pathField, agentField } from '../input-fields.ts'
 import { operation, type Caller } from '../operation.ts'
 import { goneSession } from '../vault/kept-sessions.ts'
+import { livingLines } from '../why/explain.ts'
 import { toRecord, withoutTranscript } from './cc-list.ts'
 
 export const sessionId = nameField.describe('A session: its name, its id, or the beginning of either.')
@@ -38,6 +40,7 @@ const showSession = operation({
       .boolean()
       .default(true)
       .describe('Read the whole transcript, and say whether a resume finds it.'),
+    lines: z.boolean().default(true).describe('Ask git which of its lines are still in HEAD.'),
   }),
   output: z.object({
     session: sessionRecord,
@@ -46,13 +49,14 @@ const showSession = operation({
     onResume: z.string().optional().describe('What would change if Rockpool resumed it.'),
     folderGone: z.boolean().optional().describe('Its folder no longer exists, so it cannot be resumed.'),
     price: sessionPrice.optional().describe('What the next message costs, without its output.'),
+    lines: sessionLines.optional().describe('Its commits and lines that are still in HEAD.'),
   }),
   scope: 'read',
   command: {
     positional: ['id'],
     examples: ['rockpool cc info 3f2a', 'rockpool cc info fix-login-bug --json'],
   },
-  async run(app, { id, health: isChecked }, caller) {
+  async run(app, { id, health: isChecked, lines: isTraced }, caller) {
     const coding = codingNamed(app, id, caller)
     const row = coding && { coding: rowOf(app, coding) }
     // The transcript of a session on another machine is there.
@@ -68,7 +72,9 @@ const showSession = operation({
     const opinion = app.cacheOpinions.of(session.sessionId)
     const price = withOpinion(predicted, opinion, session.lastUsageAt)
     const folderGone = !existsSync(session.repoPath)
-    return { session: toRecord(session), health, onResume, folderGone, price, ...row }
+    const mayRead = (one: DiscoveredSession): boolean => isOwn(one, caller.agentId)
+    const lines = isTraced && !session.kept ? await livingLines(app, session, mayRead) : undefined
+    return { session: toRecord(session), health, onResume, folderGone, price, lines, ...row }
   },
 })
 

@@ -17,7 +17,7 @@ interface AboutProps {
 }
 
 export function About({ session, coding, info }: AboutProps) {
-  const { data: checked } = useLive('cc.info', { id: coding?.id ?? session.sessionId })
+  const { data: checked } = useLive('cc.info', { id: coding?.id ?? session.sessionId, lines: false })
   return (
     <section aria-label="About this session">
       {coding && <p class="faint">{visible(coding.prompt)}</p>}

@@ -5,6 +5,7 @@ import { useLazy, useLive, wrote } from '../live.ts'
 import type { Live } from '../live.ts'
 import { ContextBar } from './context-bar.tsx'
 import { Link } from './link.tsx'
+import { LivingLines } from './living-lines.tsx'
 import { Loaded } from './states.tsx'
 
 function useAnatomy(id: string): Live<Anatomy> {
@@ -50,6 +51,7 @@ export function FilesTab({ session }: { session: NativeSession }) {
           {files.length + subagents.length === 0 && <p class="faint">It has touched no file yet.</p>}
           <Touched files={files} root={session.repoPath} />
           <Subagents of={subagents} id={session.sessionId} />
+          <LivingLines id={session.sessionId} />
         </>
       )}
     </Loaded>

@@ -47,7 +47,7 @@ export function Project({ path }: { path: string }) {
             </Panel>
             {git.worktrees.length > 1 && <Worktrees git={git} here={repo.path} />}
             <Documents repo={path} hasClaudeMd={docs.hasClaudeMd} />
-            {git.recentCommits.length > 0 && <Commits commits={git.recentCommits} />}
+            {git.recentCommits.length > 0 && <Commits commits={git.recentCommits} repo={repo.path} />}
           </div>
         </div>
       )}
@@ -221,13 +221,20 @@ function rank(path: string): number {
   return place === -1 ? knownDocs.length : place
 }
 
-function Commits({ commits }: { commits: ProjectStatus['git']['recentCommits'] }) {
+interface CommitsProps {
+  commits: ProjectStatus['git']['recentCommits']
+  repo: string
+}
+
+function Commits({ commits, repo }: CommitsProps) {
   return (
     <Panel title="Recent commits">
       <ul class="names spaced">
         {commits.map((commit) => (
           <li key={commit.sha}>
-            {visible(commit.message)}
+            <Link to={{ view: 'why', repo, target: commit.sha }} title="Which sessions wrote it">
+              {visible(commit.message)}
+            </Link>
             <br />
             <span class="faint">
               <code>{commit.sha.slice(0, 8)}</code> · {visible(commit.author)} ·{' '}

@@ -41,7 +41,7 @@ export function SessionPane({ route, look }: SessionPaneProps) {
   const info = useLive(
     'cc.info',
     // Reading the whole transcript takes long in a long session; only the facts about it need that.
-    { id: route.id, health: false },
+    { id: route.id, health: false, lines: false },
     (event) =>
       (event.type === 'native-changed' && event.sessionId === sessionId) ||
       (event.type === 'coding-changed' && event.id === route.id),

@@ -11,7 +11,7 @@ import type { Look, SessionRoute } from '../route.ts'
 
 export function SubagentView({ route, look }: { route: SessionRoute; look: Look }) {
   const { id, subagent } = route
-  const session = useLive('cc.info', { id, health: false }, wrote(id), 1_000)
+  const session = useLive('cc.info', { id, health: false, lines: false }, wrote(id), 1_000)
   const about = useLive('cc.read', { id, subagent, limit: 1 }, wrote(id), 1_000)
   useKeys({ Escape: () => go({ view: 'session', id }, look) })
   return (

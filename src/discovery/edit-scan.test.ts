@@ -1,0 +1,118 @@
+import { expect, test } from 'vitest'
+import { EditScan } from './edit-scan.ts'
+import { EditTable } from './edit-table.ts'
+import { hashesOfText, hashOfLine } from './line-hash.ts'
+import { shellEdits } from './shell-edits.ts'
+
+test('a line has one hash, whatever the space around it, and only if it has letters', () => {
+  const hash = hashOfLine('const a = "b\\t"')
+  for (const line of ['  const a = "b\\t"', '\tconst a = "b\\t" \t', 'const a = "b\\t"\r'])
+    expect(hashOfLine(line)).toBe(hash)
+  expect(hashOfLine('const a = "b\\"')).not.toBe(hash)
+  expect(hashOfLine('a\\t')).toBe(hashOfLine(' a\\t'))
+  for (const line of ['', '  ', '}', '});', '\t\\n', 'a']) expect(hashOfLine(line)).toBeUndefined()
+})
+
+test('the lines of a text have the hashes of each line', () => {
+  const lines = ['first line', '', '  second \\n line', '}', '\tthird "line" ☃', 'a\\']
+  expect(hashesOfText(lines.join('\n'))).toEqual(lines.flatMap((line) => hashOfLine(line) ?? []))
+})
+
+function scanned(...records: Array<{ reply?: object[]; result?: object }>): EditTable {
+  const scan = new EditScan(new EditTable(), (at) => ({ message: { content: records[at]!.reply } }))
+  records.forEach(({ reply, result }, i) => {
+    const bytes = Buffer.from(JSON.stringify(reply ?? result))
+    if (reply) scan.reply(bytes, { start: 0, end: bytes.length }, 1_000 + i, i, () => '/repo')
+    else scan.result(bytes, 0, bytes.length, i)
+  })
+  return scan.table
+}
+
+const call = (id: string, name: string, input: object): object => ({ type: 'tool_use', id, name, input })
+const result = (id: string, more: object = {}, toolUseResult?: unknown): object => ({
+  message: { content: [{ tool_use_id: id, type: 'tool_result', content: 'ok', ...more }] },
+  toolUseResult,
+})
+const hashes = (...lines: string[]): number[] => lines.map((line) => hashOfLine(line)!)
+
+test('what a tool has really changed counts, not what it was asked for', () => {
+  const asked = call('a', 'Edit', { file_path: '/repo/a.ts', old_string: 'one', new_string: 'two asked' })
+  const structuredPatch = [{ lines: [' kept line', '-one', '+two applied'] }]
+  const { edits } = scanned({ reply: [asked] }, { result: result('a', {}, { structuredPatch }) })
+  expect(edits).toMatchObject([
+    { file: '/repo/a.ts', kind: 'edit', seconds: 1_000, offset: 1, lines: hashes('two applied') },
+  ])
+})
+
+test.each([
+  [
+    'Edit',
+    { file_path: '/f', old_string: 'same\nold line', new_string: 'same\nnew line' },
+    hashes('new line'),
+  ],
+  [
+    'MultiEdit',
+    {
+      file_path: '/f',
+      edits: [
+        { old_string: 'aaa', new_string: 'first new' },
+        { old_string: 'bbb', new_string: 'second new' },
+      ],
+    },
+    hashes('first new', 'second new'),
+  ],
+  ['Write', { file_path: '/f', content: 'line one\nline two\n' }, hashes('line one', 'line two')],
+  ['NotebookEdit', { notebook_path: '/f', new_source: 'print(1 + 1)' }, hashes('print(1 + 1)')],
+])('%s without a patch in its result adds the lines of its input', (name, input, lines) => {
+  const { edits } = scanned({ reply: [call('a', name, input)] }, { result: result('a') })
+  expect(edits).toMatchObject([{ file: '/f', lines }])
+})
+
+test('calls that were refused, failed or have no result add nothing; several calls in one record count', () => {
+  const write = (id: string, file: string): object =>
+    call(id, 'Write', { file_path: file, content: 'some content' })
+  const table = scanned(
+    { reply: [write('a', '/a'), { type: 'text', text: '"type":"tool_use"' }, write('b', '/b')] },
+    { reply: [write('c', '/c')] },
+    { reply: [write('d', '/d')] },
+    { result: result('a', { is_error: true }, 'Error: refused') },
+    // As Claude Code writes an edit that failed: the mark comes before the id.
+    { result: { message: { content: [{ is_error: true, tool_use_id: 'd' }] }, toolUseResult: 'Error: no' } },
+    { result: result('b') },
+  )
+  expect(table.edits.map(({ file }) => file)).toEqual(['/b'])
+  expect([...table.pending.keys()]).toEqual(['c'])
+})
+
+test('a packed table is the same after it was unpacked', () => {
+  const table = scanned(
+    { reply: [call('a', 'Write', { file_path: '/repo/ä.ts', content: 'line one\nline two' })] },
+    { result: result('a') },
+    { reply: [call('b', 'Bash', { command: 'git commit -m "x"' })] },
+    { result: result('b', { content: '[main 0a1b2c3] x' }) },
+    { reply: [call('c', 'Edit', { file_path: '/repo/c.ts', old_string: 'x', new_string: 'pending line' })] },
+  )
+  const copy = new EditTable(table.pack())
+  expect(copy.edits).toEqual(table.edits)
+  expect(copy.commits).toEqual([{ sha: '0a1b2c3', seconds: 1_002, offset: 3 }])
+  expect(copy.pending.get('c')?.edits).toEqual([{ file: '/repo/c.ts', kind: 'edit', lines: [] }])
+})
+
+test.each([
+  ["cat > a.txt <<'EOF'\none\n$two\nEOF", [{ file: '/repo/a.txt', lines: ['one', '$two'] }]],
+  ['cat <<EOF >> b/a.txt\none\n$two\nEOF\nls', [{ file: '/repo/b/a.txt', lines: ['one'] }]],
+  ["cd sub && tee /tmp/x <<-'E'\n\tone\n\tE", [{ file: '/tmp/x', lines: ['\tone'] }]],
+  ["cd sub\ncat >y <<'E'\none\nE", [{ file: '/repo/sub/y', lines: ['one'] }]],
+  [
+    "git apply <<'P'\n--- a/s.ts\n+++ b/s.ts\n@@ -1 +1 @@\n-old\n+new\nP",
+    [{ file: '/repo/s.ts', lines: ['new'] }],
+  ],
+  [
+    "apply_patch <<'P'\n*** Begin Patch\n*** Update File: s.ts\n-old\n+new\n*** End Patch\nP",
+    [{ file: '/repo/s.ts', lines: ['new'] }],
+  ],
+  ["python3 - <<'E'\nprint(1)\nE", []],
+  ["cat > a <<'EOF'\nno end", []],
+])('the command %j writes %j', (command, edits) => {
+  expect(shellEdits(command, '/repo')).toEqual(edits)
+})

@@ -1,0 +1,111 @@
+// Lines that a command changed without showing them (sed, a formatter, a generator). The transcript proves it if the session saw the
+// line in the file after the command, and had seen the file without it before, or named the file in the command.
+import { basename } from 'node:path'
+import { blocksIn, textIn } from '../discovery/cards.ts'
+import { isRecord, parseRecord } from '../domain/json.ts'
+import { closeAtEnd, openForeign } from '../store/disk/foreign-file.ts'
+import { linesOfFile } from '../store/disk/file-lines.ts'
+
+type Fields = Record<string, unknown>
+
+export interface Sighting {
+  /** Where the record of the command's result begins. */
+  offset: number
+  seconds: number
+}
+
+const mostBytes = 64 << 20
+const readOnly =
+  /^\s*(?:cat|ls|head|tail|less|grep|rg|find|pwd|cd|echo|wc|which|sed\s+-n|git\s+(?:-\S+\s+)*(?:diff|log|show|status|blame|add|commit|push|branch))\b/
+
+/** The command of this transcript that wrote the line into the file; undefined if nothing proves one. */
+export function commandThatWrote(
+  path: string,
+  { file, text, before }: { file: string; text: string; before: number },
+): Sighting | undefined {
+  const fd = openForeign(path)
+  using _ = closeAtEnd(fd)
+  const reader = new CommandReader(file, text)
+  for (const { offset, bytes } of linesOfFile(fd, 0)) {
+    if (offset > mostBytes) return undefined
+    if (!reader.mayMatter(bytes)) continue
+    const record = parseRecord(bytes.toString('utf8'))
+    const seconds = Math.floor((Date.parse(String(record?.['timestamp'])) || 0) / 1_000)
+    if (!record || seconds > before) continue
+    const verdict = reader.take(record, { offset, seconds })
+    if (verdict !== undefined) return verdict === 'elsewhere' ? undefined : verdict
+  }
+  return undefined
+}
+
+class CommandReader {
+  readonly #file: string
+  readonly #text: string
+  readonly #needles: Buffer[]
+  /** Commands whose result has not been read. */
+  readonly #running = new Map<string, { text: string; isReadOnly: boolean }>()
+  #last: (Sighting & { isNamed: boolean }) | undefined
+  #isSeenWithout = false
+
+  constructor(file: string, text: string) {
+    this.#file = file
+    this.#text = text.trim()
+    const escaped = JSON.stringify(this.#text).slice(1, -1)
+    this.#needles = [escaped, '"name":"Bash"', '"stdout":', basename(file)].map((one) => Buffer.from(one))
+  }
+
+  mayMatter(bytes: Buffer): boolean {
+    return this.#needles.some((needle) => bytes.includes(needle))
+  }
+
+  /** `elsewhere`: the line was in the file before any command. */
+  take(record: Fields, at: Sighting): Sighting | 'elsewhere' | undefined {
+    const message = isRecord(record['message']) ? record['message'] : {}
+    for (const block of blocksIn(message['content'])) {
+      if (block['type'] === 'tool_use') this.#noteCommand(block)
+      if (block['type'] !== 'tool_result') continue
+      const found = this.#result(textIn(block['tool_use_id']) ?? '', record['toolUseResult'], at)
+      if (found !== undefined) return found
+    }
+    return undefined
+  }
+
+  #noteCommand({ id, name, input }: Fields): void {
+    const text = isRecord(input) ? textIn(input['command']) : undefined
+    if (name !== 'Bash' || text === undefined) return
+    const isReadOnly = text.split(/&&|\|\||[;|\n]/).every((part) => part.trim() === '' || readOnly.test(part))
+    this.#running.set(String(id), { text, isReadOnly })
+  }
+
+  #result(id: string, result: unknown, at: Sighting): Sighting | 'elsewhere' | undefined {
+    const command = this.#running.get(id)
+    this.#running.delete(id)
+    if (command && !command.isReadOnly)
+      this.#last = { ...at, isNamed: command.text.includes(basename(this.#file)) }
+    const shown = isRecord(result) ? this.#contentShown(result, command?.text) : undefined
+    if (shown === undefined) return undefined
+    const isThere = shown.split('\n').some((line) => line.replace(/^\+/, '').trim() === this.#text)
+    if (!isThere) {
+      this.#isSeenWithout = true
+      return undefined
+    }
+    const last = this.#last
+    return last && (this.#isSeenWithout || last.isNamed)
+      ? { offset: last.offset, seconds: last.seconds }
+      : 'elsewhere'
+  }
+
+  /** The content of the file, or a difference of it, that a result shows. */
+  #contentShown(result: Fields, command: string | undefined): string | undefined {
+    const isIt = (path: unknown): boolean => typeof path === 'string' && path.endsWith(`/${this.#file}`)
+    const { file, stdout } = result
+    if (isRecord(file) && isIt(file['filePath'])) return textIn(file['content'])
+    if (isIt(result['filePath'])) return textIn(result['originalFile'])
+    const output = textIn(stdout) ?? ''
+    const isAbout = output.includes(this.#file) || command?.includes(basename(this.#file)) === true
+    // Other output than of a difference may leave out the line.
+    return isAbout && output.split('\n').some((line) => line.replace(/^\+/, '').trim() === this.#text)
+      ? output
+      : undefined
+  }
+}

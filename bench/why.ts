@@ -193,9 +193,10 @@ function record(cwd: string, type: string, seconds: number, fields: object): str
 }
 
 function benchScan({ transcripts, bytes }: Made): BenchResult[] {
-  const methods = { reply: EditScan.prototype.reply, result: EditScan.prototype.result }
+  const methods = Object.getOwnPropertyDescriptors(EditScan.prototype)
+  const nothing = { value: (): void => {}, configurable: true }
   const scan = (isIndexed: boolean): number => {
-    Object.assign(EditScan.prototype, isIndexed ? methods : { reply: () => {}, result: () => {} })
+    Object.defineProperties(EditScan.prototype, isIndexed ? methods : { reply: nothing, result: nothing })
     const scanner = new TranscriptScanner()
     const start = process.cpuUsage()
     for (const path of transcripts) {
@@ -212,7 +213,7 @@ function benchScan({ transcripts, bytes }: Made): BenchResult[] {
     size = 0
     withEdits.push(scan(true))
   }
-  Object.assign(EditScan.prototype, methods)
+  Object.defineProperties(EditScan.prototype, methods)
   const [base, all] = [Math.min(...without), Math.min(...withEdits)]
   const how = `${(bytes / 1e6).toFixed(0)} MB in ${sessions} transcripts, 25 records for each edit`
   return [

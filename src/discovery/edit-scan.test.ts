@@ -18,11 +18,24 @@ test('the lines of a text have the hashes of each line', () => {
   expect(hashesOfText(lines.join('\n'))).toEqual(lines.flatMap((line) => hashOfLine(line) ?? []))
 })
 
+/** A reply as the walker passes it: the content, then its time and folder. */
+function replyOf(content: Buffer, i: number): Parameters<EditScan['reply']> {
+  const [time, cwd] = [new Date((1_000 + i) * 1_000).toISOString(), '/repo']
+  const end = content.length
+  const spans = {
+    replyContent: { start: 0, end },
+    timestamp: { start: end, end: end + time.length },
+    cwd: { start: end + time.length, end: end + time.length + cwd.length },
+  }
+  return [Buffer.concat([content, Buffer.from(time + cwd)]), spans, i]
+}
+
 function scanned(...records: Array<{ reply?: object[]; result?: object }>): EditTable {
   const scan = new EditScan(new EditTable(), (at) => ({ message: { content: records[at]!.reply } }))
   records.forEach(({ reply, result }, i) => {
     const bytes = Buffer.from(JSON.stringify(reply ?? result))
-    if (reply) scan.reply(bytes, { start: 0, end: bytes.length }, 1_000 + i, i, () => '/repo')
+    // The bytes that follow the content are the time and the folder, as in a record.
+    if (reply) scan.reply(...replyOf(bytes, i))
     else scan.result(bytes, 0, bytes.length, i)
   })
   return scan.table

@@ -2,8 +2,18 @@
 // whether that happened, and exactly which lines it added. Refused and failed calls add nothing.
 import { attempt } from '../domain/errors.ts'
 import { isRecord } from '../domain/json.ts'
-import { absent, closeBracket, JsonBytes, openBrace, openBracket, quote, WordTable } from './json-bytes.ts'
-import type { Span } from './json-bytes.ts'
+import {
+  absent,
+  closeBrace,
+  closeBracket,
+  JsonBytes,
+  openBrace,
+  openBracket,
+  quote,
+  WordTable,
+} from './json-bytes.ts'
+import { decodeText, secondsOf, type Span } from './json-bytes.ts'
+import type { RecordWalker } from './record-walker.ts'
 import type { Edit, EditTable, PendingCall } from './edit-table.ts'
 import { hashesOfText, hashOneLine } from './line-hash.ts'
 import { shellEdits } from './shell-edits.ts'
@@ -19,6 +29,11 @@ const toolTable = new WordTable(toolNames)
 const keyTable = new WordTable([...blockKeys, ...inputKeys])
 
 const toolUse = Buffer.from('"type":"tool_use"')
+const idKey = Buffer.from(',"id":"')
+const nameKey = Buffer.from('","name":"')
+const gitWord = Buffer.from('git')
+const less = 60
+const letterG = 103
 const toolUseIdKey = Buffer.from('"tool_use_id":"')
 const toolUseResultKey = Buffer.from('"toolUseResult":')
 const patchKey = Buffer.from('"structuredPatch":')
@@ -27,6 +42,9 @@ const patchKey = Buffer.from('"structuredPatch":')
 const longestCommand = 1 << 18
 /** Without an end, calls that never got a result would be kept forever. */
 const mostPending = 64
+
+/** Where the parts of a reply are. */
+type Reply = Pick<RecordWalker, 'replyContent' | 'timestamp' | 'cwd'>
 
 export class EditScan extends JsonBytes<(typeof blockKeys | typeof inputKeys)[number]> {
   readonly table: EditTable
@@ -47,21 +65,46 @@ export class EditScan extends JsonBytes<(typeof blockKeys | typeof inputKeys)[nu
     this.#readRecord = readRecord
   }
 
-  /** The content of a reply. `offset`: where its record begins in the file. */
-  reply(buffer: Buffer, content: Span, seconds: number, offset: number, cwdOf: () => string): void {
+  /** A reply that the walker has passed. `offset`: where its record begins in the file. */
+  reply(buffer: Buffer, { replyContent: content, timestamp, cwd }: Reply, offset: number): void {
     this.buffer = buffer
     this.end = content.end
-    // Claude Code writes one block in each record.
-    const first = this.isAt(content.start + 2, toolUse) ? content.start + 3 : content.start
-    this.#isOnlyBlock = !buffer.subarray(first, content.end).includes(toolUse)
-    if (this.#isOnlyBlock && first === content.start) return
+    if (!this.#mayEdit(content)) return
+    const second = content.start + 2 + toolUse.length
+    this.#isOnlyBlock = !buffer.subarray(second, content.end).includes(toolUse)
     this.#passList(content.start, (at) => {
       this.#id.start = this.#name.start = this.#input.start = -1
       this.#tool = undefined
       const next = this.passObject(at, this.#blockValue)
-      this.#call(seconds, offset, cwdOf)
+      this.#call(secondsOf(buffer, timestamp), offset, () => (cwd.start < 0 ? '' : decodeText(buffer, cwd)))
       return next
     })
+  }
+
+  /** Claude Code writes one block in each record, and few of them are edits: nearly all records are left after some bytes. */
+  #mayEdit({ start, end }: Span): boolean {
+    const { buffer } = this
+    // A text or a thought ends with a string; only a call can end with the braces of its input.
+    if (!this.isAt(start + 2, toolUse)) return buffer[end - 3] === closeBrace
+    const idAt = start + 2 + toolUse.length + idKey.length
+    let idEnd = idAt
+    while (idEnd < end && buffer[idEnd] !== quote) idEnd++
+    const nameAt = idEnd + nameKey.length
+    if (!this.isAt(idAt - idKey.length, idKey) || !this.isAt(idEnd, nameKey)) return true
+    let nameEnd = nameAt
+    while (nameEnd < end && buffer[nameEnd] !== quote) nameEnd++
+    const tool = toolTable.find(buffer, nameAt, nameEnd)
+    return tool === 'Bash' ? this.#mayWrite(nameEnd, end) : tool !== undefined
+  }
+
+  /** Whether a command can have a here-document or make a commit. */
+  #mayWrite(at: number, end: number): boolean {
+    const { buffer } = this
+    for (; at < end; at++) {
+      if (buffer[at] === less && buffer[at + 1] === less) return true
+      if (buffer[at] === letterG && this.isAt(at, gitWord)) return true
+    }
+    return false
   }
 
   /** A record with the result of a call. `offset`: where it begins in the file. */

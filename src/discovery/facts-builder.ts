@@ -99,7 +99,7 @@ export class FactsBuilder {
     facts.limit = walker.isApiErrorMessage ? limitIn(parsed(buffer, start, end)) : undefined
     if (walker.isApiErrorMessage) facts.apiErrorCount++
     this.#leave(start, end)
-    this.#noteCalls(buffer, start)
+    if (walker.replyContent.start >= 0) this.#edits.reply(buffer, walker, facts.offset + start)
     const model = this.#model()
     if (!walker.hasUsage || model === synthetic) return
     const record = this.#readUsage(buffer, start, walker.requestId, walker.timestamp)
@@ -110,14 +110,6 @@ export class FactsBuilder {
     if (outcome === 'added') facts.replyCount++
     if (outcome !== 'known') this.#countReply()
     if (!walker.isSidechain || facts.isSidechain) this.#noteContext(record)
-  }
-
-  #noteCalls(buffer: Buffer, start: number): void {
-    const { replyContent, timestamp, cwd } = this.#walker
-    if (replyContent.start < 0) return
-    const cwdOf = (): string => (cwd.start < 0 ? '' : decodeText(buffer, cwd))
-    const seconds = secondsOf(buffer, timestamp)
-    this.#edits.reply(buffer, replyContent, seconds, this.facts.offset + start, cwdOf)
   }
 
   /** A message of a sub-agent, reported in its session's transcript. Its own transcript may be missing. */

@@ -71,7 +71,7 @@ async function call(name: string, input: Record<string, unknown> = {}, about: Pa
   }
 }
 
-test('six tools have the names of the seed, one recalls cuts and two are for mail, under the server name that Claude knows', () => {
+test('six tools have the names of the seed, one recalls cuts, one asks why and two are for mail, under the server name that Claude knows', () => {
   const server = bridgeServer(world(), mcpBridgeConfig.parse({}))!
   expect(server.name).toBe('openclaw-bridge')
   expect(server.tools.map(({ name }) => name)).toEqual([
@@ -82,6 +82,7 @@ test('six tools have the names of the seed, one recalls cuts and two are for mai
     'openclaw_project_status',
     'openclaw_session_list',
     'recall_lost',
+    'why',
     'mail_send',
     'mail_inbox',
   ])
@@ -101,7 +102,7 @@ test('sessions share the input schemas of the tools, so that a session costs lit
 test('each tool can be switched off, and the bridge as a whole', () => {
   const without = configSchema.parse({ mcpBridge: { tools: { openclaw_announce: false } } }).mcpBridge
   expect(bridgeServer(world(), without)!.tools.map(({ name }) => name)).not.toContain('openclaw_announce')
-  expect(bridgeServer(world(), without)!.tools).toHaveLength(8)
+  expect(bridgeServer(world(), without)!.tools).toHaveLength(9)
   expect(bridgeServer(world(), mcpBridgeConfig.parse({ enabled: false }))).toBeUndefined()
   expect(() => configSchema.parse({ mcpBridge: { tools: { openclaw_nothing: true } } })).toThrow(
     /openclaw_nothing/,

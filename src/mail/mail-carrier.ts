@@ -28,8 +28,8 @@ export interface CarrierActions {
   runningCoding(): Promise<RunningCoding[]>
   /** Resolves when the text is stored in the row of the session. */
   sendToCoding(id: string, text: string, byOwner: boolean): Promise<void>
-  /** Has the coding session nothing left to do with this message? */
-  isDone(codingId: string, mailId: string): boolean
+  /** Has the turn that had this delivered message ended? For sessions that do not report it, or whose report was lost. */
+  wasRead(mail: Mail): Promise<boolean>
   /** What Claude's registry on this machine says; undefined if the session does not run here. */
   statusOf(session: string): 'busy' | 'idle' | 'waiting' | undefined
   ring(session: string): void
@@ -263,7 +263,7 @@ export class MailCarrier {
     await this.#releaseOfDead()
     await this.#endDeadSessions(now)
     await this.#parts.office.recogniseForks()
-    await this.#confirmCoding(now)
+    await this.#confirmRead(now)
     if (now < this.#forgetAt) return
     this.#forgetAt = now + forgetEveryMs
     await store.forget(now - keptMs)
@@ -295,17 +295,12 @@ export class MailCarrier {
     }
   }
 
-  async #confirmCoding(now: number): Promise<void> {
+  async #confirmRead(now: number): Promise<void> {
     const { store, actions } = this.#parts
-    const delivered = await store.list({ states: ['delivered'], limit: 1_000 })
-    const done = delivered.filter(({ id, deliveredTo = '' }) => {
-      const [, codingId] = /^coding:(.+)$/.exec(deliveredTo) ?? []
-      return codingId !== undefined && actions.isDone(codingId, id)
-    })
-    await store.read(
-      done.map(({ id }) => id),
-      now,
-    )
+    const read: string[] = []
+    for (const mail of await store.list({ states: ['delivered'], limit: 1_000 }))
+      if (await actions.wasRead(mail)) read.push(mail.id)
+    await store.read(read, now)
   }
 
   async #logged(recipient: string, work: () => Promise<void>): Promise<void> {

@@ -19,7 +19,7 @@ export function mailHooks(office: () => PostOffice, clock: Clock): ClaudeHookCon
       // A sub-agent has a conversation of its own, which ends soon.
       if (subagentId !== undefined) return undefined
       if (name !== 'SessionStart' && name !== 'SessionEnd') await office().noticed(sessionId)
-      if (name === 'Stop') return nothing(office().turnEnded(sessionId))
+      if (name === 'Stop') return nothing(office().turnEnded(sessionId, event.transcriptPath))
       if (name === 'SessionEnd') return nothing(office().ended(sessionId))
       if (name === 'SessionStart') await started(office(), event)
       if (name === 'UserPromptSubmit') await office().prompted(sessionId)

@@ -1,5 +1,5 @@
 // Sessions, their addresses and their mail, with a real database and the events that the plugin reports.
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
@@ -29,6 +29,8 @@ let toCoding: string[]
 let resumed: string[]
 let config = mailConfig.parse({})
 let dead: Set<string>
+/** Sessions whose model was called after the last delivery, and that wait again. */
+let wasCalled: Set<string>
 /** What every look at the clock takes. */
 let slow = 0
 
@@ -56,6 +58,7 @@ beforeEach(() => {
   toCoding = []
   resumed = []
   dead = new Set()
+  wasCalled = new Set()
   config = mailConfig.parse({})
 })
 afterEach(async () => {
@@ -69,7 +72,7 @@ const written = (): Promise<void> => database.write(() => {})
 const actions: CarrierActions = {
   runningCoding: async () => coding,
   sendToCoding: async (_id, text) => void toCoding.push(text),
-  isDone: () => true,
+  wasRead: async ({ deliveredTo = '' }) => deliveredTo.startsWith('coding:') || wasCalled.has(deliveredTo),
   statusOf: (session) => status[session],
   ring: (session) => void rung.push(session),
   resume: async (mail) => {
@@ -139,6 +142,36 @@ test('a working session gets its mail after its tools, once, and has read it whe
   expect(await stateOf(id)).toMatchObject({ state: 'delivered', deliveredTo: a, repeats: 0 })
   await event('Stop', a)
   expect(await stateOf(id)).toMatchObject({ state: 'read', readAt: now })
+})
+
+test('a message is read when its session waits again, also if the end of the turn was not reported', async () => {
+  const { office, event, look } = openOffice()
+  await event('SessionStart', a)
+  status[a] = 'idle'
+  const id = await send(office)
+  await event('FileChanged', a)
+  await look()
+  expect(await stateOf(id)).toMatchObject({ state: 'delivered' })
+  wasCalled.add(a)
+  now += 5_000
+  await look()
+  expect(await stateOf(id)).toMatchObject({ state: 'read', readAt: now })
+})
+
+test('a message that was sent but is not in the transcript comes again, marked', async () => {
+  const { office, event } = openOffice()
+  const transcript_path = join(folder, 'transcript.jsonl')
+  writeFileSync(transcript_path, 'nothing\n')
+  await event('SessionStart', a)
+  const id = await send(office)
+  await event('PostToolBatch', a)
+  await event('Stop', a, { transcript_path })
+  expect(await stateOf(id)).toMatchObject({ state: 'accepted', repeats: 1 })
+  const text = await event('PostToolBatch', a)
+  expect(text).toContain('possibly repeated')
+  writeFileSync(transcript_path, text)
+  await event('Stop', a, { transcript_path })
+  expect(await stateOf(id)).toMatchObject({ state: 'read' })
 })
 
 test('an ended session gets its mail when it starts again', async () => {

@@ -5,6 +5,7 @@ import type { Clock } from '../domain/clock.ts'
 import type { MailConfig } from '../domain/config/mail-settings.ts'
 import { formatMailAddress, ownerAddress, type Mail, type NewMail } from '../domain/mail.ts'
 import { orderedId } from '../domain/turn.ts'
+import { readForeignEnd } from '../store/disk/foreign-file.ts'
 import type { MailStore } from '../store/tables/mail.ts'
 import { quoteMail } from './quote.ts'
 
@@ -141,15 +142,18 @@ export class PostOffice {
     await this.#parts.store.setDepth(session, 0)
   }
 
-  /** The turn has ended: the model has seen everything that was delivered before. */
-  async turnEnded(session: string): Promise<void> {
+  /** The turn has ended: the model has seen what was delivered before, if the transcript contains it. An answer that was sent may
+   *  still not arrive, because the session had stopped waiting: such a message is delivered again, marked. */
+  async turnEnded(session: string, transcript?: string): Promise<void> {
     const { store, clock, onWork } = this.#parts
     await this.#arriving.run(session, async () => {
       const unread = await store.unread(session)
-      await store.read(
-        unread.map(({ id }) => id),
-        clock.now(),
+      const hasArrived = unread.length > 0 ? await mailIn(transcript) : () => true
+      const [seen, missing] = [true, false].map((is) =>
+        unread.filter(({ id }) => hasArrived(id) === is).map(({ id }) => id),
       )
+      await store.read(seen!, clock.now())
+      await store.redeliverMail(missing!)
     })
     onWork()
   }
@@ -241,4 +245,17 @@ export class PostOffice {
     if (known) this.#addresses.set(session, addresses)
     return addresses
   }
+}
+
+/** A turn writes less than this after its mail. */
+const transcriptEndBytes = 16 * 1024 * 1024
+
+/** Which messages the transcript contains. One that cannot be read proves nothing, so all count as arrived. */
+async function mailIn(transcript: string | undefined): Promise<(id: string) => boolean> {
+  const bytes = transcript === undefined ? undefined : await attemptRead(transcript)
+  return (id) => bytes === undefined || bytes.includes(id)
+}
+
+function attemptRead(path: string): Promise<Buffer | undefined> {
+  return readForeignEnd(path, transcriptEndBytes).catch(() => undefined)
 }

@@ -2,7 +2,7 @@
 // process, which reports the same events as the plugin does; some are the real binary in a terminal. A ledger outside of the
 // stores counts what each session received.
 import { randomUUID } from 'node:crypto'
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { appendFileSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Mail } from '../../src/domain/mail.ts'
@@ -143,11 +143,15 @@ class StormWorld {
 
   /** A session that works: an event after its tools, and the end of its turn now and then. */
   async #play({ id, machine, ledger }: PlayedSession): Promise<void> {
+    const transcript = join(machine.home.root, `${id}.jsonl`)
     for (let n = 1; !this.#isOver; n++) {
       const text = await report(machine, 'PostToolBatch', id)
+      // As Claude Code records it.
+      if (text) appendFileSync(transcript, text)
       for (const [mailId, isMarked] of mailsIn(text ?? ''))
         ledger.set(mailId, [...(ledger.get(mailId) ?? []), isMarked])
-      if (text !== undefined && n % 3 === 0) await report(machine, 'Stop', id)
+      if (text !== undefined && n % 3 === 0)
+        await report(machine, 'Stop', id, { transcript_path: transcript })
       await pause(300 + Math.random() * 300)
     }
   }

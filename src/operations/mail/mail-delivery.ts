@@ -54,7 +54,7 @@ export function openMail(app: App): MailPart {
     ...basis,
     office,
     log,
-    actions: carrierActions(app, office),
+    actions: carrierActions(app, office, known),
     holderLives: async (line) => {
       const at = line.indexOf('|')
       const host = line.slice(0, at)
@@ -88,24 +88,36 @@ async function originOf(app: App, known: MailPart['known'], session: string): Pr
   return (await known(session))?.forkedFrom
 }
 
-function carrierActions(app: App, office: PostOffice): CarrierActions {
+function carrierActions(app: App, office: PostOffice, known: MailPart['known']): CarrierActions {
   const live = liveRegistry(app)
   return {
     runningCoding: () => runningCoding(app, office),
     async sendToCoding(id, text, byOwner) {
       await app.coding().pool.respond(id, text, { userInitiated: byOwner })
     },
-    isDone(codingId, mailId) {
-      const row = app.storage.coding.get(codingId)
-      if (!row) return true
-      const pending = [...row.inbox, ...row.given.map(({ text }) => text)]
-      return !pending.some((text) => text.includes(mailId))
+    async wasRead({ id, deliveredTo = '', deliveredAt = Infinity }) {
+      const [, codingId] = /^coding:(.+)$/.exec(deliveredTo) ?? []
+      if (codingId !== undefined) return isDone(app, codingId, id)
+      if (live().get(deliveredTo)?.status !== 'idle') return false
+      // The model was called after the delivery, and the session waits again. Transcripts have seconds.
+      const { lastUsageAt, filePath } = (await known(deliveredTo)) ?? {}
+      if (lastUsageAt !== undefined && lastUsageAt.getTime() > deliveredAt + 1_000)
+        await office.turnEnded(deliveredTo, filePath)
+      return false
     },
     statusOf: (session) => live().get(session)?.status,
     ring: (session) => wakeSession(app.paths.root, session, app.clock.now()),
     resume: (mail, text) => resume(app, mail, text),
     post: (mail) => post(app, mail),
   }
+}
+
+/** Has the coding session nothing left to do with this message? */
+function isDone(app: App, codingId: string, mailId: string): boolean {
+  const row = app.storage.coding.get(codingId)
+  if (!row) return true
+  const pending = [...row.inbox, ...row.given.map(({ text }) => text)]
+  return !pending.some((text) => text.includes(mailId))
 }
 
 /** The registry is read at most every 300 ms: one look asks for many sessions. */

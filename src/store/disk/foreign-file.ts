@@ -59,6 +59,15 @@ export function readForeign(path: string, maxBytes: number): Buffer {
   return bytes.subarray(0, filled)
 }
 
+/** The end of a file, at most `maxBytes` of it. */
+export async function readForeignEnd(path: string, maxBytes: number): Promise<Buffer> {
+  await using file = await openForeignHandle(path)
+  const { size } = await file.stat()
+  const bytes = Buffer.allocUnsafe(Math.min(size, maxBytes))
+  const { bytesRead } = await file.read(bytes, 0, bytes.length, size - bytes.length)
+  return bytes.subarray(0, bytesRead)
+}
+
 function notRegular(path: string): RockpoolError {
   return new RockpoolError('refused', `${path} is not a regular file.`)
 }

@@ -2,6 +2,7 @@
 // they are, the version, and the server in one file.
 import { cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { rolldown } from 'rolldown'
+import { listedTools } from '../src/operations/claude-plugin/session-tools.ts'
 
 const folder = 'plugins/claude-code'
 
@@ -12,6 +13,7 @@ export async function buildClaudePlugin(): Promise<void> {
   const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string }
   const plugin = JSON.parse(readFileSync(manifest, 'utf8')) as object
   writeFileSync(manifest, `${JSON.stringify({ ...plugin, version }, null, 2)}\n`)
+  writeFileSync(`${folder}/dist/tools.json`, `${JSON.stringify(listedTools())}\n`)
   const server = await rolldown({
     input: `${folder}/src/server.ts`,
     platform: 'node',

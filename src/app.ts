@@ -1,6 +1,7 @@
 // Puts the program together: what operations work with. Each part is made at its first use; parts are closed in the opposite
 // order, and the storage after all of them.
 import { OpenClawLink } from './channels/openclaw-link.ts'
+import { LiveReports } from './discovery/live-reports.ts'
 import type { AgentRuntime } from './domain/agent.ts'
 import type { Clock } from './domain/clock.ts'
 import { CacheOpinions } from './domain/cache-opinion.ts'
@@ -71,6 +72,7 @@ export async function openApp(environment: Environment, options: AppOptions): Pr
     version,
     storage,
     startedAt: clock.now(),
+    liveReports: new LiveReports(),
     openclaw: new OpenClawLink(clock),
     cacheOpinions: new CacheOpinions(),
     redactor: lazy.once(() => redactorFor(basis)),

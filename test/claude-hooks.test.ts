@@ -5,6 +5,7 @@ import { basename, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { ClaudeHooks } from '../src/claude-hooks/answers.ts'
 import { wakeFile, wakeSession } from '../src/claude-hooks/wake.ts'
+import { listedTools } from '../src/operations/claude-plugin/session-tools.ts'
 import type { ClaudeHookAnswer, ClaudeHookEvent } from '../src/domain/claude-hook.ts'
 import { claudeHookNames } from '../src/domain/claude-hook.ts'
 import { silentLog } from '../src/domain/log.ts'
@@ -120,6 +121,8 @@ describe('the shell lines of the plugin', () => {
       const child = execFile('sh', [join(folder, script)], { env }, (error, stdout, stderr) =>
         resolve({ code: Number(error?.code ?? 0), stdout, stderr }),
       )
+      // A script that has nothing to report may end before it reads.
+      child.stdin!.on('error', () => {})
       child.stdin!.end(JSON.stringify({ hook_event_name: name, session_id: sessionId }))
     })
   }
@@ -207,5 +210,37 @@ describe('a permission dialog in a terminal', () => {
     expect(outputOf(await answering)).toMatchObject({ decision: { behavior: 'allow' } })
     // The rule is for this session.
     expect(outputOf(await ask('make three'))).toMatchObject({ decision: { behavior: 'allow' } })
+  })
+})
+
+describe('the tools of a terminal session', () => {
+  const call = async (tool: string, input: Record<string, unknown> = {}, token?: string) => {
+    const body = JSON.stringify({ session_id: sessionId, cwd: house.dir, tool, input })
+    const headers = { token: token ?? house.gateway.auth.claudeHookToken }
+    return (await http(house, '/claude-tools', { method: 'POST', body, ...headers })).json()
+  }
+
+  test('are listed in few words, and answer in at most 2 kB', async () => {
+    // About four characters are a token.
+    expect(JSON.stringify(listedTools().map((tool) => (tool as { name: string }).name)).length).toBeLessThan(
+      150,
+    )
+    for (const tool of ['search', 'sessions']) {
+      const { text, isError } = (await call(tool, tool === 'search' ? { query: 'login' } : {})) as {
+        text: string
+        isError: boolean
+      }
+      expect(isError, text).toBe(false)
+      expect(text.length).toBeLessThanOrEqual(2_000)
+    }
+  })
+
+  test('say what is wrong with a call', async () => {
+    expect(await call('recall_lost', { handle: 'nonsense' })).toMatchObject({ isError: true })
+    expect(await call('sessions_delete')).toMatchObject({
+      isError: true,
+      text: expect.stringContaining('no tool'),
+    })
+    expect(await call('search', { query: 'x' }, 'wrong')).toHaveProperty('error')
   })
 })

@@ -61,6 +61,7 @@ export const commandGroups: Readonly<Record<string, readonly CommandGroup[]>> = 
         'approvals',
         'approve',
         'deny',
+        'quiet',
         'interrupt',
         'kill',
         'fg',

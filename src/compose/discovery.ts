@@ -16,6 +16,7 @@ export function openDiscoveryOf(app: App, onProgress?: (progress: ScanProgress) 
     indexFile: app.paths.discoveryIndex,
     registries: [ownRows(app), openclawSource(environment.openclawStateDir, log)],
     workspaces: () => app.agentIds().map((agentId) => workspaceOf(app, agentId)),
+    reports: app.liveReports,
     clock,
     log,
     timeZone: config.timeZone,

@@ -33,6 +33,7 @@ import { AgentHomes, filesOf, type AgentHome } from './agents/agent-homes.ts'
 import { nameHash } from './edit-table.ts'
 import { accessFault, type Listing } from './list-files.ts'
 import { NativeIndex, indexFormat, stampOf, type KnownFile } from './native-index.ts'
+import type { LiveReports } from './live-reports.ts'
 import { readLiveSessions, readRegistries } from './registries.ts'
 import type { LiveSession, RegistryRow, RegistrySource } from './registries.ts'
 import { repairTranscript } from './repair.ts'
@@ -49,6 +50,8 @@ export interface DiscoveryParts {
   registries: readonly RegistrySource[]
   /** The workspaces in which our agents answer chats. */
   workspaces?: () => string[]
+  /** What sessions with the plugin report themselves. */
+  reports?: LiveReports
   clock: Clock
   log: Log
   /** For costs by day; the machine's time zone when absent. */
@@ -264,9 +267,10 @@ class SessionDiscovery implements Discovery {
   }
 
   #readLive(): Map<string, LiveSession> {
-    const live = readLiveSessions(this.#parts.configDirs)
+    const registry = readLiveSessions(this.#parts.configDirs)
+    const live = this.#parts.reports?.applyTo(registry) ?? registry
     for (const [sessionId, pid] of this.#agents.live())
-      live.set(sessionId, { sessionId, pid, status: 'idle' })
+      live.set(sessionId, { sessionId, pid, status: 'idle', statusAt: 0 })
     return live
   }
 

@@ -160,6 +160,8 @@ export interface LiveSession {
   sessionId: string
   pid: number
   status: Exclude<SessionStatus, 'stopped'>
+  /** Since when it has this status; 0 in versions that do not say. */
+  statusAt: number
   waitingFor?: string
   cwd?: string
   name?: string
@@ -204,6 +206,7 @@ function readEntry(path: string): LiveSession | undefined {
     sessionId: sessionId.toLowerCase(),
     pid,
     status: status === 'busy' || status === 'waiting' ? status : 'idle',
+    statusAt: number(rest['statusUpdatedAt']) ?? 0,
     waitingFor: text(rest['waitingFor']),
     cwd: text(rest['cwd']),
     name: text(rest['name']),

@@ -1,8 +1,10 @@
-// POST /claude-hooks: events of Claude Code sessions on this machine, sent by Rockpool's plugin, and the answers to them. The token
+// POST /claude-hooks: events of Claude Code sessions on this machine, sent by Rockpool's plugin, and the answers to them. POST
+// /claude-tools: the tools that it gives to these sessions. The token
 // is in a file that only the owner can read (store/claude-hook-file.ts) and is valid for nothing else.
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { answeredInTerminal, suspended } from '../coding/approvals/approvals.ts'
 import { watchedFile } from '../claude-hooks/wake.ts'
+import { z } from 'zod'
 import { claudeHookSchema } from '../domain/claude-hook.ts'
 import type { ClaudeHookAnswer, ClaudeHookName } from '../domain/claude-hook.ts'
 import { RockpoolError } from '../domain/errors.ts'
@@ -28,8 +30,7 @@ export async function answerClaudeHook(
   response: ServerResponse,
   { auth, calls, pendingSockets }: ClaudeHookParts,
 ): Promise<void> {
-  if (!isFromThisMachine(request)) throw new HttpRefusal(404, 'not-found', 'There is nothing here.')
-  auth.admitClaudeHook(bearerToken(request), request)
+  admit(request, auth)
   pendingSockets.remove(request.socket)
   const event = readEvent(parseJson(await readBody(request, maxBody)), request)
   const gone = leaving(response, calls.draining)
@@ -40,6 +41,34 @@ export async function answerClaudeHook(
   const watchPaths =
     event.name === 'SessionStart' ? [watchedFile(calls.app.paths.root, event.sessionId)] : undefined
   send(response, event.name, { ...answer, watchPaths })
+}
+
+const toolCall = z.object({
+  session_id: z.string().regex(/^[\w-]{8,64}$/),
+  cwd: z.string().max(4_096),
+  tool: z.string().max(64),
+  input: z.unknown(),
+})
+
+/** A tool that the model of a terminal session called. */
+export async function answerClaudeTool(
+  request: IncomingMessage,
+  response: ServerResponse,
+  { auth, calls, pendingSockets }: ClaudeHookParts,
+): Promise<void> {
+  admit(request, auth)
+  pendingSockets.remove(request.socket)
+  const call = toolCall.safeParse(parseJson(await readBody(request, maxBody)))
+  if (!call.success) throw new RockpoolError('input-invalid', 'This is not a call of a tool of the plugin.')
+  const { session_id, cwd, tool, input } = call.data
+  const { callSessionTool } = await import('../operations/claude-plugin/session-tools.ts')
+  const place = { sessionId: session_id.toLowerCase(), cwd }
+  sendJson(response, 200, await callSessionTool(calls.app, tool, input, place))
+}
+
+function admit(request: IncomingMessage, auth: Auth): void {
+  if (!isFromThisMachine(request)) throw new HttpRefusal(404, 'not-found', 'There is nothing here.')
+  auth.admitClaudeHook(bearerToken(request), request)
 }
 
 /** Fires when the session no longer waits, and when the gateway stops: then the question stays open, and the plugin asks the next

@@ -10,7 +10,7 @@ import { deviceOfAnswer } from '../store/device-file.ts'
 import { bearerToken, cookieValue, namedAgent, namedSession, narrow } from './auth.ts'
 import type { Admission, Auth, PageSecrets } from './auth.ts'
 import type { Calls } from './calls.ts'
-import { answerClaudeHook } from './claude-hooks.ts'
+import { answerClaudeHook, answerClaudeTool } from './claude-hooks.ts'
 import { hookRoutes, receiveHook } from './hooks.ts'
 import { errorHeaders, HttpRefusal, readBody, sendError, sendJson, sendText, statusOf } from './http.ts'
 import { stringifyInPieces } from './http.ts'
@@ -65,6 +65,7 @@ export const routes: Record<
   'POST /logout': { access: 'public', run: logOut },
   'POST /answers': { access: 'signed answer', run: answerFromDevice },
   'POST /claude-hooks': { access: 'Claude hook token', run: answerClaudeHook },
+  'POST /claude-tools': { access: 'Claude hook token', run: answerClaudeTool },
   ...Object.fromEntries(
     hookRoutes.map((path) => [`POST ${path}`, { access: 'hook token' as const, run: answerHook }]),
   ),

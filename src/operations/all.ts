@@ -35,6 +35,7 @@ const groups: Readonly<Record<string, Group>> = {
   cc: merged(
     () => import('./cc/cc.ts'),
     () => import('./cc/cc-read.ts'),
+    () => import('./cc/cc-quiet.ts'),
     () => import('./cc/cc-handoff.ts'),
     () => import('./cc/cc-trim.ts'),
     () => import('./cc/select-session.ts'),

@@ -6,6 +6,7 @@ import type { ClaudeHooks } from '../claude-hooks/answers.ts'
 import type { CacheOpinions } from '../domain/cache-opinion.ts'
 import type { Clock } from '../domain/clock.ts'
 import type { Config } from '../domain/config.ts'
+import type { LiveReports } from '../discovery/live-reports.ts'
 import type { Discovery } from '../domain/discovered-session.ts'
 import type { Events } from '../domain/events.ts'
 import type { Log } from '../domain/log.ts'
@@ -45,6 +46,8 @@ export interface App {
   gateway?: GatewayPart
   /** Loads the code of these heavy parts, or of all. Awaited before every operation. */
   prepare(needs?: readonly HeavyPart[]): Promise<void>
+  /** What terminal sessions report about their state, in the gateway. */
+  liveReports: LiveReports
   /** Every Claude Code session of this machine. */
   discovery: () => Discovery
   /** Full-text search over transcripts and notes. */

@@ -32,6 +32,20 @@ export async function reportHook(fields: Record<string, string>, signal: AbortSi
   return send(body, AbortSignal.timeout(patienceMs)).catch(() => noOpinion)
 }
 
+const noGateway = { text: 'The gateway of Rockpool does not run: `rockpool up` starts it.', isError: true }
+const toolPatienceMs = 30_000
+
+/** Calls a tool for the session. */
+export async function callTool(
+  tool: string,
+  input: unknown,
+  session = '',
+): Promise<{ text: string; isError: boolean }> {
+  const body = JSON.stringify({ session_id: session, cwd: process.cwd(), tool, input })
+  const answer = await send(body, AbortSignal.timeout(toolPatienceMs), '/claude-tools').catch(() => noOpinion)
+  return answer === noOpinion ? noGateway : (JSON.parse(answer) as typeof noGateway)
+}
+
 /** Commands of other plugins are no business of ours. */
 function isMeant({ hook_event_name: name, prompt = '' }: Record<string, string>): boolean {
   return name !== 'UserPromptExpansion' || prompt.startsWith('/rockpool:')
@@ -54,19 +68,23 @@ async function askUntilAnswered(
 }
 
 /** Rejects if there is no gateway, or if it does not answer. */
-async function send(body: string, signal: AbortSignal): Promise<string> {
+async function send(body: string, signal: AbortSignal, path = '/claude-hooks'): Promise<string> {
   const gateway = readClaudeHookFile(stateDir)
   if (!gateway || Date.now() < silentUntil) throw new Error('no gateway')
   // Throws if the process is gone: another program may have its port.
   process.kill(gateway.pid, 0)
   const headers = { authorization: `Bearer ${gateway.token}`, 'claude-entrypoint': entrypoint }
   return new Promise((resolve, reject) => {
-    const sending = request(gateway.url, { method: 'POST', agent, headers, signal }, (response) => {
-      let text = ''
-      response.setEncoding('utf8').on('data', (chunk: string) => (text += chunk))
-      response.on('end', () => resolve(response.statusCode === 200 ? text : noOpinion))
-      response.on('error', reject)
-    })
+    const sending = request(
+      new URL(path, gateway.url),
+      { method: 'POST', agent, headers, signal },
+      (response) => {
+        let text = ''
+        response.setEncoding('utf8').on('data', (chunk: string) => (text += chunk))
+        response.on('end', () => resolve(response.statusCode === 200 ? text : noOpinion))
+        response.on('error', reject)
+      },
+    )
     sending.on('error', (error) => {
       if (signal.reason instanceof DOMException && signal.reason.name === 'TimeoutError')
         silentUntil = Date.now() + pauseMs

@@ -2,8 +2,9 @@
 // of its tool `hook`, because such a call takes a few milliseconds and, unlike a request to the gateway, never fails visibly in the
 // terminal. The server passes everything on to the gateway; without a gateway it has no opinion.
 import { createInterface } from 'node:readline'
+import { readFileSync } from 'node:fs'
 import { callMailTool, isMailTool, mailTools } from './mail-tools.ts'
-import { reportHook } from './report.ts'
+import { callTool, reportHook } from './report.ts'
 
 interface Request {
   id?: number | string
@@ -17,8 +18,11 @@ interface Request {
   }
 }
 
+/** Written by the build, from the definitions in the gateway. */
+const tools = JSON.parse(readFileSync(new URL('tools.json', import.meta.url), 'utf8')) as object[]
+
 /** Claude's id of the session, as its last hook named it. */
-let session: string | undefined
+let session = process.env['CLAUDE_CODE_SESSION_ID']
 
 /** The running calls, to end those that Claude Code no longer waits for. */
 const running = new Map<number | string, AbortController>()
@@ -51,15 +55,16 @@ async function answer({ method, params }: Request, signal: AbortSignal): Promise
     }
   if (method === 'ping') return {}
   // The tool `hook` is for Claude Code itself and is not listed, so that it costs the model no context.
-  if (method === 'tools/list') return { tools: mailTools }
+  if (method === 'tools/list') return { tools: [...tools, ...mailTools] }
   if (method !== 'tools/call') return undefined
-  if (isMailTool(params?.name)) {
-    const { text, isError } = await callMailTool(params.name, params.arguments ?? {}, session)
-    return { ...textResult(text), isError }
+  const { name = '', arguments: given = {} } = params ?? {}
+  if (name === 'hook') {
+    session = given['session_id'] || session
+    return textResult(await reportHook(given, signal))
   }
-  if (params?.name !== 'hook') return undefined
-  session = params.arguments?.['session_id'] || session
-  return textResult(await reportHook(params.arguments ?? {}, signal))
+  const called = isMailTool(name) ? callMailTool(name, given, session) : callTool(name, given, session)
+  const { text, isError } = await called
+  return { ...textResult(text), isError }
 }
 
 function textResult(text: string): object {

@@ -144,7 +144,13 @@ test('an MCP client finds and calls all six over stdio', async () => {
   try {
     expect(client.getServerVersion()).toMatchObject({ name: 'openclaw-bridge', version: '2.0.0' })
     const { tools } = await client.listTools()
-    expect(tools.map(({ name }) => name)).toEqual([...calls.map(([name]) => name), 'recall_lost'])
+    expect(tools.map(({ name }) => name)).toEqual([
+      ...calls.map(([name]) => name),
+      'recall_lost',
+      'why',
+      'mail_send',
+      'mail_inbox',
+    ])
     const answers: string[] = []
     for (const [name, input] of calls) {
       const answer = await client.callTool({ name, arguments: input })

@@ -17,8 +17,9 @@ export interface TableEntry {
 export interface RecordHeader {
   kind: RecordKind
   isSealed: boolean
-  /** How many chunks the table has; no other kind has a table. */
+  /** How many chunks it has; no other kind has a table. */
   chunkCount: number
+  hasTable: boolean
   /** The length of the content as stored, and before it was compressed. */
   storedBytes: number
   rawBytes: number
@@ -35,6 +36,9 @@ export interface RecordPlace {
 }
 
 const magic = Buffer.from('RPv2')
+/** Records of the first version have one chunk or one file each, and no table. They are read, never written. */
+const firstMagic = Buffer.from('RPv1')
+const anyMagic = Buffer.from('RPv')
 export const headerBytes = 56
 const nameBytes = 32
 const entryBytes = nameBytes + 4
@@ -71,13 +75,16 @@ export function decodeHeader(bytes: Buffer, offset = 0): RecordHeader | undefine
   if (bytes.length - offset < headerBytes) return undefined
   const header = bytes.subarray(offset, offset + headerBytes)
   const kind = recordKinds[header[4]! & ~sealedBit]
+  const isFirst = header.subarray(0, 4).equals(firstMagic)
   const isOurs =
-    header.subarray(0, 4).equals(magic) && header.readUInt32LE(52) === crc32(header.subarray(0, 52))
+    (isFirst || header.subarray(0, 4).equals(magic)) &&
+    header.readUInt32LE(52) === crc32(header.subarray(0, 52))
   if (!isOurs || kind === undefined || header.readUInt32LE(8) > mostBytes) return undefined
   return {
     kind,
     isSealed: (header[4]! & sealedBit) !== 0,
-    chunkCount: header.readUInt16LE(6),
+    chunkCount: isFirst ? Number(kind === 'chunks') : header.readUInt16LE(6),
+    hasTable: !isFirst,
     storedBytes: header.readUInt32LE(8),
     rawBytes: header.readUInt32LE(12),
     hash: Buffer.from(header.subarray(16, 16 + nameBytes)),
@@ -104,8 +111,8 @@ export function decodeTable(table: Buffer): TableEntry[] {
   })
 }
 
-export function tableBytes({ chunkCount }: RecordHeader): number {
-  return chunkCount * entryBytes
+export function tableBytes({ chunkCount, hasTable }: RecordHeader): number {
+  return hasTable ? chunkCount * entryBytes : 0
 }
 
 /** The length of a whole record. */
@@ -115,7 +122,7 @@ export function recordBytes(header: RecordHeader): number {
 
 /** Where the next record may begin, at or after `offset`; -1 if nowhere in `bytes`. */
 export function nextMagic(bytes: Buffer, offset: number): number {
-  return bytes.indexOf(magic, offset)
+  return bytes.indexOf(anyMagic, offset)
 }
 
 /** A write that was interrupted leaves the beginning of a record, or zeros where the system had not written the bytes. */
@@ -124,6 +131,6 @@ export function looksUnfinished(bytes: Buffer): boolean {
   if (header) return bytes.length < recordBytes(header)
   if (bytes.every((byte) => byte === 0)) return true
   return (
-    bytes.length < headerBytes && bytes.subarray(0, 4).equals(magic.subarray(0, Math.min(4, bytes.length)))
+    bytes.length < headerBytes && bytes.subarray(0, 3).equals(anyMagic.subarray(0, Math.min(3, bytes.length)))
   )
 }

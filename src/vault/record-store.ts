@@ -111,7 +111,9 @@ export class RecordStore {
 
   /** The versions of kept files in a record. */
   async versionsIn(place: RecordPlace): Promise<FileVersion[]> {
-    return z.array(fileVersion).parse(JSON.parse((await this.content(place)).toString('utf8')))
+    const versions: unknown = JSON.parse((await this.content(place)).toString('utf8'))
+    // A record of the first version has one file.
+    return z.array(fileVersion).parse(Array.isArray(versions) ? versions : [versions])
   }
 
   async close(): Promise<void> {
@@ -125,6 +127,8 @@ export class RecordStore {
   }
 
   async #table(place: RecordPlace): Promise<TableEntry[]> {
+    const { header } = place
+    if (!header.hasTable) return [{ name: header.hash, bytes: header.rawBytes }]
     const table = await this.packs.table(place)
     if (!this.#nameOf(table, place.header.isSealed).equals(place.header.hash)) throw damagedRecord(place)
     return decodeTable(table)

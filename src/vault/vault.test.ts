@@ -13,10 +13,13 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
+import { crc32 } from 'node:zlib'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { systemClock } from '../domain/clock.ts'
 import { silentLog } from '../domain/log.ts'
 import type { SessionToKeep } from './keep.ts'
+import { encodeRecord } from './pack-records.ts'
+import { Seal } from './seal.ts'
 import { sessionToKeep } from './session-files.ts'
 import { openVault, type Vault } from './vault.ts'
 
@@ -334,3 +337,45 @@ test('over its limit the oldest sessions without a label are removed, none young
   await vault.keep([older])
   expect(await vault.sessions()).toHaveLength(4)
 })
+
+test('a vault of the first version is read, and is kept in with new sessions', async () => {
+  const session = makeSession(['hello', 'from before'])
+  const [file] = session.files
+  const content = readFileSync(file!)
+  const name = createHash('sha256').update(content).digest()
+  const about = {
+    session: session.sessionId,
+    root: claude,
+    path: file!.slice(claude.length + 1),
+    agent: 'claude',
+  }
+  const state = { size: content.length, mtime: 1, inode: 1, keptAt: 1, settled: 0, about: session.about }
+  const version = Buffer.from(
+    JSON.stringify({ ...about, ...state, chunks: [[name.toString('hex'), content.length, 0]] }),
+  )
+  mkdirSync(packFolder(), { recursive: true })
+  const records = [firstRecord('chunks', content), firstRecord('files', version)]
+  writeFileSync(join(packFolder(), '00000001.pack'), Buffer.concat(records))
+  rmSync(file!)
+  await vault.keep([makeSession(['another'])])
+  expect(await vault.gone()).toMatchObject([{ sessionId: session.sessionId, filePath: file }])
+  await vault.restore(session.sessionId)
+  expect(readFileSync(file!)).toEqual(content)
+  expect(await vault.verify()).toMatchObject({ damage: [], records: 4 })
+})
+
+/** A record as the first version wrote it. */
+function firstRecord(kind: 'chunks' | 'files', content: Buffer): Buffer {
+  const seal = new Seal()
+  const hash = seal.nameOf(content)
+  const rest = {
+    isSealed: false,
+    table: Buffer.alloc(0),
+    rawBytes: content.length,
+    content: seal.pack(content),
+  }
+  const record = encodeRecord({ kind, hash, ...rest })
+  record.write('RPv1')
+  record.writeUInt32LE(crc32(record.subarray(0, 52)), 52)
+  return record
+}

@@ -52,7 +52,7 @@ export interface RemovalRow {
   offset: number
 }
 
-const migrations = sqlFiles('vault/001-records.sql')
+const migrations = sqlFiles('vault/001-records.sql', 'vault/002-chunks-in-records.sql')
 const fileColumns =
   'session, root, path, agent, size, mtime, inode, kept_at AS keptAt, pack, offset, settled, about, chunks'
 

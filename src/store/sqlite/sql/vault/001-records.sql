@@ -1,8 +1,7 @@
 -- `scanned`: the records of the pack up to this offset are in the other tables.
 CREATE TABLE pack (name TEXT PRIMARY KEY, scanned INTEGER NOT NULL) STRICT, WITHOUT ROWID;
 CREATE TABLE chunk (
-  hash TEXT PRIMARY KEY, pack TEXT NOT NULL, offset INTEGER NOT NULL, start INTEGER NOT NULL, stored INTEGER NOT NULL,
-  raw INTEGER NOT NULL
+  hash TEXT PRIMARY KEY, pack TEXT NOT NULL, offset INTEGER NOT NULL, stored INTEGER NOT NULL, raw INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE file (
   session TEXT NOT NULL, root TEXT NOT NULL, path TEXT NOT NULL, agent TEXT NOT NULL,

@@ -158,7 +158,7 @@ test('a message is read when its session waits again, also if the end of the tur
   expect(await stateOf(id)).toMatchObject({ state: 'read', readAt: now })
 })
 
-test('a message that was sent but is not in the transcript comes again, marked', async () => {
+test('a message that was sent but is not in the transcript is unread, and comes again when the session starts again', async () => {
   const { office, event } = openOffice()
   const transcript_path = join(folder, 'transcript.jsonl')
   writeFileSync(transcript_path, 'nothing\n')
@@ -166,8 +166,9 @@ test('a message that was sent but is not in the transcript comes again, marked',
   const id = await send(office)
   await event('PostToolBatch', a)
   await event('Stop', a, { transcript_path })
-  expect(await stateOf(id)).toMatchObject({ state: 'accepted', repeats: 1 })
-  const text = await event('PostToolBatch', a)
+  expect(await stateOf(id)).toMatchObject({ state: 'delivered', repeats: 0 })
+  await event('SessionEnd', a)
+  const text = await event('SessionStart', a, { source: 'resume' })
   expect(text).toContain('possibly repeated')
   writeFileSync(transcript_path, text)
   await event('Stop', a, { transcript_path })

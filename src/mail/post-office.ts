@@ -143,17 +143,15 @@ export class PostOffice {
   }
 
   /** The turn has ended: the model has seen what was delivered before, if the transcript contains it. An answer that was sent may
-   *  still not arrive, because the session had stopped waiting: such a message is delivered again, marked. */
+   *  still not arrive, because the session had stopped waiting: such a message stays unread, and comes again when the session
+   *  has ended. */
   async turnEnded(session: string, transcript?: string): Promise<void> {
     const { store, clock, onWork } = this.#parts
     await this.#arriving.run(session, async () => {
       const unread = await store.unread(session)
       const hasArrived = unread.length > 0 ? await mailIn(transcript) : () => true
-      const [seen, missing] = [true, false].map((is) =>
-        unread.filter(({ id }) => hasArrived(id) === is).map(({ id }) => id),
-      )
-      await store.read(seen!, clock.now())
-      await store.redeliverMail(missing!)
+      const seen = unread.filter(({ id }) => hasArrived(id)).map(({ id }) => id)
+      await store.read(seen, clock.now())
     })
     onWork()
   }

@@ -138,15 +138,6 @@ export class MailStore {
     )
   }
 
-  /** These were sent and did not arrive. */
-  async redeliverMail(ids: readonly string[]): Promise<void> {
-    if (ids.length === 0) return
-    await this.#sql.run(
-      `UPDATE mail SET state = 'accepted', repeats = repeats + 1 WHERE state = 'delivered' AND id IN (${placeholders(ids)})`,
-      [...ids],
-    )
-  }
-
   async woke(ids: readonly string[], now: number): Promise<void> {
     if (ids.length === 0) return
     await this.#sql.repeat(

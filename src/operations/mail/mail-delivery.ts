@@ -99,9 +99,9 @@ function carrierActions(app: App, office: PostOffice, known: MailPart['known']):
       const [, codingId] = /^coding:(.+)$/.exec(deliveredTo) ?? []
       if (codingId !== undefined) return isDone(app, codingId, id)
       if (live().get(deliveredTo)?.status !== 'idle') return false
-      // The model was called after the delivery, and the session waits again. Transcripts have seconds.
+      // The model was called after the delivery, and the session waits again. The time of a call is known to the second.
       const { lastUsageAt, filePath } = (await known(deliveredTo)) ?? {}
-      if (lastUsageAt !== undefined && lastUsageAt.getTime() > deliveredAt + 1_000)
+      if (lastUsageAt !== undefined && lastUsageAt.getTime() >= Math.floor(deliveredAt / 1_000) * 1_000)
         await office.turnEnded(deliveredTo, filePath)
       return false
     },

@@ -15,6 +15,7 @@ import { Postgres } from '../src/store/postgres/connection.ts'
 import { tablesFromPostgres, tablesToPostgres } from '../src/store/postgres/copy-tables.ts'
 import { sqliteSql } from '../src/store/sqlite/sql.ts'
 import { replyMapIn } from '../src/store/tables/reply-map.ts'
+import { ScheduleStore } from '../src/store/sqlite/schedule-store.ts'
 import { SpendStore } from '../src/store/sqlite/spend-store.ts'
 import { sqliteWork } from '../src/store/sqlite/work.ts'
 import { Members } from '../src/store/postgres/members.ts'
@@ -331,6 +332,7 @@ async function codingStores(schemaName: string): Promise<CodingStores> {
     approvals: new ApprovalStore(copy, records),
     spend: new SpendStore(copy, records),
     decisions: decisionsIn(copy, records),
+    schedules: new ScheduleStore(copy, records),
   }
 }
 

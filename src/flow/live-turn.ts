@@ -154,8 +154,10 @@ export class LiveTurn implements TurnControls {
     void this.interrupt()
   }
 
-  /** A turn that its budget stopped has failed; one that ended with the call that reached the budget is complete. */
-  budgeted(result: TurnResult): TurnResult {
+  /** A turn that its budget stopped has failed; one that ended with the call that reached the budget is complete. If Claude ended
+   *  without a report of the cost, the turn has cost what its calls cost: otherwise no total budget would ever be used up. */
+  budgeted(reported: TurnResult): TurnResult {
+    const result = { ...reported, costUsd: reported.costUsd || this.#costUsd }
     if (!this.#isOverBudget || result.end.kind !== 'interrupted') return result
     const what = `The turn reached its budget, $${this.#inputs[0]!.turnOptions!.maxBudgetUsd!.toFixed(2)}, and was stopped.`
     return { ...result, end: { kind: 'failed', why: 'budget-reached', message: what, what } }

@@ -1,12 +1,14 @@
-// What the stores of coding sessions, approvals, spending and decisions must keep, whatever database is behind them. A
+// What the stores of coding sessions, approvals, spending, decisions and schedules must keep, whatever database is behind them. A
 // store's own test calls this with a way to open the stores of two processes that share what is written.
 import { expect, test } from 'vitest'
 import type { Approval, CodingSession } from '../../src/domain/coding-session.ts'
 import { RockpoolError } from '../../src/domain/errors.ts'
+import { runId } from '../../src/domain/schedule.ts'
 import type { Decision, Decisions } from '../../src/domain/selection.ts'
 import type { ApprovalStore } from '../../src/store/sqlite/approval-store.ts'
 import type { CodingStore } from '../../src/store/sqlite/coding-store.ts'
 import type { Spend } from '../../src/store/sqlite/record-tables.ts'
+import type { ScheduleStore } from '../../src/store/sqlite/schedule-store.ts'
 import type { SpendStore } from '../../src/store/sqlite/spend-store.ts'
 
 export interface CodingStores {
@@ -14,6 +16,7 @@ export interface CodingStores {
   approvals: ApprovalStore
   spend: SpendStore
   decisions: Decisions
+  schedules: ScheduleStore
 }
 
 /** `other` is another process, perhaps on another machine: it knows what was written before it was asked for. */
@@ -42,6 +45,28 @@ export function codingStoreContract(
     await expect(coding.add(aCodingSession('aaaa4444'), refuse)).rejects.toBe(full)
     expect(coding.get('aaaa4444')).toBeUndefined()
     await expect(here.coding.update('none', () => {})).rejects.toMatchObject({ code: 'not-found' })
+  })
+
+  test('of two machines that begin one scheduled run, one claims it and one launches its session; the other gets `conflict`', async () => {
+    const { here, other } = await open()
+    const id = runId('nightly', 5)
+    const due = { id, scheduleId: 'nightly', dueAt: 5, beginAt: 5, writtenAt: 5, costUsd: 0 }
+    await here.schedules.addRun({ ...due, state: 'due' })
+    const there = await other()
+    const claim = ({ schedules }: CodingStores, machine: string) =>
+      schedules.changeRun(id, ({ state }) => (state === 'due' ? { state: 'begun', machine } : undefined))
+    const claims = await Promise.all([claim(here, 'here'), claim(there, 'there')])
+    const [claimed, ...further] = claims.filter((run) => run !== undefined)
+    expect(further).toEqual([])
+    const launch = ({ coding }: CodingStores, name: string) =>
+      coding.add(aCodingSession('S1', { name }), () => {})
+    const launches = await Promise.allSettled([launch(here, 'here'), launch(there, 'there')])
+    const [won] = launches.filter((launched) => launched.status === 'fulfilled')
+    const [lost] = launches.filter((launched) => launched.status === 'rejected')
+    expect(lost?.reason).toMatchObject({ code: 'conflict' })
+    const { schedules, coding } = await other()
+    expect(schedules.run(id)).toEqual(claimed)
+    expect(coding.list()).toEqual([won?.value])
   })
 
   test('output is numbered, read from any place, and the oldest goes', async () => {

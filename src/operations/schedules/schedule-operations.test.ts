@@ -1,17 +1,21 @@
 // Schedules as people and agents use them: add with words, see what comes, and what each kind does when it is due.
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { openApp } from '../../app.ts'
 import { scheduleCommands } from '../../chat/schedule-commands.ts'
 import { systemClock } from '../../domain/clock.ts'
 import type { Schedule, ScheduleRun } from '../../domain/schedule.ts'
+import { wakePrompt } from '../../flow/asked-input.ts'
+import { withSystemLines } from '../../inbound/prompt-context.ts'
+import { newRun } from '../../schedules/schedule-runner.ts'
 import { readEnvironment } from '../../store/config-file.ts'
 import type { Input } from '../../store/work-store.ts'
 import { perform } from '../all.ts'
 import type { App } from '../app.ts'
 import type { Caller } from '../operation.ts'
+import { openScheduleRunner } from './schedule-world.ts'
 
 const home = mkdtempSync(join(tmpdir(), 'rockpool-schedules-'))
 const repo = join(home, 'repo')
@@ -29,7 +33,7 @@ let now = Date.parse('2026-11-17T08:00:00Z')
 const usage = { input: 200_000, output: 0, cacheRead: 0, cacheWrite: 0 }
 const costlyCall = { type: 'usage', messageId: 'm', model: 'claude-opus-4-5', subagent: false, usage }
 const spends = `[[offline: emit ${JSON.stringify(costlyCall)}]]`
-const offlineScripts = {
+const offlineScripts: Record<string, string> = {
   'Spend much and continue': `${spends} [[offline: wait 60000]]`,
   'Spend much and end': spends,
 }
@@ -151,6 +155,19 @@ test('a wake starts a turn of the agent for the text, once', async () => {
   expect(turns.map(({ kind }) => kind)).toEqual(['heartbeat'])
 })
 
+test('the budget of a run stops the turn of a wake, and what the turn has cost is part of the total', async () => {
+  const input = { when: 'in 5 minutes', text: 'Much mail', do: 'wake', runBudgetUsd: 0.5, totalBudgetUsd: 5 }
+  const { id, nextDue } = await call<Row>('add', input)
+  const prompt = withSystemLines(wakePrompt, [], [{ text: 'Much mail', at: nextDue! }], 'Europe/Berlin')
+  offlineScripts[prompt] = offlineScripts['Spend much and continue']!
+  expect(await runAt(nextDue!, id)).toMatchObject({
+    state: 'failed',
+    note: 'The turn reached its budget and was stopped.',
+    costUsd: 1,
+  })
+  expect(await call<Row>('show', { schedule: id })).toMatchObject({ spentUsd: 1 })
+})
+
 test('a run that began before the inbox and the outbox forgot its key is not repeated, and says so', async () => {
   const { id } = await call<Row>('add', { when: 'daily 9:00', text: 'x', name: 'old' })
   const dueAt = now - 7 * 86_400_000
@@ -200,6 +217,55 @@ test('a coding session is started under an id that follows from the run, and its
     request: { workdir: repo, prompt: 'Fix it' },
   })
 })
+
+test('a coding session that continues a named one has its conversation; when there is no such session, the run fails and says so', async () => {
+  const sdkSessionId = '00000000-0000-4000-8000-00000000000a'
+  const [earlier] = app.storage.coding.list()
+  await app.storage.coding.update(earlier!.id, (row) => Object.assign(row, { sdkSessionId }))
+  const add = (name: string, session: string): Promise<Row> =>
+    call('add', { when: 'in 5 minutes', text: 'Fix the rest', do: 'coding', workdir: 'shop', name, session })
+  const { nextDue: first } = await add('rest', earlier!.name)
+  const run = await runAt(first!, 'rest')
+  expect(run).toMatchObject({ state: 'ended' })
+  expect(app.storage.coding.get(run.codingId!)).toMatchObject({
+    sdkSessionId,
+    request: { prompt: 'Fix the rest', resume: { sdkSessionId, fork: false } },
+  })
+  const before = app.storage.coding.list().length
+  const { nextDue: second } = await add('gone', 'heron')
+  expect(await runAt(second!, 'gone')).toMatchObject({
+    state: 'failed',
+    note: 'There is no session heron to continue.',
+  })
+  expect(app.storage.coding.list()).toHaveLength(before)
+})
+
+test.each([
+  ['turn', 'ask:schedule:'],
+  ['wake', 'wake:schedule:'],
+  ['coding', undefined],
+])(
+  'two machines that begin the same run (%s): one of them does nothing, and the run has one effect',
+  async (kind, prefix) => {
+    const name = `twice-${kind}`
+    const schedule = await call<Row>('add', { when: 'daily 9:00', text: name, do: kind, name, workdir: repo })
+    // A machine that was taken for dead wakes up: two runners follow the run, and neither has begun its work.
+    const run = { ...newRun(schedule, now, now), state: 'begun', begunAt: now, machine: hostname() } as const
+    await app.storage.schedules.addRun(run)
+    const other = openScheduleRunner(app)
+    await Promise.all([app.schedules().look(), other.look()])
+    expect(await runAt(now, name)).toMatchObject({ id: run.id, state: 'ended' })
+    await other.stop()
+    const { lanes, systemEvents } = app.storage.work
+    const effects = prefix
+      ? await lanes.history({ inputKey: prefix + run.id })
+      : app.storage.coding.list().filter(({ request }) => request.prompt === name)
+    expect(effects).toHaveLength(1)
+    // The next turn must not read the event of the wake again.
+    expect(await systemEvents.waiting('agent:main:main')).toEqual([])
+    await call('remove', { schedule: name })
+  },
+)
 
 test('with `reserve: ask` a launch near the end of a usage window is refused, unless a person wants it; a scheduled one waits', async () => {
   app.config.coding.reserve = { percent: 10, launches: 'ask' }

@@ -8,6 +8,7 @@ import { ApprovalStore } from './approval-store.ts'
 import { CodingStore } from './coding-store.ts'
 import type { Database } from './database.ts'
 import { decisionsIn } from './decisions.ts'
+import { ScheduleStore } from './schedule-store.ts'
 import { SpendStore } from './spend-store.ts'
 import { openStateDatabase } from './state-database.ts'
 
@@ -31,5 +32,6 @@ function storesOn(path: string): CodingStores {
     approvals: new ApprovalStore(database),
     spend: new SpendStore(database),
     decisions: decisionsIn(database),
+    schedules: new ScheduleStore(database),
   }
 }

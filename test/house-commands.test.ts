@@ -39,15 +39,18 @@ describe('setup', () => {
 
   test('at a terminal every step can be skipped, and what is set is not asked again', async (context) => {
     if (process.platform !== 'linux') context.skip("needs Linux' script command")
-    const skipped = await walkThrough({ 'Name of the agent': '', 'first channel': '', 'at login': '' })
+    // The arrow changes Yes to No.
+    const steps = { 'first channel': '', 'terminal sessions': '\x1b[C', 'at login': '' }
+    const skipped = await walkThrough({ 'Name of the agent': '', ...steps })
     expect(skipped).toContain('Ready.')
+    expect(existsSync(join(home.dir, '.claude'))).toBe(false)
     expect(readConfig()).toBeUndefined()
-    await walkThrough({ 'Name of the agent': 'Ada', 'first channel': '', 'at login': '' })
+    await walkThrough({ 'Name of the agent': 'Ada', ...steps })
     expect(JSON.parse(readConfig()!)).toEqual({
       agents: { list: [{ id: 'main', name: 'Ada', default: true }] },
     })
     const before = readConfig()
-    const again = await walkThrough({ 'first channel': '', 'at login': '' })
+    const again = await walkThrough(steps)
     expect(again).toContain('Agents: main')
     expect(again).not.toContain('Name of the agent')
     expect(readConfig()).toBe(before)

@@ -299,6 +299,8 @@ test("a platform's message that contains the bot's token is stored and shown wit
   })
   await deliverer.deliver([aDelivery(1)])
   await expect.poll(() => dead).toHaveLength(1)
+  // The listener may be called before the row is written.
+  await expect.poll(async () => (await work.outbox.get('d1'))?.reason).toBeDefined()
   for (const told of [dead[0], (await work.outbox.get('d1'))?.reason]) {
     expect(told).toContain('Not Found: https://platform.example/bot[redacted:telegram-token')
     expect(told).not.toContain(token)

@@ -126,8 +126,13 @@ function isAhead(context: FailureContext): context is FailureContext & { retryAt
 }
 
 function whenItEnds(context: FailureContext): string {
-  if (!isAhead(context)) return 'Claude does not say when it ends.'
-  const { retryAt, now, timeZone } = context
+  return isAhead(context) ? endOfLimit(context.retryAt, context) : 'Claude does not say when it ends.'
+}
+
+export function endOfLimit(
+  retryAt: number,
+  { now, timeZone }: Pick<FailureContext, 'now' | 'timeZone'>,
+): string {
   const minutes = Math.max(1, Math.ceil((retryAt - now) / 60_000))
   const time = new Intl.DateTimeFormat('en-GB', { timeStyle: 'short', timeZone: timeZone || undefined })
   const duration = minutes < 120 ? `${minutes} min` : `${Math.round(minutes / 60)} h`

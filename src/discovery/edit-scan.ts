@@ -1,7 +1,7 @@
 // Finds the edits in the records of a transcript while it is scanned. A call of a tool says what is to be changed; its result says
 // whether that happened, and exactly which lines it added. Refused and failed calls add nothing.
 import { attempt } from '../domain/errors.ts'
-import { isRecord } from '../domain/json.ts'
+import { isRecord, parseRecord } from '../domain/json.ts'
 import {
   absent,
   closeBrace,
@@ -20,6 +20,7 @@ import { shellEdits } from './shell-edits.ts'
 
 const comma = 44
 const plus = 43
+const newline = 10
 
 const toolNames = ['Edit', 'MultiEdit', 'Write', 'NotebookEdit', 'Bash'] as const
 const blockKeys = ['type', 'id', 'name', 'input'] as const
@@ -111,29 +112,36 @@ export class EditScan extends JsonBytes<(typeof blockKeys | typeof inputKeys)[nu
   result(buffer: Buffer, start: number, end: number, offset: number): void {
     const { pending } = this.table
     if (pending.size === 0) return
-    const idAt = buffer.indexOf(toolUseIdKey, start) + toolUseIdKey.length
-    const id = buffer.toString('latin1', idAt, buffer.indexOf(quote, idAt))
+    // A search in the whole buffer would pass all other records.
+    const record = buffer.subarray(start, end)
+    const idAt = record.indexOf(toolUseIdKey) + toolUseIdKey.length
+    const id = record.toString('latin1', idAt, record.indexOf(quote, idAt))
     const call = pending.get(id)
     if (!call) return
     pending.delete(id)
     // What the model sees of the result comes first, and is short for an edit. The mark of an error may be before the id.
-    const found = buffer.indexOf(toolUseResultKey, idAt)
-    const shown = buffer.toString('latin1', start, found < 0 ? end : Math.min(found, end))
+    const found = record.indexOf(toolUseResultKey, idAt)
+    const shown = record.toString('latin1', 0, found < 0 ? record.length : found)
     // A command that ends with an error has run, and has written its files; any other tool has changed nothing.
     if (shown.includes('"is_error":true') && !shown.includes('"content":"Exit code ')) return
     if (call.mayCommit) this.#noteCommits(buffer.toString('utf8', start, end), call.seconds, offset)
     const about = { seconds: call.seconds, offset, id: idNumber(id) }
     for (const { file, kind, lines } of call.edits) {
-      const added = kind === 'shell' ? lines : this.#linesOf(call, buffer, start, end)
+      const added = kind === 'shell' ? lines : this.#linesOf(call, { buffer, start, end, offset })
       if (added.length > 0) this.table.edits.push({ file, kind, ...about, lines: added })
     }
   }
 
   /** What the tool has really added; if its result does not show that, what it was asked for. */
-  #linesOf({ toolUseId, offset }: PendingCall, buffer: Buffer, start: number, end: number): number[] {
+  #linesOf(
+    { toolUseId, offset: callOffset }: PendingCall,
+    { buffer, start, end, offset }: { buffer: Buffer; start: number; end: number; offset: number },
+  ): number[] {
     const patched = this.#patchedLines(buffer, start, end)
     if (patched.length > 0) return patched
-    const record = this.#readRecord(offset)
+    // The call is nearly always among the bytes that were read together with its result.
+    const callAt = start - (offset - callOffset)
+    const record = callAt >= 0 ? recordIn(buffer, callAt) : this.#readRecord(callOffset)
     const content = isRecord(record?.['message']) ? record['message']['content'] : undefined
     const block = Array.isArray(content)
       ? content.find((one) => isRecord(one) && one['id'] === toolUseId)
@@ -201,8 +209,9 @@ export class EditScan extends JsonBytes<(typeof blockKeys | typeof inputKeys)[nu
   /** The added lines of the patch in a result; none for a new file. */
   #patchedLines(buffer: Buffer, start: number, end: number): number[] {
     // Usually near the end, after the original file.
-    const at = buffer.lastIndexOf(patchKey, end)
-    if (at < start) return []
+    const found = buffer.subarray(start, end).lastIndexOf(patchKey)
+    if (found < 0) return []
+    const at = start + found
     this.buffer = buffer
     this.end = end
     const lines: number[] = []
@@ -250,6 +259,11 @@ export class EditScan extends JsonBytes<(typeof blockKeys | typeof inputKeys)[nu
     const raw = this.buffer.toString('utf8', start, end)
     return raw.includes('\\') ? attempt(() => JSON.parse(`"${raw}"`) as string) : raw
   }
+}
+
+function recordIn(buffer: Buffer, at: number): Record<string, unknown> | undefined {
+  const end = buffer.indexOf(newline, at)
+  return parseRecord(buffer.toString('utf8', at, end < 0 ? buffer.length : end))
 }
 
 /** 48 bits of a call's id. */

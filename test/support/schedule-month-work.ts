@@ -94,6 +94,7 @@ export class MonthWorker {
           })
         }),
       kill: (id) => this.#kill(id),
+      limitEnd: () => undefined,
     }
   }
 

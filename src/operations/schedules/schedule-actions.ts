@@ -34,6 +34,8 @@ export interface ScheduleWorld {
   launch: (schedule: Schedule, action: CodingAction, id: string, maxBudgetUsd?: number) => Promise<unknown>
   resume: (id: string, prompt: string) => Promise<unknown>
   kill: (id: string) => Promise<unknown>
+  /** When the usage limit ends that stops turns now, for people. */
+  limitEnd: () => string | undefined
 }
 export type CodingAction = Extract<ScheduledAction, { kind: 'coding' }>
 type Turn = Extract<ScheduledAction, { kind: 'turn' | 'wake' }>
@@ -109,15 +111,16 @@ async function followTurn(
   const isDone = state === 'answered' || state === 'command'
   return {
     state: isDone ? 'ended' : 'failed',
-    note: isDone ? 'The agent took its turn.' : whyTurnFailed(turn?.end ?? state),
+    note: isDone ? 'The agent took its turn.' : whyTurnFailed(world, turn?.end ?? state),
     costUsd: turn?.costUsd ?? 0,
   }
 }
 
-function whyTurnFailed(end: string): string {
+/** For the log of the schedule and the notice to people. */
+export function whyTurnFailed({ limitEnd }: Pick<ScheduleWorld, 'limitEnd'>, end: string): string {
   const reasons: Readonly<Record<string, string>> = {
     'budget-reached': 'The turn reached its budget and was stopped.',
-    'rate-limited': "Claude's usage limit is reached.",
+    'rate-limited': ["Claude's usage limit is reached.", limitEnd()].filter(Boolean).join(' '),
     interrupted: 'The turn was stopped.',
   }
   return reasons[end] ?? `The turn ended: ${end}.`

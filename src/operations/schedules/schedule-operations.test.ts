@@ -15,6 +15,7 @@ import type { Input } from '../../store/work-store.ts'
 import { perform } from '../all.ts'
 import type { App } from '../app.ts'
 import type { Caller } from '../operation.ts'
+import { whyTurnFailed } from './schedule-actions.ts'
 import { openScheduleRunner } from './schedule-world.ts'
 
 const home = mkdtempSync(join(tmpdir(), 'rockpool-schedules-'))
@@ -354,4 +355,13 @@ test("Claude Code's own scheduled tasks and background jobs are listed", async (
     { kind: 'background job', times: 'working', where: repo, what: 'tidy up', sessionId: 's2' },
   ])
   expect(await call('list', {}, agent)).toMatchObject({ claude: [] })
+})
+
+test('a turn that a usage limit stops names the time of the reset', () => {
+  expect(whyTurnFailed({ limitEnd: () => 'It ends at 13:12 (in about 12 min).' }, 'rate-limited')).toBe(
+    "Claude's usage limit is reached. It ends at 13:12 (in about 12 min).",
+  )
+  expect(whyTurnFailed({ limitEnd: () => undefined }, 'rate-limited')).toBe(
+    "Claude's usage limit is reached.",
+  )
 })

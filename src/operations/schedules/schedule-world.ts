@@ -3,6 +3,8 @@ import { hostname } from 'node:os'
 import { addressOfSession } from '../../domain/session.ts'
 import { buildAgentMainSessionKey } from '../../domain/session-key.ts'
 import type { Schedule } from '../../domain/schedule.ts'
+import { endOfLimit } from '../../agent/turn-failures.ts'
+import { reservedUntil } from '../../domain/usage-window.ts'
 import { ScheduleRunner } from '../../schedules/schedule-runner.ts'
 import type { App } from '../app.ts'
 import { launchCoding } from '../coding/coding-launch.ts'
@@ -41,6 +43,11 @@ function worldOf(app: App): ScheduleWorld {
     launch: (schedule, action, id, maxBudgetUsd) => launch(app, schedule, action, id, maxBudgetUsd),
     resume: (id, prompt) => app.coding().pool.resume(id, prompt),
     kill: (id) => app.coding().pool.kill(id),
+    limitEnd() {
+      const now = clock.now()
+      const until = reservedUntil(storage.usage.current(now), 0, now)
+      return until === undefined ? undefined : endOfLimit(until, { now, timeZone: app.config.timeZone })
+    },
   }
 }
 

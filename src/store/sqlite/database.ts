@@ -59,25 +59,17 @@ export class Database {
   }
 
   static open(path: string, migrations: Migration[], options: DatabaseOptions = {}): Database {
-    const { durability = 'full', readOnly = false, busyMs = 10_000, cacheMb = 2 } = options
-    let db: DatabaseSync
-    try {
-      refuseOtherThanFile(path)
-      if (!readOnly && path !== ':memory:') makeDatabaseFile(path)
-      db = new DatabaseSync(path, { readOnly, timeout: busyMs, allowExtension: true })
-      db.exec(`PRAGMA foreign_keys = ON; PRAGMA cache_size = ${-1024 * cacheMb}`)
-      if (!readOnly) {
-        db.exec(`PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = ${checkpointPages}`)
-        db.exec(`PRAGMA synchronous = ${durability === 'full' ? 'FULL' : 'NORMAL'}`)
-        // What can be rebuilt needs no copy, and purged content must not survive in one.
-        migrate(db, path, migrations, durability === 'full')
+    const { busyMs = 10_000 } = options
+    const deadline = performance.now() + busyMs
+    for (;;) {
+      try {
+        return new Database(path, openNow(path, migrations, options), busyMs)
+      } catch (error) {
+        // While processes open a new database at the same moment, SQLite answers some of them "locked" without waiting.
+        if (!isBusy(error) || performance.now() > deadline) throw asDatabaseError(error, path)
+        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5 + Math.random() * 20)
       }
-      // A reader waits rarely and briefly: during a recovery, or while the last connection closes.
-      db.exec(`PRAGMA busy_timeout = ${readerWaitMs}`)
-    } catch (error) {
-      throw asDatabaseError(error, path)
     }
-    return new Database(path, db, busyMs)
   }
 
   read<T>(fn: (queries: Queries) => T): T {
@@ -257,6 +249,28 @@ export class Database {
       const wait = Math.min(1 + (performance.now() - started) / 10, 25)
       await new Promise((resolve) => setTimeout(resolve, wait * (0.5 + Math.random())))
     }
+  }
+}
+
+function openNow(path: string, migrations: Migration[], options: DatabaseOptions): DatabaseSync {
+  const { durability = 'full', readOnly = false, busyMs = 10_000, cacheMb = 2 } = options
+  refuseOtherThanFile(path)
+  if (!readOnly && path !== ':memory:') makeDatabaseFile(path)
+  const db = new DatabaseSync(path, { readOnly, timeout: busyMs, allowExtension: true })
+  try {
+    db.exec(`PRAGMA foreign_keys = ON; PRAGMA cache_size = ${-1024 * cacheMb}`)
+    if (!readOnly) {
+      db.exec(`PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = ${checkpointPages}`)
+      db.exec(`PRAGMA synchronous = ${durability === 'full' ? 'FULL' : 'NORMAL'}`)
+      // What can be rebuilt needs no copy, and purged content must not survive in one.
+      migrate(db, path, migrations, durability === 'full')
+    }
+    // A reader waits rarely and briefly: during a recovery, or while the last connection closes.
+    db.exec(`PRAGMA busy_timeout = ${readerWaitMs}`)
+    return db
+  } catch (error) {
+    db.close()
+    throw error
   }
 }
 

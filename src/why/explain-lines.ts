@@ -15,7 +15,7 @@ import { isBot } from './votes.ts'
 export interface WhyParts {
   discovery: Pick<Discovery, 'edits' | 'known' | 'transcripts' | 'list'>
   repository: Repository
-  /** Prompts are private: of sessions that the caller may not read nothing is told. */
+  /** Prompts are private: the answer contains nothing about sessions that the caller may not read. */
   mayRead: (session: DiscoveredSession) => boolean
 }
 

@@ -256,7 +256,7 @@ test('no commit of a bot is attributed', async () => {
   expect(answer.guess).toBeUndefined()
 })
 
-test('of a session that the caller may not read nothing is told', async () => {
+test('the answer contains nothing about a session that the caller may not read', async () => {
   const secret = world.session('herring under the stairs')
   secret.create('src/secret.ts', code('secret'))
   world.commit('Add a secret')

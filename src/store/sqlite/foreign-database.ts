@@ -13,7 +13,7 @@ export type ForeignRows = (sql: string, ...values: SQLInputValue[]) => Iterable<
 const busyMs = 500
 const largestCopyBytes = 512 << 20
 
-/** The owner keeps writing meanwhile: a reader of a WAL blocks nobody, and a read-only connection never checkpoints. */
+/** The owner keeps writing meanwhile: a reader of a WAL does not block writers, and a read-only connection never checkpoints. */
 export function readForeignDatabase<T>(path: string, read: (rows: ForeignRows) => T): T {
   if (!isFile(path)) throw new RockpoolError('refused', `${path} is not a regular file.`)
   try {

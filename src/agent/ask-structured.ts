@@ -5,7 +5,7 @@ import type { AskStructured, StructuredQuestion } from '../domain/selection.ts'
 import type { Environment } from '../store/config-file.ts'
 import type { Credential } from './credentials.ts'
 import { childEnvironment } from './claude-program.ts'
-import { spawnClaude, type ClaudeProcess } from './process.ts'
+import { spawnProcess, type AgentProcess } from './process.ts'
 
 export interface AskStructuredOptions {
   environment: Environment
@@ -81,7 +81,7 @@ async function askProcess(
   const { query } = await import('@anthropic-ai/claude-agent-sdk')
   const { environment, credential, temporaryDirectory, version, binary } = options
   const settings = { credential, temporaryDirectory, version, maxRetries: 1, passEnvironment: [] }
-  const spawned: ClaudeProcess[] = []
+  const spawned: AgentProcess[] = []
   const end = (): void => void Promise.all(spawned.map((process) => process.end(0)))
   signal.addEventListener('abort', end, { once: true })
   try {
@@ -101,7 +101,7 @@ async function askProcess(
         thinking: { type: 'disabled' },
         outputFormat: { type: 'json_schema', schema: question.schema },
         spawnClaudeCodeProcess: (spawn) => {
-          const process = spawnClaude(spawn)
+          const process = spawnProcess(spawn)
           spawned.push(process)
           return process.spawned
         },

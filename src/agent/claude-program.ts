@@ -35,17 +35,21 @@ export interface ChildSettings {
   version: string
 }
 
-export function childEnvironment(environment: Environment, settings: ChildSettings): Record<string, string> {
-  const configured = settings.passEnvironment.filter((name) => !dangerous.test(name))
-  const child: Record<string, string> = {}
-  for (const name of [...ordinary, ...network, ...configured]) {
+/** What every agent gets: the ordinary variables, those for the network, and those with these names. */
+export function passedVariables(environment: Environment, names: readonly string[]): Record<string, string> {
+  const passed: Record<string, string> = {}
+  for (const name of [...ordinary, ...network, ...names.filter((name) => !dangerous.test(name))]) {
     const value = environment.variables[name]
-    if (value) child[name] = value
+    if (value) passed[name] = value
   }
+  return { ...passed, HOME: environment.home }
+}
+
+export function childEnvironment(environment: Environment, settings: ChildSettings): Record<string, string> {
+  const child = passedVariables(environment, settings.passEnvironment)
   if (environment.claudeConfigDir) child['CLAUDE_CONFIG_DIR'] = environment.claudeConfigDir
   return {
     ...child,
-    HOME: environment.home,
     ...settings.credential?.variables,
     TMPDIR: settings.temporaryDirectory,
     CLAUDE_AGENT_SDK_CLIENT_APP: `rockpool/${settings.version}`,

@@ -10,37 +10,37 @@ import type { Log } from '../domain/log.ts'
 import type { Binding, ProcessSettings } from './claude-options.ts'
 import { processShape, systemPromptOf, toSdkOptions } from './claude-options.ts'
 import { InputStream } from './input-stream.ts'
-import { spawnClaude, type ClaudeProcess } from './process.ts'
+import { spawnProcess, type AgentProcess } from './process.ts'
+import type { ProcessRegister } from './process-register.ts'
 
 export interface StartedProcess {
   query: Query
   input: InputStream
-  process: ClaudeProcess
+  process: AgentProcess
   binding: Binding
 }
 
 interface Spare {
   parked: SpareProcess
-  process: ClaudeProcess
+  process: AgentProcess
   binding: Binding
 }
 
 export class ProcessStarter {
   #settings: ProcessSettings
-  #onSpawn: (process: ClaudeProcess, key: string) => void
+  #register: Pick<ProcessRegister, 'add'>
   #log: Log
   #clock: Clock
   #idleMs: number
   #spares = new Map<string, Promise<Spare>>()
 
-  /** `onSpawn` is called for every process, so that each is tracked. */
   constructor(
     settings: ProcessSettings,
-    onSpawn: (process: ClaudeProcess, key: string) => void,
+    register: Pick<ProcessRegister, 'add'>,
     parts: { clock: Clock; log: Log; idleMs: number },
   ) {
     this.#settings = settings
-    this.#onSpawn = onSpawn
+    this.#register = register
     this.#log = parts.log
     this.#clock = parts.clock
     this.#idleMs = parts.idleMs
@@ -125,12 +125,12 @@ export class ProcessStarter {
     }
   }
 
-  #spawning(key: string): { spawn: (options: SpawnOptions) => SpawnedProcess; spawned: ClaudeProcess[] } {
-    const spawned: ClaudeProcess[] = []
+  #spawning(key: string): { spawn: (options: SpawnOptions) => SpawnedProcess; spawned: AgentProcess[] } {
+    const spawned: AgentProcess[] = []
     const spawn = (options: SpawnOptions): SpawnedProcess => {
-      const process = spawnClaude(options, this.#settings.cgroups)
+      const process = spawnProcess(options, this.#settings.cgroups)
       spawned.push(process)
-      this.#onSpawn(process, key)
+      this.#register.add(process, key)
       return process.spawned
     }
     return { spawn, spawned }

@@ -7,10 +7,8 @@ import type { Clock } from '../domain/clock.ts'
 import type { Config } from '../domain/config.ts'
 import type { Log } from '../domain/log.ts'
 import type { UsageReport } from '../domain/usage-window.ts'
-import { ClaudeProcesses } from '../store/sqlite/claude-processes.ts'
 import type { Environment } from '../store/config-file.ts'
 import type { SharedClaudeTranscripts } from '../store/storage.ts'
-import { processesOf } from '../store/disk/process-scope.ts'
 import type { StatePaths } from '../store/paths.ts'
 import { processShape, type ProcessSettings } from './claude-options.ts'
 import { makeStreamReader } from './claude-events.ts'
@@ -19,9 +17,8 @@ import { ClaudeConversation } from './conversation.ts'
 import { claudeConfigDir, loginFilesOf, type Credential } from './credentials.ts'
 import { childEnvironment } from './claude-program.ts'
 import { otherWriter, TranscriptWatch } from './other-writers.ts'
-import { ProcessReaper } from './process-reaper.ts'
 import { Pool } from './pool.ts'
-import { endProcesses, type ClaudeProcess } from './process.ts'
+import { ProcessRegister } from './process-register.ts'
 import { receivedPrompts, readRecords, tagTranscript, TranscriptStates } from './transcripts.ts'
 
 export interface ClaudeAgentOptions {
@@ -44,20 +41,7 @@ const spareDelayMs = 60_000
 
 /** Ends the processes that a crashed Rockpool left behind, then opens the agent. */
 export async function openClaudeAgent(options: ClaudeAgentOptions): Promise<AgentRuntime> {
-  const processes = new ClaudeProcesses(options.paths.claudeProcesses)
-  const orphans = processes
-    .orphans()
-    .map((scope) => ({ scope, pids: processesOf(scope).map(({ pid }) => pid) }))
-  const pids = [...new Set(orphans.flatMap((orphan) => orphan.pids))]
-  if (pids.length > 0) {
-    options.log.warn(
-      { event: 'orphans-found', pids },
-      'A Rockpool that no longer runs left processes of Claude behind. Ending them.',
-    )
-  }
-  await Promise.all(orphans.map(({ scope }) => endProcesses(scope)))
-  await processes.removeDead()
-  return new ClaudeAgent(options, processes)
+  return new ClaudeAgent(options, await ProcessRegister.open(options))
 }
 
 class ClaudeAgent implements AgentRuntime {
@@ -65,31 +49,26 @@ class ClaudeAgent implements AgentRuntime {
   readonly billing
   #options: ClaudeAgentOptions
   #configDir: string
-  #processes: ClaudeProcesses
+  #register: ProcessRegister
   #pool: Pool<ClaudeConversation>
   #starter: ProcessStarter
   /** Opens of the same key wait for each other. */
   #opening = new KeyedQueue()
   #transcripts: TranscriptStates
-  #reaper: ProcessReaper
   #cancelSpare: (() => void) | undefined
   #tagged = new Set<string>()
-  /** Writes that run in the background. */
-  #writes = new Set<Promise<unknown>>()
 
-  constructor(options: ClaudeAgentOptions, processes: ClaudeProcesses) {
-    const { clock, log, config, cgroups, transcripts } = options
+  constructor(options: ClaudeAgentOptions, register: ProcessRegister) {
+    const { clock, log, config, transcripts } = options
     const { maxLive, maxStarts, idleMinutes } = config.claude
     const idleMs = idleMinutes * 60_000
     this.#options = options
     this.billing = options.credential?.billing ?? 'api'
     this.#configDir = claudeConfigDir(options.environment)
-    this.#processes = processes
-    this.#reaper = new ProcessReaper(cgroups)
+    this.#register = register
     this.#transcripts = new TranscriptStates(transcripts)
     this.#pool = new Pool(clock, { maxLive, maxStarts, idleMs })
-    const onSpawn = (process: ClaudeProcess, key: string): void => this.#register(process, key)
-    this.#starter = new ProcessStarter(settingsOf(options), onSpawn, { clock, log, idleMs })
+    this.#starter = new ProcessStarter(settingsOf(options), register, { clock, log, idleMs })
   }
 
   open(options: ConversationOptions): Promise<Conversation> {
@@ -129,9 +108,7 @@ class ClaudeAgent implements AgentRuntime {
     this.#pool.close()
     await Promise.all(this.#pool.all().map((conversation) => conversation.close()))
     await this.#starter.close()
-    while (this.#writes.size > 0) await Promise.all(this.#writes)
-    await this.#processes.close()
-    this.#reaper.close()
+    await this.#register.close()
   }
 
   async #open(options: ConversationOptions): Promise<ClaudeConversation> {
@@ -168,7 +145,7 @@ class ClaudeAgent implements AgentRuntime {
           answerMinutes: maxAnswerMinutes,
         },
         transcript: new TranscriptWatch(this.#configDir, (pid) => this.#isOurs(pid)),
-        onSession: (sdkSessionId) => this.#lease(sdkSessionId, options.key),
+        onSession: (sdkSessionId) => this.#register.leaseLater(sdkSessionId, options.key),
         onUsage: this.#options.onUsage,
         onTurn: () => {
           this.#pool.touch(options.key)
@@ -180,7 +157,7 @@ class ClaudeAgent implements AgentRuntime {
       if (!options.resume && !options.pinned && !options.ephemeral) this.#keepSpareLike(options)
       return conversation
     } catch (error) {
-      if (options.resume) await this.#processes.release(options.resume.sdkSessionId, options.key)
+      if (options.resume) await this.#register.release(options.resume.sdkSessionId, options.key)
       throw error
     }
   }
@@ -209,12 +186,12 @@ class ClaudeAgent implements AgentRuntime {
     if (!resumable.ok) throw cannotResume(resumable.reason)
     // A fork only reads.
     if (fork) return costUsd
-    const lease = await this.#processes.lease(sdkSessionId, key)
+    const lease = await this.#register.lease(sdkSessionId, key)
     if (!lease.taken)
       throw sessionInUse(sdkSessionId, `${lease.holder.key} of Rockpool's process ${lease.holder.pid}`)
     const writer = this.#otherWriter(sdkSessionId)
     if (!writer) return costUsd
-    await this.#processes.release(sdkSessionId, key)
+    await this.#register.release(sdkSessionId, key)
     throw sessionInUse(sdkSessionId, `Claude Code's process ${writer.pid} in ${writer.cwd}`)
   }
 
@@ -226,49 +203,19 @@ class ClaudeAgent implements AgentRuntime {
     return this.#pool.all().some((conversation) => conversation.pid === pid)
   }
 
-  #lease(sdkSessionId: string, key: string): void {
-    this.#write(async () => {
-      const lease = await this.#processes.lease(sdkSessionId, key)
-      if (lease.taken) return
-      this.#options.log.warn(
-        { event: 'session-lease-conflict', sdkSessionId, key, holder: lease.holder },
-        'Two conversations hold the same Claude session; one of them may lose turns.',
-      )
-    })
-  }
-
-  #register({ scope, exited, end }: ClaudeProcess, key: string): void {
-    this.#reaper.add(scope.root)
-    this.#write(() => this.#processes.add(scope, key))
-    void exited.then(() => this.#write(() => end().then(() => this.#processes.remove(scope.root))))
-  }
-
   /** Each id that Claude gave the conversation gets the tag once. */
   #tag({ options, sdkSessionId }: ClaudeConversation): void {
     const { tag } = options
     if (tag === undefined || sdkSessionId === undefined || this.#tagged.has(sdkSessionId)) return
     this.#tagged.add(sdkSessionId)
-    this.#write(async () => {
+    this.#register.writeLater(async () => {
       if (!(await tagTranscript(this.#configDir, sdkSessionId, tag))) this.#tagged.delete(sdkSessionId)
     })
   }
 
   #forget(conversation: ClaudeConversation): void {
     this.#pool.remove(conversation)
-    for (const id of conversation.ids) this.#write(() => this.#processes.release(id, conversation.key))
-  }
-
-  /** Writes in the background; only `close` waits for it. */
-  #write(write: () => Promise<unknown>): void {
-    const writing = write()
-      .catch((error: unknown) =>
-        this.#options.log.error(
-          { event: 'process-record-failed', error: String(error) },
-          'Could not record the state of a Claude process; it may be missed when orphans are ended.',
-        ),
-      )
-      .finally(() => this.#writes.delete(writing))
-    this.#writes.add(writing)
+    for (const id of conversation.ids) this.#register.releaseLater(id, conversation.key)
   }
 }
 

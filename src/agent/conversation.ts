@@ -17,7 +17,7 @@ import type { TurnEnd, TurnEvent, TurnResult } from '../domain/turn.ts'
 import type { StreamItem, StreamReader } from './claude-events.ts'
 import { ConversationTurns } from './conversation-turns.ts'
 import type { InputStream } from './input-stream.ts'
-import type { ClaudeProcess } from './process.ts'
+import type { AgentProcess } from './process.ts'
 import type { TranscriptWatch } from './other-writers.ts'
 import { RunningTurn } from './running-turn.ts'
 import { explainFailure } from './turn-failures.ts'
@@ -27,7 +27,7 @@ export interface ConversationParts {
   options: ConversationOptions
   query: Query
   input: InputStream
-  process: ClaudeProcess
+  process: AgentProcess
   reader: StreamReader
   clock: Clock
   log: Log

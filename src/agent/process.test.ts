@@ -11,8 +11,8 @@ import { identifyProcess, isSameProcess } from '../store/disk/process-identity.t
 import { descendantsOf } from '../../test/support/descendants.ts'
 import type { ProcessIdentity } from '../store/disk/process-identity.ts'
 import { newMarker } from '../store/disk/process-scope.ts'
-import type { ClaudeProcess } from './process.ts'
-import { endProcesses, spawnClaude } from './process.ts'
+import type { AgentProcess } from './process.ts'
+import { endProcesses, spawnProcess } from './process.ts'
 
 const folders: string[] = []
 afterEach(() => {
@@ -54,10 +54,10 @@ async function detach(
   script: string,
   count: number,
   cgroups?: string,
-): Promise<{ claude: ClaudeProcess; detached: ProcessIdentity[] }> {
+): Promise<{ claude: AgentProcess; detached: ProcessIdentity[] }> {
   const { signal } = new AbortController()
   const args = ['-c', `${script} read -r line`]
-  const claude = spawnClaude({ command: 'sh', args, env: { PATH: process.env['PATH'] }, signal }, cgroups)
+  const claude = spawnProcess({ command: 'sh', args, env: { PATH: process.env['PATH'] }, signal }, cgroups)
   let said = ''
   claude.spawned.stdout.on('data', (chunk: Buffer) => (said += chunk.toString()))
   await expect.poll(() => said.split('\n').length - 1, { timeout: 10_000 }).toBe(count)
@@ -150,7 +150,7 @@ test('what a Claude that is gone detached is found after a crash of its Rockpool
   const folder = mkdtempSync(join(tmpdir(), 'rockpool-detached-'))
   const rockpool = await crashable(`
     const processes = new ClaudeProcesses(${JSON.stringify(join(folder, 'processes.sqlite'))})
-    const claude = spawnClaude({ command: 'sh', args: ['-c', ${JSON.stringify(`setsid ${sleeper} & read -r line`)}], env: process.env })
+    const claude = spawnProcess({ command: 'sh', args: ['-c', ${JSON.stringify(`setsid ${sleeper} & read -r line`)}], env: process.env })
     await processes.add(claude.scope, 'chat')
     const [line] = await once(claude.spawned.stdout, 'data')
     console.log(String(line).trim())`)
@@ -176,7 +176,7 @@ test.for(['marker', 'cgroup'])(
     const started = `setsid ${sleeper} & ${cgroups ? 'env -i ' : ''}setsid ${sleeper} &`
     const rockpool = await crashable(`
     const watch = new ProcessReaper(${JSON.stringify(cgroups)})
-    const claude = spawnClaude({ command: 'sh', args: ['-c', ${JSON.stringify(`${started} read -r line`)}], env: process.env }, ${JSON.stringify(cgroups)})
+    const claude = spawnProcess({ command: 'sh', args: ['-c', ${JSON.stringify(`${started} read -r line`)}], env: process.env }, ${JSON.stringify(cgroups)})
     watch.add(claude.scope.root)
     let said = ''
     claude.spawned.stdout.on('data', (chunk) => {
@@ -196,7 +196,7 @@ async function crashable(script: string): Promise<{ child: ChildProcess; said: s
   const from = (name: string): string => JSON.stringify(join(import.meta.dirname, name))
   const whole = `
     import { once } from 'node:events'
-    import { spawnClaude } from ${from('process.ts')}
+    import { spawnProcess } from ${from('process.ts')}
     import { ProcessReaper } from ${from('process-reaper.ts')}
     import { ClaudeProcesses } from ${from('../store/sqlite/claude-processes.ts')}
     setInterval(() => {}, 1000)

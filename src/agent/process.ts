@@ -1,6 +1,6 @@
-// A Claude process and everything that it starts: started so that it ends with us, and ended so that nothing of it is left. Tools
-// of Claude run in sessions of their own, which a signal to the process group does not reach, and may detach processes from
-// Claude's tree. So each Claude process has a scope (store/disk/process-scope.ts).
+// A process of a coding agent and everything that it starts: started so that it ends with us, and ended so that nothing of it is left.
+// Tools of Claude run in sessions of their own, which a signal to the process group does not reach, and may detach processes from
+// Claude's tree. So each process has a scope (store/disk/process-scope.ts).
 import { spawn } from 'node:child_process'
 import { accessSync, constants } from 'node:fs'
 import { join } from 'node:path'
@@ -12,7 +12,7 @@ import { identifyProcess, isSameProcess, type ProcessIdentity } from '../store/d
 import type { ProcessScope } from '../store/disk/process-scope.ts'
 import { cgroupName, markerVariable, newMarker, processesOf } from '../store/disk/process-scope.ts'
 
-export interface ClaudeProcess {
+export interface AgentProcess {
   scope: ProcessScope
   /** What the SDK talks to. */
   spawned: SpawnedProcess
@@ -30,7 +30,7 @@ const graceMs = 2_000
 const leftoverGraceMs = 500
 
 /** `cgroups`: the parent of a cgroup for this process, if one can be created there. */
-export function spawnClaude(options: SpawnOptions, cgroups?: string): ClaudeProcess {
+export function spawnProcess(options: SpawnOptions, cgroups?: string): AgentProcess {
   const marker = newMarker()
   const cgroup = cgroups === undefined ? undefined : makeCgroup(cgroups, cgroupName(marker))
   const [command, args] = insideCgroup(cgroup, endingWithUs([options.command, options.args]))

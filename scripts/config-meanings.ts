@@ -171,6 +171,8 @@ const meanings: Record<string, string> = {
     'How much of each usage window is kept for the owner. When only that is left, new sessions wait or ask. 0: nothing.',
   'coding.reserve.launches':
     '`wait`: new sessions wait for the reset. `ask`: a launch is refused unless it says `--despite-reserve`.',
+  'coding.programs':
+    'Programs of other coding agents (`codex`, `gemini`, `opencode`, `pi`): `path` of the file, default `model`, `passEnvironment` with names of variables that the program gets besides its usual ones. See [agents](agents.md).',
   'coding.workspaceRoots': 'Directories in which sessions may be started; anywhere when empty.',
 
   'discovery.configDirs': 'Further config directories of Claude Code, besides the usual ones.',

@@ -137,10 +137,7 @@ function openParts(
     }),
     smallModel: lazy.once(() => code.of('coding').smallModelOf(app())),
     // Made in the middle of the first turn, and closed after the parts that take turns.
-    runtime: lazy.onceClosedLast(
-      () => openRuntime(app(), options),
-      async (runtime) => (await runtime).close(),
-    ),
+    runtime: runtimesOf(app, lazy, options),
     conversations: lazy.once(
       async () => {
         const { openConversations } = await import('./compose/conversations.ts')
@@ -164,6 +161,18 @@ function openParts(
       ({ carrier }) => carrier.stop(),
     ),
   }
+}
+
+function runtimesOf(app: () => App, lazy: LazyParts, options: AppOptions): App['runtime'] {
+  const claude = lazy.onceClosedLast(
+    () => openRuntime(app(), options),
+    async (runtime) => (await runtime).close(),
+  )
+  const programs = lazy.onceClosedLast(
+    async () => (await import('./compose/programs.ts')).openPrograms(app()),
+    async (opened) => (await opened).close(),
+  )
+  return async (kind = 'claude') => (kind === 'claude' ? claude() : (await programs()).runtime(kind))
 }
 
 async function openRuntime(app: App, { offlineScripts }: AppOptions): Promise<AgentRuntime> {

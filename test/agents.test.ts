@@ -17,7 +17,8 @@ import type { AgentRecord } from '../src/domain/agent-records.ts'
 import { agentHomesOf } from '../src/discovery/agents/agent-homes.ts'
 import type { AgentReader, AgentSource, ScannedBefore } from '../src/discovery/agents/contract.ts'
 import type { Listing } from '../src/discovery/list-files.ts'
-import type { DiscoveredSession, OtherAgent } from '../src/domain/discovered-session.ts'
+import type { OtherAgent } from '../src/domain/agent.ts'
+import type { DiscoveredSession } from '../src/domain/discovered-session.ts'
 
 const recorded = join(import.meta.dirname, 'fixtures/agents')
 

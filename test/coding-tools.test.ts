@@ -163,7 +163,10 @@ describe('tools of a chat', () => {
   })
 
   test('T64: an agent gives what it launches no right that it has not itself', async () => {
-    const house = await openGateway({ agents: { defaults: { allowedTools: ['Read', 'Bash(ls:*)'] } } })
+    const house = await openGateway({
+      agents: { defaults: { allowedTools: ['Read', 'Bash(ls:*)'] } },
+      coding: { programs: { codex: { path: '/nowhere/codex' } } },
+    })
     const tools = await toolsOf(house)
     const launch = (more: object): Promise<string> =>
       textOf(tools.get('claude_launch'), { prompt: 'x', workdir: newRepo(house), ...more })
@@ -174,6 +177,13 @@ describe('tools of a chat', () => {
       /cannot give .* permission mode acceptEdits/,
     )
     expect(await launch({ origin_channel: 'telegram|666' })).toMatch(/only in its own chats/)
+    expect(await launch({ agentKind: 'codex' })).toMatch(/cannot start sessions of Codex/)
+    // A person may, if the program is installed.
+    const byPerson = { prompt: 'x', workdir: newRepo(house), fresh: true, agentKind: 'codex' }
+    expect((await rpc(house, 'coding.launch', byPerson)).error).toMatchObject({
+      message: expect.stringContaining('Codex is not installed') as string,
+      data: { code: 'unavailable', hint: expect.stringContaining('npm install -g @openai/codex') as string },
+    })
     const spawned = { task: 'x', mode: 'claude-code', repo: newRepo(house), permissionMode: 'acceptEdits' }
     expect(await textOf(tools.get('sessions_spawn'), spawned)).toMatch(
       /cannot give .* permission mode acceptEdits/,

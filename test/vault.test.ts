@@ -92,7 +92,8 @@ test('deleted sessions stay in the list, can be read, are restored before a resu
     ]) as unknown,
   })
   expect(await call('vault.status')).toMatchObject({ gone: before.sessions.length })
-  expect(await conversationNamed(house.app, first.sessionId, operator)).toBe(first.sessionId)
+  const named = await conversationNamed(house.app, first.sessionId, operator)
+  expect(named).toEqual({ sdkSessionId: first.sessionId, kind: 'claude' })
   expect(existsSync(first.file)).toBe(true)
   expect(await call('vault.restore', { all: true })).toMatchObject({ conflicts: 0, damaged: 0 })
   expect(filesBelow(claude)).toEqual(originals)

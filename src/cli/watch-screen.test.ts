@@ -26,6 +26,7 @@ const codingRow = (more: Partial<CodingRow> = {}): CodingRow => ({
   contextWindow: 200_000,
   lastActivityAt: 0,
   agentId: 'main',
+  agentKind: 'claude',
   createdAt: 0,
   durationMs: 0,
   pendingMessages: [],

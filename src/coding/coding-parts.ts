@@ -1,5 +1,5 @@
 // What coding sessions work with, split by who needs it. src/compose/coding.ts constructs it.
-import type { Agent, AgentRuntime, ToolServer } from '../domain/agent.ts'
+import type { Agent, AgentKind, AgentRuntime, ToolServer } from '../domain/agent.ts'
 import type { Clock } from '../domain/clock.ts'
 import type { CodingSession, RepositoryBase } from '../domain/coding-session.ts'
 import type { CodingConfig } from '../domain/config/coding-settings.ts'
@@ -29,7 +29,7 @@ export interface CodingBase {
 
 /** What a running session needs. */
 export interface SessionParts extends CodingBase {
-  claude: ClaudeParts
+  agents: AgentParts
   budget: BudgetParts
   approvals: Approvals
   notifications: NotificationRouter
@@ -43,13 +43,13 @@ export interface SessionParts extends CodingBase {
 /** What the pool needs besides. */
 export interface CodingParts extends SessionParts {
   owners: Owners
-  /** Finds a session that Claude Code made without us, by its id or a prefix of it. */
+  /** Finds a session that an agent made without us, by its id or a prefix of it. */
   findNative: (ref: string, visibleTo?: string) => Promise<NativeSession | undefined>
 }
 
-export interface ClaudeParts {
-  /** Opened for the first session: lists and answers need no runtime. */
-  runtime: () => Promise<AgentRuntime>
+export interface AgentParts {
+  /** The agent that takes the turns. Opened for the first session: lists and answers need no runtime. */
+  runtime: (kind: AgentKind) => Promise<AgentRuntime>
   agentOf: (agentId: string) => Agent
   /** Writes a trimmed copy of a conversation under a new id; undefined if there is nothing to cut. */
   trim: (sdkSessionId: string, level: TrimLevel, newId: string) => Promise<TrimSaving | undefined>
@@ -70,4 +70,4 @@ export type NativeSession = Pick<
   DiscoveredSession,
   'sessionId' | 'repoPath' | 'isRunning' | 'agentId' | 'label' | 'pid'
 > &
-  Partial<Pick<DiscoveredSession, 'source' | 'entrypoint' | 'model' | 'permissionMode'>>
+  Partial<Pick<DiscoveredSession, 'agentKind' | 'source' | 'entrypoint' | 'model' | 'permissionMode'>>

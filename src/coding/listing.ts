@@ -1,5 +1,6 @@
 // Coding sessions as text for a chat, in the format of the OpenClaw plugin, and figures of all sessions. The figures are computed
 // from the store: they survive restarts and count each session once.
+import { kindOf } from '../domain/coding-session.ts'
 import type { CodingLifecycle, CodingSession, CodingStatus, OutputBlock } from '../domain/coding-session.ts'
 import { isLimited, sessionState, stateText } from '../domain/coding-state.ts'
 import { formatUsd } from '../domain/text.ts'
@@ -39,10 +40,15 @@ export function formatListing(session: CodingSession, watched: boolean, now: num
     ...(session.startedAt ? pendingMessages(session) : []).map(
       (text) => `✉️ not delivered yet: ${oneLine(text, 80)}`,
     ),
-    ...(session.sdkSessionId ? [`🔗 Claude ID: ${session.sdkSessionId}`] : []),
+    ...(session.sdkSessionId ? [`🔗 ${idName(session)} ID: ${session.sdkSessionId}`] : []),
     ...(resume ? [`↩️  Resumed from: ${resume.sdkSessionId}${resume.fork ? ' (forked)' : ''}`] : []),
   ]
   return lines.join('\n   ')
+}
+
+function idName(session: CodingSession): string {
+  const kind = kindOf(session)
+  return kind === 'claude' ? 'Claude' : kind
 }
 
 export function formatOutput(session: CodingSession, blocks: OutputBlock[], now: number): string {

@@ -1,7 +1,7 @@
 // All coding sessions: launch, find, answer, kill, resume, recover. The library calls it SessionManager.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { KeyedQueue, repeat } from '../domain/async.ts'
-import { isOn, isRunning, isWorking } from '../domain/coding-session.ts'
+import { isOn, isRunning, isWorking, kindOf } from '../domain/coding-session.ts'
 import type { CodingRequest, CodingSession, OutputBlock } from '../domain/coding-session.ts'
 import { wasCutOff } from '../domain/coding-state.ts'
 import type { CodingFilter } from '../store/sqlite/coding-store.ts'
@@ -88,7 +88,7 @@ export class CodingPool {
     return /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i.test(ref) ? ref : undefined
   }
 
-  /** A session that Claude Code made without us. */
+  /** A session that an agent made without us. */
   findNative(ref: string, visibleTo?: string): Promise<NativeSession | undefined> {
     return this.#parts.findNative(ref, visibleTo)
   }
@@ -169,7 +169,7 @@ export class CodingPool {
     const earlier = this.#parts.store.resolve(ref).length > 0 ? await this.#present(ref) : undefined
     if (earlier && !fork) return resumeSession(this.#parts, this.#running, earlier, prompt, options)
     const from = earlier ? ownOrigin(earlier) : await nativeOrigin(this.#parts, ref, { ...options, fork })
-    if (!fork) await checkResumable(this.#parts.claude.runtime, from.sdkSessionId)
+    if (!fork) await checkResumable(this.#parts.agents, kindOf(from), from.sdkSessionId)
     return this.spawn(
       {
         ...from.request,

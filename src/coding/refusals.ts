@@ -73,7 +73,7 @@ export function runsElsewhere(native: { sessionId: string; pid?: number }): Rock
   const where = native.pid === undefined ? '' : ` in process ${native.pid}`
   return new RockpoolError(
     'conflict',
-    `Claude Code has ${native.sessionId} open${where}; two processes must not write to one conversation.`,
+    `${native.sessionId} is open${where}; two processes must not write to one conversation.`,
     { hint: 'Leave it there first, or fork it: `rockpool cc fork`.' },
   )
 }

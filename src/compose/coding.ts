@@ -1,5 +1,4 @@
 // Constructs background coding sessions: approvals, notifications, the queue of each repository, the pool.
-import { requireClaude } from '../discovery/agents/readers.ts'
 import { randomUUID } from 'node:crypto'
 import { mkdirSync } from 'node:fs'
 import { findCredential } from '../agent/credentials.ts'
@@ -73,8 +72,8 @@ export function openCodingWorld(app: App): CodingWorld {
   const bridge = makeBridge()
   const pool = new CodingPool({
     store,
-    claude: {
-      runtime: () => app.runtime(),
+    agents: {
+      runtime: (kind) => app.runtime(kind),
       agentOf: (agentId) => configuredAgent(app.config, app.paths, agentId),
       trim: async (id, level, newId) => trimSession(app.discovery(), id, level, newId),
       toolsFor: (session) => bridgeFor(app, bridge, session),
@@ -189,9 +188,7 @@ async function findNative(
   const mayBe = ({ agentId }: DiscoveredSession): boolean =>
     visibleTo === undefined || agentId === undefined || agentId === visibleTo
   try {
-    const session = await app.discovery().get(ref, mayBe)
-    requireClaude(session, 'continue it as a coding session')
-    return session
+    return await app.discovery().get(ref, mayBe)
   } catch (error) {
     if (asRockpoolError(error).code === 'not-found') return undefined
     throw error

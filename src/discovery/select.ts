@@ -1,6 +1,7 @@
 // Selects the session for the next task. A label decides alone. Without a label, the task waits while the repository has as many
 // working sessions as are allowed; otherwise the agent's own sessions are scored, and the best above the threshold is resumed. Sessions
-// of other agents are scored, too: Rockpool does not run them, but says when one of them fits better.
+// of other agents are scored, too: a task for Claude Code is not given to them, but the answer says when one of them fits better.
+import type { AgentKind } from '../domain/agent.ts'
 import type { Clock } from '../domain/clock.ts'
 import type { SessionSelectionConfig } from '../domain/config/coding-settings.ts'
 import type { DiscoveredSession, Discovery } from '../domain/discovered-session.ts'
@@ -49,6 +50,8 @@ export interface SelectionRequest {
   agentId?: string
   projectStatus: ProjectStatus
   label?: string
+  /** The program that takes the task; Claude Code when absent. */
+  agentKind?: AgentKind
   maxBudgetUsd?: number
   config: SessionSelectionConfig
 }
@@ -83,24 +86,23 @@ async function decide(
   request: SelectionRequest,
   sessions: DiscoveredSession[],
 ): Promise<SessionSelection> {
-  const { projectStatus, agentId } = request
+  const { projectStatus, agentId, agentKind: kind = 'claude' } = request
+  const isOfKind = ({ agentKind = 'claude' }: { agentKind?: AgentKind }): boolean => agentKind === kind
   const atWork = sources.atWork(projectStatus.repo.path)
-  if (request.label !== undefined) return decideByLabel(request, sessions, atWork)
+  if (request.label !== undefined) return decideByLabel(request, sessions.filter(isOfKind), atWork)
   if (atWork[0] && atWork.length >= sources.atOnce)
     return waitFor(atWork[0], `Rockpool runs a session in ${projectStatus.repo.name}`, agentId)
   const candidates = candidatesOf(sessions, projectStatus, agentId).filter(
     (session) => session.label === undefined,
   )
   if (candidates.length === 0) return unscored('fresh', 'fresh: no session here can be continued')
-  const ours = candidates.filter(({ agentKind }) => agentKind === 'claude')
+  const ours = candidates.filter(isOfKind)
   if (isContinuation(request.task) && ours.length > 0) return continueLatest(sources, request, ours)
   const { scores, by, fallback } = await scoreAll(sources, request, candidates)
-  const chosen = chooseBest(
-    scores.filter(({ agentKind }) => agentKind === undefined),
-    request.config.resumeThreshold,
-  )
+  const { resumeThreshold } = request.config
+  const chosen = chooseBest(scores.filter(isOfKind), resumeThreshold)
   return {
-    ...withBetter(chosen, scores, request.config.resumeThreshold),
+    ...(kind === 'claude' ? withBetter(chosen, scores, resumeThreshold) : chosen),
     scores,
     relevanceBy: by,
     fallback,
@@ -229,7 +231,7 @@ function withBetter(chosen: Chosen, scores: SessionScore[], threshold: number): 
 
 function chooseBest(scores: SessionScore[], threshold: number): Chosen {
   if (scores.length === 0)
-    return { action: 'fresh', reason: 'fresh: no session of Claude Code here can be continued' }
+    return { action: 'fresh', reason: 'fresh: no session of this program here can be continued' }
   const good = scores.filter(({ total, ceiling }) => !ceiling && isAbove(total, threshold))
   const best = good[0]
   if (!best) return { action: 'fresh', reason: whyFresh(scores, threshold) }

@@ -1,6 +1,11 @@
-// Who answers. `Agent` is a name with settings; `AgentRuntime` is what takes turns for it:
-// Claude through the Agent SDK, or the offline agent when there are no credentials.
+// Who answers. `Agent` is a name with settings; `AgentRuntime` is what takes turns for it: Claude through the Agent SDK, another
+// coding agent as a program (for coding sessions), or the offline agent when there are no credentials.
 import type { TurnEvent, TurnResult } from './turn.ts'
+
+/** The programs whose sessions Rockpool knows. Claude Code also answers chats; the others only take coding sessions. */
+export const agentKinds = ['claude', 'codex', 'gemini', 'opencode', 'pi'] as const
+export type AgentKind = (typeof agentKinds)[number]
+export type OtherAgent = Exclude<AgentKind, 'claude'>
 
 export interface Agent {
   id: string
@@ -184,7 +189,7 @@ export type Resumable =
 export type Billing = 'api' | 'subscription' | 'none'
 
 export interface AgentRuntime {
-  readonly kind: 'claude' | 'offline'
+  readonly kind: AgentKind | 'offline'
   readonly billing: Billing
   /** Opens a conversation, or returns the live one with this key. */
   open(options: ConversationOptions): Promise<Conversation>
@@ -194,6 +199,8 @@ export interface AgentRuntime {
   resumable(sdkSessionId: string): Promise<Resumable>
   /** The uuids of those prompts that are in Claude's transcript and need not be sent again on resume. */
   received(sdkSessionId: string, prompts: ReadonlyArray<Pick<Prompt, 'uuid' | 'text'>>): Promise<Set<string>>
+  /** What a person must know before a session in this mode starts: what the agent does without asking. */
+  notice?(mode: PermissionMode): string
   /** Starts a process ahead of time for a conversation like this one, so that its first turn is nearly as fast as later
    *  ones. */
   prewarm?(options: ConversationOptions): Promise<void>

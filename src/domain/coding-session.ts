@@ -1,8 +1,8 @@
-// A coding session: a background Claude Code session in a repository. `codingSessionSchema` is its row in the store; what operations
+// A coding session: a background session of Claude Code, or of another coding agent, in a repository. `codingSessionSchema` is its row in the store; what operations
 // show is made from the same schema.
 import { z } from 'zod'
 import { trimLevels } from './trim.ts'
-import { permissionModes } from './agent.ts'
+import { agentKinds, permissionModes, type AgentKind } from './agent.ts'
 
 /** The five values that other programs know. Finer states are in `lifecycle`. */
 const codingStatus = z.enum(['starting', 'running', 'completed', 'failed', 'killed'])
@@ -68,6 +68,7 @@ const codingRequest = z.object({
   prompt: z.string(),
   workdir: z.string(),
   agentId: z.string(),
+  agentKind: z.enum(agentKinds).optional().describe('The program that works; Claude Code when absent.'),
   name: z.string().optional(),
   label: z.string().optional(),
   model: z.string().optional(),
@@ -205,6 +206,10 @@ export const codingSessionSchema = z.object({
   resumedFrom: z.string().optional(),
 })
 export type CodingSession = z.infer<typeof codingSessionSchema>
+
+export function kindOf({ request }: { request: Pick<CodingRequest, 'agentKind'> }): AgentKind {
+  return request.agentKind ?? 'claude'
+}
 
 export function isRunning({ status }: Pick<CodingSession, 'status'>): boolean {
   return status === 'starting' || status === 'running'

@@ -1,6 +1,7 @@
 // A session of Claude Code or of another coding agent, found on this machine, ours or native: what its file, the registries and the
 // live processes say about it. discovery/ makes these; selection, project status, the commands and the dashboard read them.
 import { z } from 'zod'
+import { agentKinds, type AgentKind } from './agent.ts'
 import type { AgentConversation } from './agent-records.ts'
 import { sessionStates } from './coding-state.ts'
 
@@ -13,12 +14,6 @@ const maybeNumber = number.optional()
 /** `rockpool`: a row of ours names it. `openclaw`: a registry of OpenClaw's does. `native-only`: Claude Code alone. */
 export const sessionSources = ['rockpool', 'openclaw', 'native-only'] as const
 export type SessionSource = (typeof sessionSources)[number]
-
-/** The program whose session it is. */
-export const agentKinds = ['claude', 'codex', 'gemini', 'opencode', 'pi'] as const
-export type AgentKind = (typeof agentKinds)[number]
-/** Every agent but Claude Code, which has a scanner of its own. */
-export type OtherAgent = Exclude<AgentKind, 'claude'>
 
 // The schemas are built on first use (by the reference page and an agent's list of tools): a command does not wait for them.
 

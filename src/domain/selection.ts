@@ -1,7 +1,7 @@
 // Which session should take the next task: resume one, fork one, start fresh, or wait. The types of that decision and of
 // its inputs.
 import { z } from 'zod'
-import { agentKinds } from './discovered-session.ts'
+import { agentKinds } from './agent.ts'
 import { trimSaving } from './trim.ts'
 
 /** One question to a small model, without tools and without leaving a session on disk. */

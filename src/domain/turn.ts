@@ -21,7 +21,8 @@ export function addUsage(a: Usage, b: Usage): Usage {
 
 /** What happens during a turn, in the order it happens. agent/claude-events.ts makes these from SDK messages. */
 export type TurnEvent =
-  | { type: 'turn-start'; sdkSessionId?: string; model: string }
+  /** `model`: absent if the agent does not say it at the start. */
+  | { type: 'turn-start'; sdkSessionId?: string; model?: string }
   /** Claude's id of the conversation changed (a fork, /clear): the mapping must follow. */
   | { type: 'session-id'; sdkSessionId: string }
   /** A piece of text as it is written; `text` events follow with the whole block. */
@@ -43,8 +44,9 @@ export type TurnEvent =
       /** Claude's summary of the conversation before. */
       summary?: string
     }
-  /** One call to the model ended, a sub-agent's too: its usage, counted once per message id, and what it cost. */
-  | { type: 'usage'; messageId: string; model: string; usage: Usage; subagent: boolean }
+  /** One call to the model ended, a sub-agent's too: its usage, counted once per message id. `costUsd` is what the agent itself
+   *  says that it cost; otherwise the price table decides. */
+  | { type: 'usage'; messageId: string; model: string; usage: Usage; costUsd?: number; subagent: boolean }
   | { type: 'notice'; text: string }
 
 export type TurnFailure =

@@ -1,6 +1,6 @@
 // Answers to "why is this line here": which session wrote it, for which prompt, and how certain that is.
 import { z } from 'zod'
-import { agentKinds } from './discovered-session.ts'
+import { agentKinds } from './agent.ts'
 
 const text = z.string()
 const number = z.number()

@@ -52,7 +52,7 @@ export class TurnRecord {
   }
 
   see(event: TurnEvent): void {
-    if (event.type === 'turn-start') this.#sawStart(event.model)
+    if (event.type === 'turn-start' && event.model !== undefined) this.#sawStart(event.model)
     else if (event.type === 'text') this.#content.push({ type: 'text', text: event.text })
     else if (event.type === 'thinking') this.#content.push({ type: 'thinking', thinking: event.text })
     else if (event.type === 'tool-start') this.#sawToolCall(event)

@@ -44,6 +44,7 @@ const groups: Readonly<Record<string, Group>> = {
   project: () => import('./cc/projects.ts'),
   coding: merged(
     () => import('./coding/coding-operations.ts'),
+    () => import('./coding/coding-move.ts'),
     () => import('./coding/coding-watch.ts'),
     () => import('./coding/review-operations.ts'),
   ),

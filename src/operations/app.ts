@@ -1,7 +1,7 @@
 // Everything that operations work with, put together by src/app.ts. Heavy parts are functions that make the part at the first
 // call, so that a small command starts fast.
 import type { OpenClawLink } from '../channels/openclaw-link.ts'
-import type { AgentRuntime } from '../domain/agent.ts'
+import type { AgentKind, AgentRuntime } from '../domain/agent.ts'
 import type { ClaudeHooks } from '../claude-hooks/answers.ts'
 import type { CacheOpinions } from '../domain/cache-opinion.ts'
 import type { Clock } from '../domain/clock.ts'
@@ -54,8 +54,8 @@ export interface App {
   search(): SearchPart
   /** A small model for quick judgements; undefined when there are no credentials. */
   smallModel(): AskStructured | undefined
-  /** The agent that takes turns: Claude, or the offline agent. */
-  runtime(): Promise<AgentRuntime>
+  /** The agent that takes turns: Claude, or the offline agent; for coding sessions also the program of another agent. */
+  runtime(kind?: AgentKind): Promise<AgentRuntime>
   /** The turns of chat sessions, and in the gateway the channels. */
   conversations(): Promise<Conversations>
   /** What Claude Code expects of the cache of sessions that were resumed in a terminal. */

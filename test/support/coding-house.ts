@@ -8,7 +8,7 @@ import { NotificationRouter } from '../../src/coding/notifications.ts'
 import type { NotificationParts, Progress } from '../../src/coding/notifications.ts'
 import { CodingPool } from '../../src/coding/pool.ts'
 import { readBase } from '../../src/coding/review.ts'
-import type { ClaudeParts, CodingParts, NativeSession } from '../../src/coding/coding-parts.ts'
+import type { AgentParts, CodingParts, NativeSession } from '../../src/coding/coding-parts.ts'
 import type { LaunchRequest } from '../../src/coding/pool.ts'
 import { ownerCheck } from '../../src/coding/machines/owner.ts'
 import { RepoGate } from '../../src/coding/queue/repo-queue.ts'
@@ -56,7 +56,7 @@ export interface HouseOptions {
   folder?: string
   clock?: Clock
   runtime?: AgentRuntime
-  trim?: ClaudeParts['trim']
+  trim?: AgentParts['trim']
   config?: Partial<CodingConfig>
   self?: ProcessIdentity
   priceOf?: (model: string) => number
@@ -112,7 +112,7 @@ export function openCodingHouse(options: HouseOptions = {}): CodingHouse {
   const owners = { self, ownerLives: ownerCheck(store, clock) }
   const pool = new CodingPool({
     store,
-    claude: {
+    agents: {
       runtime: async () => runtime,
       agentOf: (id) => ({ id, name: id, workspace: folder, settingSources: [], allowedTools: [] }),
       trim: options.trim ?? (async () => undefined),

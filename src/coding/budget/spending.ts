@@ -171,7 +171,7 @@ class Meter {
 
   /** The same call may be reported again with more output; the larger report counts. */
   async report(event: Extract<TurnEvent, { type: 'usage' }>): Promise<void> {
-    const usd = this.#parts.budget.priceOf(event.model, event.usage)
+    const usd = event.costUsd ?? this.#parts.budget.priceOf(event.model, event.usage)
     this.#calls.set(event.messageId, Math.max(usd, this.#calls.get(event.messageId) ?? 0))
     this.#highestUsd = Math.max(usd, this.#highestUsd)
     await this.#add(event.messageId, event.model, usd, event.subagent)

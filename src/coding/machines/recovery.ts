@@ -4,7 +4,7 @@ import { randomUUID } from 'node:crypto'
 import type { AgentRuntime, Resumable } from '../../domain/agent.ts'
 import { sleep } from '../../domain/async.ts'
 import type { Clock } from '../../domain/clock.ts'
-import type { CodingSession, EndReason } from '../../domain/coding-session.ts'
+import { kindOf, type CodingSession, type EndReason } from '../../domain/coding-session.ts'
 import type { CodingParts, SessionParts } from '../coding-parts.ts'
 import { notReopened, notResumable } from '../refusals.ts'
 import type { LiveRecord } from '../session/live-record.ts'
@@ -104,7 +104,7 @@ export function wasStartInterrupted({ sdkSessionId, given, turns }: CodingSessio
 /** Continues the conversation of an interrupted start if Claude has received a message. Claude's id was stored before Claude
  *  started, so its transcript tells. Otherwise the messages wait again: none is sent in two conversations. */
 export async function recoverInterruptedStart(
-  { claude, clock }: SessionParts,
+  { agents, clock }: SessionParts,
   record: LiveRecord,
   signal: AbortSignal,
 ): Promise<void> {
@@ -112,7 +112,7 @@ export async function recoverInterruptedStart(
   const { resume } = session.request
   const sdkSessionId = resume && !resume.fork ? resume.sdkSessionId : session.newSdkSessionId
   if (!wasStartInterrupted(session) || sdkSessionId === undefined) return
-  const runtime = await claude.runtime()
+  const runtime = await agents.runtime(kindOf(session))
   const found = await whenReleased(clock, runtime, sdkSessionId, signal)
   if (signal.aborted) return
   if (!found.ok && found.why === 'in-use') throw notResumable(found)

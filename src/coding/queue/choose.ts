@@ -6,6 +6,7 @@ import { selectSession } from '../../discovery/select.ts'
 import type { SelectionSources } from '../../discovery/select.ts'
 import { priceWithTrim } from '../../discovery/trim/trim-price.ts'
 import { sleep, within } from '../../domain/async.ts'
+import type { AgentKind } from '../../domain/agent.ts'
 import type { Clock } from '../../domain/clock.ts'
 import type { CodingRequest, CodingSession } from '../../domain/coding-session.ts'
 import type { Config } from '../../domain/config.ts'
@@ -48,6 +49,8 @@ export interface ChoiceOptions {
   /** An agent chooses among its own sessions; an operator, who has no agent id, among all of the repository. */
   agentId?: string
   label?: string
+  /** The program that takes the task; its own sessions can continue. */
+  agentKind?: AgentKind
   maxBudgetUsd?: number
   askModel?: boolean
 }
@@ -73,7 +76,7 @@ export class SessionChoice {
 
   /** Chooses a session and stores nothing: a page asks again at each pause while a person types. */
   async propose(options: ChoiceOptions): Promise<Proposal> {
-    const { task, agentId, label, maxBudgetUsd, askModel } = options
+    const { task, agentId, label, agentKind, maxBudgetUsd, askModel } = options
     const { variables, clock, discovery, decisions } = this.#parts
     // Pull requests do not matter for the choice, and asking for them takes a network.
     const projectStatus = await gatherProjectStatus(
@@ -83,7 +86,7 @@ export class SessionChoice {
       { github: false },
     )
     const config = this.settings(agentId)
-    const request = { task, projectStatus, config, agentId, label, maxBudgetUsd }
+    const request = { task, projectStatus, config, agentId, label, agentKind, maxBudgetUsd }
     const selection = await this.#withTrim(await selectSession(this.sources(askModel), request))
     const repoPath = projectStatus.repo.path
     const decision = { at: clock.now(), task, repoPath, agentId, label, selection }
@@ -92,10 +95,11 @@ export class SessionChoice {
 
   /** The choice for a queued task. `cc why` finds the decision by the session that it led to. */
   async chooseFor({ id, request, budgetUsd: maxBudgetUsd }: CodingSession): Promise<Choice> {
-    const { prompt: task, workdir: repo, label, agentId, originSessionKey, byProgram } = request
+    const { prompt: task, workdir: repo, label, agentKind, agentId, originSessionKey, byProgram } = request
     // A program that is bound to an agent chooses as the agent does.
     const own = originSessionKey === undefined && !byProgram ? undefined : agentId
-    const { selection, decisionId } = await this.choose({ task, repo, label, maxBudgetUsd, agentId: own })
+    const asked = { task, repo, label, agentKind, maxBudgetUsd, agentId: own }
+    const { selection, decisionId } = await this.choose(asked)
     await this.#parts.decisions().became(decisionId, id)
     const chosen = choiceOf(selection, { trim: this.trimFor(selection) })
     return { ...chosen, sdkSessionId: selection.sessionId }

@@ -1,8 +1,9 @@
 // Messages to a session, on their way to Claude. A message waits in `inbox`; then it is in `given`, because Claude may die
 // before it records it; when its turn has ended, it is removed. None is lost, unless a person ends the session.
 import { randomUUID } from 'node:crypto'
-import type { AgentRuntime, Conversation } from '../../domain/agent.ts'
-import type { CodingSession } from '../../domain/coding-session.ts'
+import type { Conversation } from '../../domain/agent.ts'
+import { kindOf, type CodingSession } from '../../domain/coding-session.ts'
+import type { AgentParts } from '../coding-parts.ts'
 import type { LiveRecord } from './live-record.ts'
 import { withoutGiven } from './session-changes.ts'
 
@@ -49,12 +50,13 @@ export function pendingMessages({ inbox, given, owner }: CodingSession): string[
 
 /** Messages to deliver when the session is resumed: those given that Claude's transcript does not have, then the inbox. */
 export async function undeliveredMessages(
-  runtime: () => Promise<AgentRuntime>,
-  { sdkSessionId, given, inbox }: CodingSession,
+  agents: Pick<AgentParts, 'runtime'>,
+  session: CodingSession,
 ): Promise<string[]> {
+  const { sdkSessionId, given, inbox } = session
   if (given.length === 0 || sdkSessionId === undefined) return inbox
-  // Opening the runtime ends orphaned Claude processes, so the transcript does not grow any more.
-  const received = await (await runtime()).received(sdkSessionId, given)
+  // Opening the runtime ends orphaned processes, so the transcript does not grow any more.
+  const received = await (await agents.runtime(kindOf(session))).received(sdkSessionId, given)
   return [...textsOf(given.filter(({ uuid }) => !received.has(uuid))), ...inbox]
 }
 

@@ -1,9 +1,9 @@
-// The origin of a resumed session: an earlier one of ours, or one that Claude Code made without us.
-import type { AgentRuntime } from '../../domain/agent.ts'
+// The origin of a resumed session: an earlier one of ours, or one that an agent made without us.
+import type { AgentKind } from '../../domain/agent.ts'
 import type { CodingRequest, CodingSession } from '../../domain/coding-session.ts'
 import type { CodingConfig } from '../../domain/config/coding-settings.ts'
 import { hasOurPrefix, ourSettings } from '../../discovery/price-table.ts'
-import type { CodingParts, NativeSession } from '../coding-parts.ts'
+import type { AgentParts, CodingParts, NativeSession } from '../coding-parts.ts'
 import { cannotResume, notResumable, runsElsewhere } from '../refusals.ts'
 
 export interface ResumeOrigin {
@@ -27,14 +27,16 @@ export async function nativeOrigin(
   if (!native) throw cannotResume(ref, undefined)
   if (native.isRunning && !fork) throw runsElsewhere(native)
   const { permissionMode } = config
+  const agentKind = native.agentKind === 'claude' ? undefined : native.agentKind
   return {
     sdkSessionId: native.sessionId,
     request: {
+      agentKind,
       workdir: native.repoPath,
       agentId: native.agentId ?? agentId,
       name: native.label,
       label: native.label,
-      model: config.defaultModel,
+      model: agentKind === undefined ? config.defaultModel : config.programs[agentKind]?.model,
       budgetUsd: config.defaultBudgetUsd,
       allowedTools: [],
       permissionMode: permissionMode === 'bypassPermissions' ? 'default' : permissionMode,
@@ -46,19 +48,21 @@ export async function nativeOrigin(
 
 /** Throws when the conversation is open elsewhere or damaged. */
 export async function checkResumable(
-  runtime: () => Promise<AgentRuntime>,
+  agents: Pick<AgentParts, 'runtime'>,
+  kind: AgentKind,
   sdkSessionId: string,
 ): Promise<void> {
-  const resumable = await (await runtime()).resumable(sdkSessionId)
+  const resumable = await (await agents.runtime(kind)).resumable(sdkSessionId)
   if (!resumable.ok) throw notResumable(resumable)
 }
 
-/** What changes when Rockpool resumes a session that Claude Code made without it; undefined for one of Rockpool's own. */
+/** What changes when Rockpool resumes a session that Claude Code made without it; undefined for one of Rockpool's own, and for one of
+ *  another agent, which tells what it may do when it starts. */
 export function resumeChanges(
   native: NativeSession,
   config: Pick<CodingConfig, 'defaultModel' | 'permissionMode'>,
 ): string | undefined {
-  if (hasOurPrefix(native)) return undefined
+  if (hasOurPrefix(native) || (native.agentKind ?? 'claude') !== 'claude') return undefined
   const { defaultModel, permissionMode } = config
   const differs = (ours: string | undefined, theirs: string | undefined): boolean =>
     ours !== undefined && theirs !== undefined && ours !== theirs

@@ -1,7 +1,7 @@
 // Resumes a session of ours: the same row starts again, so the session keeps its name, its id, its output and its rules. A
 // person resumes it, a message does, or the answer to a question that was still open when Rockpool stopped.
 import type { Approval, CodingRequest, CodingSession } from '../../domain/coding-session.ts'
-import { isOn, isRunning } from '../../domain/coding-session.ts'
+import { isOn, isRunning, kindOf } from '../../domain/coding-session.ts'
 import { asRockpoolError } from '../../domain/errors.ts'
 import type { TrimLevel } from '../../domain/trim.ts'
 import { promptAfterAnswer } from '../approvals/read-answer.ts'
@@ -42,11 +42,11 @@ export async function resumeSession(
   options: ResumeOptions,
 ): Promise<CodingSession> {
   if (isRunning(earlier)) throw running.get(earlier.id)?.writes.failure ?? sessionStillRunning(earlier)
-  const { store, owners, repos, config, claude, approvals, notifications } = parts
+  const { store, owners, repos, config, agents, approvals, notifications } = parts
   const { sdkSessionId, request } = ownOrigin(earlier)
   const workdir = checkWorkdir(options.moved?.workdir ?? request.workdir, config.workspaceRoots)
-  await checkResumable(claude.runtime, sdkSessionId)
-  const messages = [...(await undeliveredMessages(claude.runtime, earlier)), prompt]
+  await checkResumable(agents, kindOf(earlier), sdkSessionId)
+  const messages = [...(await undeliveredMessages(agents, earlier)), prompt]
   repos.checkRoom(workdir)
   const how = { ...options, messages, workdir, aside: options.moved?.aside }
   await running.startHeartbeat()

@@ -249,7 +249,7 @@ export class RunningSession {
     await this.#spending.metered
     await this.#output.finish()
     await this.#output.add('notice', `Moved to ${to.machine}: ${to.workdir}`)
-    const pending = await undeliveredMessages(this.#parts.claude.runtime, this.session)
+    const pending = await undeliveredMessages(this.#parts.agents, this.session)
     await this.#record.change((session) => handedOver(session, to, { pending, wasCut }))
     this.#ending.finish()
   }

@@ -1,12 +1,12 @@
-// Claude's process for one coding session. It starts with the first turn. While the session waits for a message, the
+// The agent's process for one coding session: Claude's, or the one of another program. It starts with the first turn. While the session waits for a message, the
 // process may be closed to stay below `coding.maxSessions`; the next message starts it again.
 import { randomUUID } from 'node:crypto'
 import type { AgentRuntime, AskPermission, BeforeTool } from '../../domain/agent.ts'
 import type { Conversation, ConversationEnd, ConversationOptions } from '../../domain/agent.ts'
-import type { CodingSession } from '../../domain/coding-session.ts'
+import { kindOf, type CodingSession } from '../../domain/coding-session.ts'
 import type { TrimSaving } from '../../domain/trim.ts'
 import { toolsOf } from '../../rights/tools.ts'
-import type { ClaudeParts, SessionParts } from '../coding-parts.ts'
+import type { AgentParts, SessionParts } from '../coding-parts.ts'
 import type { LiveRecord } from './live-record.ts'
 import { originTag } from './origin.ts'
 
@@ -81,10 +81,12 @@ export class SessionConversation {
     const { session } = this.#record
     const { askPermission, beforeTool, makeRoom, onExit } = this.#hooks
     await makeRoom()
-    const runtime = await this.#parts.claude.runtime()
-    const options = conversationOptions(session, this.#parts.claude)
+    const runtime = await this.#parts.agents.runtime(kindOf(session))
+    const options = conversationOptions(session, this.#parts.agents)
     const copy = (await this.#trimmedCopy()) ?? (await this.#forkIfOpen(runtime))
     const conversation = await runtime.open({ ...options, ...copy, askPermission, beforeTool })
+    const notice = session.turns === 0 ? runtime.notice?.(options.permissionMode) : undefined
+    if (notice !== undefined) this.#hooks.addNotice(notice)
     const { id: coding, name } = session
     this.#parts.log.info({ event: 'coding-started', coding, name }, 'A coding session started.')
     void conversation.ended.then((end) => {
@@ -99,7 +101,7 @@ export class SessionConversation {
     const { resume } = request
     if (sdkSessionId !== undefined || newSdkSessionId === undefined || resume?.trim === undefined)
       return undefined
-    const saving = await this.#parts.claude.trim(resume.sdkSessionId, resume.trim, newSdkSessionId)
+    const saving = await this.#parts.agents.trim(resume.sdkSessionId, resume.trim, newSdkSessionId)
     this.#hooks.addNotice(saving ? trimNotice(saving) : 'There was nothing to trim; continuing in a fork.')
     return saving && { resume: { sdkSessionId: newSdkSessionId }, newSdkSessionId: undefined }
   }
@@ -125,7 +127,7 @@ function trimNotice({ cuts, tokensBefore, tokensAfter }: TrimSaving): string {
 /** What the launch asked for, as options of the agent. */
 export function conversationOptions(
   session: CodingSession,
-  { agentOf, toolsFor }: Pick<ClaudeParts, 'agentOf' | 'toolsFor'>,
+  { agentOf, toolsFor }: Pick<AgentParts, 'agentOf' | 'toolsFor'>,
 ): Omit<ConversationOptions, 'askPermission' | 'beforeTool'> {
   const { id, name, request, sdkSessionId, newSdkSessionId } = session
   return {

@@ -1,6 +1,7 @@
 // One turn of a coding session: wait for the repository, prepare the message, check the budget, start Claude, pass the message
 // on, follow what Claude does, record the result. What happens after the turn is decided by running-session.ts.
 import type { Conversation, Prompt } from '../../domain/agent.ts'
+import { kindOf } from '../../domain/coding-session.ts'
 import type { TurnEvent, TurnResult } from '../../domain/turn.ts'
 import type { Questions } from '../approvals/questions.ts'
 import type { Spending } from '../budget/spending.ts'
@@ -114,7 +115,8 @@ export class SessionTurn {
     return this.#askClaude(conversation, { text: prompt, uuid, command: isCommand(text) }, aside)
   }
 
-  /** The first message of a new conversation gets the marker by which scans of Claude's files recognise our sessions. */
+  /** The first message of a new conversation gets the marker by which scans of Claude's files recognise our sessions. Sessions of
+   *  other agents are recognised by their rows only. */
   async #prepare(message: string): Promise<string> {
     const { record, over, releaseConversation } = this.#parts
     const { request, startedAt } = record.session
@@ -128,7 +130,9 @@ export class SessionTurn {
       })
     }
     const { request: chosen, sdkSessionId } = record.session
-    return chosen.resume || sdkSessionId ? message : withOriginMarker(request.agentId, message)
+    const isKnown =
+      chosen.resume !== undefined || sdkSessionId !== undefined || kindOf({ request }) !== 'claude'
+    return isKnown ? message : withOriginMarker(request.agentId, message)
   }
 
   async #showAsStarted(text: string): Promise<void> {

@@ -1,7 +1,8 @@
 // The homes of all other agents on this machine, behind one interface for discovery. A reader that fails hides only its own
 // sessions, and says so.
 import type { AgentConversation } from '../../domain/agent-records.ts'
-import type { OtherAgent, SessionFile } from '../../domain/discovered-session.ts'
+import type { OtherAgent } from '../../domain/agent.ts'
+import type { SessionFile } from '../../domain/discovered-session.ts'
 import { noteUnreadable, type Listing, type TranscriptFile } from '../list-files.ts'
 import { readClaudeRecords } from './claude/claude-records.ts'
 import type { AgentEnvironment, AgentReader } from './contract.ts'

@@ -1,7 +1,7 @@
 // The contract of a reader: where another coding agent keeps its sessions, and what is in them. A new agent is one folder beside
 // this file and one line in readers.ts; test/agents.test.ts runs the same checks over all of them.
 import type { AgentConversation } from '../../domain/agent-records.ts'
-import type { OtherAgent } from '../../domain/discovered-session.ts'
+import type { OtherAgent } from '../../domain/agent.ts'
 import type { Listing, TranscriptFile } from '../list-files.ts'
 import type { TranscriptFacts } from '../transcript-facts.ts'
 import type { UsageTable } from '../usage-table.ts'

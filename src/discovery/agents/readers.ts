@@ -1,5 +1,6 @@
 // All readers of other agents, and what is asked of any of them.
-import type { DiscoveredSession, OtherAgent } from '../../domain/discovered-session.ts'
+import type { OtherAgent } from '../../domain/agent.ts'
+import type { DiscoveredSession } from '../../domain/discovered-session.ts'
 import { RockpoolError } from '../../domain/errors.ts'
 import { codexReader } from './codex/codex-files.ts'
 import type { AgentReader } from './contract.ts'

@@ -4,6 +4,16 @@ import { z } from 'zod'
 import { bridgeToolNames } from '../bridge.ts'
 import { trimLevels } from '../trim.ts'
 
+/** How Rockpool runs the program of another coding agent. */
+const programConfig = z.strictObject({
+  /** The file of the program; the command on the PATH when absent. */
+  path: z.string().optional(),
+  /** The model of a session that names none; the program's own choice when absent. */
+  model: z.string().optional(),
+  /** Names of environment variables that it gets beside its usual ones, for example the key of a provider. */
+  passEnvironment: z.array(z.string()).default([]),
+})
+
 export const codingConfig = z.strictObject({
   /** Busy sessions on one machine; further ones wait in the queue. Idle sessions do not count: their processes end when
    *  room is needed, and start again with the next message. */
@@ -58,11 +68,14 @@ export const codingConfig = z.strictObject({
       launches: z.enum(['wait', 'ask']).default('wait'),
     })
     .prefault({}),
+  /** Programs of other coding agents: `{ "codex": { "path": "/opt/codex/bin/codex" } }`. */
+  programs: z.partialRecord(z.enum(['codex', 'gemini', 'opencode', 'pi']), programConfig).default({}),
   /** Directories in which sessions may be started; anywhere when empty. */
   workspaceRoots: z.array(z.string()).default([]),
 })
 
 export type CodingConfig = z.infer<typeof codingConfig>
+export type ProgramConfig = z.infer<typeof programConfig>
 
 export const discoveryConfig = z.strictObject({
   /** Claude config directories to look into, beside CLAUDE_CONFIG_DIR, ~/.claude and ~/.config/claude. */

@@ -5,7 +5,8 @@ import { ownerCheck } from '../../coding/machines/owner.ts'
 import { matching, sortSessions } from '../../discovery/filter.ts'
 import type { CodingSession } from '../../domain/coding-session.ts'
 import { sessionState } from '../../domain/coding-state.ts'
-import { agentKinds, sessionRecord, sessionSorts, sessionSources } from '../../domain/discovered-session.ts'
+import { agentKinds } from '../../domain/agent.ts'
+import { sessionRecord, sessionSorts, sessionSources } from '../../domain/discovered-session.ts'
 import type {
   DiscoveredSession,
   SessionFilter,

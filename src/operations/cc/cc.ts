@@ -6,13 +6,8 @@ import { requireClaude, resumeHint } from '../../discovery/agents/readers.ts'
 import { withOpinion } from '../../domain/cache-opinion.ts'
 import { priceWithTrim } from '../../discovery/trim/trim-price.ts'
 import type { CodingSession } from '../../domain/coding-session.ts'
-import {
-  agentKinds,
-  costGroups,
-  costReport,
-  sessionHealth,
-  sessionRecord,
-} from '../../domain/discovered-session.ts'
+import { agentKinds } from '../../domain/agent.ts'
+import { costGroups, costReport, sessionHealth, sessionRecord } from '../../domain/discovered-session.ts'
 import type { DiscoveredSession } from '../../domain/discovered-session.ts'
 import { asRockpoolError, RockpoolError } from '../../domain/errors.ts'
 import { sessionPrice } from '../../domain/selection.ts'

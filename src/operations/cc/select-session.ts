@@ -1,5 +1,6 @@
 // Which session should take the next task: explain the choice, show past decisions, test the choice against history.
 import { z } from 'zod'
+import { agentKinds } from '../../domain/agent.ts'
 import { RockpoolError } from '../../domain/errors.ts'
 import { decision, sessionSelection, type Decision } from '../../domain/selection.ts'
 import { evaluateSelection, evaluation } from '../../discovery/evaluate.ts'
@@ -18,6 +19,10 @@ export const operations = [
       task: z.string().max(100_000).optional().describe('The task.'),
       repo: z.string().optional().describe('The repository; the current directory when not given.'),
       agent: z.string().optional().describe('Choose among the sessions of this agent.'),
+      agentKind: z
+        .enum(agentKinds)
+        .optional()
+        .describe('The program that takes the task: its sessions can be chosen. Claude Code when absent.'),
       label: z.string().optional().describe('Choose only the session with this label.'),
       budget: z.number().positive().optional().describe('What the task may cost, in dollars.'),
       model: z.boolean().default(true).describe('Ask the small model how related the tasks are.'),
@@ -34,12 +39,13 @@ export const operations = [
       examples: [
         'rockpool cc select "fix the login form"',
         'rockpool cc select "fix the login form" --repo ~/code/shop --json',
+        'rockpool cc select "fix the login form" --agent-kind codex',
         'rockpool cc select --eval',
       ],
     },
     async run(app, input, caller) {
       if (input.eval) return evaluate(app, input, caller)
-      const { task = '', label, budget } = input
+      const { task = '', label, budget, agentKind } = input
       if (task.trim() === '' && label === undefined)
         throw new RockpoolError('input-invalid', 'task is missing.', {
           hint: 'Say what is to be done: `rockpool cc select "fix the login form"`.',
@@ -50,6 +56,7 @@ export const operations = [
         repo: repoOf(app, input.repo, caller),
         askModel: input.model,
         agentId,
+        agentKind,
         label,
         maxBudgetUsd: budget,
       })

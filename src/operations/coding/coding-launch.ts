@@ -3,9 +3,10 @@ import { existsSync } from 'node:fs'
 import { z } from 'zod'
 import { defaultAgentId } from '../../domain/session-key.ts'
 import { formatOriginChannel, openclawChannel, parseOriginChannel } from '../../domain/address.ts'
+import { kindOf } from '../../domain/coding-session.ts'
 import type { CodingRequest, CodingSession } from '../../domain/coding-session.ts'
-import { openclawPrefix } from '../../domain/agent.ts'
-import type { PermissionMode } from '../../domain/agent.ts'
+import { agentKinds, openclawPrefix } from '../../domain/agent.ts'
+import type { AgentKind, PermissionMode } from '../../domain/agent.ts'
 import { RockpoolError } from '../../domain/errors.ts'
 import { formatOpenClawOrigin } from '../../domain/openclaw-contract.ts'
 import { choiceOf } from '../../coding/queue/choose.ts'
@@ -15,7 +16,7 @@ import { callerAuthor } from '../../rights/rights.ts'
 import type { App } from '../app.ts'
 import { nonBlankText, permissionMode } from '../input-fields.ts'
 import { findCoding, machineField } from './coding-row.ts'
-import { launchDefaults, refuseDirectory } from './launch-rights.ts'
+import { checkProgram, launchDefaults, refuseDirectory } from './launch-rights.ts'
 import { restoreIfGone } from '../vault/kept-sessions.ts'
 import type { Caller } from '../operation.ts'
 import { trimField } from './trim-choice.ts'
@@ -32,6 +33,10 @@ export const launchInput = z.strictObject({
   name: z.string().max(60).optional().describe('A name for it; made from the prompt when absent.'),
   label: z.string().optional().describe('Continue the session with this label, or start it.'),
   agent: z.string().optional().describe('The agent that owns it.'),
+  agentKind: z
+    .enum(agentKinds)
+    .optional()
+    .describe('The program that works: claude (the default), codex, gemini, opencode or pi.'),
   model: z.string().optional().describe('The model.'),
   thinking: z.string().max(40).optional().describe('How much to think: off, low, medium, high, max.'),
   maxBudgetUsd: z.number().positive().optional().describe('Pause and ask at this many dollars.'),
@@ -116,10 +121,15 @@ export async function launchHere(app: App, input: Here, caller: Caller, id?: str
   // Checked on the machine that runs the session, because only there links can be resolved.
   refuseDirectory(app, workdir, input.boundTo)
   const agentId = caller.agentId ?? input.agent ?? defaultAgentId(app.config)
-  const defaults = launchDefaults(app, agentId)
+  const named = await namedConversation(app, input, caller)
+  const kind = named?.kind ?? input.agentKind ?? 'claude'
+  const defaults = launchDefaults(app, agentId, kind)
   const permissionMode = input.permissionMode ?? defaults.permissionMode
   refuseBypass(permissionMode, caller)
-  const chosen = await chooseConversation(app, input, caller, { agentId, workdir })
+  checkProgram(app, kind, { ...input, permissionMode }, named !== undefined && isFork(input))
+  const chosen = named
+    ? resumeOf(named, input)
+    : await chooseConversation(app, input, caller, { agentId, workdir, kind })
   const taken = await sendToWaiting(app, input, chosen, { caller, needsRow: id !== undefined })
   if (taken) return taken
   const messageChannel = caller.address && formatOriginChannel(caller.address)
@@ -127,6 +137,7 @@ export async function launchHere(app: App, input: Here, caller: Caller, id?: str
     prompt: input.prompt,
     workdir,
     agentId,
+    agentKind: kind === 'claude' ? undefined : kind,
     name: input.name ?? input.label,
     label: input.label,
     model: input.model ?? defaults.model,
@@ -247,44 +258,73 @@ interface Chosen {
   decisionId?: string
 }
 
-/** By our id or name, or Claude's id. An agent may continue only its own sessions and those without an owner. */
-export async function conversationNamed(app: App, ref: string, caller: Caller): Promise<string> {
+interface Named {
+  sdkSessionId: string
+  kind: AgentKind
+}
+
+/** By our id or name, or the agent's id. An agent may continue only its own sessions and those without an owner. */
+export async function conversationNamed(app: App, ref: string, caller: Caller): Promise<Named> {
   const { pool } = app.coding()
   if (app.storage.coding.resolve(ref, caller.agentId).length > 0) {
-    const { sdkSessionId } = findCoding(app, caller, ref)
+    const session = findCoding(app, caller, ref)
+    const { sdkSessionId } = session
     if (sdkSessionId !== undefined) {
       await restoreIfGone(app, sdkSessionId, caller)
-      return sdkSessionId
+      return { sdkSessionId, kind: kindOf(session) }
     }
   }
   await restoreIfGone(app, ref, caller)
   const native = await pool.findNative(ref, caller.agentId)
-  if (native) return native.sessionId
+  if (native) return { sdkSessionId: native.sessionId, kind: native.agentKind ?? 'claude' }
   throw new RockpoolError('not-found', `There is no session ${ref.slice(0, 80)} to continue.`, {
     hint: '`rockpool cc list` shows the sessions of this machine.',
   })
+}
+
+/** The session that the launch names, which belongs to the program that the launch names. */
+async function namedConversation(app: App, input: LaunchInput, caller: Caller): Promise<Named | undefined> {
+  const { resumeSessionId: ref, agentKind } = input
+  if (ref === undefined) return undefined
+  refuseTrimAt(input)
+  const named = await conversationNamed(app, ref, caller)
+  if (agentKind === undefined || agentKind === named.kind) return named
+  throw new RockpoolError(
+    'input-invalid',
+    `${ref.slice(0, 80)} is a session of ${named.kind}, not ${agentKind}.`,
+    {
+      hint: `Hand it over first: \`rockpool cc handoff ${ref.slice(0, 80)} --to ${agentKind}\`.`,
+    },
+  )
+}
+
+/** Continuing after an earlier message would lose the later ones; a fork keeps both. */
+function isFork({ forkSession, atMessage, trim }: LaunchInput): boolean {
+  return forkSession || atMessage !== undefined || trim !== undefined
+}
+
+function resumeOf({ sdkSessionId }: Named, input: LaunchInput): Chosen {
+  const fork = isFork(input)
+  const { atMessage, trim } = input
+  return {
+    action: fork ? 'fork' : 'resume',
+    reason: 'asked for',
+    resume: { sdkSessionId, fork, atMessage, trim },
+  }
 }
 
 async function chooseConversation(
   app: App,
   input: LaunchInput,
   caller: Caller,
-  where: { agentId: string; workdir: string },
+  where: { agentId: string; workdir: string; kind: AgentKind },
 ): Promise<Chosen> {
-  if (input.resumeSessionId !== undefined) {
-    // Continuing after an earlier message would lose the later ones; a fork keeps both.
-    refuseTrimAt(input)
-    const { trim, atMessage } = input
-    const fork = input.forkSession || atMessage !== undefined || trim !== undefined
-    const sdkSessionId = await conversationNamed(app, input.resumeSessionId, caller)
-    const resume = { sdkSessionId, fork, atMessage, trim }
-    return { action: fork ? 'fork' : 'resume', reason: 'asked for', resume }
-  }
   if (input.fresh) return { action: 'fresh', reason: 'asked for' }
   const { selection, decisionId } = await app.coding().choice.choose({
     task: input.prompt,
     repo: where.workdir,
     label: input.label,
+    agentKind: where.kind,
     maxBudgetUsd: input.maxBudgetUsd,
     agentId: caller.agentId === undefined ? undefined : where.agentId,
   })

@@ -1,11 +1,12 @@
-// Operations that act on coding sessions: launch, resume, respond, interrupt, release, move, kill. The names of the plugin
+// Operations that act on coding sessions: launch, resume, respond, interrupt, release, kill. The names of the plugin
 // (`claude_launch`, `claude-code.launch`, `/claude`) are aliases of these.
 import { z } from 'zod'
 import { lookForClaude } from '../../agent/choose.ts'
+import { noticeOf, programOf } from '../../agent/programs/programs.ts'
 import { formatOutput } from '../../coding/listing.ts'
 import { continuePrompt } from '../../coding/session/session-changes.ts'
 import { resumeChanges } from '../../coding/session/resume-origin.ts'
-import type { CodingSession } from '../../domain/coding-session.ts'
+import { kindOf, type CodingSession } from '../../domain/coding-session.ts'
 import { asRockpoolError, RockpoolError } from '../../domain/errors.ts'
 import { reservedUntil } from '../../domain/usage-window.ts'
 import type { App } from '../app.ts'
@@ -15,21 +16,26 @@ import type { Caller } from '../operation.ts'
 import { launchCoding, launchInput } from './coding-launch.ts'
 import { resumeCoding, resumeInput } from './coding-resume.ts'
 import { afterRecovery, codingRow, codingSession, findCoding, rowOf } from './coding-row.ts'
-import { refuseWider } from './launch-rights.ts'
-import { moveNotice, moveWarnings, placeOfMove, sidesOf } from './which-machine.ts'
+import { refuseOtherPrograms, refuseWider } from './launch-rights.ts'
 
 const note = z
   .string()
   .optional()
-  .describe('A warning: Claude is not connected here, or a resume changes the tools of the session.')
+  .describe(
+    'A warning: Claude is not connected, a program works without asking, or a resume changes the tools.',
+  )
 
 /** A command that waited for the end of the turn fails if the turn failed. */
 function hasFailed({ status, output }: Record<string, unknown>): boolean {
   return output !== undefined && (status === 'failed' || status === 'killed')
 }
 
-/** A warning for the caller of a launch or a resume: the session runs here, and there is no credential for Claude. */
-function notConnected(app: App, { machine }: CodingSession): string | undefined {
+/** A warning for the caller of a launch or a resume: what a program does without asking, or that there is no credential for Claude
+ *  where the session runs. */
+function warningFor(app: App, session: CodingSession): string | undefined {
+  const kind = kindOf(session)
+  if (kind !== 'claude') return noticeOf(programOf(kind), session.request.permissionMode)
+  const { machine } = session
   const claude = lookForClaude(app.environment, app.config.claude.credential)
   const isElsewhere = machine !== undefined && machine !== app.coding().machines?.name
   return claude.connected || isElsewhere ? undefined : `Claude is not connected. ${claude.hint}`
@@ -65,7 +71,7 @@ function refuseInReserve(app: App, despite: boolean, { agentId }: Caller): void 
 const launch = operation({
   name: 'coding.launch',
   description:
-    'Start Claude Code in a repository, in the background: in the right earlier session or a new one.',
+    'Start Claude Code or another agent in a repository, in the background: in the right earlier session or a new one.',
   input: launchInput,
   output: codingRow.extend({ action: z.string(), reason: z.string(), output: z.string().optional(), note }),
   scope: 'write',
@@ -83,6 +89,7 @@ const launch = operation({
       'rockpool cc launch "fix the failing test" --repo . --wait',
       'rockpool cc launch "review the diff" --fresh --model haiku',
       'rockpool cc launch "train it again" --repo . --machine gpu',
+      'rockpool cc launch "fix the failing test" --agent-kind codex --permission-mode acceptEdits',
     ],
   },
   async run(app, input, caller) {
@@ -91,7 +98,7 @@ const launch = operation({
     const asked = { ...input, boundTo: caller.agentId }
     const { session, action, reason } = await launchCoding(app, asked, caller)
     if (input.wait) return { ...(await atEndOfTurn(app, session.id)), action, reason }
-    return { ...rowOf(app, session), action, reason, note: notConnected(app, session) }
+    return { ...rowOf(app, session), action, reason, note: warningFor(app, session) }
   },
 })
 
@@ -116,7 +123,7 @@ const resume = operation({
   async run(app, input, caller) {
     const changes = await changesOf(app, input.session, caller)
     const session = await resumeCoding(app, input, caller)
-    const note = [changes, notConnected(app, session)].filter(Boolean).join(' ') || undefined
+    const note = [changes, warningFor(app, session)].filter(Boolean).join(' ') || undefined
     return { ...(input.wait ? await atEndOfTurn(app, session.id) : rowOf(app, session)), note }
   },
 })
@@ -184,11 +191,12 @@ const respond = operation({
     examples: ['rockpool cc respond fix-login-bug "use the other parser"'],
   },
   async run(app, input, caller) {
-    const { id } = findCoding(app, caller, input.session)
+    const session = findCoding(app, caller, input.session)
+    refuseOtherPrograms(kindOf(session), caller)
     // A caller that is not an agent is a person.
     const userInitiated = input.userInitiated ?? caller.agentId === undefined
     const { message, interrupt } = input
-    return rowOf(app, await app.coding().pool.respond(id, message, { interrupt, userInitiated }))
+    return rowOf(app, await app.coding().pool.respond(session.id, message, { interrupt, userInitiated }))
   },
 })
 
@@ -257,71 +265,4 @@ const kill = operation({
   },
 })
 
-const side = z.object({
-  machine: z.string(),
-  workdir: z.string(),
-  checkedOut: z
-    .object({ branch: z.string(), commit: z.string(), uncommitted: z.number() })
-    .optional()
-    .describe('Absent when the machine did not answer.'),
-})
-
-const move = operation({
-  name: 'coding.move',
-  description:
-    'Move a session to another machine that has its repository; it continues there with its whole conversation.',
-  input: z.strictObject({
-    session: codingSession,
-    machine: z
-      .string()
-      .min(1)
-      .max(100)
-      .describe('Where to: the name of a machine, or a label that it carries.'),
-  }),
-  output: codingRow.extend({
-    from: side,
-    to: side,
-    warnings: z.array(z.string()).describe('Differences between the two machines.'),
-  }),
-  scope: 'write',
-  changesState: true,
-  command: {
-    positional: ['session'],
-    startsBackgroundWork: () => true,
-    examples: ['rockpool cc move fix-login-bug --machine office'],
-  },
-  async run(app, input, caller) {
-    const { pool } = app.coding()
-    const session = findCoding(app, caller, input.session)
-    const { machine, workdir } = await placeOfMove(app, session, input.machine)
-    const sides = await sidesOf(app, session, { machine: machine.name, workdir })
-    const to = { machine: machine.name, workdir, aside: moveNotice(sides) }
-    const { id } = await pool.handOver(session.id, to)
-    const warnings = [...moveWarnings(sides), ...(await startThere(app, machine.name))]
-    return { ...rowOf(app, pool.resolve(id)), ...sides, warnings }
-  },
-})
-
-/** Asks the other machine to continue at once. The session belongs to it already, so a failure is only a warning. */
-async function startThere(app: App, machine: string): Promise<string[]> {
-  const { machines, pool } = app.coding()
-  try {
-    if (machine === machines?.name) await pool.takeOver()
-    else await machines?.ask(machine, 'take-over', {})
-    return []
-  } catch (error) {
-    return [`${machine} continues it when it can: ${asRockpoolError(error).message}`]
-  }
-}
-
-export const operations = afterRecovery([
-  launch,
-  resume,
-  resumeAll,
-  respond,
-  interrupt,
-  seen,
-  release,
-  kill,
-  move,
-])
+export const operations = afterRecovery([launch, resume, resumeAll, respond, interrupt, seen, release, kill])

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { formatOriginChannel } from '../../domain/address.ts'
 import { newCodingId } from '../../coding/session/names.ts'
 import type { ResumeOptions } from '../../coding/session/resume-session.ts'
-import { isRunning } from '../../domain/coding-session.ts'
+import { isRunning, kindOf } from '../../domain/coding-session.ts'
 import type { CodingSession } from '../../domain/coding-session.ts'
 import { RockpoolError } from '../../domain/errors.ts'
 import type { App } from '../app.ts'
@@ -11,7 +11,7 @@ import { conversationNamed, refuseBypass, refuseTrimAt } from './coding-launch.t
 import { trimByItself, trimField } from './trim-choice.ts'
 import { nonBlankText } from '../input-fields.ts'
 import { codingSession, findCoding, machineField } from './coding-row.ts'
-import { refuseDirectory, refuseWider } from './launch-rights.ts'
+import { checkProgram, refuseDirectory, refuseOtherPrograms, refuseWider } from './launch-rights.ts'
 import type { Caller } from '../operation.ts'
 import { restoreIfGone } from '../vault/kept-sessions.ts'
 import { moveNotice, placeOfResume, sidesOf } from './which-machine.ts'
@@ -32,7 +32,7 @@ type ResumeInput = Omit<z.output<typeof resumeInput>, 'wait'>
 
 export async function resumeCoding(app: App, input: ResumeInput, caller: Caller): Promise<CodingSession> {
   const { pool } = app.coding()
-  // A session that Claude Code made without Rockpool gets the configured mode.
+  // A session that an agent made without Rockpool gets the configured mode.
   const isKnown = app.storage.coding.resolve(input.session, caller.agentId).length > 0
   const known = isKnown ? findCoding(app, caller, input.session) : undefined
   refuseBypass(known?.request.permissionMode, caller)
@@ -44,6 +44,7 @@ export async function resumeCoding(app: App, input: ResumeInput, caller: Caller)
   const ref = known?.sdkSessionId ?? input.session
   await restoreIfGone(app, ref, caller)
   const trim = input.trim ?? (fork ? undefined : await trimByItself(app, ref))
+  await checkKind(app, known, { ...input, trim }, caller)
   const options = { fork, atMessage, trim, origin: originOf(caller, input.originChannel) }
   if (!known) {
     checkHere(app, input)
@@ -59,9 +60,23 @@ export async function resumeCoding(app: App, input: ResumeInput, caller: Caller)
   return resumeThere(app, spot.elsewhere.name, known.id, input.prompt, all)
 }
 
+/** The program of the session must be installed, and be able to do what is asked; an agent continues only Claude Code. */
+async function checkKind(
+  app: App,
+  known: CodingSession | undefined,
+  { session, fork, trim, atMessage }: Pick<ResumeInput, 'session' | 'fork' | 'trim' | 'atMessage'>,
+  caller: Caller,
+): Promise<void> {
+  const native = known ? undefined : await app.coding().pool.findNative(session, caller.agentId)
+  const kind = known ? kindOf(known) : (native?.agentKind ?? 'claude')
+  refuseOtherPrograms(kind, caller)
+  const request = known?.request ?? { permissionMode: 'default' as const }
+  checkProgram(app, kind, { ...request, trim, atMessage }, fork)
+}
+
 /** An agent continues native sessions that no other agent owns, in directories that are open to it. Resolves to the whole id. */
 async function checkNative(app: App, ref: string, caller: Caller): Promise<string> {
-  const id = await conversationNamed(app, ref, caller)
+  const { sdkSessionId: id } = await conversationNamed(app, ref, caller)
   const native = await app.coding().pool.findNative(id, caller.agentId)
   if (native) refuseDirectory(app, native.repoPath, caller.agentId)
   return id

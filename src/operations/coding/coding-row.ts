@@ -1,10 +1,11 @@
 // The output row of a coding session, and which sessions a caller may see.
 import { z } from 'zod'
 import { durationOf, formatListing } from '../../coding/listing.ts'
+import { agentKinds } from '../../domain/agent.ts'
 import type { QueuePlace } from '../../coding/queue/repo-queue.ts'
 import { pendingMessages } from '../../coding/session/messages.ts'
 import { waitedOf } from '../../coding/session/session-changes.ts'
-import { codingSessionSchema, type CodingSession } from '../../domain/coding-session.ts'
+import { codingSessionSchema, kindOf, type CodingSession } from '../../domain/coding-session.ts'
 import {
   isLimited,
   needsYou,
@@ -68,10 +69,11 @@ export const codingRow = codingSessionSchema.pick(storedFields).extend({
   prompt: z.string(),
   workdir: z.string(),
   agentId: z.string(),
+  agentKind: z.enum(agentKinds).describe('The program that works.'),
   label: z.string().optional(),
   completedAt: z.number().optional(),
   durationMs: z.number(),
-  claudeSessionId: z.string().optional(),
+  claudeSessionId: z.string().optional().describe('The id of the conversation in the program that works.'),
   pendingMessages: z
     .array(z.string())
     .describe('Messages that Claude has not received, as far as is known; resuming delivers them.'),
@@ -96,6 +98,7 @@ export function rowOf(app: App, session: CodingSession): z.input<typeof codingRo
     prompt: request.prompt,
     workdir: request.workdir,
     agentId: request.agentId,
+    agentKind: kindOf(session),
     label: request.label,
     model: session.model ?? request.model,
     completedAt: end?.at,

@@ -3,12 +3,13 @@
 import { realPath } from '../../discovery/repo-paths.ts'
 import { formatOriginChannel, openclawChannel, parseOriginChannel } from '../../domain/address.ts'
 import type { Address } from '../../domain/address.ts'
-import type { PermissionMode } from '../../domain/agent.ts'
+import type { AgentKind, PermissionMode } from '../../domain/agent.ts'
 import { parseOpenClawOrigin } from '../../domain/openclaw-contract.ts'
 import { allowedToolsOf } from '../../domain/config/read-settings.ts'
 import { deliveryContextOf } from '../../domain/session.ts'
 import { RockpoolError } from '../../domain/errors.ts'
 import { isSameOrigin } from '../../coding/session/origin.ts'
+import { checkWish, findProgram, programOf, type ProgramWish } from '../../agent/programs/programs.ts'
 import { mayCost, mayUseDirectory, type LaunchLimits } from '../../rights/rights.ts'
 import type { App } from '../app.ts'
 import type { Caller } from '../operation.ts'
@@ -16,6 +17,7 @@ import { workspaceOf } from '../../store/agents.ts'
 import { openclawAgentIds, openclawAgentOf } from '../../store/openclaw/openclaw-report.ts'
 
 interface Rights {
+  agentKind?: AgentKind
   permissionMode?: PermissionMode
   allowedTools?: string[]
   originChannel?: string
@@ -30,6 +32,7 @@ export async function refuseWider(app: App, asked: Rights, caller: Caller): Prom
   const { config } = app
   if (caller.agentId === undefined) return
   const { permissionMode = 'default', allowedTools = [], originChannel, maxBudgetUsd } = asked
+  refuseOtherPrograms(asked.agentKind ?? 'claude', caller)
   if (!mayUseMode(permissionMode, config.coding))
     throw tooWide(`permission mode ${permissionMode}`, 'coding.permissionMode')
   const own = allowedToolsOf(config.agents, caller.agentId)
@@ -53,18 +56,47 @@ function mayUseMode(mode: PermissionMode, { permissionMode }: App['config']['cod
 
 /** What a session of this agent gets when its launch names nothing. OpenClaw's configuration can name repositories of its own
  *  agents; apart from that it narrows what Rockpool's configuration allows. */
-export function launchDefaults(app: App, agentId: string) {
+export function launchDefaults(app: App, agentId: string, kind: AgentKind = 'claude') {
   const { coding } = app.config
   const own = openclawAgentOf(app.paths, agentId)?.claudeCode ?? {}
   const { permissionMode = coding.permissionMode, maxBudgetUsd = Infinity } = own
   return {
-    model: own.model ?? coding.defaultModel,
+    model: kind === 'claude' ? (own.model ?? coding.defaultModel) : coding.programs[kind]?.model,
     budgetUsd: Math.min(maxBudgetUsd, coding.defaultBudgetUsd),
     permissionMode: mayUseMode(permissionMode, coding) ? permissionMode : coding.permissionMode,
     repos: { ...coding.repos, ...own.repos },
     ownWorkdir: own.defaultWorkdir,
     workdir: coding.defaultWorkdir,
   }
+}
+
+/** Other programs ask no person and read what the user can read, also Rockpool's own files: only a person starts them. */
+export function refuseOtherPrograms(kind: AgentKind, { agentId }: Caller): void {
+  if (agentId === undefined || kind === 'claude') return
+  throw new RockpoolError('refused', `An agent cannot start sessions of ${programOf(kind).name}.`, {
+    hint: 'Leave agentKind out: Claude Code asks before it does what was not allowed. A person can start it.',
+  })
+}
+
+/** Refuses a session of a program that is not installed here, or that cannot do what is asked. */
+export function checkProgram(
+  app: App,
+  kind: AgentKind,
+  asked: Omit<ProgramWish, 'allowedTools' | 'fork'> & {
+    allowedTools?: string[]
+    trim?: string
+    atMessage?: string
+  },
+  fork: boolean,
+): void {
+  if (kind === 'claude') return
+  const program = programOf(kind)
+  findProgram(program, app.config.coding.programs[kind] ?? {}, app.environment)
+  if (asked.trim !== undefined || asked.atMessage !== undefined)
+    throw new RockpoolError('input-invalid', `trim and atMessage are for sessions of Claude Code.`, {
+      hint: 'Leave them out.',
+    })
+  checkWish(program, { ...asked, allowedTools: asked.allowedTools ?? [], fork })
 }
 
 /** Refuses a directory that is closed to this agent; `undefined` stands for a person. */

@@ -52,15 +52,6 @@ export function Dock({ row, coding, info, forkAt, endFork }: DockProps) {
       </div>
     )
   }
-  if (info && info.session.agentKind !== 'claude') {
-    return (
-      <div class="dock">
-        <p class="asks-there">
-          Rockpool reads this session but does not run it. {visible(info.onResume ?? '')}
-        </p>
-      </div>
-    )
-  }
   const fork = forkOf(coding, session, forkAt)
   if (fork) {
     return (

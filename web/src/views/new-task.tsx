@@ -22,7 +22,8 @@ export function NewTask({ inRepo }: { inRepo?: string }) {
   const tell = useTell()
   const known = useLive('cc.list', { limit: 500 })
   const sessions = known.data?.sessions ?? []
-  const choice = useChoice(task.trim(), repo.trim())
+  const { agentKind } = more
+  const choice = useChoice(task.trim(), repo.trim(), agentKind)
   const field = useRef<HTMLTextAreaElement>(null)
   // A layout effect: the field has the focus before the next key is pressed.
   useLayoutEffect(() => field.current?.focus(), [])
@@ -37,7 +38,7 @@ export function NewTask({ inRepo }: { inRepo?: string }) {
       prompt: task,
       workdir: repo,
       originChannel: 'web|dashboard',
-      decision: await storedDecision(call, task, repo),
+      decision: await storedDecision(call, { task, repo, agentKind }),
       ...more,
       ...option.launch,
     })
@@ -67,6 +68,7 @@ export function NewTask({ inRepo }: { inRepo?: string }) {
           onInput={(event) => setTask(event.currentTarget.value)}
         />
         <Repository value={repo} set={setRepo} sessions={sessions} />
+        <Program kind={agentKind} set={(kind) => setMore((before) => ({ ...before, agentKind: kind }))} />
         <Where set={(machine) => setMore((before) => ({ ...before, machine }))} />
         <More set={(change) => setMore((before) => ({ ...before, ...change }))} />
         {choice.selection && (
@@ -87,9 +89,12 @@ export function NewTask({ inRepo }: { inRepo?: string }) {
 }
 
 /** The choice is stored when the task really starts, not while a person types. A launch does not fail without it. */
-async function storedDecision(call: Call, task: string, repo: string): Promise<string | undefined> {
+async function storedDecision(
+  call: Call,
+  asked: { task: string; repo: string; agentKind: AgentKind },
+): Promise<string | undefined> {
   try {
-    const stored = await call('cc.select', { task, repo, model: false })
+    const stored = await call('cc.select', { ...asked, model: false })
     return 'decisionId' in stored ? stored.decisionId : undefined
   } catch {
     // Only `cc why` misses it.
@@ -103,16 +108,17 @@ const settleMs = 600
 function useChoice(
   task: string,
   repo: string,
+  agentKind: AgentKind,
 ): { selection: SessionSelection | undefined; isChoosing: boolean; problem: string | undefined } {
   const { call } = useGateway()
-  const asked = JSON.stringify([task, repo])
+  const asked = JSON.stringify([task, repo, agentKind])
   const [answer, setAnswer] = useState<{ to: string; selection?: SessionSelection; problem?: string }>()
   const isAsked = task.length > 2 && repo.startsWith('/')
   useEffect(() => {
     if (!isAsked) return undefined
     let isOld = false
     const timer = setTimeout(() => {
-      call('cc.select', { task, repo, model: false, store: false })
+      call('cc.select', { task, repo, agentKind, model: false, store: false })
         .then((selection) => 'scores' in selection && !isOld && setAnswer({ to: asked, selection }))
         .catch((error: unknown) => !isOld && setAnswer({ to: asked, problem: messageOf(error) }))
     }, settleMs)
@@ -127,6 +133,38 @@ function useChoice(
     isChoosing,
     problem: answer?.to === asked ? answer.problem : undefined,
   }
+}
+
+type AgentKind = LaunchOptions['agentKind']
+
+const programs = [
+  ['claude', 'Claude Code'],
+  ['codex', 'Codex'],
+  ['gemini', 'Gemini CLI'],
+  ['opencode', 'opencode'],
+  ['pi', 'pi'],
+] as const
+
+/** The other programs cannot ask, so the page says what that means before one starts. */
+function Program({ kind, set }: { kind: AgentKind; set: (kind: AgentKind) => void }) {
+  return (
+    <label>
+      Program
+      <select onChange={(event) => set(programs.find(([name]) => name === event.currentTarget.value)?.[0])}>
+        {programs.map(([name, words]) => (
+          <option key={name} value={name}>
+            {words}
+          </option>
+        ))}
+      </select>
+      {kind !== undefined && kind !== 'claude' && (
+        <span class="faint">
+          It cannot ask you anything: it only reads, unless the permissions say "edit files without asking".
+          Messages wait until its turn is over.
+        </span>
+      )}
+    </label>
+  )
 }
 
 interface RepositoryProps {

@@ -68,8 +68,8 @@ export class ProgramTurnRun {
     this.#model = parts.model
     this.#spent = parts.spentBefore
     this.#watchdog = new TurnWatchdog(parts.clock, parts.silence, {
-      silence: () => this.#stop(this.#failure('stalled', 'it sent nothing for too long')),
-      endlessAnswer: () => this.#stop(this.#failure('stalled', 'it worked at one answer for too long')),
+      silence: () => void this.#stop(this.#failure('stalled', 'it sent nothing for too long')),
+      endlessAnswer: () => void this.#stop(this.#failure('stalled', 'it worked at one answer for too long')),
     })
   }
 

@@ -38,8 +38,8 @@ export function findProgram(
 }
 
 /** What the program does without asking: for the person who launches a session of it. */
-export function noticeOf({ name, rights }: AgentProgram, mode: PermissionMode): string {
-  return `${name} cannot ask here: it ${rights(mode)}. Messages wait until its turn is over.`
+export function noticeOf(program: AgentProgram, mode: PermissionMode): string {
+  return `${program.name} cannot ask here: it ${program.rights(mode)}. Messages wait until its turn is over.`
 }
 
 function isExecutable(path: string): boolean {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { EditScan } from './edit-scan.ts'
 import { EditTable } from './edit-table.ts'
-import { hashesOfText, hashOfLine } from './line-hash.ts'
+import { hashesOfText, hashOfLine, hashOneLine } from './line-hash.ts'
 import { shellEdits } from './shell-edits.ts'
 
 test('a line has one hash, whatever the space around it, and only if it has letters', () => {
@@ -18,25 +18,20 @@ test('the lines of a text have the hashes of each line', () => {
   expect(hashesOfText(lines.join('\n'))).toEqual(lines.flatMap((line) => hashOfLine(line) ?? []))
 })
 
-/** A reply as the walker passes it: the content, then its time and folder. */
+/** A reply as the walker passes it: the content, then its time. */
 function replyOf(content: Buffer, i: number): Parameters<EditScan['reply']> {
-  const [time, cwd] = [new Date((1_000 + i) * 1_000).toISOString(), '/repo']
+  const time = new Date((1_000 + i) * 1_000).toISOString()
   const end = content.length
-  const spans = {
-    replyContent: { start: 0, end },
-    timestamp: { start: end, end: end + time.length },
-    cwd: { start: end + time.length, end: end + time.length + cwd.length },
-  }
-  return [Buffer.concat([content, Buffer.from(time + cwd)]), spans, i]
+  const spans = { replyContent: { start: 0, end }, timestamp: { start: end, end: end + time.length } }
+  return [Buffer.concat([content, Buffer.from(time)]), { ...spans, folder: () => '/repo' }]
 }
 
 function scanned(...records: Array<{ reply?: object[]; result?: object }>): EditTable {
-  const scan = new EditScan(new EditTable(), (at) => ({ message: { content: records[at]!.reply } }))
+  const scan = new EditScan()
   records.forEach(({ reply, result }, i) => {
     const bytes = Buffer.from(JSON.stringify(reply ?? result))
-    // The bytes that follow the content are the time and the folder, as in a record.
     if (reply) scan.reply(...replyOf(bytes, i))
-    else scan.result(bytes, 0, bytes.length, i)
+    else scan.result(bytes, bytes.indexOf('[') + 1, bytes.length, i)
   })
   return scan.table
 }
@@ -108,7 +103,9 @@ test('a packed table is the same after it was unpacked', () => {
   const copy = new EditTable(table.pack())
   expect(copy.edits).toEqual(table.edits)
   expect(copy.commits).toEqual([{ sha: '0a1b2c3', seconds: 1_002, offset: 3 }])
-  expect(copy.pending.get('c')?.edits).toEqual([{ file: '/repo/c.ts', kind: 'edit', lines: [] }])
+  expect(copy.pending.get('c')?.edits).toEqual([
+    { file: '/repo/c.ts', kind: 'edit', lines: hashes('pending line') },
+  ])
 })
 
 test.each([
@@ -128,4 +125,22 @@ test.each([
   ["cat > a <<'EOF'\nno end", []],
 ])('the command %j writes %j', (command, edits) => {
   expect(shellEdits(command, '/repo')).toEqual(edits)
+})
+
+test('the hash of a line does not depend on the text around it', () => {
+  const parts = ['a', 'bc', 'def ', '\\', '"', '\t', '\r', ' ', '☃', 'x\\n', '\\\\', 'word', '}']
+  let state = 7
+  const random = (below: number): number => (state = (state * 48_271) % 2_147_483_647) % below
+  for (let round = 0; round < 500; round++) {
+    const lines = Array.from({ length: 1 + random(5) }, () =>
+      Array.from({ length: random(12) }, () => parts[random(parts.length)]!).join(''),
+    )
+    const each = lines.flatMap((line) => {
+      const bytes = Buffer.from(JSON.stringify(line))
+      const into: number[] = []
+      hashOneLine(bytes, 1, bytes.length - 1, into)
+      return into
+    })
+    expect(hashesOfText(lines.join('\n')), JSON.stringify(lines)).toEqual(each)
+  }
 })

@@ -31,9 +31,7 @@ export interface ReportedCommit {
 export interface PendingCall {
   toolUseId: string
   seconds: number
-  /** Where the record of the call begins. */
-  offset: number
-  /** Lines only of commands; those of other tools are read when the result is known. */
+  /** With the lines that the call is asked to add. */
   edits: Array<Pick<Edit, 'file' | 'kind' | 'lines'>>
   /** A command that may make a commit. */
   mayCommit: boolean
@@ -68,7 +66,6 @@ export class EditTable {
     const pending = reader.list(() => ({
       toolUseId: reader.text(),
       seconds: reader.number(),
-      offset: reader.number(),
       mayCommit: reader.number() === 1,
       edits: reader.list(() => ({
         file: files[reader.number()] ?? '',
@@ -120,7 +117,6 @@ export class EditTable {
     writer.list(pending, (call) => {
       writer.text(call.toolUseId)
       writer.number(call.seconds)
-      writer.number(call.offset)
       writer.number(call.mayCommit ? 1 : 0)
       writer.list(call.edits, (edit) => {
         change(edit)

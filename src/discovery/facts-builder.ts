@@ -99,7 +99,7 @@ export class FactsBuilder {
     facts.limit = walker.isApiErrorMessage ? limitIn(parsed(buffer, start, end)) : undefined
     if (walker.isApiErrorMessage) facts.apiErrorCount++
     this.#leave(start, end)
-    if (walker.replyContent.start >= 0) this.#edits.reply(buffer, walker, facts.offset + start)
+    if (walker.replyContent.start >= 0) this.#edits.reply(buffer, walker)
     const model = this.#model()
     if (!walker.hasUsage || model === synthetic) return
     const record = this.#readUsage(buffer, start, walker.requestId, walker.timestamp)
@@ -200,7 +200,7 @@ export class FactsBuilder {
     facts.messageCount++
     facts.limit = undefined
     if (walker.isToolResult) {
-      this.#edits.result(buffer, start, end, facts.offset + start)
+      this.#edits.result(buffer, walker.resultAt, end, facts.offset + start)
       return this.#leave(start, end)
     }
     this.#unread.start = -1

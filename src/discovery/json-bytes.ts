@@ -24,76 +24,168 @@ export interface Span {
 export const absent = (): Span => ({ start: -1, end: -1 })
 
 /** Recognises known words in a buffer without making a string of them. */
-export class WordTable<Word extends string> {
-  readonly #byLength: Array<Array<{ word: Word; bytes: Buffer }>> = []
+export class WordTable<Value> {
+  readonly #byLength: Array<Array<{ value: Value; bytes: Buffer }>> = []
 
-  constructor(words: Iterable<Word>) {
-    for (const word of words) {
+  constructor(entries: Iterable<readonly [word: string, value: Value]>) {
+    for (const [word, value] of entries) {
       const bytes = Buffer.from(word)
-      ;(this.#byLength[bytes.length] ??= []).push({ word, bytes })
+      ;(this.#byLength[bytes.length] ??= []).push({ value, bytes })
     }
   }
 
-  find(buffer: Buffer, start: number, end: number): Word | undefined {
+  static of<Word extends string>(words: readonly Word[]): WordTable<Word> {
+    return new WordTable(words.map((word) => [word, word]))
+  }
+
+  find(buffer: Buffer, start: number, end: number): Value | undefined {
     const candidates = this.#byLength[end - start]
     if (candidates === undefined) return undefined
-    for (const { word, bytes } of candidates) {
+    for (const { value, bytes } of candidates) {
       let i = 0
       while (i < bytes.length && bytes[i] === buffer[start + i]) i++
-      if (i === bytes.length) return word
+      if (i === bytes.length) return value
     }
     return undefined
   }
 }
 
-export class JsonBytes<Key extends string> {
-  protected buffer: Buffer = Buffer.alloc(0)
-  protected end = 0
-  /** The key that `passKey` has just passed; undefined for a key that is not in the table. */
-  protected key: Key | undefined
-  readonly #keys: WordTable<Key>
+/** A key that the reader knows. Programs write the keys of a record in one order: the one that followed last time is tried first. */
+class KnownKey<Key extends string> {
+  readonly key: Key
+  /** Its bytes with the quotes and the colon, four in each number; the last number has the last four. */
+  readonly words: Int32Array
+  readonly length: number
+  next: KnownKey<Key> | undefined
+  /** Where the place of its string is noted. */
+  span: Span | undefined
 
-  constructor(keys: WordTable<Key>) {
-    this.#keys = keys
+  constructor(key: Key) {
+    const bytes = Buffer.from(`"${key}":`)
+    const whole = bytes.length >> 2
+    this.key = key
+    this.length = bytes.length
+    this.words = Int32Array.from({ length: whole + 1 }, (_, i) =>
+      bytes.readInt32LE(i < whole ? i * 4 : bytes.length - 4),
+    )
+  }
+}
+
+/** One class for all readers, without subclasses: these functions are much faster when their receivers have one shape. */
+export class JsonCursor<Key extends string> {
+  buffer: Buffer = Buffer.alloc(0)
+  end = 0
+  /** The key that was passed last; undefined for a key that the reader does not know. */
+  key: Key | undefined
+  /** Where the string of this key is to be noted. */
+  span: Span | undefined
+  /** The position after the object or list whose last part was passed; -1 if it is damaged. */
+  after = -1
+  readonly #keys: WordTable<KnownKey<Key>>
+  #last: KnownKey<Key> | undefined
+  /** Over the bytes of `buffer`: four of them are compared at once. */
+  #view: DataView = new DataView(new ArrayBuffer(0))
+
+  constructor(keys: readonly Key[], spans: Partial<Record<Key, Span>> = {}) {
+    const known = keys.map((key) => new KnownKey(key))
+    for (const one of known) one.span = spans[one.key]
+    this.#keys = new WordTable(known.map((one) => [one.key, one]))
+  }
+
+  /** What is read next. */
+  over(buffer: Buffer, end: number): void {
+    if (buffer !== this.buffer) this.#view = new DataView(buffer.buffer, buffer.byteOffset, buffer.byteLength)
+    this.buffer = buffer
+    this.end = end
   }
 
   /** The position after white space. */
-  protected space(at: number): number {
+  space(at: number): number {
     const { buffer, end } = this
     while (at < end && buffer[at]! <= 32) at++
     return at
   }
 
   /** The position of the value whose key begins with the quote at `at`; sets `key`. */
-  protected passKey(at: number): number {
+  #passKey(at: number): number {
+    const guess = this.#last?.next
+    if (guess === undefined || !this.#isKeyAt(at, guess)) return this.#passOtherKey(at)
+    this.#last = guess
+    this.key = guess.key
+    this.span = guess.span
+    at += guess.length
+    return this.buffer[at]! > 32 ? at : this.space(at)
+  }
+
+  #isKeyAt(at: number, { words, length }: KnownKey<Key>): boolean {
+    if (at + length > this.end) return false
+    const view = this.#view
+    const whole = length >> 2
+    for (let i = 0; i < whole; i++) if (view.getInt32(at + i * 4, true) !== words[i]) return false
+    return view.getInt32(at + length - 4, true) === words[whole]
+  }
+
+  #passOtherKey(at: number): number {
     const { buffer, end } = this
     const start = ++at
     while (at < end && (buffer[at] !== quote || buffer[at - 1] === backslash)) at++
-    this.key = this.#keys.find(buffer, start, at)
+    const found = this.#keys.find(buffer, start, at)
+    this.key = found?.key
+    this.span = found?.span
+    if (this.#last) this.#last.next = found
+    this.#last = found
     at++
     if (buffer[at] !== colon) at = this.space(at)
     return at < end && buffer[at] === colon ? this.space(at + 1) : -1
   }
 
-  /** Past an object: calls `value` at each value, which returns the position after it. `key` is the value's key. */
-  protected passObject(at: number, value: (at: number) => number): number {
+  /**
+   * Into the object at `at`: the position of its first value, and -1 when it has none. A function that is called for each value
+   * would be shorter to use, but makes a scan slower by a third.
+   */
+  firstValue(at: number): number {
     at = this.space(at + 1)
-    if (this.buffer[at] === closeBrace && at < this.end) return at + 1
-    for (;;) {
-      if (at >= this.end || this.buffer[at] !== quote) return -1
-      at = this.passKey(at)
-      if (at >= 0) at = value(at)
-      if (at < 0) return -1
-      at = this.space(at)
-      if (at >= this.end) return -1
-      if (this.buffer[at] === closeBrace) return at + 1
-      if (this.buffer[at] !== comma) return -1
-      at = this.space(at + 1)
-    }
+    if (at < this.end && this.buffer[at] === closeBrace) return this.#leave(at + 1)
+    return this.#valueOf(at)
+  }
+
+  /** The position of the value that follows the one before `at`; -1 at the end of the object. */
+  nextValue(at: number): number {
+    if (at < 0) return this.#leave(-1)
+    if (at + 1 < this.end && this.buffer[at] === comma && this.buffer[at + 1] === quote)
+      return this.#valueOf(at + 1)
+    at = this.space(at)
+    if (at >= this.end) return this.#leave(-1)
+    if (this.buffer[at] === comma) return this.#valueOf(this.space(at + 1))
+    return this.#leave(this.buffer[at] === closeBrace ? at + 1 : -1)
+  }
+
+  #valueOf(at: number): number {
+    const value = at < this.end && this.buffer[at] === quote ? this.#passKey(at) : -1
+    return value < 0 ? this.#leave(-1) : value
+  }
+
+  /** Into the list at `at`: the position of its first item, and -1 when it has none. */
+  firstItem(at: number): number {
+    at = this.space(at + 1)
+    return this.buffer[at] === closeBracket ? this.#leave(at + 1) : at
+  }
+
+  /** The position of the item that follows the one before `at`; -1 at the end of the list. */
+  nextItem(at: number): number {
+    if (at < 0) return this.#leave(-1)
+    at = this.space(at)
+    if (this.buffer[at] === comma) return this.space(at + 1)
+    return this.#leave(at < this.end && this.buffer[at] === closeBracket ? at + 1 : -1)
+  }
+
+  #leave(at: number): -1 {
+    this.after = at
+    return -1
   }
 
   /** The position after a value of any kind. */
-  protected skip(at: number): number {
+  skip(at: number): number {
     if (at >= this.end) return -1
     const byte = this.buffer[at]
     if (byte === quote) return this.#stringEnd(at + 1) + 1 || -1
@@ -102,7 +194,7 @@ export class JsonBytes<Key extends string> {
   }
 
   /** Past a string, whose place is noted; past anything else, with nothing noted. */
-  protected string(at: number, span: Span): number {
+  string(at: number, span: Span): number {
     if (this.buffer[at] !== quote) return this.skip(at)
     const end = this.#stringEnd(at + 1)
     if (end < 0) return -1
@@ -112,7 +204,7 @@ export class JsonBytes<Key extends string> {
   }
 
   /** Past an object or a list, whose place is noted, brackets included. */
-  protected composite(at: number, span: Span): number {
+  composite(at: number, span: Span): number {
     const byte = this.buffer[at]
     const next = this.skip(at)
     if (next < 0 || (byte !== openBrace && byte !== openBracket)) return next
@@ -121,14 +213,14 @@ export class JsonBytes<Key extends string> {
     return next
   }
 
-  protected isAt(at: number, bytes: Buffer): boolean {
+  isAt(at: number, bytes: Buffer): boolean {
     let i = 0
     while (i < bytes.length && bytes[i] === this.buffer[at + i]) i++
     return i === bytes.length && at + i <= this.end
   }
 
   /** A whole number that is not negative; 0 for anything else. */
-  protected integer(at: number): number {
+  integer(at: number): number {
     const { buffer, end } = this
     let value = 0
     for (; at < end; at++) {
@@ -143,13 +235,9 @@ export class JsonBytes<Key extends string> {
   #stringEnd(at: number): number {
     const { buffer, end } = this
     for (;;) {
-      const limit = Math.min(end, at + shortString)
-      while (at < limit && buffer[at] !== quote && buffer[at] !== backslash) at++
-      if (at >= end) return -1
-      if (buffer[at] === quote) return at
-      if (buffer[at] === backslash) {
-        at += 2
-        continue
+      for (const limit = Math.min(end, at + shortString); at < limit; at++) {
+        if (buffer[at] === quote) return at
+        if (buffer[at] === backslash) at++
       }
       // A long string: jump to the next quote. An escaped one has an odd number of backslashes before it.
       const found = buffer.indexOf(quote, at)

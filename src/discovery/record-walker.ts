@@ -1,6 +1,6 @@
 // Walks over one line of a transcript: the fields at the top level of the record, and inside `message` the id, the model and
 // the usage. A record that cannot matter (a tool result, an attachment) is left as soon as that is known.
-import { absent, closeBracket, JsonBytes, openBrace, openBracket, WordTable } from './json-bytes.ts'
+import { absent, decodeText, JsonCursor, openBrace, openBracket, WordTable } from './json-bytes.ts'
 import type { Span } from './json-bytes.ts'
 
 /** Kinds of records that the scan distinguishes; `other` has a type that is none of these. */
@@ -23,33 +23,34 @@ const topStrings = [
   'promptCacheRequested',
 ] as const
 const flags = ['isMeta', 'isCompactSummary', 'isSidechain', 'isApiErrorMessage'] as const
-/** Maps each field of Claude's `usage` to the field of the walker. */
-const usageFields = {
-  input_tokens: 'inputTokens',
-  output_tokens: 'outputTokens',
-  cache_read_input_tokens: 'cacheReadTokens',
-  cache_creation_input_tokens: 'cacheCreationTokens',
-  ephemeral_5m_input_tokens: 'cache5mTokens',
-  ephemeral_1h_input_tokens: 'cache1hTokens',
-} as const
-const tokenCounts = Object.values(usageFields)
-const usageFieldOf = new Map<string | undefined, (typeof tokenCounts)[number]>(Object.entries(usageFields))
+const tokenFields = [
+  'input_tokens',
+  'output_tokens',
+  'cache_read_input_tokens',
+  'cache_creation_input_tokens',
+  'ephemeral_5m_input_tokens',
+  'ephemeral_1h_input_tokens',
+] as const
 const keyNames = [
   ...topStrings,
   ...flags,
-  ...(Object.keys(usageFields) as Array<keyof typeof usageFields>),
+  ...tokenFields,
   ...(['type', 'message', 'attachment', 'forkedFrom', 'data', 'agentId'] as const),
   ...(['id', 'role', 'model', 'content', 'usage', 'text', 'tool_use_id', 'cache_creation', 'speed'] as const),
+  // Not needed, but frequent: a known key is passed faster.
+  ...(['parentUuid', 'promptId', 'userType', 'stop_reason', 'stop_sequence'] as const),
+  ...(['server_tool_use', 'service_tier', 'toolUseResult', 'inference_geo', 'iterations'] as const),
 ]
-const keyTable = new WordTable(keyNames)
-const kindTable = new WordTable(kinds)
+const kindTable = WordTable.of(kinds)
 
 const assistant = Buffer.from('"assistant"')
 const toolResult = Buffer.from('"tool_result"')
 const fast = Buffer.from('"fast"')
 const letterT = 116
+/** The name of the model in a message that Claude Code writes itself begins with it. */
+const openAngle = 60
 
-export class RecordWalker extends JsonBytes<(typeof keyNames)[number]> {
+export class RecordWalker {
   /** Undefined for JSON without a record type. */
   kind: RecordKind | undefined
   /** False when the line is not one JSON object; then only what came before the damage is known. */
@@ -84,6 +85,8 @@ export class RecordWalker extends JsonBytes<(typeof keyNames)[number]> {
   isSidechain = false
   isApiErrorMessage = false
   isToolResult = false
+  /** Where the block of a tool result begins; valid only with `isToolResult`. */
+  resultAt = 0
   /** The content is a list, of which only the first text was read. */
   hasBlocks = false
   /** The fields below are valid only with `hasUsage`. */
@@ -96,31 +99,40 @@ export class RecordWalker extends JsonBytes<(typeof keyNames)[number]> {
   cacheCreationTokens = 0
   cache5mTokens = 0
   cache1hTokens = 0
+  #start = 0
   #isWhole = false
   #isReply = false
   #isInProgress = false
   #hasProgress = false
-  readonly #topSpans: ReadonlyMap<string, Span> = new Map(topStrings.map((name) => [name, this[name]]))
+  readonly #json = new JsonCursor(keyNames, Object.fromEntries(topStrings.map((name) => [name, this[name]])))
   readonly #spans: readonly Span[] = Object.values(this).filter((value) => value?.start === -1)
-
-  constructor() {
-    super(keyTable)
-  }
 
   /** Walks over the line from `start` to `end`. With `isWhole`, no record is left early. */
   walk(buffer: Buffer, start: number, end: number, isWhole: boolean): void {
-    this.buffer = buffer
-    this.end = end
+    this.#json.over(buffer, end)
+    this.#start = start
     this.#isWhole = isWhole
     this.#reset()
-    const at = this.space(start)
+    const at = this.#json.space(start)
     if (at >= end || buffer[at] !== openBrace) return
-    const after = this.passObject(at, this.#topValue)
-    this.isSound = this.#isEnough() || (after >= 0 && this.space(after) >= end)
+    let value = this.#json.firstValue(at)
+    while (value >= 0) {
+      const next = this.#readTop(value)
+      if (this.#isEnough()) break
+      value = this.#json.nextValue(next)
+    }
+    this.isSound = value >= 0 || (this.#json.after >= 0 && this.#json.space(this.#json.after) >= end)
+  }
+
+  /** The folder of the record that was walked last, which may have been left before it. */
+  folder(): string {
+    const { buffer, end } = this.#json
+    if (this.cwd.start < 0 && !this.#isWhole) this.walk(buffer, this.#start, end, true)
+    return this.cwd.start < 0 ? '' : decodeText(buffer, this.cwd)
   }
 
   textOf(span: Span): string {
-    return span.start < 0 ? '' : this.buffer.toString('utf8', span.start, span.end)
+    return span.start < 0 ? '' : this.#json.buffer.toString('utf8', span.start, span.end)
   }
 
   #reset(): void {
@@ -133,142 +145,189 @@ export class RecordWalker extends JsonBytes<(typeof keyNames)[number]> {
 
   /** True if every field that the scan needs from this kind of record has been read. */
   #isEnough(): boolean {
-    if (this.#isWhole || this.kind === undefined || this.kind === 'assistant') return false
+    if (this.#isWhole || this.kind === undefined) return false
+    if (this.kind === 'assistant') return this.#isReplyRead()
     if (this.kind === 'user') return this.isToolResult
     if (this.kind === 'system') return this.subtype.start >= 0
     return this.kind !== 'progress' || this.#hasProgress
   }
 
-  #topValue = (at: number): number => {
-    const next = this.#readTop(at)
-    return this.#isEnough() ? -1 : next
+  /** Claude Code writes the folder, the branch and the like behind these; they matter only in the last record of a chunk. */
+  #isReplyRead(): boolean {
+    const { buffer } = this.#json
+    const isOfModel = this.model.start >= 0 && buffer[this.model.start] !== openAngle
+    return isOfModel && this.hasUsage && this.requestId.start >= 0 && this.timestamp.start >= 0
   }
 
   #readTop(at: number): number {
-    const { key } = this
+    const { key } = this.#json
     switch (key) {
       case undefined:
-        return this.skip(at)
+        return this.#json.skip(at)
       case 'type':
         return this.#readType(at)
       case 'message':
-        return this.#object(at, this.#messageValue)
+        return this.#readMessage(at)
       case 'data':
         return this.#readProgress(at)
       case 'forkedFrom':
-        return this.composite(at, this.forkedFrom)
+        return this.#json.composite(at, this.forkedFrom)
       case 'attachment':
         return this.#readAttachment(at)
       case 'isMeta':
       case 'isCompactSummary':
       case 'isSidechain':
       case 'isApiErrorMessage':
-        this[key] = this.buffer[at] === letterT
-        return this.skip(at)
+        this[key] = this.#json.buffer[at] === letterT
+        return this.#json.skip(at)
       default: {
-        const span = this.#topSpans.get(key)
-        return span ? this.string(at, span) : this.skip(at)
+        const { span } = this.#json
+        return span ? this.#json.string(at, span) : this.#json.skip(at)
       }
     }
   }
 
-  #object(at: number, value: (at: number) => number): number {
-    return this.buffer[at] === openBrace ? this.passObject(at, value) : this.skip(at)
-  }
-
   #readType(at: number): number {
-    const next = this.string(at, this.type)
-    if (next >= 0) this.kind = kindTable.find(this.buffer, this.type.start, this.type.end) ?? 'other'
+    const next = this.#json.string(at, this.type)
+    if (next >= 0) this.kind = kindTable.find(this.#json.buffer, this.type.start, this.type.end) ?? 'other'
     return next
   }
 
   /** Claude writes the type of an attachment behind it, and attachments are long. */
   #readAttachment(at: number): number {
     this.kind ??= 'attachment'
-    if (this.#isWhole) return this.composite(at, this.attachment)
+    if (this.#isWhole) return this.#json.composite(at, this.attachment)
     this.attachment.start = at
     return at
   }
 
   /** The data of a progress record. Only reports of sub-agents have a message in it. */
   #readProgress(at: number): number {
-    if (this.buffer[at] !== openBrace) return this.skip(at)
+    if (this.#json.buffer[at] !== openBrace) return this.#json.skip(at)
     this.#isInProgress = true
-    const next = this.passObject(at, this.#progressValue)
+    for (let value = this.#json.firstValue(at); value >= 0;) {
+      if (this.#json.key === 'message') value = this.#json.nextValue(this.#readWrapped(value))
+      else if (this.#json.key === 'agentId')
+        value = this.#json.nextValue(this.#json.string(value, this.agentId))
+      else value = this.#json.nextValue(this.#json.skip(value))
+    }
     this.#isInProgress = false
-    this.#hasProgress = next >= 0
-    return next
+    this.#hasProgress = this.#json.after >= 0
+    return this.#json.after
   }
 
-  #progressValue = (at: number): number => {
-    if (this.key === 'message') return this.#object(at, this.#wrappedValue)
-    return this.key === 'agentId' ? this.string(at, this.agentId) : this.skip(at)
+  /** A sub-agent's record inside a progress record. */
+  #readWrapped(at: number): number {
+    if (this.#json.buffer[at] !== openBrace) return this.#json.skip(at)
+    for (let value = this.#json.firstValue(at); value >= 0;) {
+      if (this.#json.key === 'message') value = this.#json.nextValue(this.#readMessage(value))
+      else if (this.#json.key === 'requestId')
+        value = this.#json.nextValue(this.#json.string(value, this.wrappedRequestId))
+      else if (this.#json.key === 'timestamp')
+        value = this.#json.nextValue(this.#json.string(value, this.wrappedTimestamp))
+      else value = this.#json.nextValue(this.#json.skip(value))
+    }
+    return this.#json.after
   }
 
-  /** A field of a sub-agent's record inside a progress record. */
-  #wrappedValue = (at: number): number => {
-    if (this.key === 'requestId') return this.string(at, this.wrappedRequestId)
-    if (this.key === 'timestamp') return this.string(at, this.wrappedTimestamp)
-    return this.key === 'message' ? this.#object(at, this.#messageValue) : this.skip(at)
+  #readMessage(at: number): number {
+    if (this.#json.buffer[at] !== openBrace) return this.#json.skip(at)
+    for (let value = this.#json.firstValue(at); value >= 0;)
+      value = this.#json.nextValue(this.#messageValue(value))
+    return this.#json.after
   }
 
-  #messageValue = (at: number): number => {
-    switch (this.key) {
+  #messageValue(at: number): number {
+    switch (this.#json.key) {
       case 'id':
-        return this.string(at, this.messageId)
+        return this.#json.string(at, this.messageId)
       case 'model':
-        return this.string(at, this.model)
+        return this.#json.string(at, this.model)
       case 'usage':
-        return this.buffer[at] === openBrace ? this.#readUsage(at) : this.skip(at)
+        return this.#readUsage(at)
       case 'role':
-        this.#isReply = this.isAt(at, assistant)
-        return this.skip(at)
+        this.#isReply = this.#json.isAt(at, assistant)
+        return this.#json.skip(at)
       case 'content':
-        if (this.#isInProgress) return this.skip(at)
-        return this.#isReply ? this.composite(at, this.replyContent) : this.#readContent(at)
+        if (this.#isInProgress) return this.#json.skip(at)
+        return this.#isReply ? this.#json.composite(at, this.replyContent) : this.#readContent(at)
       default:
-        return this.skip(at)
+        return this.#json.skip(at)
     }
   }
 
   #readUsage(at: number): number {
+    if (this.#json.buffer[at] !== openBrace) return this.#json.skip(at)
     this.hasUsage = true
     this.hasCacheBreakdown = this.isFast = false
-    for (const field of tokenCounts) this[field] = 0
-    return this.passObject(at, this.#usageValue)
+    this.inputTokens = this.outputTokens = this.cacheReadTokens = this.cacheCreationTokens = 0
+    this.cache5mTokens = this.cache1hTokens = 0
+    return this.#readTokens(at)
   }
 
-  #usageValue = (at: number): number => {
-    const { key } = this
-    if (key === 'cache_creation' && this.buffer[at] === openBrace) {
-      this.hasCacheBreakdown = true
-      return this.passObject(at, this.#usageValue)
+  #readTokens(at: number): number {
+    for (let value = this.#json.firstValue(at); value >= 0;)
+      value = this.#json.nextValue(this.#usageValue(value))
+    return this.#json.after
+  }
+
+  #usageValue(at: number): number {
+    switch (this.#json.key) {
+      case 'input_tokens':
+        this.inputTokens = this.#json.integer(at)
+        break
+      case 'output_tokens':
+        this.outputTokens = this.#json.integer(at)
+        break
+      case 'cache_read_input_tokens':
+        this.cacheReadTokens = this.#json.integer(at)
+        break
+      case 'cache_creation_input_tokens':
+        this.cacheCreationTokens = this.#json.integer(at)
+        break
+      case 'ephemeral_5m_input_tokens':
+        this.cache5mTokens = this.#json.integer(at)
+        break
+      case 'ephemeral_1h_input_tokens':
+        this.cache1hTokens = this.#json.integer(at)
+        break
+      case 'speed':
+        this.isFast = this.#json.isAt(at, fast)
+        break
+      case 'cache_creation':
+        if (this.#json.buffer[at] !== openBrace) break
+        this.hasCacheBreakdown = true
+        return this.#readTokens(at)
     }
-    if (key === 'speed') this.isFast = this.isAt(at, fast)
-    const field = usageFieldOf.get(key)
-    if (field !== undefined) this[field] = this.integer(at)
-    return this.skip(at)
+    return this.#json.skip(at)
   }
 
   /** The content of a user message, up to its first text. A tool result is left at once. */
   #readContent(at: number): number {
-    if (this.buffer[at] !== openBracket) return this.string(at, this.text)
+    if (this.#json.buffer[at] !== openBracket) return this.#json.string(at, this.text)
     this.hasBlocks = true
-    let block = this.space(at + 1)
-    while (block < this.end && this.buffer[block] === openBrace && this.text.start < 0) {
-      block = this.passObject(block, this.#blockValue)
-      if (this.isToolResult) break
-      if (block < 0) return -1
-      block = this.space(block)
-      if (this.buffer[block] === closeBracket) break
-      block = this.space(block + 1)
+    for (let block = this.#json.firstItem(at); block >= 0 && this.text.start < 0;) {
+      if (this.#json.buffer[block] !== openBrace) break
+      const next = this.#readBlock(block)
+      if (this.isToolResult) {
+        this.resultAt = block
+        break
+      }
+      if (next < 0) return -1
+      block = this.#json.nextItem(next)
     }
-    return this.#isEnough() ? -1 : this.skip(at)
+    return this.#isEnough() ? -1 : this.#json.skip(at)
   }
 
-  #blockValue = (at: number): number => {
-    this.isToolResult ||= this.key === 'tool_use_id' || (this.key === 'type' && this.isAt(at, toolResult))
-    if (this.isToolResult) return -1
-    return this.key === 'text' ? this.string(at, this.text) : this.skip(at)
+  #readBlock(at: number): number {
+    for (let value = this.#json.firstValue(at); value >= 0;) {
+      const { key } = this.#json
+      this.isToolResult ||= key === 'tool_use_id' || (key === 'type' && this.#json.isAt(value, toolResult))
+      if (this.isToolResult) return -1
+      value = this.#json.nextValue(
+        key === 'text' ? this.#json.string(value, this.text) : this.#json.skip(value),
+      )
+    }
+    return this.#json.after
   }
 }

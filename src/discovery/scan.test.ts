@@ -5,7 +5,7 @@ import { pathToFileURL } from 'node:url'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { makeCorpus } from '../../test/support/corpus.ts'
 import type { Corpus } from '../../test/support/corpus.ts'
-import { scanAll, scanWorkerFile, type ScanJob, type ScanOutcome } from './scan.ts'
+import { scanAll, scanWorkerFile, TranscriptScanner, type ScanJob, type ScanOutcome } from './scan.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'rockpool-pool-'))
 let corpus: Corpus
@@ -44,6 +44,25 @@ test.each(['throw new Error("no")', 'process.exit(3)', 'this is no program'])(
     expect((await scan(pathToFileURL(file))).size).toBe(corpus.files.length)
   },
 )
+
+test('a file that a command writes is in the folder of its record, which comes after what the scan needs of a reply', () => {
+  const content = [
+    { type: 'tool_use', id: 'call', name: 'Bash', input: { command: 'cat > a.ts <<E\nconst one = 1\nE' } },
+  ]
+  const usage = { input_tokens: 1, output_tokens: 2 }
+  const message = { id: 'm', role: 'assistant', model: 'claude-opus-4-5', content, usage }
+  const time = { timestamp: '2026-11-01T00:00:00.000Z', cwd: '/repo' }
+  const lines = [
+    { isSidechain: false, message: { role: 'user', content: 'write it' }, type: 'user', ...time, cwd: '/' },
+    { isSidechain: false, message, requestId: 'r', type: 'assistant', uuid: 'u', ...time },
+    { message: { role: 'user', content: [{ tool_use_id: 'call', type: 'tool_result' }] }, type: 'user' },
+  ]
+  const path = join(folder, 'command.jsonl')
+  writeFileSync(path, lines.map((line) => `${JSON.stringify(line)}\n`).join(''))
+  const { edits, facts } = new TranscriptScanner().scan(path)
+  expect(edits.edits).toMatchObject([{ file: '/repo/a.ts', kind: 'shell' }])
+  expect(facts).toMatchObject({ outputTokens: 2, replyCount: 1 })
+})
 
 function byPath(a: ScanOutcome, b: ScanOutcome): number {
   return a.path < b.path ? -1 : 1

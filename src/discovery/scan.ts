@@ -11,7 +11,6 @@ import { EditTable } from './edit-table.ts'
 import { FactsBuilder } from './facts-builder.ts'
 import { unreadableReason } from './list-files.ts'
 import { costOfFile } from './price-table.ts'
-import { recordAt } from './record-at.ts'
 import { RecordWalker } from './record-walker.ts'
 import { newFacts, withoutSecrets, type TranscriptFacts } from './transcript-facts.ts'
 import { UsageTable } from './usage-table.ts'
@@ -40,6 +39,7 @@ export interface ScannedTranscript {
 export class TranscriptScanner {
   #buffer = Buffer.allocUnsafeSlow(chunkBytes)
   readonly #walker = new RecordWalker()
+  readonly #edits = new EditScan()
 
   scan(path: string, before?: ScannedBefore & { edits: EditTable }): ScannedTranscript {
     // A pipe or a device must not block the scan, and links are not followed.
@@ -50,13 +50,8 @@ export class TranscriptScanner {
       const facts = continues ? before.facts : newFacts()
       const usage = continues ? before.usage : new UsageTable()
       const edits = continues ? before.edits : new EditTable()
-      const builder = new FactsBuilder(
-        facts,
-        usage,
-        new EditScan(edits, (offset) => recordAt(path, offset)),
-        this.#walker,
-        path,
-      )
+      this.#edits.table = edits
+      const builder = new FactsBuilder(facts, usage, this.#edits, this.#walker, path)
       const tornTail = this.#readLines(fd, builder)
       const mark = markOf(fd, facts.offset)
       Object.assign(facts, costOfFile(usage, facts.models))

@@ -44,6 +44,14 @@ export interface Corpus {
   totals: CorpusTotals
 }
 
+interface ToolCall {
+  name: string
+  input: object
+  result: string
+  /** The JSON of what Claude Code notes beside the result. */
+  detail: string
+}
+
 interface Reply {
   id: string
   requestId: string
@@ -132,17 +140,50 @@ class CorpusMaker {
       if (turn % 2 === 0) this.#noise(session, writer, time)
     }
     const reply = this.#reply(session, index, turn)
-    const lines = this.#replyLines(session, reply, time, index, turn)
+    const tool = this.#tool()
+    const lines = this.#replyLines(session, reply, tool, time, index, turn)
     for (const line of lines) this.#line(session, writer, line)
     session.messages += lines.length
     if (index % 7 === 2) this.#lastReplies.push(...lines)
-    const result = `[{"tool_use_id":"toolu_${reply.id}","type":"tool_result","content":${JSON.stringify(this.#text(200 + this.#random() * 9_000))}}]`
-    this.#line(
-      session,
-      writer,
-      user(session, time, result, turn, ',"toolUseResult":{"usage":{"input_tokens":9}}'),
-    )
+    const result = `[{"tool_use_id":"toolu_${reply.id}","type":"tool_result","content":${JSON.stringify(tool.result)}}]`
+    this.#line(session, writer, user(session, time, result, turn, `,"toolUseResult":${tool.detail}`))
     session.messages++
+  }
+
+  /** A call with its result, in about the proportions of real sessions: one call of four changes a file. */
+  #tool(): ToolCall {
+    const kind = this.#random()
+    if (kind < 0.05) return this.#write()
+    if (kind < 0.25) return this.#edit()
+    const result = this.#text(200 + this.#random() * 9_000)
+    const input =
+      kind < 0.6 ? { file_path: '/a.ts' } : { command: this.#text(60), description: this.#text(30) }
+    // A trap for readers that search for the usage: it is not the model's.
+    return { name: kind < 0.6 ? 'Read' : 'Bash', input, result, detail: '{"usage":{"input_tokens":9}}' }
+  }
+
+  #write(): ToolCall {
+    const content = this.#text(300 + this.#random() * 6_000)
+    const input = { file_path: '/a.ts', content, usage: { input_tokens: 123_456 } }
+    const detail = JSON.stringify({ type: 'create', filePath: '/a.ts', content, structuredPatch: [] })
+    return { name: 'Write', input, result: 'File created successfully at: /a.ts', detail }
+  }
+
+  #edit(): ToolCall {
+    const [oldString, newString] = [
+      this.#text(40 + this.#random() * 300),
+      this.#text(40 + this.#random() * 900),
+    ]
+    const input = { replace_all: false, file_path: '/a.ts', old_string: oldString, new_string: newString }
+    const originalFile = this.#text(500 + this.#random() * 9_000)
+    const lines = [
+      ...oldString.split('\n').map((line) => `-${line}`),
+      ...newString.split('\n').map((line) => `+${line}`),
+    ]
+    const structuredPatch = [{ oldStart: 7, oldLines: 3, newStart: 7, newLines: 5, lines }]
+    const texts = { filePath: '/a.ts', oldString, newString, originalFile }
+    const detail = JSON.stringify({ ...texts, structuredPatch, userModified: false, replaceAll: false })
+    return { name: 'Edit', input, result: 'The file /a.ts has been updated successfully.', detail }
   }
 
   #noise(session: CorpusSession, writer: LineWriter, time: string): void {
@@ -179,13 +220,20 @@ class CorpusMaker {
   }
 
   /** One to four lines with the same id, each with the usage; the first ones as it was while streaming. */
-  #replyLines(session: CorpusSession, reply: Reply, time: string, index: number, turn: number): string[] {
+  #replyLines(
+    session: CorpusSession,
+    reply: Reply,
+    { name, input }: ToolCall,
+    time: string,
+    index: number,
+    turn: number,
+  ): string[] {
     const blocks = 1 + Math.floor(this.#random() * 4)
     const lines: string[] = []
     for (let block = 0; block < blocks; block++) {
       const isLast = block === blocks - 1
       const content = isLast
-        ? `{"type":"tool_use","id":"toolu_${reply.id}","name":"Write","input":{"file_path":"/a.ts","content":${JSON.stringify(this.#text(300 + this.#random() * 1_500))},"usage":{"input_tokens":123456}}}`
+        ? JSON.stringify({ type: 'tool_use', id: `toolu_${reply.id}`, name, input })
         : `{"type":"text","text":${JSON.stringify(this.#text(120))}}`
       const usage = isLast
         ? reply.usage

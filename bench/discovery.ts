@@ -8,6 +8,7 @@ import {
   openSync,
   readFileSync,
   rmSync,
+  writeFileSync,
   writeSync,
 } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -73,22 +74,22 @@ async function benchScans(folder: string, configDir: string, corpus: Corpus): Pr
     {
       name: 'first scan against `cat | wc -l`',
       measured: `${(first / cat).toFixed(2)}x (${first.toFixed(0)} ms, ${cat.toFixed(0)} ms)`,
-      wanted: 'at most 2.2x',
-      ok: first <= cat * 2.2,
+      wanted: 'at most 1.3x',
+      ok: first <= cat * 1.3,
       how: `${size}, warm page cache, whole command from start to exit, best of 4 each by turns`,
     },
     {
       name: 'memory of the first scan',
       measured: `${peak.toFixed(0)} MB`,
-      wanted: 'at most 150 MB',
-      ok: peak <= 150,
+      wanted: 'at most 100 MB',
+      ok: peak <= 100,
       how: 'peak resident set of the command, threads included, worst of 4',
     },
     {
       name: 'second `cc list --json`',
       measured: `${second.toFixed(0)} ms`,
-      wanted: 'at most 250 ms',
-      ok: second <= 250,
+      wanted: 'at most 150 ms',
+      ok: second <= 150,
       how: `whole command, all ${corpus.sessions.length} sessions, best of 4`,
     },
     {
@@ -108,8 +109,13 @@ function catAndCount(configDir: string): number {
   return performance.now() - start
 }
 
-/** Runs the built program and watches its memory. */
+/**
+ * Runs the built program and watches its memory. Without a gateway a command also keeps sessions in the vault once a minute, for at
+ * most 250 ms after its answer; that is switched off here, because it is not part of finding sessions.
+ */
 function rockpool(args: string[], home: string, configDir: string, state: string): Promise<Run> {
+  mkdirSync(state, { recursive: true })
+  writeFileSync(join(state, 'rockpool.json'), JSON.stringify({ vault: { enabled: false } }))
   const env = {
     PATH: process.env['PATH'],
     HOME: home,
@@ -172,8 +178,8 @@ async function benchMemory(folder: string, configDir: string, corpus: Corpus): P
     {
       name: 'list from memory',
       measured: `${list.toFixed(1)} ms`,
-      wanted: 'at most 5 ms',
-      ok: list <= 5,
+      wanted: 'at most 2 ms',
+      ok: list <= 2,
       how: `all ${corpus.sessions.length} sessions, as the gateway answers, median of 30`,
     },
     {

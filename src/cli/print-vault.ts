@@ -43,9 +43,7 @@ export const printers: Printers = {
             : safe`${path}: its copy in the vault is damaged.`,
         ),
       ),
-      ...(sessions.length === 1 && failed.length === 0
-        ? [`Continue it: claude --resume ${first!.sessionId}`]
-        : []),
+      ...(sessions.length === 1 && failed.length === 0 ? [oneLine(first!.toContinue)] : []),
     ].join('\n')
   },
   'vault.verify': ({ ok, records, bytes: size, damage, files, unfinished, repaired }, page) => {

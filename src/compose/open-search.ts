@@ -2,8 +2,10 @@
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { searchableCopies } from '../discovery/agents/searchable-copies.ts'
+import type { DiscoveredSession } from '../domain/discovered-session.ts'
 import type { IndexProgress, SearchPart } from '../domain/search.ts'
 import type { App } from '../operations/app.ts'
+import { goneSessions, keptConversation } from '../operations/vault/kept-sessions.ts'
 import { Search } from '../search/search.ts'
 import { workspaceOf } from '../store/agents.ts'
 import { knownSecrets } from '../store/known-secrets.ts'
@@ -34,9 +36,26 @@ export function openSearch(app: App, onProgress?: (progress: IndexProgress) => v
       refreshNotes: () => storage.notes.refresh(agentIds()),
       copiedTranscripts: async () => [
         ...(existsSync(paths.vault) ? await spokenCopies(await app.vault(), paths.spokenCopies) : []),
-        ...(await searchableCopies(discovery(), paths.agentCopies, log)),
+        ...(await searchableCopies(otherSessions(app), paths.agentCopies, log)),
       ],
       copies: storage.cluster?.openTranscriptCopies(),
     },
   })
+}
+
+/** All sessions, those included that only the vault has. Nothing of an encrypted vault is readable on disk. */
+function otherSessions(app: App): Parameters<typeof searchableCopies>[0] {
+  const gone = new Map<string, DiscoveredSession>()
+  return {
+    async list(filter) {
+      const found = await app.discovery().list(filter)
+      const isReadable = existsSync(app.paths.vault) && !(await app.vault()).isEncrypted
+      for (const session of isReadable ? await goneSessions(app) : []) gone.set(session.sessionId, session)
+      return { ...found, sessions: [...found.sessions, ...gone.values()] }
+    },
+    conversation(sessionId) {
+      const kept = gone.get(sessionId)
+      return kept ? keptConversation(app, kept) : app.discovery().conversation(sessionId)
+    },
+  }
 }

@@ -1,6 +1,7 @@
 // Assembles a session from what is known of it: its transcript, its sub-agents, the registries and the live processes.
 import { hash } from 'node:crypto'
 import { basename } from 'node:path'
+import { TimeSlice } from '../domain/async.ts'
 import { nativeState } from '../domain/coding-state.ts'
 import type { DiscoveredSession, SessionTranscript, TokenCounts } from '../domain/discovered-session.ts'
 import type { SideFiles } from './list-files.ts'
@@ -109,6 +110,8 @@ function isWorthListing(facts: TranscriptFacts): boolean {
   )
 }
 
+const sliceMs = 10
+
 /** Assembles sessions, and reuses the previous result if nothing has changed. */
 export class Assembler {
   readonly #known = new Map<
@@ -116,7 +119,21 @@ export class Assembler {
     { files: SessionFiles; context: SessionContext; session: DiscoveredSession }
   >()
 
-  assemble(files: SessionFiles, context: SessionContext): DiscoveredSession {
+  /** Other tasks run in between: there may be thousands. */
+  async assembleAll(
+    groups: readonly SessionFiles[],
+    contextOf: (sessionId: string) => SessionContext,
+  ): Promise<DiscoveredSession[]> {
+    const slice = new TimeSlice(sliceMs)
+    const sessions: DiscoveredSession[] = []
+    for (const files of groups) {
+      if (slice.isUsedUp) await slice.yield()
+      sessions.push(this.#assemble(files, contextOf(files.sessionId)))
+    }
+    return sessions
+  }
+
+  #assemble(files: SessionFiles, context: SessionContext): DiscoveredSession {
     const known = this.#known.get(files.sessionId)
     if (known && isSame(known.files, files) && isSameContext(known.context, context)) {
       const { facts } = files.main

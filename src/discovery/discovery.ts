@@ -10,7 +10,6 @@ import type {
   DiscoveredSession,
   Discovery,
   ScanProgress,
-  SessionFile,
   SessionFilter,
   SessionHealth,
   SessionList,
@@ -190,10 +189,10 @@ class SessionDiscovery implements Discovery {
     return this.#agents.conversation(main.file)
   }
 
-  async files(sessionId: string): Promise<SessionFile[]> {
-    const session = await this.get(sessionId)
-    const { main, subagents } = this.#groups!.get(session.sessionId)!
-    return filesOf([main, ...subagents].map(({ file }) => file))
+  async files(sessionId: string): Promise<string[]> {
+    if (this.#groups === undefined) await this.refresh()
+    const { main, subagents = [] } = this.#groups!.get(sessionId) ?? {}
+    return main ? filesOf([main, ...subagents].map(({ file }) => file)) : []
   }
 
   async health(sessionId: string): Promise<SessionHealth> {
@@ -295,14 +294,12 @@ class SessionDiscovery implements Discovery {
     const rows = await this.#registryRows()
     const live = this.#readLive()
     const now = this.#parts.clock.now()
-    return groups.map((files) =>
-      this.#assembler.assemble(files, {
-        side: this.#native.side.get(files.sessionId),
-        registry: rows.get(files.sessionId),
-        live: live.get(files.sessionId),
-        now,
-      }),
-    )
+    return this.#assembler.assembleAll(groups, (sessionId) => ({
+      side: this.#native.side.get(sessionId),
+      registry: rows.get(sessionId),
+      live: live.get(sessionId),
+      now,
+    }))
   }
 
   /** Of a deleted file only the name is left. */

@@ -284,12 +284,6 @@ export interface TranscriptSnapshot {
   transcripts(): Promise<SessionTranscript[]>
 }
 
-/** A file of a session. The database of an agent has all of its sessions, so it must be copied as a database. */
-export interface SessionFile {
-  path: string
-  isDatabase: boolean
-}
-
 /** The edits in a transcript of a session, packed (discovery/edit-table.ts). */
 export interface TranscriptEdits {
   sessionId: string
@@ -349,8 +343,9 @@ export interface Discovery {
   costs(filter?: CostFilter): Promise<CostReport>
   /** Everything in a session, in one form for all agents. */
   conversation(sessionId: string): Promise<AgentConversation>
-  /** All files that a session consists of, with those of its sub-agents: what a copy of the session needs. */
-  files(sessionId: string): Promise<SessionFile[]>
+  /** All files that a session consists of, with those of its sub-agents, as of the last refresh: what a copy of the session needs.
+   *  Its transcript comes first; `<database>#<session id>` stands for rows of a database. */
+  files(sessionId: string): Promise<string[]>
   health(sessionId: string): Promise<SessionHealth>
   /** Writes a repaired copy beside the original, as a new session; the original stays unchanged. */
   repair(

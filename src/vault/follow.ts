@@ -43,8 +43,7 @@ export async function keepAll(
   { vault, discovery }: Pick<FollowParts, 'vault' | 'discovery'>,
   stop?: AbortSignal,
 ): Promise<number> {
-  const { sessions } = await discovery.list()
-  return vault.keepInThread(oneByOne(sessions), stop)
+  return vault.keepInThread(everySession(discovery), stop)
 }
 
 /** Like `keepAll`, until `isEnough`, and without the start of a thread. */
@@ -52,13 +51,20 @@ export async function keepSome(
   { vault, discovery }: Pick<FollowParts, 'vault' | 'discovery'>,
   isEnough: () => boolean,
 ): Promise<number> {
-  const { sessions } = await discovery.list()
-  return vault.keep(oneByOne(sessions), isEnough)
+  return vault.keep(everySession(discovery), isEnough)
+}
+
+async function* everySession(discovery: Discovery): AsyncGenerator<SessionToKeep> {
+  const { sessions } = await discovery.list({ agentKind: 'all' })
+  yield* toKeep(discovery, sessions)
 }
 
 /** The files of all sessions together would take much memory. */
-function* oneByOne(sessions: DiscoveredSession[]): Generator<SessionToKeep> {
-  for (const session of sessions) yield* sessionToKeep(session)
+async function* toKeep(
+  discovery: Discovery,
+  sessions: readonly DiscoveredSession[],
+): AsyncGenerator<SessionToKeep> {
+  for (const session of sessions) yield await sessionToKeep(session, discovery)
 }
 
 class SessionFollower {
@@ -105,8 +111,8 @@ class SessionFollower {
     try {
       if (all) await keepAll(this.#parts, this.#stopping.signal)
       else if (ids.length > 0) {
-        const sessions = (await discovery.known(ids)).flatMap(sessionToKeep)
-        await vault.keep(sessions, () => this.#stopping.signal.aborted)
+        const sessions = await discovery.known(ids)
+        await vault.keep(toKeep(discovery, sessions), () => this.#stopping.signal.aborted)
         this.#isUnshared = true
       }
       return true

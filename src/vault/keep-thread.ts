@@ -27,7 +27,7 @@ const sliceMs = 10
 /** Resolves to the bytes that were read. */
 export async function keepInThread(
   job: Omit<KeepJob, 'stop'>,
-  sessions: Iterable<SessionToKeep>,
+  sessions: Iterable<SessionToKeep> | AsyncIterable<SessionToKeep>,
   signal?: AbortSignal,
 ): Promise<number> {
   const stop = new Int32Array(new SharedArrayBuffer(4))
@@ -52,10 +52,12 @@ export async function keepInThread(
   }
 }
 
-async function* inGroups(sessions: Iterable<SessionToKeep>): AsyncGenerator<SessionToKeep[]> {
+async function* inGroups(
+  sessions: Iterable<SessionToKeep> | AsyncIterable<SessionToKeep>,
+): AsyncGenerator<SessionToKeep[]> {
   const slice = new TimeSlice(sliceMs)
   let together: SessionToKeep[] = []
-  for (const session of sessions) {
+  for await (const session of sessions) {
     if (slice.isUsedUp) await slice.yield()
     if (together.push(session) < sessionsAtOnce) continue
     yield together

@@ -1,10 +1,9 @@
 // Keeps the files of a session: reads what is new in each, cuts it into chunks, and stores those that the vault does not have.
 // What was appended since the last time is stored as a small chunk of its own; later these are joined and cut by content.
-import { fstatSync, readSync } from 'node:fs'
 import { relative } from 'node:path'
 import { TimeSlice } from '../domain/async.ts'
 import { errorCode } from '../store/disk/atomic-file.ts'
-import { closeAtEnd, openForeign } from '../store/disk/foreign-file.ts'
+import { openSource, type KeptSource } from './kept-source.ts'
 import type { FileRow } from '../store/sqlite/vault-index.ts'
 import { maskId, nextCut } from './cut.ts'
 import type { Batch } from './batch.ts'
@@ -18,7 +17,7 @@ export interface SessionToKeep {
   agent: string
   /** The directory that all files are in; restored files are put below it. */
   root: string
-  /** Absolute paths; the first is the transcript. */
+  /** Absolute paths; the first is the transcript. `<database>#<session id>` stands for rows of a database. */
   files: readonly string[]
   /** The session as lists show it; undefined if only some of its files are named. */
   about: Record<string, unknown> | undefined
@@ -30,6 +29,17 @@ const mostTailBytes = 512 * 1024
 /** Others may work after so long. The files are read without the pool of threads: that takes much less processor time. */
 const sliceMs = 10
 
+/** Deleted meanwhile, not a regular file, or a database that cannot be read now, which discovery reports. */
+const unreadable = new Set([
+  'ENOENT',
+  'ENOTDIR',
+  'ELOOP',
+  'EACCES',
+  'refused',
+  'ERR_SQLITE_ERROR',
+  'ERR_OUT_OF_RANGE',
+])
+
 /** Adds every changed file of the session to the batch; resolves to the bytes that were read. */
 export async function keepSession(
   store: RecordStore,
@@ -40,13 +50,12 @@ export async function keepSession(
   let read = 0
   for (const [index, file] of session.files.entries()) {
     try {
-      const fd = openForeign(file, { noLink: true })
-      using _ = closeAtEnd(fd)
-      const keeper = new FileKeeper(store, batch, session, { file, isMain: index === 0, fd, now })
+      using source = openSource(file)
+      const keeper = new FileKeeper(store, batch, session, { file, isMain: index === 0, source, now })
       read += await keeper.keep()
     } catch (error) {
-      // Deleted meanwhile, or not a regular file: what was kept of it stays.
-      if (!['ENOENT', 'ENOTDIR', 'ELOOP', 'EACCES', 'refused'].includes(errorCode(error) ?? '')) throw error
+      // What was kept of it stays.
+      if (!unreadable.has(errorCode(error) ?? '')) throw error
     }
   }
   return read
@@ -55,7 +64,7 @@ export async function keepSession(
 interface FileToKeep {
   file: string
   isMain: boolean
-  fd: number
+  source: KeptSource
   now: number
 }
 
@@ -74,13 +83,14 @@ class FileKeeper {
   }
 
   async keep(): Promise<number> {
-    const { size, mtimeMs, ino } = fstatSync(this.#of.fd)
+    const { source, file } = this.#of
     const { sessionId, root } = this.#session
-    const path = relative(root, this.#of.file)
+    const path = relative(root, file)
     const known = this.#store.index.file(sessionId, root, path)
-    if (known?.size === size && known.mtime === mtimeMs && known.inode === ino) return 0
-    const { chunks, settled } = await this.#chunksOf(known, size, ino)
-    this.#batch.addVersion(this.#version(path, chunks, { settled, mtime: mtimeMs, inode: ino }))
+    if (known && source.isSame(known)) return 0
+    const { mtime, inode } = source
+    const { chunks, settled } = await this.#chunksOf(known, source.size, inode)
+    this.#batch.addVersion(this.#version(path, chunks, { settled, mtime, inode }))
     return this.#read
   }
 
@@ -131,7 +141,7 @@ class FileKeeper {
     const { sessionId } = this.#session
     const all = [...chunks]
     const slice = new TimeSlice(sliceMs)
-    const window = new ReadWindow(this.#of.fd, this.#batch.readBuffer, { from: bytesIn(chunks), size })
+    const window = new ReadWindow(this.#of.source, this.#batch.readBuffer, { from: bytesIn(chunks), size })
     while (window.fill()) {
       if (slice.isUsedUp) await slice.yield()
       for (let end = window.nextCut(sessionId); end !== undefined; end = window.nextCut(sessionId))
@@ -150,7 +160,7 @@ class FileKeeper {
 
   #readAt(offset: number, bytes: number): Buffer {
     const buffer = Buffer.allocUnsafe(bytes)
-    const filled = readFully(this.#of.fd, buffer, offset)
+    const filled = this.#of.source.read(buffer, offset)
     this.#read += filled
     return buffer.subarray(0, filled)
   }
@@ -158,7 +168,7 @@ class FileKeeper {
 
 /** A part of a file in one buffer that is used again and again, so that a large file takes little memory. */
 class ReadWindow {
-  readonly #fd: number
+  readonly #source: KeptSource
   readonly #size: number
   readonly #buffer: Buffer
   /** The bytes that were read and not taken: from `#from` to `#end` in the buffer. */
@@ -167,8 +177,8 @@ class ReadWindow {
   #at: number
   read = 0
 
-  constructor(fd: number, buffer: Buffer, { from, size }: { from: number; size: number }) {
-    this.#fd = fd
+  constructor(source: KeptSource, buffer: Buffer, { from, size }: { from: number; size: number }) {
+    this.#source = source
     this.#at = from
     this.#size = size
     this.#buffer = buffer
@@ -180,7 +190,7 @@ class ReadWindow {
     this.#end -= this.#from
     this.#from = 0
     const room = this.#buffer.subarray(this.#end, this.#end + this.#size - this.#at)
-    const read = room.length === 0 ? 0 : readFully(this.#fd, room, this.#at)
+    const read = room.length === 0 ? 0 : this.#source.read(room, this.#at)
     this.#at += read
     this.#end += read
     this.read += read
@@ -200,13 +210,6 @@ class ReadWindow {
   takeRest(): Buffer {
     return this.take(this.#end)
   }
-}
-
-function readFully(fd: number, buffer: Buffer, offset: number): number {
-  let filled = 0
-  for (let read = -1; read !== 0 && filled < buffer.length; filled += read)
-    read = readSync(fd, buffer, filled, buffer.length - filled, offset + filled)
-  return filled
 }
 
 interface Cut {

@@ -1,9 +1,9 @@
 // Stores damaged chunks again, from files that are still there. What only the vault had stays damaged.
-import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import type { FileRow } from '../store/sqlite/vault-index.ts'
 import type { ChunkRef } from './file-versions.ts'
 import type { SessionToKeep } from './keep.ts'
+import { presence } from './kept-source.ts'
 import type { RecordStore } from './record-store.ts'
 import { rewritePacks } from './remove.ts'
 
@@ -14,7 +14,8 @@ export async function repairFiles(
   lost: ReadonlySet<string>,
   keep: (sessions: SessionToKeep[]) => Promise<unknown>,
 ): Promise<number> {
-  const present = damaged.filter(({ root, path }) => existsSync(join(root, path)))
+  const isThere = presence()
+  const present = damaged.filter(({ root, path }) => isThere(join(root, path)))
   if (present.length === 0) return 0
   await store.index.write((rows) => {
     for (const file of present) {

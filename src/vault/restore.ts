@@ -7,6 +7,7 @@ import { RockpoolError } from '../domain/errors.ts'
 import { createFileAtomically } from '../store/disk/atomic-file.ts'
 import { fileSize, isFile } from '../store/disk/foreign-file.ts'
 import type { FileRow } from '../store/sqlite/vault-index.ts'
+import { rowsPlace, writeRows } from '../store/sqlite/session-rows.ts'
 import { unmaskId } from './cut.ts'
 import type { ChunkRef } from './file-versions.ts'
 import type { RecordStore } from './record-store.ts'
@@ -26,15 +27,31 @@ export async function restoreFile(
 ): Promise<RestoredFile> {
   const path = placeOf(file, root)
   const { size: bytes } = file
+  const rows = rowsPlace(path)
+  if (rows)
+    return { path, bytes, outcome: await orDamaged(async () => writeRows(rows, await wholeOf(store, file))) }
   if (isFile(path)) return { path, bytes, outcome: await compare(store, file, path) }
-  try {
+  const outcome = await orDamaged(async () => {
     await mkdir(dirname(path), { recursive: true, mode: 0o700 })
     const isNew = await createFileAtomically(path, contentOf(store, file))
-    return { path, bytes, outcome: isNew ? 'restored' : await compare(store, file, path) }
+    return isNew ? 'restored' : compare(store, file, path)
+  })
+  return { path, bytes, outcome }
+}
+
+async function orDamaged(restore: () => Promise<RestoredFile['outcome']>): Promise<RestoredFile['outcome']> {
+  try {
+    return await restore()
   } catch (error) {
-    if (error instanceof RockpoolError && error.code === 'damaged') return { path, bytes, outcome: 'damaged' }
+    if (error instanceof RockpoolError && error.code === 'damaged') return 'damaged'
     throw error
   }
+}
+
+async function wholeOf(store: RecordStore, file: FileRow): Promise<Buffer> {
+  const parts: Buffer[] = []
+  for await (const part of contentOf(store, file)) parts.push(part)
+  return Buffer.concat(parts)
 }
 
 /** The bytes of a kept file, a chunk at a time. */

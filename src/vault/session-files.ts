@@ -1,8 +1,8 @@
-// Which files belong to a session: all that its program deletes together with it, and that a resume or a rewind needs. A new agent
-// whose sessions are files needs nothing here.
+// Which files belong to a session: all that its program deletes together with it, and that a resume or a rewind needs. Of other
+// agents than Claude Code, discovery knows the files.
 import { readdirSync } from 'node:fs'
 import { basename, dirname, extname, join } from 'node:path'
-import type { DiscoveredSession } from '../domain/discovered-session.ts'
+import type { DiscoveredSession, Discovery } from '../domain/discovered-session.ts'
 import { isFile, namesIn } from '../store/disk/foreign-file.ts'
 import type { SessionToKeep } from './keep.ts'
 
@@ -12,19 +12,25 @@ type KeepableSession = Pick<DiscoveredSession, 'agentKind' | 'sessionId' | 'file
 /** The slug of a session is the name of its plan. */
 const planName = /^[a-z0-9-]+$/
 
-/** A list of one, or of none: rows of a database, as opencode has them, are no files that could be put back. */
-export function sessionToKeep(session: KeepableSession): SessionToKeep[] {
-  const { sessionId, agentKind: agent, configDir: root, filePath } = session
-  if (filePath.endsWith('.db')) return []
-  const files = agent === 'claude' ? claudeFiles(session) : filesOfOthers(session)
+export async function sessionToKeep(
+  session: KeepableSession,
+  discovery: Pick<Discovery, 'files'>,
+): Promise<SessionToKeep> {
+  const { sessionId, agentKind: agent, configDir: root } = session
+  const files = agent === 'claude' ? claudeFiles(session) : await filesOfOthers(session, discovery)
   const about = JSON.parse(JSON.stringify(session)) as SessionToKeep['about']
-  return [{ sessionId, agent, root, files, about }]
+  return { sessionId, agent, root, files, about }
 }
 
-/** The transcript, and a folder of the same name beside it. */
-function filesOfOthers({ filePath }: KeepableSession): string[] {
+/** What discovery names, its transcript first, and a folder of the same name beside the transcript. */
+async function filesOfOthers(
+  { sessionId, filePath, configDir }: KeepableSession,
+  discovery: Pick<Discovery, 'files'>,
+): Promise<string[]> {
   const folder = filePath.slice(0, filePath.length - extname(filePath).length)
-  return [filePath, ...(folder === filePath ? [] : filesBelow(folder))]
+  const files = [...(await discovery.files(sessionId)), ...(folder === filePath ? [] : filesBelow(folder))]
+  // A restored file is put below the home of its agent.
+  return files.filter((file) => file.startsWith(`${configDir}/`))
 }
 
 /** The transcript first. */

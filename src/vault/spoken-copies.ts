@@ -1,4 +1,4 @@
-// Small copies of the transcripts that only the vault has, for the search index: what was said, without tools and their
+// Small copies of the transcripts of Claude Code that only the vault has, for the search index: what was said, without tools and their
 // results. They can be deleted at any time, and are made again from the vault.
 import { mkdirSync, readdirSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
@@ -10,7 +10,7 @@ import type { KeptSession, Vault } from './vault.ts'
 /** Makes missing copies, removes those of sessions that are not gone, and resolves to all of them. */
 export async function spokenCopies(vault: Vault, folder: string): Promise<SessionTranscript[]> {
   // Nothing of an encrypted vault is readable on disk, so what only it has cannot be searched.
-  const gone = vault.isEncrypted ? [] : await vault.gone()
+  const gone = vault.isEncrypted ? [] : (await vault.gone()).filter(({ agent }) => agent === 'claude')
   const wanted = new Map(gone.map((session) => [`${session.sessionId}.jsonl`, session]))
   mkdirSync(folder, { recursive: true, mode: 0o700 })
   const present = new Set(readdirSync(folder))

@@ -98,17 +98,19 @@ test('files of a session that were deleted are restored byte for byte, with a ne
   }
 })
 
-test('of any agent whose sessions are files, the transcript and the folder beside it are kept', () => {
+test('of another agent the files that discovery names and the folder beside the transcript are kept', async () => {
   const home = join(folder, 'codex')
   const filePath = join(home, 'sessions', 'rollout-1.jsonl')
+  const child = join(home, 'sessions', 'rollout-2.jsonl')
   mkdirSync(join(home, 'sessions', 'rollout-1'), { recursive: true })
-  writeFileSync(filePath, '{}')
   writeFileSync(join(home, 'sessions', 'rollout-1', 'image.png'), '')
   const session = { agentKind: 'codex' as const, sessionId: 'x', configDir: home, filePath, slug: undefined }
-  expect(sessionToKeep(session)).toMatchObject([
-    { agent: 'codex', root: home, files: [filePath, join(home, 'sessions', 'rollout-1', 'image.png')] },
-  ])
-  expect(sessionToKeep({ ...session, filePath: join(home, 'opencode.db') })).toEqual([])
+  const files = async (): Promise<string[]> => [filePath, child, '/elsewhere/rollout-3.jsonl']
+  expect(await sessionToKeep(session, { files })).toMatchObject({
+    agent: 'codex',
+    root: home,
+    files: [filePath, child, join(home, 'sessions', 'rollout-1', 'image.png')],
+  })
 })
 
 test('every state of a transcript that grows is kept, whatever was appended', async () => {

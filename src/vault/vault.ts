@@ -5,11 +5,12 @@ import { KeyedQueue } from '../domain/async.ts'
 import type { Clock } from '../domain/clock.ts'
 import { RockpoolError } from '../domain/errors.ts'
 import type { Log } from '../domain/log.ts'
-import { isFile, modifiedAt, namesIn } from '../store/disk/foreign-file.ts'
+import { modifiedAt, namesIn } from '../store/disk/foreign-file.ts'
 import type { FileRow, SessionRow } from '../store/sqlite/vault-index.ts'
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { keepSession, type SessionToKeep } from './keep.ts'
+import { changedAt, presence } from './kept-source.ts'
 import { keepInThread } from './keep-thread.ts'
 import { RecordStore } from './record-store.ts'
 import { planPrune, removeSessions, rewritePacks, usedBytes, type PrunePlan } from './remove.ts'
@@ -31,7 +32,7 @@ export interface VaultParts {
 export interface KeptSession {
   sessionId: string
   agent: string
-  /** The transcript, where it was. */
+  /** The transcript, where it was; `<database>#<session id>` for rows of a database. */
   filePath: string
   root: string
   /** The transcript is not there any more. */
@@ -39,17 +40,20 @@ export interface KeptSession {
   about: Record<string, unknown>
 }
 
-function keptSession({ session, root, path, agent, about }: SessionRow): KeptSession {
-  const filePath = join(root, path)
-  const isGone = !isFile(filePath)
-  return {
-    sessionId: session,
-    agent,
-    root,
-    filePath,
-    isGone,
-    about: parseStored<KeptSession['about']>(about),
-  }
+function keptSessions(rows: readonly SessionRow[]): KeptSession[] {
+  const isThere = presence()
+  return rows.map(({ session, root, path, agent, about }) => {
+    const filePath = join(root, path)
+    const isGone = !isThere(filePath)
+    return {
+      sessionId: session,
+      agent,
+      root,
+      filePath,
+      isGone,
+      about: parseStored<KeptSession['about']>(about),
+    }
+  })
 }
 
 /** Folders in the vault with copies that exist while they are read. */
@@ -73,13 +77,13 @@ export class Vault {
   }
 
   /** Keeps what changed in these sessions, until `isEnough`; resolves to the bytes that were read. It is on disk then. */
-  keep(sessions: Iterable<SessionToKeep>, isEnough = (): boolean => false): Promise<number> {
+  keep(sessions: SessionsToKeep, isEnough = (): boolean => false): Promise<number> {
     return this.#writes.run('', async () => {
       let read = 0
-      const waiting = sessions[Symbol.iterator]()
-      for (let next = waiting.next(); !next.done && !isEnough();) {
+      const waiting = eachOf(sessions)
+      for (let next = await waiting.next(); !next.done && !isEnough();) {
         await this.#store.write('keep sessions', async (batch) => {
-          for (; !next.done && batch.rawBytes < batchBytes && !isEnough(); next = waiting.next()) {
+          for (; !next.done && batch.rawBytes < batchBytes && !isEnough(); next = await waiting.next()) {
             if (this.#isWanted(next.value))
               read += await keepSession(this.#store, batch, next.value, this.#clock.now())
           }
@@ -90,7 +94,7 @@ export class Vault {
   }
 
   /** Like `keep`, for many sessions: in a thread, so that this one can do other work. */
-  keepInThread(sessions: Iterable<SessionToKeep>, signal?: AbortSignal): Promise<number> {
+  keepInThread(sessions: SessionsToKeep, signal?: AbortSignal): Promise<number> {
     const { folder, indexFile, secret } = this.#parts
     return this.#writes.run('', () => keepInThread({ folder, indexFile, secret }, sessions, signal))
   }
@@ -98,7 +102,7 @@ export class Vault {
   /** The kept sessions, from the index alone. */
   async sessions(): Promise<KeptSession[]> {
     await this.#store.refresh()
-    return this.#store.index.sessions().map(keptSession)
+    return keptSessions(this.#store.index.sessions())
   }
 
   /** The kept sessions whose transcript is not there any more. Every list asks for them, so sessions that are known to be
@@ -108,15 +112,17 @@ export class Vault {
     const missing = new Set(this.#store.index.sessionIds().filter((id) => !present.has(id)))
     if (missing.size === 0) return []
     const rows = this.#store.index.sessions().filter(({ session }) => missing.has(session))
-    return rows.map(keptSession).filter(({ isGone }) => isGone)
+    return keptSessions(rows).filter(({ isGone }) => isGone)
   }
 
   /** By its id or the beginning of it. */
   async find(idOrPrefix: string): Promise<KeptSession> {
     const wanted = idOrPrefix.toLowerCase()
-    const found = (await this.sessions()).filter(({ sessionId }) => sessionId.startsWith(wanted))
+    const found = (await this.sessions()).filter(({ sessionId }) =>
+      sessionId.toLowerCase().startsWith(wanted),
+    )
     const one =
-      found.find(({ sessionId }) => sessionId === wanted) ?? (found.length === 1 ? found[0] : undefined)
+      found.find(({ sessionId }) => sessionId === idOrPrefix) ?? (found.length === 1 ? found[0] : undefined)
     if (one && wanted !== '') return one
     throw new RockpoolError(
       found.length === 0 ? 'not-found' : 'ambiguous',
@@ -129,7 +135,7 @@ export class Vault {
     return this.#store.index.files(sessionId)
   }
 
-  /** Puts the files of a session back where they were, or below `root`. */
+  /** Puts the files of a session back where they were, or below `root`; its transcript last. */
   async restore(sessionId: string, root?: string): Promise<RestoredFile[]> {
     await this.#store.refresh()
     const restored: RestoredFile[] = []
@@ -206,8 +212,15 @@ export class Vault {
   #isWanted({ sessionId, files }: SessionToKeep): boolean {
     const removed = this.#store.index.removal(sessionId)
     if (!removed || this.files(sessionId).length > 0) return true
-    return removed.forever === 0 && modifiedAt(files[0]!) > removed.at
+    return removed.forever === 0 && changedAt(files[0]!) > removed.at
   }
+}
+
+/** Sessions one after another: their files are listed only when it is their turn. */
+export type SessionsToKeep = Iterable<SessionToKeep> | AsyncIterable<SessionToKeep>
+
+async function* eachOf(sessions: SessionsToKeep): AsyncGenerator<SessionToKeep> {
+  yield* sessions
 }
 
 /** Copies for reading (`readingPrefix`) that a process left behind when it ended early. */

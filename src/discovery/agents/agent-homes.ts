@@ -2,7 +2,6 @@
 // sessions, and says so.
 import type { AgentConversation } from '../../domain/agent-records.ts'
 import type { OtherAgent } from '../../domain/agent.ts'
-import type { SessionFile } from '../../domain/discovered-session.ts'
 import { noteUnreadable, type Listing, type TranscriptFile } from '../list-files.ts'
 import { readClaudeRecords } from './claude/claude-records.ts'
 import type { AgentEnvironment, AgentReader } from './contract.ts'
@@ -63,9 +62,11 @@ export class AgentHomes {
   }
 }
 
-/** All files of a session, each once. */
-export function filesOf(files: readonly TranscriptFile[]): SessionFile[] {
-  const paths = new Set(files.flatMap(({ path, paths: all }) => all ?? [path]))
-  const isDatabase = (path: string): boolean => /\.db(?:-wal)?$/.test(path)
-  return [...paths].map((path) => ({ path, isDatabase: isDatabase(path) }))
+/** All files of a session and its sub-agents, each once. */
+export function filesOf(files: readonly TranscriptFile[]): string[] {
+  const paths = files.flatMap((file) => {
+    const reader = file.agentKind && readerOf(file.agentKind)
+    return reader?.files?.(file) ?? file.paths ?? [file.path]
+  })
+  return [...new Set(paths)]
 }

@@ -29,6 +29,8 @@ export interface AgentReader {
   scan(source: AgentSource, before?: ScannedBefore): ScannedSource
   /** Everything in a session, in the order of the conversation. */
   read(source: Pick<AgentSource, 'path' | 'paths'>): AgentConversation
+  /** All files that a copy of the session needs, its transcript first; absent if `list` names all of them. */
+  files?(source: Pick<AgentSource, 'path' | 'paths'>): string[]
   /** The processes that have a session open, by session. Only what the agent itself reports. */
   live?(homes: readonly string[]): Map<string, number>
   /** The command that continues a session in its folder. */

@@ -1,5 +1,5 @@
 // All readers of other agents, and what is asked of any of them.
-import type { OtherAgent } from '../../domain/agent.ts'
+import type { AgentKind, OtherAgent } from '../../domain/agent.ts'
 import type { DiscoveredSession } from '../../domain/discovered-session.ts'
 import { RockpoolError } from '../../domain/errors.ts'
 import { codexReader } from './codex/codex-files.ts'
@@ -12,6 +12,11 @@ export const agentReaders: readonly AgentReader[] = [codexReader, geminiReader, 
 
 export function readerOf(kind: OtherAgent): AgentReader {
   return agentReaders.find((reader) => reader.kind === kind)!
+}
+
+/** The name of the program whose session it is, for people. */
+export function programOf(kind: AgentKind): string {
+  return kind === 'claude' ? 'Claude Code' : readerOf(kind).program
 }
 
 type Known = Pick<DiscoveredSession, 'agentKind' | 'sessionId' | 'repoPath'>

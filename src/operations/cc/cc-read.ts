@@ -12,7 +12,7 @@ import { sessionPrice } from '../../domain/selection.ts'
 import { anatomy, card } from '../../domain/transcript-views.ts'
 import type { App } from '../app.ts'
 import { operation } from '../operation.ts'
-import { withKeptTranscript } from '../vault/kept-sessions.ts'
+import { keptConversation, withKeptTranscript } from '../vault/kept-sessions.ts'
 import { ownOrKept, ownSession, sessionId } from './cc.ts'
 import { flag, nameField } from '../input-fields.ts'
 
@@ -32,6 +32,7 @@ const readSession = operation({
   }),
   output: z.object({
     sessionId: z.string(),
+    kept: z.boolean().optional().describe('Its program has deleted it; this is the copy in the vault.'),
     subagent: subagentInfo.optional(),
     cards: z.array(card),
     before: z.number().optional().describe('The mark before which there is more.'),
@@ -46,22 +47,25 @@ const readSession = operation({
   },
   async run(app, { id, subagent: wantedSubagent, ...wanted }, caller) {
     refuseTwoPlaces(wanted)
-    const session = await ownOrKept(app, id, caller)
-    if (wantedSubagent === undefined && session.agentKind !== 'claude') {
-      const { records } = await app.discovery().conversation(session.sessionId)
-      return { sessionId: session.sessionId, ...recordCards(records, wanted) }
-    }
-    if (wantedSubagent === undefined) {
-      const read = async (path: string) => markRewound(path, await cardsOf(path, wanted))
-      const page = session.kept ? withKeptTranscript(app, session, read) : read(session.filePath)
-      return { sessionId: session.sessionId, ...(await page) }
-    }
+    if (wantedSubagent === undefined) return readCards(app, await ownOrKept(app, id, caller), wanted)
+    const session = await ownSession(app, id, caller)
     requireClaude(session, 'show its sub-agents one by one')
     const { filePath, toolUseId: _, ...about } = await subagentNamed(app, session, wantedSubagent)
     const page = await cardsOf(filePath, { ...wanted, sidechain: true })
     return { sessionId: session.sessionId, subagent: about, ...page }
   },
 })
+
+async function readCards(app: App, session: DiscoveredSession, wanted: WantedCards) {
+  const { sessionId: id, kept, agentKind } = session
+  if (agentKind !== 'claude') {
+    const all = kept ? keptConversation(app, session) : app.discovery().conversation(id)
+    return { sessionId: id, kept, ...recordCards((await all).records, wanted) }
+  }
+  const read = async (path: string) => markRewound(path, await cardsOf(path, wanted))
+  const page = kept ? withKeptTranscript(app, session, read) : read(session.filePath)
+  return { sessionId: id, kept, ...(await page) }
+}
 
 function refuseTwoPlaces({ before, after, around }: WantedCards): void {
   if ([before, after, around].filter((place) => place !== undefined).length < 2) return

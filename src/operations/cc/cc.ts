@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs'
 import { z } from 'zod'
 import { resumeChanges } from '../../coding/session/resume-origin.ts'
-import { requireClaude, resumeHint } from '../../discovery/agents/readers.ts'
+import { programOf, requireClaude, resumeHint } from '../../discovery/agents/readers.ts'
 import { withOpinion } from '../../domain/cache-opinion.ts'
 import { priceWithTrim } from '../../discovery/trim/trim-price.ts'
 import type { CodingSession } from '../../domain/coding-session.ts'
@@ -197,9 +197,13 @@ export async function ownSession(app: App, ref: string, caller: Caller): Promise
   const session = await ownOrKept(app, ref, caller)
   if (!session.kept) return session
   const id = session.sessionId
-  throw new RockpoolError('not-found', `Claude Code has deleted ${id}; the vault has a copy.`, {
-    hint: `Restore it first: \`rockpool vault restore ${id.slice(0, 8)}\`.`,
-  })
+  throw new RockpoolError(
+    'not-found',
+    `${programOf(session.agentKind)} has deleted ${id}; the vault has a copy.`,
+    {
+      hint: `Restore it first: \`rockpool vault restore ${id.slice(0, 8)}\`.`,
+    },
+  )
 }
 
 /** Also a session that only the vault still has. */

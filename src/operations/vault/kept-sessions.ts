@@ -1,7 +1,9 @@
 // Sessions that only the vault still has: how lists show them, and how they are restored before a resume.
 import { existsSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
-import { join, relative } from 'node:path'
+import { dirname, join } from 'node:path'
+import { readerOf } from '../../discovery/agents/readers.ts'
+import type { AgentConversation } from '../../domain/agent-records.ts'
 import type { DiscoveredSession, SessionRecord } from '../../domain/discovered-session.ts'
 import { asRockpoolError, errorText, RockpoolError } from '../../domain/errors.ts'
 import { readingPrefix, type KeptSession } from '../../vault/vault.ts'
@@ -27,7 +29,8 @@ export function asDiscovered({ about, filePath, root }: KeptSession): Discovered
     createdAt: record.createdAt === undefined ? undefined : new Date(record.createdAt),
     lastModified: new Date(record.lastModified),
     lastUsageAt: record.lastUsageAt === undefined ? undefined : new Date(record.lastUsageAt),
-    filePath,
+    // Rows of a database are shown with the path of the database, as discovery does.
+    filePath: filePath.replace(/(\.db)#[^#]*$/, '$1'),
     configDir: root,
     isRunning: false,
     status: 'stopped',
@@ -50,11 +53,11 @@ export async function goneSession(
   const found = (await goneSessions(app)).filter(
     (session) =>
       (agentId === undefined || session.agentId === agentId) &&
-      (session.sessionId.startsWith(wanted) || session.title?.toLowerCase() === wanted),
+      (session.sessionId.toLowerCase().startsWith(wanted) || session.title?.toLowerCase() === wanted),
   )
-  const one = found.find(({ sessionId }) => sessionId === wanted) ?? found[0]
+  const one = found.find(({ sessionId }) => sessionId.toLowerCase() === wanted) ?? found[0]
   if (!one) throw otherwise
-  if (found.length === 1 || one.sessionId === wanted) return one
+  if (found.length === 1 || one.sessionId.toLowerCase() === wanted) return one
   throw new RockpoolError('ambiguous', `${JSON.stringify(ref)} could be ${found.length} kept sessions.`, {
     hint: `Give more of the id: ${found
       .slice(0, 5)
@@ -85,19 +88,41 @@ export async function removeShared(app: App): Promise<string | undefined> {
   }
 }
 
-/** Runs `read` on the transcript of a session that only the vault has: on a copy that exists so long. */
+/** Runs `read` on the transcript of a session that only the vault has: on a copy that exists so long. `all` are the files of the
+ *  session. */
 export async function withKeptTranscript<T>(
   app: App,
-  { sessionId, filePath, configDir }: DiscoveredSession,
-  read: (path: string) => Promise<T>,
+  { sessionId }: DiscoveredSession,
+  read: (path: string, all: string[]) => Promise<T>,
 ): Promise<T> {
   const root = await mkdtemp(join(app.paths.vault, readingPrefix))
   try {
-    await (await app.vault()).restore(sessionId, root)
-    return await read(join(root, relative(configDir, filePath)))
+    const restored = await (await app.vault()).restore(sessionId, root)
+    const transcript = restored.at(-1)!
+    if (transcript.outcome === 'damaged') throw damagedCopy(sessionId)
+    return await read(
+      transcript.path,
+      restored.map(({ path }) => path),
+    )
   } finally {
     await rm(root, { recursive: true, force: true })
   }
+}
+
+/** Everything in a session of another agent that only the vault has. */
+export async function keptConversation(app: App, session: DiscoveredSession): Promise<AgentConversation> {
+  const { agentKind } = session
+  if (agentKind === 'claude') throw new RockpoolError('internal', 'Claude Code has a reader of its own.')
+  return withKeptTranscript(app, session, async (path, all) =>
+    // A session may have several files in one folder; those of sub-agents are in others.
+    readerOf(agentKind).read({ path, paths: all.filter((file) => dirname(file) === dirname(path)) }),
+  )
+}
+
+function damagedCopy(sessionId: string): RockpoolError {
+  return new RockpoolError('damaged', `The vault's copy of ${sessionId} is damaged.`, {
+    hint: '`rockpool vault verify` shows what is damaged; the transcript cannot be restored.',
+  })
 }
 
 /** Restores a session whose transcript is gone, so that it can be resumed; does nothing for any other. An agent causes it only
@@ -112,11 +137,7 @@ export async function restoreIfGone(app: App, ref: string, caller: Caller): Prom
   if (!gone) return
   const vault = await app.vault()
   const restored = await vault.restore(gone.sessionId)
-  const damaged = restored.filter(({ outcome }) => outcome === 'damaged')
-  if (damaged.some(({ path }) => path === gone.filePath))
-    throw new RockpoolError('damaged', `The vault's copy of ${gone.sessionId} is damaged.`, {
-      hint: '`rockpool vault verify` shows what is damaged; the transcript cannot be restored.',
-    })
+  if (restored.at(-1)?.outcome === 'damaged') throw damagedCopy(gone.sessionId)
   app.log.info(
     { event: 'vault-restored', sessionId: gone.sessionId, files: restored.length },
     'Restored a session.',

@@ -1,12 +1,16 @@
 // Putting kept sessions back: where they were, into another folder, or on another machine than their own.
 import { existsSync } from 'node:fs'
+import { dirname } from 'node:path'
 import { z } from 'zod'
+import { agentHomesOf } from '../../discovery/agents/agent-homes.ts'
+import { resumeHint } from '../../discovery/agents/readers.ts'
 import { RockpoolError } from '../../domain/errors.ts'
 import type { RestoredFile } from '../../vault/restore.ts'
 import type { KeptSession, Vault } from '../../vault/vault.ts'
 import type { App } from '../app.ts'
 import { flag, nameField } from '../input-fields.ts'
 import { operation } from '../operation.ts'
+import { asDiscovered } from './kept-sessions.ts'
 import { claudeDirs } from './retention-operations.ts'
 
 const oneSession = nameField.describe('A kept session: its id, or the beginning of it.')
@@ -48,7 +52,13 @@ const restore = operation({
     machine: machineField,
   }),
   output: z.object({
-    sessions: z.array(z.object({ sessionId: z.string(), files: z.array(restoredFile) })),
+    sessions: z.array(
+      z.object({
+        sessionId: z.string(),
+        files: z.array(restoredFile),
+        toContinue: z.string().describe('How its program continues it.'),
+      }),
+    ),
     conflicts: z.number().describe('Files that exist with other content, and were left as they are.'),
     damaged: z.number(),
   }),
@@ -73,10 +83,12 @@ const restore = operation({
       })
     const sessions = await withVault(app, input.machine, async (vault) => {
       const wanted = input.id === undefined ? await vault.gone() : [await findIn(app, vault, input)]
-      const restored: Array<{ sessionId: string; files: RestoredFile[] }> = []
-      for (const { sessionId, root } of wanted) {
-        const to = input.to ?? (input.machine === undefined ? undefined : placeHere(app, root))
-        restored.push({ sessionId, files: await vault.restore(sessionId, to) })
+      const restored: Array<{ sessionId: string; files: RestoredFile[]; toContinue: string }> = []
+      for (const session of wanted) {
+        const { sessionId } = session
+        const to = input.to ?? (input.machine === undefined ? undefined : placeHere(app, session))
+        const toContinue = resumeHint(asDiscovered(session)) ?? `Continue it: claude --resume ${sessionId}`
+        restored.push({ sessionId, files: await vault.restore(sessionId, to), toContinue })
       }
       return restored
     })
@@ -103,17 +115,18 @@ async function findIn(
   })
 }
 
-/** Where a session of another machine is put: in the same directory if there is one, otherwise in Claude's directory here. */
-function placeHere(app: App, root: string): string {
-  const [first] = existsSync(root) ? [root] : claudeDirs(app)
-  if (first !== undefined) return first
-  throw new RockpoolError(
-    'not-found',
-    `There is no ${root} on this machine, and no directory of Claude Code.`,
-    {
-      hint: 'Name a directory with --to.',
-    },
+/** Where a session of another machine is put: in the same directory if there is one, otherwise in that of its program here. */
+function placeHere(app: App, { root, agent }: KeptSession): string {
+  const { environment, config } = app
+  const homes = agentHomesOf(environment, config.discovery).flatMap(({ kind, path }) =>
+    // A database is a home itself.
+    kind === agent ? [path.endsWith('.db') ? dirname(path) : path] : [],
   )
+  const place = [root, ...(agent === 'claude' ? claudeDirs(app) : homes)].find((path) => existsSync(path))
+  if (place !== undefined) return place
+  throw new RockpoolError('not-found', `There is no ${root} on this machine, and no directory of ${agent}.`, {
+    hint: 'Name a directory with --to.',
+  })
 }
 
 const exportAll = operation({

@@ -27,6 +27,8 @@ export function readForeignDatabase<T>(path: string, read: (rows: ForeignRows) =
 function readFrom<T>(path: string, read: (rows: ForeignRows) => T): T {
   const db = new DatabaseSync(path, { readOnly: true, timeout: busyMs })
   try {
+    // One snapshot for all queries.
+    db.exec('BEGIN')
     return read((sql, ...values) => db.prepare(sql).iterate(...values))
   } finally {
     db.close()

@@ -49,7 +49,7 @@ export function RowView({ row, group, look, isCurrent, isChosen, choose, isCard 
             {row.agentKind !== undefined && <span class="chip agent-kind">{row.agentKind}</span>}{' '}
             <span class="name">{visible(row.name)}</span>{' '}
             {row.kept && (
-              <span class="chip" title="Claude Code has deleted it; the vault has it">
+              <span class="chip" title="Deleted by its program; the vault has it">
                 kept
               </span>
             )}{' '}

@@ -64,7 +64,7 @@ export function SessionPane({ route, look }: SessionPaneProps) {
   return (
     <article class="session-pane" aria-label="Session">
       <Head row={row} coding={coding} session={info.data?.session} look={look} />
-      {info.data?.session.kept && <KeptOnly id={info.data.session.sessionId} reload={info.reload} />}
+      {info.data?.session.kept && <KeptOnly session={info.data.session} reload={info.reload} />}
       <nav class="tabs" aria-label="Parts of the session">
         {[...Object.entries(tabs), ['about', 'About'] as const].map(([name, label]) => (
           <a
@@ -180,8 +180,10 @@ function Head({ row, coding, session, look }: HeadProps) {
   )
 }
 
-/** Claude Code has deleted the transcript. A message restores it, too. */
-function KeptOnly({ id, reload }: { id: string; reload: () => void }) {
+/** The program of the session has deleted the transcript. A message to Claude Code restores it, too. */
+function KeptOnly({ session, reload }: { session: Info['session']; reload: () => void }) {
+  const { sessionId: id, agentKind } = session
+  const isClaude = agentKind === 'claude'
   const { reload: reloadList } = useSessions()
   const { run, busy, error } = useAction()
   const restore = async (): Promise<void> => {
@@ -191,7 +193,10 @@ function KeptOnly({ id, reload }: { id: string; reload: () => void }) {
   }
   return (
     <div class="kept-only" role="status">
-      <p>Claude Code has deleted this session; the vault has a copy. A message restores it.</p>
+      <p>
+        {isClaude ? 'Claude Code' : agentKind} has deleted this session; the vault has a copy.
+        {isClaude && ' A message restores it.'}
+      </p>
       <button type="button" disabled={busy} onClick={() => void restore()}>
         {busy ? 'Restoring…' : 'Restore'}
       </button>

@@ -3,7 +3,7 @@
 import { basename, dirname, join } from 'node:path'
 import { attempt } from '../../../domain/errors.ts'
 import { parseRecord } from '../../../domain/json.ts'
-import { readForeign } from '../../../store/disk/foreign-file.ts'
+import { isFile, readForeign } from '../../../store/disk/foreign-file.ts'
 import type { Listing } from '../../list-files.ts'
 import { newFacts } from '../../transcript-facts.ts'
 import { UsageTable } from '../../usage-table.ts'
@@ -39,11 +39,18 @@ export const geminiReader: AgentReader = {
     return { facts, usage, tornTail: log.torn, mark: '' }
   },
   read: (source) => geminiRecords(readGeminiLog(pathsOf(source), aboutOf(source.path))),
+  // Gemini CLI finds the folder of a project by the path in it.
+  files: (source) => [...pathsOf(source), ...projectRoot(source.path)],
   resumeCommand: (sessionId) => ['gemini', '--resume', sessionId],
 }
 
 function pathsOf({ path, paths }: Pick<AgentSource, 'path' | 'paths'>): readonly string[] {
   return paths ?? [path]
+}
+
+function projectRoot(path: string): string[] {
+  const [project = ''] = path.split('/chats/', 2)
+  return [join(project, '.project_root')].filter(isFile)
 }
 
 function listProject(chats: string, home: string, listing: Listing): void {

@@ -3,7 +3,7 @@
 import { statSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { isRecord, parseRecord } from '../../../domain/json.ts'
-import { readForeign } from '../../../store/disk/foreign-file.ts'
+import { isFile, readForeign } from '../../../store/disk/foreign-file.ts'
 import { readForeignDatabase, type ForeignRows } from '../../../store/sqlite/foreign-database.ts'
 import { noteUnreadable, type Listing } from '../../list-files.ts'
 import { newFacts, redacted } from '../../transcript-facts.ts'
@@ -49,6 +49,7 @@ export const opencodeReader: AgentReader = {
     const session = readSession(path, 'everything')
     return { records: opencodeRecords(session), damaged: session.damaged }
   },
+  files: ({ path }) => (path.includes('#') ? [path] : storedFiles(path)),
   resumeCommand: (sessionId) => ['opencode', '-s', sessionId],
 }
 
@@ -202,4 +203,19 @@ function readFiles(path: string): OpencodeSession {
     damaged: parser.damaged + ignored.unreadable.length,
     bytes: parser.bytes,
   }
+}
+
+/** The session, its messages, their parts, its diff and its project. */
+function storedFiles(path: string): string[] {
+  const id = basename(path, '.json')
+  const storage = dirname(dirname(dirname(path)))
+  const ignored: Listing = { files: [], side: new Map(), unreadable: [] }
+  const inFolder = (folder: string): string[] => filesBelow(folder, jsonFile, 0, ignored)
+  const messages = inFolder(join(storage, 'message', id))
+  const parts = messages.flatMap((file) => inFolder(join(storage, 'part', basename(file, '.json'))))
+  const beside = [
+    join(storage, 'session_diff', `${id}.json`),
+    join(storage, 'project', `${basename(dirname(path))}.json`),
+  ]
+  return [path, ...messages, ...parts, ...beside.filter(isFile)]
 }

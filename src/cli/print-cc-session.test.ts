@@ -27,6 +27,9 @@ test('a session is read as a conversation: who, when, which tool; long results a
     `${when} result (failed)`,
   ])
   expect(text).toMatch(/ {2}… 8 more lines\n- assistant\n {2}Done\.$/)
+  expect(printCards({ sessionId, cards, kept: true }, { ...page, width: 120 })).toMatch(
+    /Done\.\nDeleted by its program, kept in the vault\. Restore it: rockpool vault restore 00000002$/,
+  )
 })
 
 test('the anatomy shows what fills the context, what it cost and what continuing costs, and fits a narrow screen', () => {

@@ -12,11 +12,22 @@ type Anatomy = OutputOf<'cc.anatomy'>
 
 export const printers: Printers = { 'cc.anatomy': printAnatomy, 'cc.read': printCards }
 
-function printCards({ sessionId, cards, before }: OutputOf<'cc.read'>, page: Page): string {
+function printCards({ sessionId, cards, before, kept }: OutputOf<'cc.read'>, page: Page): string {
   if (cards.length === 0) return 'The session has no messages.'
   const earlier = `… more before this: rockpool cc read ${sessionId.slice(0, 8)} --before ${before}`
   const more = before === undefined ? [] : [styled(page, 'dim', earlier)]
-  return [...more, ...cards.map((card) => printCard(card, page))].join('\n')
+  const mark = kept ? [keptLine(sessionId, page)] : []
+  return [...more, ...cards.map((card) => printCard(card, page)), ...mark].join('\n')
+}
+
+/** For a session that only the vault has. */
+export function keptLine(sessionId: string, page: Page): string {
+  const restore = `rockpool vault restore ${sessionId.slice(0, 8)}`
+  return styled(
+    page,
+    'yellow',
+    prose(`Deleted by its program, kept in the vault. Restore it: ${restore}`, page),
+  )
 }
 
 /** Tool results are cut; `--json` has them whole. */

@@ -3,6 +3,7 @@ import { basename } from 'node:path'
 import { titleText } from '../domain/machine-text.ts'
 import type { OutputOf } from '../rpc/client.ts'
 import { currentActivity, stateStyle } from './print-coding.ts'
+import { keptLine } from './print-cc-session.ts'
 import { tokenLine } from './print-costs.ts'
 import { pricesOf } from './print-select.ts'
 import { livingLines } from './print-why.ts'
@@ -24,15 +25,7 @@ export const printers: Printers = {
       ...(health ? [printSpending(session, page), printHealth(health, page)] : []),
       ...(lines && livingLines(lines, page).length > 0 ? [livingLines(lines, page).join('\n')] : []),
       ...(price ? [pairs(page, { 'to continue': pricesOf(price) })] : []),
-      ...(session.kept
-        ? [
-            styled(
-              page,
-              'yellow',
-              `Deleted by its program, kept in the vault. Restore it: rockpool vault restore ${session.sessionId.slice(0, 8)}`,
-            ),
-          ]
-        : []),
+      ...(session.kept ? [keptLine(session.sessionId, page)] : []),
       ...(onResume === undefined ? [] : [styled(page, 'dim', `Resume: ${onResume}`)]),
     ].join('\n\n'),
   'cc.repair': ({ sessionId, health, left }, page) => {

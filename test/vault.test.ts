@@ -20,7 +20,8 @@ import { perform } from '../src/operations/all.ts'
 import type { App } from '../src/operations/app.ts'
 import { keepBriefly } from '../src/operations/vault/keep-briefly.ts'
 import { readEnvironment } from '../src/store/config-file.ts'
-import { operator } from '../src/cli/call-operation.ts'
+import { removeGatewayFile, writeGatewayFile } from '../src/store/gateway-file.ts'
+import { openClient, operator } from '../src/cli/call-operation.ts'
 import { conversationNamed } from '../src/operations/coding/coding-launch.ts'
 import { followSessions } from '../src/vault/follow.ts'
 import { makeCorpus, type CorpusSession } from './support/corpus.ts'
@@ -191,6 +192,8 @@ test('the retention of Claude Code is shown, and changed only when asked', async
     retention: [{ days: 365, isDefault: false, deletedSoon: 0 }],
   })
   expect(JSON.parse(readFileSync(settings, 'utf8'))).toEqual({ model: 'opus', cleanupPeriodDays: 365 })
+  const after = (await call('doctor')) as { notes: string[] }
+  expect(after.notes.join()).toMatch(/after 365 days: none in the next 7 days\.$/)
   await expect(call('vault.retention', { days: 0, apply: true })).rejects.toMatchObject({
     code: 'input-invalid',
   })
@@ -222,10 +225,13 @@ test('without a gateway a command keeps what has changed, says once that there i
   try {
     await using app = closing(await open())
     app.config.vault.enabled = false
-    expect(await keepBriefly(app)).toBeUndefined()
+    expect(await keepBriefly(app, true)).toBeUndefined()
     expect(existsSync(app.paths.vault)).toBe(false)
     app.config.vault.enabled = true
-    const notice = await keepBriefly({ ...app, clock })
+    // A program that called the command does not read it to the person.
+    expect(await keepBriefly({ ...app, clock }, false)).toBeUndefined()
+    now += 61_000
+    const notice = await keepBriefly({ ...app, clock }, true)
     expect(notice).toMatch(/keeps a copy .* MB now, at most 20 GB/)
     expect(notice).toContain('rockpool config set vault.enabled false')
     const vault = await app.vault()
@@ -233,11 +239,22 @@ test('without a gateway a command keeps what has changed, says once that there i
     expect(sizeOf()).toBe(statSync(first!.file).size)
     appendFileSync(first!.file, '{"type":"system"}\n')
     now += 61_000
-    expect(await keepBriefly({ ...app, clock })).toBeUndefined()
+    expect(await keepBriefly({ ...app, clock }, true)).toBeUndefined()
     expect(sizeOf()).toBe(statSync(first!.file).size)
   } finally {
     rmSync(home, { recursive: true })
   }
+})
+
+test('with a gateway, too, a person reads once that there is a vault, and a program never', async () => {
+  const { url, wsUrl } = house.gateway
+  writeGatewayFile(house.dir, { url, wsUrl, startedAt: Date.now(), version: 'test' })
+  const environment = readEnvironment({ HOME: house.dir, ROCKPOOL_STATE_DIR: house.dir })
+  const client = await openClient({ environment, openApp: () => Promise.reject(new Error('no gateway')) })
+  expect(await client.close()).toBeUndefined()
+  expect(await client.close(true)).toMatch(/keeps a copy .* MB now, at most 20 GB/)
+  expect(await client.close(true)).toBeUndefined()
+  removeGatewayFile(house.dir)
 })
 
 test('the passphrase comes from a command, such as that of a keyring', async () => {

@@ -1,10 +1,11 @@
 // Where a command performs operations: in the gateway if one runs on this state directory, else in this process. The
 // output is the same.
 import { existsSync } from 'node:fs'
+import { join } from 'node:path'
 import { RockpoolError } from '../domain/errors.ts'
 import type { App } from '../operations/app.ts'
 import type { Caller } from '../operations/operation.ts'
-import type { Call } from '../rpc/client.ts'
+import type { Call, OutputOf } from '../rpc/client.ts'
 import type { Environment } from '../store/config-file.ts'
 import { gatewayFile } from '../store/paths.ts'
 import type { Host } from './host.ts'
@@ -12,8 +13,8 @@ import type { Host } from './host.ts'
 export interface OperationClient {
   call: Call
   callByName(name: string, input: Record<string, unknown>): Promise<unknown>
-  /** Resolves to a notice for the person, if there is one. */
-  close(): Promise<string | undefined>
+  /** Resolves to a notice for the person, if there is one and a person sees it. */
+  close(isSeen?: boolean): Promise<string | undefined>
 }
 
 export const operator: Caller = { via: 'cli', scopes: ['admin'], name: 'cli' }
@@ -44,11 +45,18 @@ export async function findGateway(environment: Environment): Promise<GatewayAddr
 
 async function gatewayClient(gateway: GatewayAddress, environment: Environment): Promise<OperationClient> {
   const { callOverHttp } = await import('../rpc/http-call.ts')
-  return clientOf(
-    async (name, input) =>
-      callOverHttp({ ...gateway, session: await sessionFor(name, environment) }, name, input),
-    async () => undefined,
-  )
+  const callByName: OperationClient['callByName'] = async (name, input) =>
+    callOverHttp({ ...gateway, session: await sessionFor(name, environment) }, name, input)
+  return clientOf(callByName, async (isSeen = false) => {
+    const folder = join(environment.stateDir, 'vault')
+    if (!isSeen || environment.gatewayUrl || !existsSync(folder)) return undefined
+    const { isTold, noticeOnce } = await import('../operations/vault/keep-briefly.ts')
+    if (isTold(folder)) return undefined
+    // The command itself has succeeded; a vault that cannot be opened is reported by `rockpool doctor`.
+    const status = await callByName('vault.status', {}).catch(() => undefined)
+    const { enabled = false, bytes = 0, maxBytes = 0 } = (status ?? {}) as Partial<OutputOf<'vault.status'>>
+    return enabled ? noticeOnce({ folder, bytes, maxGb: maxBytes / 1e9 }) : undefined
+  })
 }
 
 /** A session writes mail as itself. Other commands do not need to know who calls. */
@@ -73,10 +81,10 @@ function localClient({ openApp, environment }: Pick<Host, 'openApp' | 'environme
     usedDiscovery ||= operation.heavyParts?.includes('discovery') ?? false
     return output
   }
-  return clientOf(callByName, async () => {
+  return clientOf(callByName, async (isSeen = false) => {
     const opened = await app
     try {
-      return usedDiscovery ? await keepAfterwards(opened!) : undefined
+      return usedDiscovery ? await keepAfterwards(opened!, isSeen) : undefined
     } finally {
       await opened?.close()
     }
@@ -84,9 +92,9 @@ function localClient({ openApp, environment }: Pick<Host, 'openApp' | 'environme
 }
 
 /** A command that listed sessions keeps those that have changed; the answer is printed already. */
-async function keepAfterwards(app: App): Promise<string | undefined> {
+async function keepAfterwards(app: App, isSeen: boolean): Promise<string | undefined> {
   const { keepBriefly } = await import('../operations/vault/keep-briefly.ts')
-  return keepBriefly(app)
+  return keepBriefly(app, isSeen)
 }
 
 function clientOf(

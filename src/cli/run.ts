@@ -128,8 +128,8 @@ async function performCommand(
     return operation.command?.isFailure?.(output as Record<string, unknown>) ? 1 : 0
   } finally {
     stopAsking()
-    const notice = await client.close()
-    if (notice !== undefined && host.terminal.isInteractive && !json) host.terminal.err(`\n${notice}\n`)
+    const notice = await client.close(host.terminal.isInteractive && !json)
+    if (notice !== undefined) host.terminal.err(`\n${notice}\n`)
   }
 }
 

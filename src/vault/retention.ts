@@ -1,6 +1,6 @@
 // How long Claude Code keeps its sessions, and what it will delete soon. Claude deletes by the modification time of the file,
 // some seconds after a start, at most once a day.
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import type { SessionTranscript } from '../domain/discovered-session.ts'
 import { RockpoolError } from '../domain/errors.ts'
 import { readFileSafely, writeFileAtomically } from '../store/disk/atomic-file.ts'
@@ -40,14 +40,19 @@ export function readRetention(configDir: string): Retention {
   }
 }
 
-/** The transcripts of a config directory that Claude may delete within seven days. */
+/** The transcripts of a config directory that Claude may delete within seven days. Those of sub-agents go with their session. */
 export function deletedSoon(
   { configDir, days }: Retention,
   transcripts: readonly SessionTranscript[],
   now: number,
 ): SessionTranscript[] {
   const before = now - (days - soonDays) * dayMs
-  return transcripts.filter(({ path, mtimeMs }) => path.startsWith(`${configDir}/`) && mtimeMs < before)
+  return transcripts.filter(
+    ({ path, sessionId, mtimeMs }) =>
+      path.startsWith(`${configDir}/`) &&
+      mtimeMs < before &&
+      basename(path, '.jsonl').toLowerCase() === sessionId,
+  )
 }
 
 export interface RetentionChange {

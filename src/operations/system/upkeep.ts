@@ -74,18 +74,19 @@ function notesOn(app: App): string[] {
   return claude.connected ? [] : [`Claude is not connected. ${claude.hint}`]
 }
 
-/** What Claude Code will delete soon, and whether the vault has it. The doctor answers also if the vault cannot. */
+/** How long Claude Code keeps sessions, what it will delete soon, and whether the vault has it. The doctor answers also if the vault cannot. */
 async function retentionNotes(app: App): Promise<string[]> {
   const all = await retentionOf(app).catch((error: unknown) => errorText(error))
   if (typeof all === 'string') return [`The vault cannot be looked at: ${all}`]
-  return all.flatMap(({ configDir, settingsFile, days, deletedSoon, keptOfThem, problem }) => [
-    ...(problem === undefined ? [] : [`${settingsFile}: ${problem}`]),
-    ...(deletedSoon === 0
-      ? []
-      : [
-          `Claude Code deletes sessions in ${configDir} after ${days} days: ${deletedSoon} in the next 7 days, ${keptOfThem} of them in the vault. \`rockpool vault retention 365\` shows how to keep them longer.`,
-        ]),
-  ])
+  return all.flatMap(({ configDir, settingsFile, days, deletedSoon, keptOfThem, problem }) => {
+    const soon = deletedSoon === 0 ? 'none' : String(deletedSoon)
+    const kept = deletedSoon === 0 ? '' : `, ${keptOfThem} of them in the vault`
+    const offer = days < 365 ? ' `rockpool vault retention 365` shows how to keep them longer.' : ''
+    return [
+      ...(problem === undefined ? [] : [`${settingsFile}: ${problem}`]),
+      `Claude Code deletes sessions in ${configDir} after ${days} days: ${soon} in the next 7 days${kept}.${offer}`,
+    ]
+  })
 }
 
 /** Checks whether Claude can resume a conversation. There is no check with the offline agent, which can resume none. */

@@ -1,4 +1,5 @@
-// Without a gateway, a command keeps changed sessions after it has answered: for a short time, and not after every command.
+// Without a gateway, a command keeps changed sessions after it has answered: for a short time, and not after every command. And the
+// person learns once, from a command with or without a gateway, that there is a vault.
 import { existsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { writePrivateFile } from '../../store/disk/private-file.ts'
@@ -8,30 +9,45 @@ import type { App } from '../app.ts'
 const againMs = 60_000
 const longestMs = 250
 
-/** Resolves to what the person should know: the vault exists from now on. */
-export async function keepBriefly(app: App): Promise<string | undefined> {
+/** Resolves to what the person should know, if a person reads it (`isSeen`). */
+export async function keepBriefly(app: App, isSeen: boolean): Promise<string | undefined> {
   const { paths, config, clock } = app
   const stamp = join(paths.vault, 'last-kept')
   if (!config.vault.enabled || clock.now() - lastChange(stamp) < againMs) return undefined
   const discovery = app.discovery()
-  if ((await discovery.list({ limit: 1 })).total === 0) return undefined
-  const isNew = !existsSync(paths.vault)
+  if ((await discovery.list({ agentKind: 'all', limit: 1 })).total === 0) return undefined
   const began = clock.monotonic()
   try {
     writePrivateFile(stamp, '')
     const vault = await app.vault()
     await keepSome({ vault, discovery }, () => clock.monotonic() - began > longestMs)
-    return isNew ? noticeOf(app, (await vault.size()).bytes) : undefined
+    if (!isSeen || isTold(paths.vault)) return undefined
+    return noticeOnce({ folder: paths.vault, bytes: (await vault.size()).bytes, maxGb: config.vault.maxGb })
   } catch {
     // The command itself has succeeded. `rockpool doctor` and the gateway's log report a vault that cannot be written.
     return undefined
   }
 }
 
-export function noticeOf({ paths, config }: App, bytes: number): string {
-  const size = `${(bytes / 1e6).toFixed(1)} MB now, at most ${config.vault.maxGb} GB`
+/** Whether a person knows that there is a vault. */
+export function isTold(folder: string): boolean {
+  return existsSync(join(folder, 'told'))
+}
+
+/** The text is shown now, and never again. */
+export function noticeOnce({
+  folder,
+  bytes,
+  maxGb,
+}: {
+  folder: string
+  bytes: number
+  maxGb: number
+}): string {
+  writePrivateFile(join(folder, 'told'), '')
+  const size = `${(bytes / 1e6).toFixed(1)} MB now, at most ${maxGb} GB`
   return [
-    `Rockpool keeps a copy of your Claude Code sessions in ${paths.vault} (${size}), because Claude Code deletes them after 30 days.`,
+    `Rockpool keeps a copy of your sessions in ${folder} (${size}), because Claude Code deletes them after 30 days.`,
     'Show it: rockpool vault status. Turn it off: rockpool config set vault.enabled false',
   ].join('\n')
 }

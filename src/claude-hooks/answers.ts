@@ -76,5 +76,6 @@ function joined(all: Array<ClaudeHookAnswer | undefined>): ClaudeHookAnswer {
     done: answers.find(({ done }) => done !== undefined)?.done,
     additionalContext: texts.length > 0 ? texts.join('\n\n') : undefined,
     onSent: () => answers.forEach(({ onSent }) => onSent?.()),
+    onDropped: () => answers.forEach(({ onDropped }) => onDropped?.()),
   }
 }

@@ -104,6 +104,8 @@ export interface ClaudeHookAnswer {
   /** Called when the answer was written to the connection of the session; not called if the session has gone, or if the answer
    *  came too late. Whatever must not be lost is marked as delivered here and not before. */
   onSent?: () => void
+  /** Called when the session had gone before the answer was written: it surely did not get it. */
+  onDropped?: () => void
 }
 
 export type ClaudeHookDecision =

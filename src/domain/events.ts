@@ -21,6 +21,8 @@ export type RockpoolEvent =
   | { type: 'coding-output'; id: string; seq: number; text: string }
   | { type: 'approval-changed'; id: string; codingId?: string; state: string }
   | { type: 'native-changed'; sessionId: string; why: string }
+  /** A message between sessions was accepted, or its receipt has changed. */
+  | { type: 'mail-changed' }
   /** A schedule was added, changed or removed, or a run of it was written, begun or ended. */
   | { type: 'schedule-changed'; agentId: string; id: string }
   | { type: 'config-changed'; reloaded: string[]; needsRestart: string[] }

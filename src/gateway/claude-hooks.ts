@@ -36,7 +36,7 @@ export async function answerClaudeHook(
   const gone = leaving(response, calls.draining)
   const hooks = await calls.app.claudeHooks()
   const answer = await hooks.onHook(event, gone)
-  if (gone.aborted) return
+  if (gone.aborted) return answer.onDropped?.()
   if (answer.onSent) response.once('finish', answer.onSent)
   const watchPaths =
     event.name === 'SessionStart' ? [watchedFile(calls.app.paths.root, event.sessionId)] : undefined

@@ -67,11 +67,13 @@ export const topics: readonly Topic[] = [
   },
   {
     name: 'system',
-    description: 'Changes of channels, pairing requests, schedules and the configuration.',
+    description: 'Changes of channels, pairing requests, schedules, mail and the configuration.',
     input: z.strictObject({ since }),
     scope: 'read',
     matches: (event) =>
-      ['channel-status', 'pairing-changed', 'schedule-changed', 'config-changed'].includes(event.type),
+      ['channel-status', 'pairing-changed', 'schedule-changed', 'mail-changed', 'config-changed'].includes(
+        event.type,
+      ),
   },
   {
     name: 'openclaw',

@@ -6,8 +6,8 @@ import type { MailConfig } from '../domain/config/mail-settings.ts'
 import type { DiscoveredSession } from '../domain/discovered-session.ts'
 import { asRockpoolError } from '../domain/errors.ts'
 import type { Log } from '../domain/log.ts'
-import { ownerAddress, parseMailAddress, type Mail } from '../domain/mail.ts'
-import type { MailStore } from '../store/tables/mail.ts'
+import { ownerAddress, parseMailAddress, type Mail, type MailSession } from '../domain/mail.ts'
+import type { MailStore, WaitingFor } from '../store/tables/mail.ts'
 import type { PostOffice } from './post-office.ts'
 import { quoteMail } from './quote.ts'
 import { whyNotWake } from './wake-rules.ts'
@@ -28,8 +28,10 @@ export interface CarrierActions {
   runningCoding(): Promise<RunningCoding[]>
   /** Resolves when the text is stored in the row of the session. */
   sendToCoding(id: string, text: string, byOwner: boolean): Promise<void>
-  /** Has the turn that had this delivered message ended? For sessions that do not report it, or whose report was lost. */
-  wasRead(mail: Mail): Promise<boolean>
+  /** Has the coding session nothing left to do with this message? */
+  isDone(codingId: string, mailId: string): boolean
+  /** The path of the transcript of a session on this machine, if discovery knows the session. */
+  transcriptOf(session: string): Promise<string | undefined>
   /** What Claude's registry on this machine says; undefined if the session does not run here. */
   statusOf(session: string): 'busy' | 'idle' | 'waiting' | undefined
   ring(session: string): void
@@ -80,8 +82,9 @@ export class MailCarrier {
   #forgetAt = 0
   #rangAt = new Map<string, number>()
   #lookedAt = -Infinity
-  /** As of this look. */
+  /** As of this look; the sessions that have not ended are by root. */
   #coding: RunningCoding[] = []
+  #live = new Map<string, MailSession[]>()
 
   constructor(parts: CarrierParts) {
     this.#parts = parts
@@ -127,42 +130,44 @@ export class MailCarrier {
       this.#upkeepAt = clock.now() + upkeepEveryMs
       await this.#upkeep()
     }
-    const recipients = await store.recipients()
-    this.#coding = recipients.length > 0 ? await this.#parts.actions.runningCoding() : []
-    office.noteRecipients(new Set(recipients))
-    for (const recipient of recipients) {
+    const waiting = Map.groupBy(await store.recipients(), ({ recipient }) => recipient)
+    office.noteRecipients(new Set(waiting.keys()))
+    if (waiting.size === 0) return
+    this.#coding = await this.#parts.actions.runningCoding()
+    this.#live = Map.groupBy(await store.live(), ({ root }) => root)
+    for (const [recipient, wanted] of waiting) {
       if (!this.#isRunning) return
-      await this.#logged(recipient, () => this.#serve(recipient))
+      await this.#logged(recipient, () => this.#serve(recipient, wanted))
     }
   }
 
-  async #serve(recipient: string): Promise<void> {
+  async #serve(recipient: string, wanted: WaitingFor[]): Promise<void> {
     const address = parseMailAddress(recipient)
-    const waiting = await this.#parts.store.waiting([recipient], 50)
-    if (waiting.length === 0) return
-    if (address?.kind === 'session') await this.#serveSession(address.root, waiting)
-    else for (const mail of waiting) await this.#post(mail)
+    if (address?.kind === 'session') return this.#serveSession(address.root, recipient, wanted)
+    for (const mail of await this.#waiting(recipient)) await this.#post(mail)
   }
 
-  async #serveSession(root: string, waiting: Mail[]): Promise<void> {
-    const { store, actions, machine } = this.#parts
+  #waiting(recipient: string): Promise<Mail[]> {
+    return this.#parts.store.waiting([recipient], 50)
+  }
+
+  /** Reads the messages only if there is something to do here: a working session asks for its mail by itself. */
+  async #serveSession(root: string, recipient: string, wanted: WaitingFor[]): Promise<void> {
+    const { actions, machine } = this.#parts
     const coding = this.#coding.filter((one) => one.root === root)
+    const lineage = this.#live.get(root) ?? []
+    // A session that started without a gateway has reported nothing, and can be woken all the same.
+    const named = [...lineage, ...wanted].flatMap(({ session }) => session ?? [])
+    const here = [...new Set([root, ...named])].filter((session) => actions.statusOf(session) !== undefined)
+    const idle = here.filter((session) => actions.statusOf(session) === 'idle')
+    const isElsewhere = lineage.some((one) => one.machine !== machine)
+    const mayResume = here.length + coding.length === 0 && !isElsewhere && wanted.some(({ resume }) => resume)
+    if (coding.length + idle.length === 0 && !mayResume) return
+    const waiting = await this.#waiting(recipient)
     for (const one of coding)
       await this.#serveCoding(one, root, await this.#forMember(one.session ?? one.id, waiting))
-    const lineage = (await store.lineage(root)).filter(({ endedAt }) => endedAt === undefined)
-    // A session that started without a gateway has reported nothing, and can be woken all the same.
-    const named = [
-      root,
-      ...lineage.map(({ session }) => session),
-      ...waiting.flatMap(({ session }) => session ?? []),
-    ]
-    const here = [...new Set(named)].filter((session) => actions.statusOf(session) !== undefined)
-    for (const session of here) {
-      const mine = await this.#forMember(session, waiting)
-      if (mine.length > 0 && actions.statusOf(session) === 'idle') await this.#wake(session, root, mine)
-    }
-    if (here.length + coding.length > 0 || lineage.some((one) => one.machine !== machine)) return
-    for (const mail of waiting) if (mail.resume) await this.#resume(mail, root)
+    for (const session of idle) await this.#wake(session, root, await this.#forMember(session, waiting))
+    if (mayResume) for (const mail of waiting) if (mail.resume) await this.#resume(mail, root)
   }
 
   async #forMember(session: string, waiting: Mail[]): Promise<Mail[]> {
@@ -198,6 +203,7 @@ export class MailCarrier {
   /** Rings; the session then asks for its mail by an event. It is rung again if it does not. */
   async #wake(session: string, root: string, waiting: Mail[]): Promise<void> {
     const { store, actions, clock } = this.#parts
+    if (waiting.length === 0) return
     const allowed = await this.#thatMayWake(root, waiting)
     const now = clock.now()
     const isNew = allowed.some(({ wokeAt }) => wokeAt === undefined)
@@ -295,12 +301,22 @@ export class MailCarrier {
     }
   }
 
+  /** For sessions that do not report the end of a turn, or whose report was lost. */
   async #confirmRead(now: number): Promise<void> {
-    const { store, actions } = this.#parts
-    const read: string[] = []
-    for (const mail of await store.list({ states: ['delivered'], limit: 1_000 }))
-      if (await actions.wasRead(mail)) read.push(mail.id)
-    await store.read(read, now)
+    const { store, office, actions } = this.#parts
+    for (const recipient of await store.withUnread()) {
+      const [, codingId] = /^coding:(.+)$/.exec(recipient) ?? []
+      if (codingId !== undefined) {
+        const done = (await store.unread(recipient)).filter(({ id }) => actions.isDone(codingId, id))
+        await store.read(
+          done.map(({ id }) => id),
+          now,
+        )
+      } else if (actions.statusOf(recipient) === 'idle') {
+        const transcript = await actions.transcriptOf(recipient)
+        if (transcript !== undefined) await office.turnEnded(recipient, transcript)
+      }
+    }
   }
 
   async #logged(recipient: string, work: () => Promise<void>): Promise<void> {

@@ -4,12 +4,15 @@ import type { ClaudeHookContributor, ClaudeHookAnswer, ClaudeHookEvent } from '.
 import type { Clock } from '../domain/clock.ts'
 import type { Handout, PostOffice } from './post-office.ts'
 
-/** Later answers are dropped (claude-hooks/answers.ts), so a handout that is late is kept for the next event. */
+/** Later answers are dropped (claude-hooks/answers.ts), so a handout that is late is ready for the next event, which then needs no
+ *  database. Without an event it waits again. */
 const lateMs = 200
+const readyMs = 5_000
 /** An answer that was not sent after this time was dropped, or its session has gone. */
 const sentMs = 3_000
 
 export function mailHooks(office: () => PostOffice, clock: Clock): ClaudeHookContributor {
+  const late = new LateHandouts(clock)
   return {
     name: 'mail',
     events: ['SessionStart', 'UserPromptSubmit', 'PostToolBatch', 'Stop', 'FileChanged', 'SessionEnd'],
@@ -23,14 +26,38 @@ export function mailHooks(office: () => PostOffice, clock: Clock): ClaudeHookCon
       if (name === 'SessionEnd') return nothing(office().ended(sessionId))
       if (name === 'SessionStart') await started(office(), event)
       if (name === 'UserPromptSubmit') await office().prompted(sessionId)
-      const handout = await office().collect(sessionId)
+      const handout = late.take(sessionId) ?? (await office().collect(sessionId))
       if (clock.monotonic() - since < lateMs) return handOut(handout, clock)
-      return nothing(handout?.keep())
+      if (handout) late.add(sessionId, handout)
+      return undefined
     },
   }
 }
 
-async function nothing(work: Promise<void> | undefined): Promise<undefined> {
+class LateHandouts {
+  readonly #clock: Clock
+  readonly #ready = new Map<string, { handout: Handout; cancel: () => void }>()
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
+
+  add(sessionId: string, handout: Handout): void {
+    // Another event of the session was late at the same time.
+    void this.take(sessionId)?.keep()
+    const cancel = this.#clock.after(readyMs, () => void this.take(sessionId)?.keep())
+    this.#ready.set(sessionId, { handout, cancel })
+  }
+
+  take(sessionId: string): Handout | undefined {
+    const { handout, cancel } = this.#ready.get(sessionId) ?? {}
+    cancel?.()
+    this.#ready.delete(sessionId)
+    return handout
+  }
+}
+
+async function nothing(work: Promise<void>): Promise<undefined> {
   await work
 }
 
@@ -47,6 +74,10 @@ function handOut(handout: Handout | undefined, clock: Clock): ClaudeHookAnswer |
     onSent() {
       cancel()
       void handout.arrived()
+    },
+    onDropped() {
+      cancel()
+      void handout.keep()
     },
   }
 }

@@ -29,8 +29,8 @@ let toCoding: string[]
 let resumed: string[]
 let config = mailConfig.parse({})
 let dead: Set<string>
-/** Sessions whose model was called after the last delivery, and that wait again. */
-let wasCalled: Set<string>
+/** By session. */
+let transcripts: Record<string, string>
 /** What every look at the clock takes. */
 let slow = 0
 
@@ -58,7 +58,7 @@ beforeEach(() => {
   toCoding = []
   resumed = []
   dead = new Set()
-  wasCalled = new Set()
+  transcripts = {}
   config = mailConfig.parse({})
 })
 afterEach(async () => {
@@ -72,7 +72,8 @@ const written = (): Promise<void> => database.write(() => {})
 const actions: CarrierActions = {
   runningCoding: async () => coding,
   sendToCoding: async (_id, text) => void toCoding.push(text),
-  wasRead: async ({ deliveredTo = '' }) => deliveredTo.startsWith('coding:') || wasCalled.has(deliveredTo),
+  isDone: () => true,
+  transcriptOf: async (session) => transcripts[session],
   statusOf: (session) => status[session],
   ring: (session) => void rung.push(session),
   resume: async (mail) => {
@@ -90,6 +91,7 @@ function openOffice(holder = 'p1', machine = 'm') {
     originOf: async (session) => origins[session],
     isRunningCoding: () => false,
     onWork: () => {},
+    onChange: () => {},
   })
   const carrier = new MailCarrier({
     ...basis,
@@ -116,7 +118,7 @@ function openOffice(holder = 'p1', machine = 'm') {
     await carrier.look()
     await carrier.stop()
   }
-  return { office, event, look }
+  return { office, event, look, hooks }
 }
 
 const a = '0a18c6e2-d9e3-4169-87ec-d96fcc228ff1'
@@ -144,35 +146,67 @@ test('a working session gets its mail after its tools, once, and has read it whe
   expect(await stateOf(id)).toMatchObject({ state: 'read', readAt: now })
 })
 
-test('a message is read when its session waits again, also if the end of the turn was not reported', async () => {
+/** Writes a transcript with these records, and returns its path. */
+function record(...records: object[]): string {
+  const path = join(folder, 'transcript.jsonl')
+  writeFileSync(path, records.map((each) => `${JSON.stringify(each)}\n`).join(''))
+  return path
+}
+
+test('a message is read when the model has answered, also if the end of the turn was not reported', async () => {
   const { office, event, look } = openOffice()
   await event('SessionStart', a)
   status[a] = 'idle'
   const id = await send(office)
-  await event('FileChanged', a)
+  const text = await event('FileChanged', a)
+  transcripts[a] = record({ type: 'queue-operation', content: text }, { type: 'assistant' })
   await look()
   expect(await stateOf(id)).toMatchObject({ state: 'delivered' })
-  wasCalled.add(a)
+  record({ type: 'user', message: text }, { type: 'assistant' })
   now += 5_000
   await look()
   expect(await stateOf(id)).toMatchObject({ state: 'read', readAt: now })
 })
 
-test('a message that was sent but is not in the transcript is unread, and comes again when the session starts again', async () => {
-  const { office, event } = openOffice()
-  const transcript_path = join(folder, 'transcript.jsonl')
-  writeFileSync(transcript_path, 'nothing\n')
+test('a message that was sent but did not get into the transcript comes again, marked', async () => {
+  const { office, event, look } = openOffice()
+  const transcript_path = record({ type: 'assistant' })
   await event('SessionStart', a)
   const id = await send(office)
   await event('PostToolBatch', a)
+  // Claude Code may not have written it yet.
+  await event('Stop', a, { transcript_path })
+  expect(await stateOf(id)).toMatchObject({ state: 'delivered', repeats: 0 })
+  now += 20_000
+  await event('Stop', a, { transcript_path })
+  expect(await stateOf(id)).toMatchObject({ state: 'accepted', repeats: 1 })
+  const text = await event('PostToolBatch', a)
+  expect(text).toContain('possibly repeated')
+  // Also without a further turn.
+  now += 20_000
+  transcripts[a] = transcript_path
+  status[a] = 'idle'
+  await look()
+  expect(await stateOf(id)).toMatchObject({ state: 'accepted', repeats: 2 })
+  await event('FileChanged', a)
+  record({ type: 'attachment', content: text }, { type: 'assistant' })
+  now += 20_000
+  await event('Stop', a, { transcript_path })
+  expect(await stateOf(id)).toMatchObject({ state: 'read' })
+})
+
+test('a message that the session has, and that its model has not answered, comes again only when it has ended', async () => {
+  const { office, event } = openOffice()
+  await event('SessionStart', a)
+  const id = await send(office)
+  const text = await event('PostToolBatch', a)
+  const limit = { type: 'assistant', isApiErrorMessage: true }
+  const transcript_path = record({ type: 'assistant' }, { type: 'attachment', content: text }, limit)
+  now += 20_000
   await event('Stop', a, { transcript_path })
   expect(await stateOf(id)).toMatchObject({ state: 'delivered', repeats: 0 })
   await event('SessionEnd', a)
-  const text = await event('SessionStart', a, { source: 'resume' })
-  expect(text).toContain('possibly repeated')
-  writeFileSync(transcript_path, text)
-  await event('Stop', a, { transcript_path })
-  expect(await stateOf(id)).toMatchObject({ state: 'read' })
+  expect(await event('SessionStart', a, { source: 'resume' })).toContain('possibly repeated')
 })
 
 test('an ended session gets its mail when it starts again', async () => {
@@ -249,6 +283,19 @@ test('an answer that was dropped is delivered with the next event, marked', asyn
   expect(await event('PostToolBatch', a)).toContain('possibly repeated')
 })
 
+test('an answer to a session that had gone before was surely not sent: the message comes again without a mark', async () => {
+  const { office, event, hooks } = openOffice()
+  await event('SessionStart', a)
+  await send(office)
+  const batch = claudeHookSchema.parse({ hook_event_name: 'PostToolBatch', session_id: a })
+  const answer = await hooks.answer(batch, new AbortController().signal)
+  answer?.onDropped?.()
+  await written()
+  const text = await event('PostToolBatch', a)
+  expect(text).toContain('> hello')
+  expect(text).not.toContain('possibly repeated')
+})
+
 test('a session that could not be answered in time gets the message with its next event, without a mark', async () => {
   const { office, event } = openOffice()
   await event('SessionStart', a)
@@ -259,6 +306,20 @@ test('a session that could not be answered in time gets the message with its nex
   const text = await event('PostToolBatch', a)
   expect(text).toContain('> hello')
   expect(text).not.toContain('possibly repeated')
+})
+
+test('a message that was too late for an event waits again when no other event follows', async () => {
+  const { office, event } = openOffice()
+  await event('SessionStart', a)
+  const id = await send(office)
+  slow = 300
+  await event('PostToolBatch', a)
+  slow = 0
+  expect(await store.held()).toMatchObject([{ id }])
+  for (const timer of timers.splice(0)) timer()
+  await written()
+  expect(await store.held()).toEqual([])
+  expect(await stateOf(id)).toMatchObject({ state: 'accepted', repeats: 0 })
 })
 
 test('an idle session is woken by the owner, and by others only if the owner allows it', async () => {

@@ -5,9 +5,9 @@ import type { Clock } from '../domain/clock.ts'
 import type { MailConfig } from '../domain/config/mail-settings.ts'
 import { formatMailAddress, ownerAddress, type Mail, type NewMail } from '../domain/mail.ts'
 import { orderedId } from '../domain/turn.ts'
-import { readForeignEnd } from '../store/disk/foreign-file.ts'
 import type { MailStore } from '../store/tables/mail.ts'
 import { quoteMail } from './quote.ts'
+import { readTraces } from './transcript-trace.ts'
 
 export interface PostOfficeParts {
   store: MailStore
@@ -23,6 +23,8 @@ export interface PostOfficeParts {
   isRunningCoding: (session: string) => boolean
   /** A message was accepted, or a session can receive one now. */
   onWork: () => void
+  /** A message was accepted, or a receipt has changed. */
+  onChange: () => void
 }
 
 /** What a session is about to receive. Call `arrived` when it was sent, `unsure` when that is unknown, or `keep` when it
@@ -38,6 +40,8 @@ export interface Handout {
 /** Claude Code shortens longer texts of hooks. */
 const mostCharsAtOnce = 9_000
 const longestLineage = 1_000
+/** Claude Code has written an answer to a hook to the transcript after this time. */
+const recordedMs = 10_000
 
 export class PostOffice {
   #parts: PostOfficeParts
@@ -62,7 +66,7 @@ export class PostOffice {
     mail: Omit<NewMail, 'expiresAt' | 'depth'>,
     from: { session?: string; key?: string },
   ): Promise<Mail> {
-    const { store, clock, config, onWork } = this.#parts
+    const { store, clock, config, onWork, onChange } = this.#parts
     const now = clock.now()
     const depth = from.session === undefined ? 0 : ((await store.session(from.session))?.depth ?? 0)
     const limits = {
@@ -74,6 +78,7 @@ export class PostOffice {
     if (mail.replyTo !== undefined && from.session !== undefined)
       await this.#answered(mail.replyTo, from.session)
     this.#recipients = this.#recipients && new Set([...this.#recipients, accepted.recipient])
+    onChange()
     onWork()
     return accepted
   }
@@ -114,7 +119,7 @@ export class PostOffice {
     this.#present.add(session)
     if (previous !== undefined) await this.ended(previous)
     // A session that was killed in its turn may not have seen what it was sent.
-    await store.redeliver(session)
+    await store.redeliverUnread(session)
     onWork()
   }
 
@@ -124,7 +129,7 @@ export class PostOffice {
     this.#addresses.delete(session)
     this.#present.delete(session)
     this.#newForks.delete(session)
-    await store.redeliver(session)
+    await store.redeliverUnread(session)
     onWork()
   }
 
@@ -142,16 +147,21 @@ export class PostOffice {
     await this.#parts.store.setDepth(session, 0)
   }
 
-  /** The turn has ended: the model has seen what was delivered before, if the transcript contains it. An answer that was sent may
-   *  still not arrive, because the session had stopped waiting: such a message stays unread, and comes again when the session
-   *  has ended. */
+  /** The session waits for its user: the model has seen what was delivered before, if the transcript shows it. What is not there
+   *  did not arrive, and waits again. */
   async turnEnded(session: string, transcript?: string): Promise<void> {
-    const { store, clock, onWork } = this.#parts
+    const { store, clock, onWork, onChange } = this.#parts
     await this.#arriving.run(session, async () => {
       const unread = await store.unread(session)
-      const hasArrived = unread.length > 0 ? await mailIn(transcript) : () => true
-      const seen = unread.filter(({ id }) => hasArrived(id)).map(({ id }) => id)
-      await store.read(seen, clock.now())
+      const traceOf = transcript !== undefined && unread.length > 0 ? await readTraces(transcript) : undefined
+      const now = clock.now()
+      const read = unread.filter(({ id }) => !traceOf || traceOf(id) === 'answered')
+      const lost = unread.filter(
+        ({ id, deliveredAt = now }) => now - deliveredAt >= recordedMs && traceOf?.(id) === 'absent',
+      )
+      await store.read(idsOf(read), now)
+      await store.redeliver(idsOf(lost))
+      if (read.length + lost.length > 0) onChange()
     })
     onWork()
   }
@@ -177,7 +187,7 @@ export class PostOffice {
 
   /** What waits for this session, claimed for it; undefined if there is nothing. */
   async collect(session: string): Promise<Handout | undefined> {
-    const { store, clock, holder } = this.#parts
+    const { store, clock, holder, onChange } = this.#parts
     if (this.#recipients?.size === 0) return undefined
     const recipients = await this.#recipientsOf(session)
     if (this.#recipients && !recipients.some((recipient) => this.#recipients!.has(recipient)))
@@ -187,7 +197,7 @@ export class PostOffice {
     for (const id of wanted) this.#inFlight.add(id)
     // If the database fails, the carrier releases what is no longer in flight.
     const land = (): void => wanted.forEach((id) => this.#inFlight.delete(id))
-    const end = (work: Promise<void>): Promise<void> => work.finally(land)
+    const end = (work: Promise<void>): Promise<void> => work.finally(land).then(onChange)
     const mails = await store.take(wanted, holder, session).catch((error: unknown) => {
       land()
       throw error
@@ -245,15 +255,6 @@ export class PostOffice {
   }
 }
 
-/** A turn writes less than this after its mail. */
-const transcriptEndBytes = 16 * 1024 * 1024
-
-/** Which messages the transcript contains. One that cannot be read proves nothing, so all count as arrived. */
-async function mailIn(transcript: string | undefined): Promise<(id: string) => boolean> {
-  const bytes = transcript === undefined ? undefined : await attemptRead(transcript)
-  return (id) => bytes === undefined || bytes.includes(id)
-}
-
-function attemptRead(path: string): Promise<Buffer | undefined> {
-  return readForeignEnd(path, transcriptEndBytes).catch(() => undefined)
+function idsOf(mails: readonly Mail[]): string[] {
+  return mails.map(({ id }) => id)
 }

@@ -8,7 +8,10 @@ import { noTerminal } from '../support/terminal.ts'
 const server = await startPostgres()
 afterAll(() => server?.stop())
 
-const size = { sessions: 50, real: noTerminal === undefined ? 3 : 0, messages: 10_000, kills: 12 }
+const seed = Number(process.env['STORM_SEED']) || Date.now() % 1_000_000
+const messages = Number(process.env['STORM_MESSAGES']) || 10_000
+const size = { sessions: 50, real: noTerminal === undefined ? 3 : 0, messages, kills: 12, seed }
+process.stderr.write(`mail storm with STORM_SEED=${seed}\n`)
 
 function check(where: string, report: MailStormReport): void {
   process.stderr.write(`mail storm on ${where}: ${JSON.stringify(report)}\n`)

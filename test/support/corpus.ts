@@ -2,6 +2,7 @@
 // orders of keys, resumed and forked copies, sub-agents, torn tails, one very large file, one very long line.
 import { closeSync, mkdirSync, openSync, utimesSync, writeSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { randomFrom } from './random.ts'
 
 export interface CorpusOptions {
   /** The Claude config directory to make; `projects/` comes below it. */
@@ -419,17 +420,6 @@ function makeFiller(random: () => number, length: number): string {
     size += part.length
   }
   return parts.join('')
-}
-
-/** A small generator of numbers, the same for the same seed (mulberry32). */
-function randomFrom(seed: number): () => number {
-  let state = seed >>> 0
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0
-    let t = Math.imul(state ^ (state >>> 15), state | 1)
-    t ^= t + Math.imul(t ^ (t >>> 7), t | 61)
-    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32
-  }
 }
 
 function hex(value: number, digits: number): string {

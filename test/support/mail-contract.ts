@@ -46,7 +46,7 @@ export function mailContract(open: () => Promise<SqlDatabase>): void {
     expect(await store.find(id)).toMatchObject([
       { state: 'read', acceptedAt: 1, deliveredAt: 5, readAt: 7, repeats: 0 },
     ])
-    expect(await store.redeliver('s-1')).toBe(0)
+    expect(await store.redeliverUnread('s-1')).toBe(0)
   })
 
   test('what a dead process held, or a session did not read, is delivered again and marked', async () => {
@@ -60,9 +60,14 @@ export function mailContract(open: () => Promise<SqlDatabase>): void {
     expect(await store.waiting([recipient], 9)).toMatchObject([{ id, repeats: 1 }])
     await store.take([id], 'p2')
     await store.delivered([id], 's-2', 5)
-    expect(await store.redeliver('s-2')).toBe(1)
+    expect(await store.withUnread()).toContain('s-2')
+    expect(await store.redeliverUnread('s-2')).toBe(1)
     expect(await store.waiting([recipient], 9)).toMatchObject([{ id, repeats: 2 }])
-    expect(await store.recipients()).toContain(recipient)
+    expect(await store.recipients()).toContainEqual({ recipient, resume: false })
+    await store.take([id], 'p3')
+    await store.delivered([id], 's-3', 6)
+    await store.redeliver([id])
+    expect(await store.waiting([recipient], 9)).toMatchObject([{ id, repeats: 3 }])
   })
 
   test('a claim that ends without a delivery leaves no mark', async () => {

@@ -13,6 +13,7 @@ import { makeClaudeHome, type ClaudeHome } from './claude-home.ts'
 import { openClaudeTerminal, putPlugin, type ClaudeTerminal } from './claude-terminal.ts'
 import { startMessagesApi, type MessagesApi } from './messages-api.ts'
 import { startProgram, type Running } from './program.ts'
+import { randomFrom } from './random.ts'
 
 export interface MailStorm {
   /** One for each machine. */
@@ -23,6 +24,8 @@ export interface MailStorm {
   real: number
   messages: number
   kills: number
+  /** Of the pauses and of the moments at which gateways are killed. */
+  seed: number
 }
 
 export interface MailStormReport {
@@ -52,7 +55,9 @@ interface PlayedSession {
   ledger: Ledger
 }
 
-const sendersAtOnce = 12
+const sendersAtOnce = 16
+/** As long as the plugin waits for the answer to a hook. */
+const patienceMs = 1_000
 const config = {
   claude: { credential: 'none' },
   mail: {
@@ -104,6 +109,7 @@ class StormWorld {
   readonly #storm: MailStorm
   readonly #machines: Machine[]
   readonly #api: MessagesApi
+  readonly #random: () => number
   #played: PlayedSession[] = []
   #terminals: ClaudeTerminal[] = []
   #real: string[] = []
@@ -116,6 +122,7 @@ class StormWorld {
     this.#storm = storm
     this.#machines = machines
     this.#api = api
+    this.#random = randomFrom(storm.seed)
   }
 
   async openSessions(): Promise<void> {
@@ -144,15 +151,17 @@ class StormWorld {
   /** A session that works: an event after its tools, and the end of its turn now and then. */
   async #play({ id, machine, ledger }: PlayedSession): Promise<void> {
     const transcript = join(machine.home.root, `${id}.jsonl`)
+    writeFileSync(transcript, '')
+    // As Claude Code records them.
+    const record = (entry: object): void => appendFileSync(transcript, `${JSON.stringify(entry)}\n`)
     for (let n = 1; !this.#isOver; n++) {
       const text = await report(machine, 'PostToolBatch', id)
-      // As Claude Code records it.
-      if (text) appendFileSync(transcript, text)
+      if (text) record({ type: 'attachment', content: text })
       for (const [mailId, isMarked] of mailsIn(text ?? ''))
         ledger.set(mailId, [...(ledger.get(mailId) ?? []), isMarked])
-      if (text !== undefined && n % 3 === 0)
-        await report(machine, 'Stop', id, { transcript_path: transcript })
-      await pause(300 + Math.random() * 300)
+      record({ type: 'assistant' })
+      if (n % 3 === 0) await report(machine, 'Stop', id, { transcript_path: transcript })
+      await pause(300 + this.#random() * 300)
     }
   }
 
@@ -176,24 +185,35 @@ class StormWorld {
     while (this.#kills < kills && this.#sent.length < messages) {
       const target = ((this.#kills + 1) / (kills + 1)) * messages
       while (this.#sent.length < target && this.#sent.length < messages) await pause(5)
-      await pause(Math.random() * 300)
+      await pause(this.#random() * 300)
       const machine = this.#machines[this.#kills % this.#machines.length]!
       machine.gateway.child.kill('SIGKILL')
       await machine.gateway.ended
       machine.gateway = await startGateway(machine.variables)
       this.#kills++
+      this.#log('gateway killed and started again')
     }
   }
 
   /** Until every message has been read, or nothing has changed for a minute. */
   async settle(): Promise<void> {
-    let [open, since] = [Infinity, Date.now()]
+    this.#log('all messages sent')
+    let [before, since] = ['', Date.now()]
     while (Date.now() - since < 60_000) {
-      const now = (await this.#open()).length
-      if (now === 0) return
-      if (now !== open) [open, since] = [now, Date.now()]
-      await pause(500)
+      const open = (await this.#open()).length
+      if (open === 0) return
+      const now = `${open} open, ${this.#ledger().size} received`
+      if (now !== before) [before, since] = [now, Date.now()]
+      await pause(1_000)
     }
+    this.#log(`nothing has changed for a minute: ${before}`)
+  }
+
+  #log(what: string): void {
+    const seconds = Math.round(performance.now() / 1_000)
+    process.stderr.write(
+      `${seconds} s: ${what}; ${this.#sent.length} sent, ${this.#ledger().size} received\n`,
+    )
   }
 
   async #open(): Promise<Mail[]> {
@@ -233,7 +253,9 @@ class StormWorld {
   }
 
   #lastTextOf(session: string): string {
-    return this.#api.calls().findLast(({ sdkSessionId }) => sdkSessionId === session)?.text ?? ''
+    const texts = this.#api.calls().flatMap((call) => (call.sdkSessionId === session ? call.text : []))
+    // The longest one: Claude Code also asks for a title, without the conversation.
+    return texts.reduce((longest, text) => (text.length >= longest.length ? text : longest), '')
   }
 
   async close(): Promise<void> {
@@ -274,14 +296,15 @@ async function report(
   try {
     const body = JSON.stringify({ hook_event_name: name, session_id: session, ...more })
     const headers = { authorization: `Bearer ${hooks.token}` }
-    const response = await fetch(hooks.url, { method: 'POST', headers, body })
+    const signal = AbortSignal.timeout(patienceMs)
+    const response = await fetch(hooks.url, { method: 'POST', headers, body, signal })
     const text = await response.text()
     if (!response.ok) return undefined
     const answer =
       text === '' ? {} : (JSON.parse(text) as { hookSpecificOutput?: { additionalContext?: string } })
     return answer.hookSpecificOutput?.additionalContext ?? ''
   } catch {
-    // The gateway was killed.
+    // The gateway was killed, or the session has stopped waiting.
     return undefined
   }
 }

@@ -10,6 +10,7 @@ import { ScheduleRunner } from '../../src/schedules/schedule-runner.ts'
 import { nextTimes } from '../../src/schedules/times.ts'
 import { checkMonth } from './schedule-month-check.ts'
 import { MonthWorker, type Effect, type ProcessStores } from './schedule-month-work.ts'
+import { randomFrom } from './random.ts'
 
 const minute = 60_000
 const hour = 60 * minute
@@ -263,16 +264,5 @@ class Simulation {
 
   #count(fault: string): void {
     this.#faults[fault] = (this.#faults[fault] ?? 0) + 1
-  }
-}
-
-/** Numbers from 0 to 1, the same for the same seed (mulberry32). */
-function randomFrom(seed: number): () => number {
-  let state = seed
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
   }
 }

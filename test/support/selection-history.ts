@@ -4,6 +4,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { DiscoveredSession } from '../../src/domain/discovered-session.ts'
 import { discoveredSession } from './discovered-session.ts'
+import { randomFrom } from './random.ts'
 
 export interface WorkHistory {
   sessions: DiscoveredSession[]
@@ -32,7 +33,7 @@ const hour = 3_600_000
 const rounds = 120
 
 export function writeWorkHistory(folder: string): WorkHistory {
-  const random = repeatable(7)
+  const random = randomFrom(7)
   const pick = <T>(list: readonly T[]): T => list[Math.floor(random() * list.length)]!
   const prompts = new Map<number, Array<{ at: number; text: string }>>()
   let at = Date.UTC(2026, 9, 1)
@@ -81,15 +82,4 @@ function writeSession(
     messageCount: records.length,
     lastModified: new Date(said.at(-1)!.at),
   })
-}
-
-/** The same numbers from 0 to 1 each time (mulberry32). */
-function repeatable(seed: number): () => number {
-  let state = seed
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let t = Math.imul(state ^ (state >>> 15), 1 | state)
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t
-    return ((t ^ (t >>> 14)) >>> 0) / 4_294_967_296
-  }
 }

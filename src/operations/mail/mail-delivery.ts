@@ -49,6 +49,7 @@ export function openMail(app: App): MailPart {
       return coding !== undefined && isRunning(coding)
     },
     onWork: () => void carrier.look(),
+    onChange: () => app.events.emit({ type: 'mail-changed' }),
   })
   const carrier: MailCarrier = new MailCarrier({
     ...basis,
@@ -66,17 +67,29 @@ export function openMail(app: App): MailPart {
 }
 
 const knownMs = 5_000
+const mostAsked = 1_000
 
+/** Discovery reads the whole registry for each answer, so one answer is for all sessions that were asked for lately. */
 function knownSessions(app: App): MailPart['known'] {
-  const cached = new Map<string, { at: number; found: DiscoveredSession | undefined }>()
+  let asked = new Set<string>()
+  let askedAt = -Infinity
+  let found = Promise.resolve(new Map<string, DiscoveredSession>())
+  const lookUp = async (ids: Iterable<string>): Promise<Map<string, DiscoveredSession>> =>
+    new Map((await app.discovery().known(ids)).map((each) => [each.sessionId, each]))
+  const failed = (): void => void (askedAt = -Infinity)
   return async (session) => {
     const now = app.clock.monotonic()
-    const before = cached.get(session)
-    if (before && now - before.at < knownMs) return before.found
-    for (const [id, { at }] of cached) if (now - at >= knownMs) cached.delete(id)
-    const [found] = await app.discovery().known([session])
-    cached.set(session, { at: now, found })
-    return found
+    const isNew = !asked.has(session)
+    if (now - askedAt >= knownMs) {
+      asked = new Set([session, ...[...asked].slice(0, mostAsked)])
+      askedAt = now
+      found = lookUp(asked)
+    } else if (isNew) {
+      asked.add(session)
+      found = Promise.all([found, lookUp([session])]).then(([all, one]) => new Map([...all, ...one]))
+    }
+    found.catch(failed)
+    return (await found).get(session)
   }
 }
 
@@ -95,16 +108,8 @@ function carrierActions(app: App, office: PostOffice, known: MailPart['known']):
     async sendToCoding(id, text, byOwner) {
       await app.coding().pool.respond(id, text, { userInitiated: byOwner })
     },
-    async wasRead({ id, deliveredTo = '', deliveredAt = Infinity }) {
-      const [, codingId] = /^coding:(.+)$/.exec(deliveredTo) ?? []
-      if (codingId !== undefined) return isDone(app, codingId, id)
-      if (live().get(deliveredTo)?.status !== 'idle') return false
-      // The model was called after the delivery, and the session waits again. The time of a call is known to the second.
-      const { lastUsageAt, filePath } = (await known(deliveredTo)) ?? {}
-      if (lastUsageAt !== undefined && lastUsageAt.getTime() >= Math.floor(deliveredAt / 1_000) * 1_000)
-        await office.turnEnded(deliveredTo, filePath)
-      return false
-    },
+    isDone: (codingId, mailId) => isDone(app, codingId, mailId),
+    transcriptOf: async (session) => (await known(session))?.filePath,
     statusOf: (session) => live().get(session)?.status,
     ring: (session) => wakeSession(app.paths.root, session, app.clock.now()),
     resume: (mail, text) => resume(app, mail, text),
@@ -112,7 +117,6 @@ function carrierActions(app: App, office: PostOffice, known: MailPart['known']):
   }
 }
 
-/** Has the coding session nothing left to do with this message? */
 function isDone(app: App, codingId: string, mailId: string): boolean {
   const row = app.storage.coding.get(codingId)
   if (!row) return true

@@ -28,10 +28,14 @@ export interface MailFilter {
   limit: number
 }
 
+/** An address, the session that the sender named, and whether the message asks to resume it. */
+export type WaitingFor = Pick<Mail, 'recipient' | 'session' | 'resume'>
+
 const columns = `id, sender, sender_name, recipient, recipient_name, session, body, reply_to, resume, depth, state, accepted_at,
   expires_at, delivered_at, delivered_to, read_at, expired_at, woke_at, repeats, note`
 /** No process delivers it now. */
 const isWaiting = `state = 'accepted' AND holder IS NULL`
+const redelivery = `UPDATE mail SET state = 'accepted', repeats = repeats + 1 WHERE state = 'delivered'`
 
 export class MailStore {
   #sql: SqlDatabase
@@ -47,12 +51,13 @@ export class MailStore {
 
   /** The message with this id, or with the only id that ends like this. */
   async find(ref: string): Promise<Mail[]> {
-    const rows = await this.#sql.all<object>(
-      `SELECT ${columns} FROM mail WHERE id = ?1 OR (length(?1) >= 4 AND substr(id, length(id) - length(?1) + 1) = ?1)
-       ORDER BY id DESC LIMIT 5`,
+    const exact = await this.#sql.all<object>(`SELECT ${columns} FROM mail WHERE id = ?`, [ref])
+    if (exact.length > 0 || ref.length < 4) return exact.map(mailOf)
+    const bySuffix = await this.#sql.all<object>(
+      `SELECT ${columns} FROM mail WHERE substr(id, length(id) - length(?1) + 1) = ?1 ORDER BY id DESC LIMIT 5`,
       [ref],
     )
-    return rows.map(mailOf)
+    return bySuffix.map(mailOf)
   }
 
   /** The latest first. */
@@ -70,10 +75,11 @@ export class MailStore {
     return (await this.#sql.all<object>(sql, [...values, limit])).map(mailOf)
   }
 
-  /** The recipients of messages that no process delivers now. */
-  async recipients(): Promise<string[]> {
-    const sql = `SELECT DISTINCT recipient FROM mail WHERE ${isWaiting}`
-    return (await this.#sql.all<{ recipient: string }>(sql)).map(({ recipient }) => recipient)
+  /** For whom messages wait that no process delivers now. */
+  async recipients(): Promise<WaitingFor[]> {
+    const sql = `SELECT DISTINCT recipient, session, resume FROM mail WHERE ${isWaiting}`
+    const rows = await this.#sql.all<object>(sql)
+    return rows.map((row) => withFlag(fromRow<Stored<WaitingFor>>(row)))
   }
 
   /** Messages that no process delivers now, the oldest first. */
@@ -130,12 +136,21 @@ export class MailStore {
     )
   }
 
+  /** They did not arrive, as far as is known: they wait again, marked as possibly repeated. */
+  async redeliver(ids: readonly string[]): Promise<void> {
+    if (ids.length === 0) return
+    await this.#sql.run(`${redelivery} AND id IN (${placeholders(ids)})`, [...ids])
+  }
+
   /** The session ended before the turn did: its model may not have seen these. They wait for the next session of the lineage. */
-  async redeliver(session: string): Promise<number> {
-    return this.#sql.run(
-      `UPDATE mail SET state = 'accepted', repeats = repeats + 1 WHERE state = 'delivered' AND delivered_to = ?`,
-      [session],
-    )
+  async redeliverUnread(session: string): Promise<number> {
+    return this.#sql.run(`${redelivery} AND delivered_to = ?`, [session])
+  }
+
+  /** The sessions, chats and people with delivered messages that are not read. */
+  async withUnread(): Promise<string[]> {
+    const sql = `SELECT DISTINCT delivered_to AS recipient FROM mail WHERE state = 'delivered'`
+    return (await this.#sql.all<{ recipient: string }>(sql)).map(({ recipient }) => recipient)
   }
 
   async woke(ids: readonly string[], now: number): Promise<void> {
@@ -329,6 +344,12 @@ function* checkFlood({ sender, recipient }: NewMail, now: number, limits: MailLi
 }
 
 function mailOf(row: object): Mail {
-  const { resume, ...mail } = fromRow<Omit<Mail, 'resume'> & { resume: number }>(row)
-  return { ...mail, resume: resume === 1 }
+  return withFlag(fromRow<Stored<Mail>>(row))
+}
+
+/** The databases have no type for a flag. */
+type Stored<Row> = Omit<Row, 'resume'> & { resume: number }
+
+function withFlag<Row extends { resume: number }>(row: Row): Omit<Row, 'resume'> & { resume: boolean } {
+  return { ...row, resume: row.resume === 1 }
 }

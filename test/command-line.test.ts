@@ -36,10 +36,16 @@ describe('answers', () => {
   })
 
   test('the status line is printed at once, and found out in the background', async () => {
-    const claude = JSON.stringify({ rate_limits: { five_hour: { used_percentage: 61.7 } } })
+    const claude = JSON.stringify({
+      rate_limits: { five_hour: { used_percentage: 61.7 } },
+      model: { id: 'claude-sonnet-4-5-20250929' },
+      context_window: {
+        current_usage: { input_tokens: 4, cache_read_input_tokens: 99_000, output_tokens: 996 },
+      },
+    })
     expect((await home.run(['statusline', '--refresh'])).code).toBe(0)
     const line = await startProgram(['statusline'], home.env, claude).ended
-    expect(line.stdout).toBe('$0.00 today · 5h 62%\n')
+    expect(line.stdout).toBe('$0.00 today · 5h 62% · next call $0.03, cold $0.60\n')
   })
 
   test('the status line keeps what Claude reports of the usage windows, and shows when a window ends at this pace', async () => {

@@ -1,8 +1,10 @@
-// The status line of Claude Code: what today cost, how much of the usage window is used, who needs you. It must be fast, so this file
-// loads nothing large: the facts come from a small file, which a process in the background refreshes.
+// The status line of Claude Code: what today cost, how much of the usage window is used, what the next call of this session costs, who
+// needs you. It must be fast, so this file loads nothing large: the facts come from a small file, which a process in the background
+// refreshes.
 import { spawn } from 'node:child_process'
 import { fstatSync, readFileSync } from 'node:fs'
 import { styleText } from 'node:util'
+import { pricesOf } from '../discovery/model-prices.ts'
 import { claimRefresh, leaveUsage, readStatusline } from '../store/statusline-file.ts'
 import type { StatuslineFacts } from '../store/statusline-file.ts'
 import type { Host } from './host.ts'
@@ -29,9 +31,12 @@ export function printStatusline(host: LineHost): void {
   terminal.out(`${statusline(facts, claude, !environment.variables['NO_COLOR'])}\n`)
 }
 
-/** The parts of Claude's JSON that the line uses. Older versions of Claude Code do not report the windows. */
+/** The parts of Claude's JSON that the line uses. Older versions of Claude Code report neither the windows nor the tokens. */
 interface ClaudeState {
   rate_limits?: { five_hour?: UsageWindow; seven_day?: UsageWindow }
+  model?: { id?: string }
+  /** Of the last call; null before the first one and after a compaction. */
+  context_window?: { current_usage?: Record<string, number | undefined> | null }
 }
 
 interface UsageWindow {
@@ -51,7 +56,7 @@ function readClaude(): ClaudeState {
   }
 }
 
-/** `$6.63 today · 5h 62%, ends 16:40 · 2 need you: migrate-orders, hook`. */
+/** `$6.63 today · 5h 62%, ends 16:40 · next call $0.05, cold $0.62 · 2 need you: migrate-orders, hook`. */
 export function statusline(facts: StatuslineFacts | undefined, claude: ClaudeState, color: boolean): string {
   const { five_hour: hours, seven_day: week } = claude.rate_limits ?? {}
   return [
@@ -66,6 +71,7 @@ export function statusline(facts: StatuslineFacts | undefined, claude: ClaudeSta
       week,
       facts?.usage?.find(({ window }) => window === 'seven_day'),
     ),
+    nextCallText(claude),
     facts && needsYouText(facts.needsYou, color),
   ]
     .filter(Boolean)
@@ -82,6 +88,24 @@ function windowText(
   if (typeof used !== 'number') return undefined
   const ends = known?.endsAt === undefined ? '' : `, ends ${timeOf(known.endsAt)}`
   return `${name} ${Math.round(used)}%${ends}`
+}
+
+/** The price of sending the conversation once more: while Claude's cache has it, and when it has to be written again. */
+function nextCallText({
+  model,
+  context_window: context,
+  rate_limits: login,
+}: ClaudeState): string | undefined {
+  const usage = context?.current_usage ?? {}
+  const tokens = ['input_tokens', 'cache_creation_input_tokens', 'cache_read_input_tokens', 'output_tokens']
+    .map((name) => usage[name] ?? 0)
+    .reduce((sum, count) => sum + count, 0)
+  const prices = pricesOf(model?.id)
+  if (!(tokens > 0) || prices.isUnknown) return undefined
+  const { cacheRead, cacheWrite5m, cacheWrite1h } = prices.ofCall({ promptTokens: tokens, fast: false })
+  const usd = (perMillion: number): string => `$${((tokens * perMillion) / 1_000_000).toFixed(2)}`
+  // With a Claude login, which has usage windows, the cache lives an hour.
+  return `next call ${usd(cacheRead)}, cold ${usd(login ? cacheWrite1h : cacheWrite5m)}`
 }
 
 function timeOf(moment: number): string {

@@ -12,7 +12,7 @@ export const commands: LocalCommand[] = [
   {
     name: 'statusline',
     description:
-      "Print a line for Claude Code's status line: cost today, usage window, who needs you. Reads Claude's JSON from stdin.",
+      "Print a line for Claude Code's status line: cost today, usage window, price of the next call, who needs you. Reads Claude's JSON from stdin.",
     input: z.strictObject({
       refresh: z.boolean().default(false).describe('Find out the facts now, for the next line.'),
     }),

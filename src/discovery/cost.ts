@@ -3,8 +3,8 @@
 import type { AgentKind } from '../domain/agent.ts'
 import type { Cost, CostFilter, CostGroup, CostParts, CostReport } from '../domain/discovered-session.ts'
 import { periodOf } from '../domain/local-time.ts'
-import { pricesAsOf } from './model-prices.ts'
-import { chargeFor, pricesOf } from './price-table.ts'
+import { pricesAsOf, pricesOf } from './model-prices.ts'
+import { chargeFor } from './price-table.ts'
 import { UsageTable, creationOf, type UsageRecord } from './usage-table.ts'
 import { noTokens } from './transcript-facts.ts'
 

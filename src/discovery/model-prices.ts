@@ -1,4 +1,6 @@
-// The prices and context windows of models: Anthropic's as Claude Code has them, OpenAI's and Google's as ccusage has them.
+// The prices and context windows of models: Anthropic's as Claude Code has them, OpenAI's and Google's as ccusage has them. A model
+// that is not in the table is priced like the newest of its family, and every sum with such a price is marked as guessed. The status
+// line loads this file, so it imports nothing.
 
 /** The day on which these prices were read. */
 export const pricesAsOf = '2026-11-15'
@@ -13,7 +15,7 @@ export interface ModelPrice {
   cacheWrite1h: number
 }
 
-export interface ModelFacts {
+interface ModelFacts {
   price: ModelPrice
   /** The price in fast mode; with Codex the service tier `priority`. */
   fast?: ModelPrice
@@ -34,7 +36,7 @@ export const large = 1_000_000
 const fastOpus46 = perMillion(30, 150)
 const fastOpus48 = perMillion(10, 50)
 
-export const claudeModels: Readonly<Record<string, ModelFacts>> = {
+const claudeModels: Readonly<Record<string, ModelFacts>> = {
   'claude-3-haiku': {
     price: { input: 0.25, output: 1.25, cacheRead: 0.03, cacheWrite5m: 0.3, cacheWrite1h: 0.5 },
     contextWindow: small,
@@ -104,7 +106,7 @@ function gemini(input: number, cacheRead: number, output: number, above = Infini
   }
 }
 
-export const otherModels: Readonly<Record<string, ModelFacts>> = {
+const otherModels: Readonly<Record<string, ModelFacts>> = {
   'gpt-5': gpt(1.25, 0.125, 10),
   'gpt-5-codex': gpt(1.25, 0.125, 10),
   'gpt-5.1': gpt(1.25, 0.125, 10),
@@ -134,4 +136,60 @@ export const otherModels: Readonly<Record<string, ModelFacts>> = {
 }
 
 /** A model of another provider without a known price: its tokens are counted, and its cost is said to be unknown. */
-export const unpricedModel: ModelFacts = { price: withoutWrites(0, 0, 0), contextWindow: small }
+const unpricedModel: ModelFacts = { price: withoutWrites(0, 0, 0), contextWindow: small }
+
+/** The newest of each family, for unknown names. */
+const families: Readonly<Record<string, string>> = {
+  haiku: 'claude-haiku-5-5',
+  sonnet: 'claude-sonnet-5-5',
+  opus: 'claude-opus-5-5',
+  fable: 'claude-fable-5-2',
+  mythos: 'claude-mythos-5-2',
+}
+const anyModel = 'claude-sonnet-5-5'
+
+/** The prices of a model: long prompts and fast mode have prices of their own. */
+export interface Prices {
+  /** Priced like the newest of its family, or not at all. */
+  guessed: boolean
+  /** The model has no known price, so it costs nothing here. */
+  isUnknown?: boolean
+  ofCall(call: { promptTokens: number; fast: boolean }): ModelPrice
+}
+
+export function pricesOf(model: string | undefined): Prices {
+  const { facts, guessed } = factsOf(model)
+  return {
+    guessed,
+    isUnknown: facts === unpricedModel,
+    ofCall({ promptTokens, fast }) {
+      if (fast && facts.fast) return facts.fast
+      return facts.longPrompt && promptTokens > facts.longPrompt.above ? facts.longPrompt.price : facts.price
+    },
+  }
+}
+
+export function factsOf(model = ''): { facts: ModelFacts; guessed: boolean } {
+  const name = Object.hasOwn(claudeModels, model) ? model : plainName(model)
+  if (Object.hasOwn(claudeModels, name)) return { facts: claudeModels[name]!, guessed: false }
+  const other = name.slice(name.lastIndexOf('/') + 1)
+  if (Object.hasOwn(otherModels, other)) return { facts: otherModels[other]!, guessed: false }
+  const family = Object.keys(families).find((word) => name.includes(word))
+  if (family === undefined && ofAnotherProvider.test(name)) return { facts: unpricedModel, guessed: true }
+  return { facts: claudeModels[family ? families[family]! : anyModel]!, guessed: true }
+}
+
+/** Names of OpenAI and Google, and names with a provider, as other agents write them. */
+const ofAnotherProvider = /^(?:gpt|codex|gemini|o\d)\b|\//
+
+/** `us.anthropic.claude-sonnet-4-5-20250929-v1:0` and `claude-sonnet-4-5[1m]` are both `claude-sonnet-4-5`. */
+function plainName(model: string): string {
+  const name = model
+    .toLowerCase()
+    .replace(/^.*?(?=claude-)/, '')
+    .replace(/\[1m\]$|-latest$|-fast$/g, '')
+    .replace(/-v\d+(?::\d+)?$/, '')
+    .replace(/[-@]\d{8}.*$/, '')
+  // The first models of generation 4 have no second number in their names.
+  return /^claude-(?:opus|sonnet)-4$/.test(name) ? `${name}-0` : name
+}

@@ -1,48 +1,9 @@
-// The prices and context windows of models, as Claude Code has them, and the price of resuming a session. A model that is not
-// in the table is priced like the newest of its family, and every sum with such a price is marked as guessed.
+// What calls to a model cost, and the price of resuming a session.
 import type { DiscoveredSession } from '../domain/discovered-session.ts'
 import type { SessionPrice } from '../domain/selection.ts'
 import { worthwhileShare, type TrimSaving } from '../domain/trim.ts'
-import {
-  claudeModels,
-  large,
-  otherModels,
-  unpricedModel,
-  type ModelFacts,
-  type ModelPrice,
-} from './model-prices.ts'
+import { factsOf, large, pricesOf, type ModelPrice, type Prices } from './model-prices.ts'
 import { noUsage, type UsageRecord, type UsageTable } from './usage-table.ts'
-
-/** The newest of each family, for unknown names. */
-const families: Readonly<Record<string, string>> = {
-  haiku: 'claude-haiku-5-5',
-  sonnet: 'claude-sonnet-5-5',
-  opus: 'claude-opus-5-5',
-  fable: 'claude-fable-5-2',
-  mythos: 'claude-mythos-5-2',
-}
-const anyModel = 'claude-sonnet-5-5'
-
-/** The prices of a model: long prompts and fast mode have prices of their own. */
-interface Prices {
-  /** Priced like the newest of its family, or not at all. */
-  guessed: boolean
-  /** The model has no known price, so it costs nothing here. */
-  isUnknown?: boolean
-  ofCall(call: { promptTokens: number; fast: boolean }): ModelPrice
-}
-
-export function pricesOf(model: string | undefined): Prices {
-  const { facts, guessed } = factsOf(model)
-  return {
-    guessed,
-    isUnknown: facts === unpricedModel,
-    ofCall({ promptTokens, fast }) {
-      if (fast && facts.fast) return facts.fast
-      return facts.longPrompt && promptTokens > facts.longPrompt.above ? facts.longPrompt.price : facts.price
-    },
-  }
-}
 
 /** Tokens of one call to a model, or what they cost in dollars. */
 interface CallParts {
@@ -75,31 +36,6 @@ export function contextWindowOf(model: string | undefined, contextTokens = 0): n
   const { facts } = factsOf(model)
   const isLong = model?.endsWith('[1m]') === true || contextTokens > facts.contextWindow
   return isLong ? (facts.longestWindow ?? Math.max(facts.contextWindow, large)) : facts.contextWindow
-}
-
-function factsOf(model = ''): { facts: ModelFacts; guessed: boolean } {
-  const name = Object.hasOwn(claudeModels, model) ? model : plainName(model)
-  if (Object.hasOwn(claudeModels, name)) return { facts: claudeModels[name]!, guessed: false }
-  const other = name.slice(name.lastIndexOf('/') + 1)
-  if (Object.hasOwn(otherModels, other)) return { facts: otherModels[other]!, guessed: false }
-  const family = Object.keys(families).find((word) => name.includes(word))
-  if (family === undefined && ofAnotherProvider.test(name)) return { facts: unpricedModel, guessed: true }
-  return { facts: claudeModels[family ? families[family]! : anyModel]!, guessed: true }
-}
-
-/** Names of OpenAI and Google, and names with a provider, as other agents write them. */
-const ofAnotherProvider = /^(?:gpt|codex|gemini|o\d)\b|\//
-
-/** `us.anthropic.claude-sonnet-4-5-20250929-v1:0` and `claude-sonnet-4-5[1m]` are both `claude-sonnet-4-5`. */
-function plainName(model: string): string {
-  const name = model
-    .toLowerCase()
-    .replace(/^.*?(?=claude-)/, '')
-    .replace(/\[1m\]$|-latest$|-fast$/g, '')
-    .replace(/-v\d+(?::\d+)?$/, '')
-    .replace(/[-@]\d{8}.*$/, '')
-  // The first models of generation 4 have no second number in their names.
-  return /^claude-(?:opus|sonnet)-4$/.test(name) ? `${name}-0` : name
 }
 
 /** The cost of all records of one file, even if other files repeat them. */

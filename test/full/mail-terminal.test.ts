@@ -1,4 +1,6 @@
 // Mail in real terminal sessions: the binary in tmux with Rockpool's plugin, the built gateway, and the scripted API.
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import type { Mail } from '../../src/domain/mail.ts'
 import { makeClaudeHome, type ClaudeHome } from '../support/claude-home.ts'
@@ -22,6 +24,8 @@ beforeAll(async () => {
   api = await startMessagesApi()
   home = makeClaudeHome({ apiUrl: api.url, name: 'mail' })
   putPlugin(home)
+  const statusLine = { type: 'command', command: `${process.execPath} ${programFile} statusline` }
+  writeFileSync(join(home.configDir, 'settings.json'), JSON.stringify({ statusLine }))
   gateway = startProgram(['up', '--port', '0', '--json'], home.variables)
   await gateway.line
   terminal = await openClaudeTerminal(home)
@@ -71,6 +75,10 @@ test.skipIf(noTerminal)(
   },
   120_000,
 )
+
+test.skipIf(noTerminal)('the status line shows what today cost and what the next call costs', async () => {
+  await terminal.shows(/\$\d+\.\d\d today · next call \$\d+\.\d\d, cold \$\d+\.\d\d/)
+})
 
 test.skipIf(noTerminal)(
   'a working session gets a message with the results of its tools, in the same turn',

@@ -1,6 +1,7 @@
 // Chooses the session for a task. `cc select` explains the choice, a launch acts on it, and a queued task makes it when its
 // turn comes. All of them ask the same gate which sessions work in a repository.
-import { priceSession, pricesOf } from '../../discovery/price-table.ts'
+import { pricesOf } from '../../discovery/model-prices.ts'
+import { priceSession } from '../../discovery/price-table.ts'
 import { gatherProjectStatus } from '../../discovery/project-status.ts'
 import { selectSession } from '../../discovery/select.ts'
 import type { SelectionSources } from '../../discovery/select.ts'

@@ -4,7 +4,8 @@
 import type { CodingConfig } from '../../domain/config/coding-settings.ts'
 import type { DiscoveredSession } from '../../domain/discovered-session.ts'
 import type { SessionPrice } from '../../domain/selection.ts'
-import { priceSession, pricesOf } from '../price-table.ts'
+import { pricesOf } from '../model-prices.ts'
+import { priceSession } from '../price-table.ts'
 import { previewTrim } from './write-trim.ts'
 
 /** Reading more takes longer than a person waits. `cc trim --dry-run` reads files of any size. */

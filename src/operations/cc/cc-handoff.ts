@@ -7,7 +7,7 @@ import { callAsText, type HandoffTarget } from '../../discovery/handoff/handoff-
 import { briefOf, wholeConversation, type HandoffTurn } from '../../discovery/handoff/handoff-turns.ts'
 import { writeHandoff } from '../../discovery/handoff/write-handoff.ts'
 import { configDirsOf } from '../../discovery/list-files.ts'
-import { pricesOf } from '../../discovery/price-table.ts'
+import { pricesOf } from '../../discovery/model-prices.ts'
 import { agentKinds } from '../../domain/agent.ts'
 import type { DiscoveredSession } from '../../domain/discovered-session.ts'
 import { RockpoolError } from '../../domain/errors.ts'

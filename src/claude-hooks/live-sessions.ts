@@ -35,19 +35,24 @@ export function liveSessions({ events, clock, liveReports, paths }: LiveSessionP
 
 /** Undefined for an event that says nothing about the state. Sub-agents work while their session does. */
 function reportOf(event: ClaudeHookEvent): Omit<LiveReport, 'at'> | undefined {
-  const { toolName, toolInput: input, message } = event
+  const { toolName, toolInput: input, message, trigger, error } = event
   switch (event.name) {
     case 'UserPromptSubmit':
     case 'PostToolBatch':
-    case 'PreCompact':
       return { status: 'busy' }
+    case 'PreCompact':
+      return { status: 'busy', stateText: 'compacts its context' }
+    // After `/compact` it waits for its user; by itself it compacts in the middle of a turn.
+    case 'PostCompact':
+      return { status: trigger === 'manual' ? 'idle' : 'busy' }
     case 'PermissionRequest': {
       const about = toolName && input && requestLine({ kind: permissionKind(toolName), toolName, input })
       return { status: 'waiting', waitingFor: about || message }
     }
     case 'Stop':
-    case 'StopFailure':
       return { status: 'idle' }
+    case 'StopFailure':
+      return { status: 'idle', stateText: `an error has ended the turn: ${error ?? 'unknown'}` }
     case 'SessionEnd':
       return { status: 'ended' }
     default:

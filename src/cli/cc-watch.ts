@@ -176,14 +176,15 @@ function isPlainTerminal({ source }: NativeSession): boolean {
 }
 
 function nativeRow(session: NativeSession): WatchRow {
-  const { sessionId: id, state, title, firstMessage, lastPrompt, waitingFor, repoPath, costUsd } = session
+  const { sessionId: id, state, title, firstMessage, lastPrompt, repoPath, costUsd } = session
+  const { waitingFor, stateText } = session
   const waits = waitingFor === undefined ? undefined : `waits in its terminal: ${waitingFor}`
   return {
     id,
     name: title ?? titleText(firstMessage),
     state,
     needsYou: state === 'needs you',
-    now: waits ?? titleText(lastPrompt ?? firstMessage),
+    now: waits ?? stateText ?? titleText(lastPrompt ?? firstMessage),
     where: basename(repoPath),
     lastActivityAt: Date.parse(session.lastModified),
     costUsd,

@@ -109,9 +109,9 @@ function agentStyle({ agentKind }: Row): Style {
 }
 
 /** A session that is ready waits only for its next message; a limited one for the reset of Claude's usage limit. */
-function waitsFor({ waitingFor = '', limit }: Row): string {
+function waitsFor({ waitingFor = '', stateText = '', limit }: Row): string {
   if (limit) return `reset ${localTime(limit.until)}`
-  return waitingFor === 'input' ? '' : waitingFor
+  return waitingFor === 'input' ? '' : waitingFor || stateText
 }
 
 /** `16:40`, with the date when that is not within a day. */

@@ -162,6 +162,7 @@ function isSameContext(a: SessionContext, b: SessionContext): boolean {
     a.registry === b.registry &&
     a.live?.status === b.live?.status &&
     a.live?.waitingFor === b.live?.waitingFor &&
+    a.live?.stateText === b.live?.stateText &&
     a.live?.pid === b.live?.pid &&
     a.side?.archived === b.side?.archived &&
     a.side?.customTitle === b.side?.customTitle
@@ -233,6 +234,7 @@ function assemble(files: SessionFiles, context: SessionContext): DiscoveredSessi
     state: life.state,
     status: life.status,
     waitingFor: life.waitingFor,
+    stateText: life.stateText,
     limit: life.limit,
     pid: context.live?.pid,
     lastUsageAt: facts.lastUsageSeconds > 0 ? new Date(facts.lastUsageSeconds * 1000) : undefined,
@@ -285,7 +287,7 @@ function repoOf(facts: TranscriptFacts, registry: RegistryRow | undefined): stri
 function liveness(
   facts: TranscriptFacts,
   { registry, live, now }: SessionContext,
-): Pick<DiscoveredSession, 'status' | 'state' | 'waitingFor' | 'limit'> {
+): Pick<DiscoveredSession, 'status' | 'state' | 'waitingFor' | 'stateText' | 'limit'> {
   const own = registry?.status !== undefined && registry.status !== 'stopped' ? registry : undefined
   // Of other agents only the process is known; whether it works, the transcript says.
   const isWorking = live !== undefined && facts.isTurnOpen === true
@@ -295,7 +297,8 @@ function liveness(
   const waitingFor = status === 'waiting' ? (own?.waitingFor ?? live?.waitingFor) : undefined
   const limit = isLimited(facts, now) && status !== 'busy' ? facts.limit : undefined
   const state = ownState ?? (limit ? 'limited' : nativeState(status))
-  return { status, state, waitingFor, limit: state === 'limited' ? facts.limit : undefined }
+  const stateText = own ? undefined : live?.stateText
+  return { status, state, waitingFor, stateText, limit: state === 'limited' ? facts.limit : undefined }
 }
 
 function budgetUsed(facts: TranscriptFacts, registry: RegistryRow | undefined): number | undefined {

@@ -23,6 +23,11 @@ test.each<[what: string, LiveReport, Partial<LiveSession> | undefined]>([
     { status: 'waiting', waitingFor: 'npm test', at: 9 },
     { waitingFor: 'npm test' },
   ],
+  [
+    'what an older report says beyond the same status is kept',
+    { status: 'waiting', stateText: 'compacts its context', at: 9 },
+    { waitingFor: 'permission prompt', stateText: 'compacts its context' },
+  ],
   ['a session that reported its end is gone', { status: 'ended', at: 11 }, undefined],
 ])('%s', (_, report, expected) => {
   const reports = new LiveReports()

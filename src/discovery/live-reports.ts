@@ -6,6 +6,8 @@ export interface LiveReport {
   status: LiveSession['status'] | 'ended'
   /** What exactly it waits for: the command of a permission dialog. */
   waitingFor?: string
+  /** What the status does not say: it compacts its context, or an error has ended the turn. */
+  stateText?: string
   at: number
 }
 
@@ -30,12 +32,12 @@ export class LiveReports {
   #applied(sessionId: string, session: LiveSession): LiveSession[] {
     const report = this.#reports.get(sessionId)
     if (!report) return [session]
-    const { status, waitingFor } = report
+    const { status, waitingFor, stateText } = report
     if (report.at < session.statusAt) {
-      // The registry only says that there is a dialog.
-      const isSameWait = status === 'waiting' && session.status === 'waiting'
-      return [isSameWait ? { ...session, waitingFor: waitingFor ?? session.waitingFor } : session]
+      // The registry says the same in fewer words.
+      const isSame = status === session.status
+      return [isSame ? { ...session, stateText, waitingFor: waitingFor ?? session.waitingFor } : session]
     }
-    return status === 'ended' ? [] : [{ ...session, status, waitingFor }]
+    return status === 'ended' ? [] : [{ ...session, status, waitingFor, stateText }]
   }
 }

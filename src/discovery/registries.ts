@@ -163,6 +163,8 @@ export interface LiveSession {
   /** Since when it has this status; 0 in versions that do not say. */
   statusAt: number
   waitingFor?: string
+  /** As the session reported it (live-reports.ts). */
+  stateText?: string
   cwd?: string
   name?: string
   entrypoint?: string

@@ -105,6 +105,8 @@ export const sessionRecord = z.lazy(() =>
     state: z.enum(sessionStates),
     status: z.enum(['busy', 'idle', 'waiting', 'stopped']),
     waitingFor: maybeText,
+    /** What the state does not say, as the session reported it: it compacts its context, or an error has ended the turn. */
+    stateText: maybeText,
     /** Claude's usage limit that stopped it: the window, and when it is reset (ms). */
     limit: z.object({ window: maybeText, until: number }).optional(),
     pid: maybeNumber,

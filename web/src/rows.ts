@@ -101,7 +101,8 @@ function rowOfNative(session: NativeSession, approval: Approval | undefined): Ro
   const name = nameOf(session)
   const limited = session.limit && `usage limit, resets ${clock(session.limit.until)}`
   const asks = approval?.shown.split('\n', 1)[0]
-  const now = asks ?? session.waitingFor ?? limited ?? session.lastPrompt ?? session.firstMessage
+  const said = session.lastPrompt ?? session.firstMessage
+  const now = asks ?? session.waitingFor ?? limited ?? session.stateText ?? said
   return {
     id: session.sessionId,
     agentKind: session.agentKind === 'claude' ? undefined : session.agentKind,

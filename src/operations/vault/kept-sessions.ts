@@ -35,6 +35,7 @@ export function asDiscovered({ about, filePath, root }: KeptSession): Discovered
     isRunning: false,
     status: 'stopped',
     waitingFor: undefined,
+    stateText: undefined,
     pid: undefined,
     warm: false,
     kept: true,

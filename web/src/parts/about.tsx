@@ -27,6 +27,7 @@ export function About({ session, coding, info }: AboutProps) {
           {coding?.state ?? session.state}
           {coding && `: ${visible(coding.stateText)}`}
           {session.waitingFor && `: ${visible(session.waitingFor)}`}
+          {session.stateText && `: ${visible(session.stateText)}`}
         </dd>
         <dt>Repository</dt>
         <dd>

@@ -197,6 +197,21 @@ describe('a permission dialog in a terminal', () => {
     expect((await rpc(house, 'approvals.answer', { id })).error?.message).toMatch('answered in the terminal')
   })
 
+  test('is not allowed with the token of the plugin; a forged event closes the question elsewhere at most', async () => {
+    const { claudeHookToken: token } = house.gateway.auth
+    const answering = ask('make four')
+    const id = await asked()
+    expect((await rpc(house, 'approvals.answer', { id }, token)).error?.data?.code).toBe('unauthorized')
+    const body = JSON.stringify({ session_id: sessionId, cwd: '/', tool: 'approvals_answer', input: { id } })
+    const called = await http(house, '/claude-tools', { method: 'POST', body, token })
+    expect(called.json()).toMatchObject({ isError: true })
+    expect(await open()).toHaveLength(1)
+    await report('Stop')
+    // No decision: the dialog in the terminal stays open.
+    expect(await answering).toMatchObject({ status: 204, body: '' })
+    expect(await open()).toEqual([])
+  })
+
   test('is not relayed without a person at a terminal, nor when the owner wants to be asked there only', async () => {
     expect((await ask('make three', 'sdk-cli')).status).toBe(204)
     expect((await report('UserPromptExpansion', { prompt: '/rockpool:quiet' })).json()).toMatchObject({

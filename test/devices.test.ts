@@ -78,6 +78,36 @@ test('a browser gets what a session asks, encrypted for it and signed by this Ro
   expect(browser.read(server.received[1]!)).toMatchObject({ title: 'asker is ready', answers: [] })
 })
 
+test('a browser gets what a terminal session asks, and a press answers its dialog', async () => {
+  const browser = new Subscriber()
+  await added({ url: `${server.url}/push/abc`, keys: browser.keys })
+  const sessionId = '0c18c6e2-d9e3-4169-87ec-d96fcc228ff1'
+  const asking = http(house, '/claude-hooks', {
+    method: 'POST',
+    token: house.gateway.auth.claudeHookToken,
+    headers: { 'claude-entrypoint': 'cli' },
+    body: JSON.stringify({
+      hook_event_name: 'PermissionRequest',
+      session_id: sessionId,
+      cwd: '/home/dev/storefront',
+      tool_name: 'Bash',
+      tool_input: { command: 'npm publish' },
+    }),
+  })
+  await vi.waitFor(() => expect(server.received).toHaveLength(1), waiting)
+  const shown = browser.read(server.received[0]!) as { answers: Answer[] }
+  expect(shown).toMatchObject({
+    title: 'storefront wants to run a command',
+    body: expect.stringContaining('npm publish') as string,
+    path: `/session/${sessionId}`,
+  })
+  const { label: _label, ...deny } = shown.answers[1]!
+  expect((await press(deny)).status).toBe(200)
+  expect((await asking).json()).toMatchObject({
+    hookSpecificOutput: { decision: { behavior: 'deny' } },
+  })
+})
+
 test('an answer with a wrong signature, of another device or of a removed one is refused, and the request stays open', async () => {
   const browser = new Subscriber()
   const id = await added({ url: `${server.url}/push/abc`, keys: browser.keys })

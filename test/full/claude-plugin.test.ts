@@ -1,7 +1,7 @@
 // Rockpool's plugin in real terminal sessions of Claude Code: a permission dialog that is answered from the page, from a chat and in
 // the terminal; and a terminal in which nothing shows that the gateway is away.
-import { existsSync } from 'node:fs'
-import { join } from 'node:path'
+import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import type { Approval } from '../../src/domain/coding-session.ts'
 import { startGateway } from '../../src/gateway/server.ts'
@@ -197,6 +197,27 @@ test.skipIf(noTerminal)('after /rockpool:quiet only the terminal asks', async ()
   await terminal.prompt('/rockpool:quiet off')
   await terminal.shows('on the page, in your chats')
 })
+
+test.skipIf(noTerminal)(
+  'a repository that switches hooks off has its dialogs in the terminal only',
+  async () => {
+    const settings = join(house.home.project, '.claude', 'settings.json')
+    mkdirSync(dirname(settings), { recursive: true })
+    writeFileSync(settings, JSON.stringify({ disableAllHooks: true }))
+    const before = (await requests(true)).length
+    const second = await openClaudeTerminal(house.home)
+    try {
+      await second.prompt('without hooks', make('unseen'), { text: 'It is done without hooks.' })
+      await second.choose('1')
+      await second.shows('It is done without hooks.')
+      expect(made('unseen')).toBe(true)
+      expect(await requests(true)).toHaveLength(before)
+    } finally {
+      second.close()
+      rmSync(settings)
+    }
+  },
+)
 
 test.skipIf(noTerminal)(
   'a gateway that starts again asks again; without one nothing is seen in the terminal',

@@ -30,7 +30,11 @@ export function putPlugin(home: ClaudeHome): void {
 }
 
 /** Ready for a prompt. The questions of a first start are answered beforehand. */
-export async function openClaudeTerminal(home: ClaudeHome, args = ''): Promise<ClaudeTerminal> {
+export async function openClaudeTerminal(
+  home: ClaudeHome,
+  args = '',
+  binary = claudeBinary,
+): Promise<ClaudeTerminal> {
   const known = {
     hasCompletedOnboarding: true,
     theme: 'dark',
@@ -38,7 +42,7 @@ export async function openClaudeTerminal(home: ClaudeHome, args = ''): Promise<C
     projects: { [home.project]: { hasTrustDialogAccepted: true, hasCompletedProjectOnboarding: true } },
   }
   writeFileSync(join(home.configDir, '.claude.json'), JSON.stringify(known))
-  const line = `cd ${home.project} && ${claudeBinary} --model ${testModel} ${args}`
+  const line = `cd ${home.project} && ${binary} --model ${testModel} ${args}`
   const terminal = openTerminal(line, { env: home.variables, columns: 110, rows: 50 })
   const shows = (text: string | RegExp): Promise<void> =>
     vi.waitFor(() => expect(terminal.screen()).toMatch(text), patience)

@@ -5,9 +5,11 @@ import { readClaudeHookFile } from '../../../src/store/claude-hook-file.ts'
 
 /** No opinion. An empty answer would be worth a line in the transcript, and one to the model. */
 const noOpinion = '{"suppressOutput":true}'
-/** A gateway answers within milliseconds; one that does not is left alone for a while. */
+/** A gateway answers within milliseconds. After an answer that took longer no event is sent for a second, after the next one for two
+ *  seconds, and so on. */
 const patienceMs = 1_000
-const pauseMs = 10_000
+const shortestPauseMs = 1_000
+const longestPauseMs = 16_000
 const retryMs = 1_000
 
 const agent = new Agent({ keepAlive: true })
@@ -16,7 +18,8 @@ const {
   ROCKPOOL_PROCESS_OF: runByRockpool,
   CLAUDE_CODE_ENTRYPOINT: entrypoint = '',
 } = process.env
-let silentUntil = 0
+let pauseMs = shortestPauseMs
+let pauseEndsAt = 0
 /** Counts the events, to notice that a session no longer waits at a permission dialog. */
 let events = 0
 
@@ -29,7 +32,22 @@ export async function reportHook(fields: Record<string, string>, signal: AbortSi
   const mine = ++events
   if (fields['hook_event_name'] === 'PermissionRequest')
     return askUntilAnswered(body, signal, () => events === mine && !signal.aborted)
-  return send(body, AbortSignal.timeout(patienceMs)).catch(() => noOpinion)
+  return sendEvent(body)
+}
+
+async function sendEvent(body: string): Promise<string> {
+  if (Date.now() < pauseEndsAt) return noOpinion
+  const late = AbortSignal.timeout(patienceMs)
+  try {
+    const answer = await send(body, late)
+    pauseMs = shortestPauseMs
+    return answer
+  } catch {
+    if (!late.aborted) return noOpinion
+    pauseEndsAt = Date.now() + pauseMs
+    pauseMs = Math.min(pauseMs * 2, longestPauseMs)
+    return noOpinion
+  }
 }
 
 const noGateway = { text: 'The gateway of Rockpool does not run: `rockpool up` starts it.', isError: true }
@@ -70,7 +88,7 @@ async function askUntilAnswered(
 /** Rejects if there is no gateway, or if it does not answer. */
 async function send(body: string, signal: AbortSignal, path = '/claude-hooks'): Promise<string> {
   const gateway = readClaudeHookFile(stateDir)
-  if (!gateway || Date.now() < silentUntil) throw new Error('no gateway')
+  if (!gateway) throw new Error('no gateway')
   // Throws if the process is gone: another program may have its port.
   process.kill(gateway.pid, 0)
   const headers = { authorization: `Bearer ${gateway.token}`, 'claude-entrypoint': entrypoint }
@@ -85,11 +103,7 @@ async function send(body: string, signal: AbortSignal, path = '/claude-hooks'): 
         response.on('error', reject)
       },
     )
-    sending.on('error', (error) => {
-      if (signal.reason instanceof DOMException && signal.reason.name === 'TimeoutError')
-        silentUntil = Date.now() + pauseMs
-      reject(error)
-    })
+    sending.on('error', reject)
     sending.end(body)
   })
 }

@@ -48,53 +48,48 @@ const status = operation({
   },
 })
 
-const install = operation({
-  name: 'claude-plugin.install',
-  description: 'Put the plugin into every config directory of Claude Code, or update it there.',
-  input: z.strictObject({}),
-  output: changeReport,
-  scope: 'admin',
-  changesState: true,
-  destructive: true,
-  heavyParts: [],
-  command: {
-    confirmIfFound: () => ({ name: 'claude-plugin.status', ...asked('install') }),
-    examples: ['rockpool claude-plugin install', 'rockpool claude-plugin install --yes'],
-  },
-  async run(app) {
-    const homes = homesOf(app)
-    for (const { configDir, state } of homes)
-      if (state !== 'installed') installPlugin(configDir, sourceOf(app))
-    return { ...(await reportOn(app)), changes: stepsToInstall(homes) }
-  },
-})
+const install = change(
+  'install',
+  'Put the plugin into every config directory of Claude Code, or update it there.',
+  ['rockpool claude-plugin install', 'rockpool claude-plugin install --yes'],
+)
 
-const remove = operation({
-  name: 'claude-plugin.remove',
-  description: 'Take the plugin out of Claude Code. Sessions and settings stay.',
-  input: z.strictObject({}),
-  output: changeReport,
-  scope: 'admin',
-  changesState: true,
-  destructive: true,
-  heavyParts: [],
-  command: {
-    confirmIfFound: () => ({ name: 'claude-plugin.status', ...asked('remove') }),
-    examples: ['rockpool claude-plugin remove'],
-  },
-  async run(app) {
-    const homes = homesOf(app)
-    for (const { configDir, state } of homes) if (isOurs(state)) removePlugin(configDir)
-    return { ...(await reportOn(app)), changes: stepsToRemove(homes) }
-  },
-})
+const remove = change('remove', 'Take the plugin out of Claude Code. Sessions and settings stay.', [
+  'rockpool claude-plugin remove',
+])
 
 type Steps = Record<'install' | 'remove', string[]>
 
 /** A person sees the steps before the confirmation; without a step there is nothing to confirm. */
-function asked(verb: keyof Steps) {
+function change(verb: keyof Steps, description: string, examples: string[]) {
   const stepsOf = (output: Record<string, unknown>): string[] => (output as Steps)[verb]
-  return { steps: stepsOf, isFound: (output: Record<string, unknown>) => stepsOf(output).length > 0 }
+  return operation({
+    name: `claude-plugin.${verb}`,
+    description,
+    input: z.strictObject({}),
+    output: changeReport,
+    scope: 'admin',
+    changesState: true,
+    destructive: true,
+    heavyParts: [],
+    command: {
+      confirmIfFound: () => ({
+        name: 'claude-plugin.status',
+        steps: stepsOf,
+        isFound: (output) => stepsOf(output).length > 0,
+      }),
+      examples,
+    },
+    async run(app) {
+      const homes = homesOf(app)
+      for (const { configDir, state } of homes) {
+        if (verb === 'remove' && isOurs(state)) removePlugin(configDir)
+        if (verb === 'install' && state !== 'installed') installPlugin(configDir, sourceOf(app))
+      }
+      const changes = verb === 'install' ? stepsToInstall(homes) : stepsToRemove(homes)
+      return { ...(await reportOn(app)), changes }
+    },
+  })
 }
 
 /** Updates the plugin where it is installed, after an update of Rockpool. Called when a gateway starts. */

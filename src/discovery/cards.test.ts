@@ -41,3 +41,13 @@ test('messages and blocks that are none are passed over, and the others shown an
   expect(anatomy.calls).toMatchObject([{ contextTokens: 0, outputTokens: 0, costUsd: 0 }])
   expect(anatomy.context.map(({ kind }) => kind)).toEqual(expect.arrayContaining(['prompts', 'answers']))
 })
+
+test('what a hook or a task put into the conversation is a notice, not a prompt of the person', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'rockpool-cards-'))
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  const path = join(folder, 'woken.jsonl')
+  const woken = { ...JSON.parse(said('user', '> mail')), origin: { kind: 'task-notification' } } as object
+  writeFileSync(path, `${said('user', 'hello')}\n${JSON.stringify(woken)}\n`)
+  const { cards } = await cardsOf(path, { limit: 50 })
+  expect(cards.map(({ kind, text }) => `${kind} ${text}`)).toEqual(['prompt hello', 'notice > mail'])
+})

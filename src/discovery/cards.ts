@@ -123,12 +123,17 @@ export function cardsOfLine(line: string, isSidechain = false): Card[] {
   if (record['type'] !== 'user' && record['type'] !== 'assistant') return []
   if (record['isCompactSummary'] === true) return []
   const content = (record['message'] as Fields | undefined)?.['content']
-  const kind = record['type'] === 'user' ? 'prompt' : 'text'
+  const kind = record['type'] === 'assistant' ? 'text' : isFromProgram(record) ? 'notice' : 'prompt'
   if (typeof content === 'string') return textCard(content, kind, about)
   const subagent = subagentIn(record['toolUseResult'])
   return blocksIn(content)
     .flatMap((block) => blockCard(block, kind, about))
     .map((card) => (card.kind === 'result' && subagent !== undefined ? { ...card, subagent } : card))
+}
+
+/** Claude Code put it into the conversation, for a hook or a task in the background; no person typed it. */
+function isFromProgram({ origin }: Fields): boolean {
+  return isRecord(origin) && origin['kind'] === 'task-notification'
 }
 
 /** The id of the sub-agent whose answer this tool result is. */
@@ -143,12 +148,14 @@ function systemCard(record: Fields, about: Pick<Card, 'uuid' | 'at'>): Card[] {
   return record['subtype'] === 'api_error' && text ? [{ ...about, kind: 'notice', text: clip(text) }] : []
 }
 
-function textCard(original: string, kind: 'prompt' | 'text', about: Pick<Card, 'uuid' | 'at'>): Card[] {
+type Said = 'prompt' | 'text' | 'notice'
+
+function textCard(original: string, kind: Said, about: Pick<Card, 'uuid' | 'at'>): Card[] {
   const text = kind === 'prompt' ? withoutMarker(original) : original
   return text.trim() === '' ? [] : [{ ...about, kind, text: clip(text) }]
 }
 
-function blockCard(block: Fields, kind: 'prompt' | 'text', about: Pick<Card, 'uuid' | 'at'>): Card[] {
+function blockCard(block: Fields, kind: Said, about: Pick<Card, 'uuid' | 'at'>): Card[] {
   switch (block['type']) {
     case 'text':
       return textCard(textIn(block['text']) ?? '', kind, about)

@@ -24,6 +24,7 @@ import { Chat } from './views/chat.tsx'
 import { Cost } from './views/cost.tsx'
 import { Schedules } from './views/schedules.tsx'
 import { Document } from './views/document.tsx'
+import { MailView } from './views/mail.tsx'
 import { NewTask } from './views/new-task.tsx'
 import { NoteView } from './views/note.tsx'
 import { Project } from './views/project.tsx'
@@ -253,6 +254,8 @@ function View({ route, look }: { route: Route; look: Look }) {
       return <Cost by={route.by} look={look} />
     case 'note':
       return <NoteView path={route.path} line={Number(route.line)} />
+    case 'mail':
+      return <MailView look={look} />
     case 'schedules':
       return <Schedules />
     case 'settings':

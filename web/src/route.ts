@@ -27,6 +27,7 @@ export type Route =
   | { view: 'note'; path: string; line?: string }
   /** Which session wrote a file, a line (`file:line`) or a commit of a repository. */
   | { view: 'why'; repo: string; target: string }
+  | { view: 'mail' }
   | { view: 'schedules' }
   | { view: 'settings' }
   | { view: 'unknown' }
@@ -109,6 +110,7 @@ export function routeOf(path: string): Route {
       return { view, repo: first }
     case 'cost':
       return { view, by: first }
+    case 'mail':
     case 'schedules':
     case 'settings':
       return { view }

@@ -27,6 +27,13 @@ let events = 0
 export async function reportHook(fields: Record<string, string>, signal: AbortSignal): Promise<string> {
   // Rockpool knows what the sessions do that it runs itself.
   if (runByRockpool || !isMeant(fields)) return noOpinion
+  const answer = await answerTo(fields, signal)
+  // After `/compact` Claude Code shows what a hook said.
+  const isCompaction = fields['hook_event_name']?.endsWith('Compact')
+  return isCompaction && answer === noOpinion ? '' : answer
+}
+
+function answerTo(fields: Record<string, string>, signal: AbortSignal): Promise<string> {
   const input = fields['tool_input']
   const body = JSON.stringify({ ...fields, tool_input: input ? (JSON.parse(input) as unknown) : undefined })
   const mine = ++events

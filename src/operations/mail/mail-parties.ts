@@ -4,6 +4,7 @@ import type { CodingSession } from '../../domain/coding-session.ts'
 import { parseOriginChannel } from '../../domain/address.ts'
 import { RockpoolError } from '../../domain/errors.ts'
 import { formatMailAddress, ownerAddress, parseMailAddress, type MailAddress } from '../../domain/mail.ts'
+import { titleText } from '../../domain/machine-text.ts'
 import { buildAgentMainSessionKey } from '../../domain/session-key.ts'
 import { parseAgentSessionKey } from '../../domain/session-key-forms.ts'
 import { plainName } from '../../mail/quote.ts'
@@ -96,10 +97,10 @@ async function sessionParty(app: App, id: string): Promise<Party> {
       hint: '`rockpool cc list` shows all sessions.',
     })
   const root = await app.mail().office.rootOf(id)
-  const name = found?.label ?? found?.title ?? found?.slug ?? id.slice(0, 8)
+  const name = found?.label ?? found?.title ?? found?.slug ?? titleText(found?.firstMessage ?? '')
   return {
     address: formatMailAddress({ kind: 'session', root }),
-    name: plainName(name),
+    name: plainName(name || id.slice(0, 8)),
     agentId: found?.agentId,
     session: id,
   }

@@ -1,15 +1,13 @@
 // The dock under a session: the decision when it asks something, otherwise the composer: send, resume or fork.
-import type { ComponentChildren } from 'preact'
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useState } from 'preact/hooks'
 import type { CodingRow, Info, NativeSession } from '../data.ts'
 import { tokens, usd, visible } from '../format.ts'
-import { useKeys } from '../keyboard.ts'
-import { useAction } from '../live.ts'
+import { useAction, useLive } from '../live.ts'
 import { useSessions } from '../needs-you.ts'
-import { go } from '../route.ts'
 import type { Row } from '../rows.ts'
-import { ClaudeMissing } from './claude-state.tsx'
+import { Compose, type Send } from './compose.tsx'
 import { Decision } from './decision.tsx'
+import { MailLines, changesMail } from './mail-lines.tsx'
 import { withoutCommands } from './notices.tsx'
 import { Problem } from './states.tsx'
 
@@ -88,26 +86,6 @@ function NextPrice({ info: { price }, isFork }: { info: Info; isFork: boolean })
   )
 }
 
-interface TrimChoiceProps {
-  price: NonNullable<Info['price']>
-  isChosen: boolean
-  choose: (isChosen: boolean) => void
-}
-
-/** Offered when the cache is cold and a copy without old tool results costs much less. */
-function TrimChoice({ price: { trimmed, resumeUsd }, isChosen, choose }: TrimChoiceProps) {
-  if (!trimmed?.offered) return null
-  return (
-    <label
-      class="trim-choice"
-      title={`A copy in which notes replace ${trimmed.cuts} old tool results. It can get each of them back.`}
-    >
-      <input type="checkbox" checked={isChosen} onChange={(event) => choose(event.currentTarget.checked)} />{' '}
-      Trimmed copy {usd(trimmed.usd)} instead of {usd(resumeUsd)}
-    </label>
-  )
-}
-
 function isRunning(coding: CodingRow | undefined): boolean {
   return coding?.status === 'running' || coding?.status === 'starting'
 }
@@ -178,136 +156,66 @@ function Unsaid({ texts }: { texts: string[] }) {
   )
 }
 
-/** Two processes must not write to one session, so one that runs in a terminal can only be forked. */
 function NativeDock({ info }: { info: Info }) {
   const { session, onResume } = info
-  const { isRunning, sessionId } = session
+  if (session.isRunning) return <TerminalDock info={info} />
   return (
     <div class="dock">
-      {isRunning && <p class="faint">It runs in a terminal now, so it can only be forked here.</p>}
-      {!isRunning && onResume !== undefined && <p class="faint on-resume">{visible(onResume)}</p>}
+      {onResume !== undefined && <p class="faint on-resume">{visible(onResume)}</p>}
       <Compose
-        key={sessionId}
-        label={`Message to ${isRunning ? 'a fork of it' : 'this session'}`}
-        button={isRunning ? 'Fork' : 'Resume'}
-        isOptional={!isRunning}
-        send={{ kind: 'launch', session, isFork: isRunning }}
+        key={session.sessionId}
+        label="Message to this session"
+        button="Resume"
+        isOptional
+        send={{ kind: 'launch', session, isFork: false }}
         price={info.price}
       >
-        <NextPrice info={info} isFork={isRunning} />
+        <NextPrice info={info} isFork={false} />
       </Compose>
     </div>
   )
 }
 
-type Send =
-  | { kind: 'respond'; coding: CodingRow }
-  | { kind: 'resume'; coding: CodingRow }
-  | { kind: 'fork'; coding: CodingRow; atMessage: string }
-  /** A session of Claude Code continues as a coding session. */
-  | { kind: 'launch'; session: NativeSession; isFork: boolean; atMessage?: string }
+const shownMail = 3
 
-interface ComposeProps {
-  label: string
-  button: string
-  send: Send
-  isFocused?: boolean
-  /** It can be sent without a text. */
-  isOptional?: boolean
-  /** Of the whole session; a trimmed copy may be offered. */
-  price?: Info['price']
-  onSent?: () => void
-  onCancel?: () => void
-  children?: ComponentChildren
-}
-
-function Compose(props: ComposeProps) {
-  const { label, button, send, isFocused, isOptional, price, onSent, onCancel, children } = props
-  const [text, setText] = useState('')
-  const [isTrimmed, setTrimmed] = useState(false)
-  const field = useRef<HTMLTextAreaElement>(null)
-  const { act, busy, error } = useSending(send, isTrimmed ? price?.trimmed?.level : undefined)
-  useKeys({ r: () => field.current?.focus() })
-  useEffect(() => {
-    if (isFocused) field.current?.focus()
-  }, [])
-  const canSend = !busy && (isOptional === true || text.trim() !== '')
-  const submit = async (): Promise<void> => {
-    if (!canSend || !(await act(text.trim()))) return
-    setText('')
-    onSent?.()
-  }
-  return (
-    <form
-      class="compose"
-      onSubmit={(event) => {
-        event.preventDefault()
-        void submit()
-      }}
-    >
-      <textarea
-        ref={field}
-        rows={2}
-        aria-label={label}
-        placeholder={`${label}. Enter sends, Shift+Enter for a new line`}
-        value={text}
-        onInput={(event) => setText(event.currentTarget.value)}
-        onKeyDown={(event) => {
-          if (event.key === 'Escape') event.currentTarget.blur()
-          if (event.key !== 'Enter' || event.shiftKey || event.isComposing || text.trim() === '') return
-          event.preventDefault()
-          void submit()
-        }}
-      />
-      <div class="buttons">
-        {children}
-        {price && <TrimChoice price={price} isChosen={isTrimmed} choose={setTrimmed} />}
-        <ClaudeMissing isShort />
-        <span class="grow" />
-        {onCancel && (
-          <button type="button" onClick={onCancel}>
-            Cancel
-          </button>
-        )}
-        <button type="submit" class="primary" disabled={!canSend}>
-          {button}
-        </button>
+/** Two processes must not write to one session, so one that runs in a terminal gets mail, or is forked. */
+function TerminalDock({ info }: { info: Info }) {
+  const { session } = info
+  const { sessionId } = session
+  const [isFork, setFork] = useState(false)
+  const mail = useLive('mail.list', { session: sessionId, limit: shownMail }, changesMail)
+  if (isFork)
+    return (
+      <div class="dock">
+        <p class="faint">It runs in a terminal now. A fork continues here from its last message.</p>
+        <Compose
+          label="Message to a fork of it"
+          button="Fork"
+          isFocused
+          send={{ kind: 'launch', session, isFork }}
+          price={info.price}
+          onCancel={() => setFork(false)}
+        >
+          <NextPrice info={info} isFork />
+        </Compose>
       </div>
-      {error && <Problem text={error} />}
-    </form>
+    )
+  return (
+    <div class="dock">
+      {mail.data && mail.data.mail.length > 0 && (
+        <MailLines mail={mail.data.mail.toReversed()} label="Mail" />
+      )}
+      <Compose
+        key={sessionId}
+        label="Mail to this session, which runs in a terminal"
+        button="Send"
+        send={{ kind: 'mail', sessionId }}
+        onSent={mail.reload}
+      >
+        <button type="button" onClick={() => setFork(true)}>
+          Fork…
+        </button>
+      </Compose>
+    </div>
   )
-}
-
-/** True if it was sent. A conversation that continues under another id is opened. */
-function useSending(
-  send: Send,
-  trim: NonNullable<NonNullable<Info['price']>['trimmed']>['level'] | undefined,
-): {
-  act: (text: string) => Promise<boolean>
-  busy: boolean
-  error: string | undefined
-} {
-  const { run, busy, error } = useAction()
-  const start = (text: string) => {
-    const originChannel = 'web|dashboard'
-    const prompt = text || 'Continue where you left off.'
-    if (send.kind === 'launch') {
-      const { sessionId: resumeSessionId, repoPath: workdir } = send.session
-      const { isFork: forkSession, atMessage } = send
-      const how = { resumeSessionId, forkSession, atMessage, trim }
-      return run('coding.launch', { prompt, workdir, ...how, originChannel })
-    }
-    const session = send.coding.id
-    if (send.kind === 'respond') return run('coding.respond', { session, message: text })
-    if (send.kind === 'resume') return run('coding.resume', { session, prompt: text || undefined, trim })
-    const { atMessage } = send
-    return run('coding.resume', { session, prompt, fork: true, atMessage, originChannel })
-  }
-  const act = async (text: string): Promise<boolean> => {
-    const sent = await start(text)
-    if (!sent) return false
-    if (send.kind === 'launch' || sent.id !== send.coding.id) go({ view: 'coding', id: sent.id })
-    return true
-  }
-  return { act, busy, error }
 }

@@ -15,6 +15,7 @@ export const places: Array<{ route: Route; label: string; detail: string; key: s
   { route: { view: 'all' }, label: 'All', detail: 'every session', key: 'a' },
   { route: { view: 'new' }, label: 'New task', detail: 'choose a session and launch', key: 'n' },
   { route: { view: 'chat' }, label: 'Chat', detail: 'talk to an agent', key: 't' },
+  { route: { view: 'mail' }, label: 'Mail', detail: 'messages between sessions', key: 'm' },
   { route: { view: 'cost' }, label: 'Cost', detail: 'by day, repository, model', key: 'c' },
   { route: { view: 'schedules' }, label: 'Schedules', detail: 'what comes and what ran', key: 'e' },
   { route: { view: 'settings' }, label: 'Settings', detail: 'channels, people, agents', key: 's' },
@@ -60,7 +61,7 @@ export function ViewsPane({ route, list }: { route: Route; list: Route }) {
           item({ view: 'chat', key: `agent:${id}:main` }, name ?? id),
         )}
       </ul>
-      <ul class="last">{['Schedules', 'Cost', 'Settings'].map(named)}</ul>
+      <ul class="last">{['Mail', 'Schedules', 'Cost', 'Settings'].map(named)}</ul>
     </nav>
   )
 }

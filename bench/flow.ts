@@ -1,11 +1,15 @@
 // How fast the way of a message is: everything durable, with the offline agent in place of Claude. In a process of its own
 // that is started as bin/rockpool.js starts the gateway.
 import { execFileSync } from 'node:child_process'
+import { closeSync, fdatasyncSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { makeOfflineAgent } from '../src/agent/offline.ts'
 import type { AgentRuntime } from '../src/domain/agent.ts'
 import { systemClock } from '../src/domain/clock.ts'
 import type { FlowBench } from '../test/support/flow-bench.ts'
 import { openFlow } from '../test/support/flow-bench.ts'
+import { writingPeople } from '../test/support/writing-people.ts'
 import type { BenchResult } from './result.ts'
 
 export async function bench(): Promise<BenchResult[]> {
@@ -23,19 +27,34 @@ async function throughput(sessions: number, each: number): Promise<BenchResult> 
   const rates: number[] = []
   for (let run = 0; run < runs; run++) {
     const chat = await openChat(sessions)
-    const began = performance.now()
-    await Promise.all(chat.people.map((person) => repeat(each, () => chat.talk(person))))
-    rates.push((sessions * each) / ((performance.now() - began) / 1_000))
+    rates.push(await chat.people.rate(each))
     await chat.close()
   }
   rates.sort((a, b) => b - a)
   return {
     name: 'messages a second',
-    measured: rates.map((rate) => rate.toFixed(0)).join(', '),
-    wanted: '>= 1000',
-    ok: rates[0]! >= 1_000,
-    how: `the best of ${runs} runs counts, as the disk is shared with other machines; ${sessions} sessions, each sends its next message when the last was answered; ${onDisk}`,
+    measured: `${rates.map((rate) => rate.toFixed(0)).join(', ')} (the disk: ${syncedWrites()} synced writes a second)`,
+    wanted: '>= 4000',
+    ok: rates[0]! >= 4_000,
+    how: `the best of ${runs} runs counts, as the disk is shared with other machines; ${sessions} sessions, each sends its next message when the last was answered; ${onDisk}; synced writes: 4 KiB and fdatasync, one after the other`,
   }
+}
+
+/** What the disk can do: writes of one page, each synced. */
+function syncedWrites(): number {
+  const folder = mkdtempSync(join(tmpdir(), 'rockpool-sync-'))
+  const file = openSync(join(folder, 'pages'), 'w')
+  const page = Buffer.alloc(4_096, 1)
+  const count = 500
+  const began = performance.now()
+  for (let n = 0; n < count; n++) {
+    writeSync(file, page, 0, page.length, n * page.length)
+    fdatasyncSync(file)
+  }
+  const seconds = (performance.now() - began) / 1_000
+  closeSync(file)
+  rmSync(folder, { recursive: true })
+  return Math.round(count / seconds)
 }
 
 /** Messages arrive at a steady rate, whether the earlier ones were answered or not. */
@@ -58,6 +77,7 @@ async function pacedOnce(
   seconds: number,
 ): Promise<{ p50: number; p99: number }> {
   const chat = await openChat(sessions)
+  const { people } = chat
   const latencies: number[] = []
   const began = performance.now()
   const talking: Array<Promise<void>> = []
@@ -65,47 +85,26 @@ async function pacedOnce(
     const due = began + (n * 1_000) / perSecond
     const early = due - performance.now()
     if (early >= 1) await new Promise((resolve) => setTimeout(resolve, early))
-    talking.push(chat.talk(chat.people[n % sessions]!).then((ms) => void latencies.push(ms)))
+    talking.push(people.write(people.names[n % sessions]!).then((ms) => void latencies.push(ms)))
   }
   await Promise.all(talking)
   await chat.close()
   return { p50: percentile(latencies, 0.5), p99: percentile(latencies, 0.99) }
 }
 
-/** People who write, each in a session of his own, warmed up. */
+/** Sessions in which people have written a few messages. */
 async function openChat(sessions: number) {
   const flow = await openFlow({ config: { messages: { queue: { mode: 'followup', cap: 1_000 } } } })
-  const waiting = new Map<string, Array<() => void>>()
-  const send = flow.channel.send.bind(flow.channel)
-  flow.channel.send = async (address, reply, options) => {
-    const outcome = await send(address, reply, options)
-    waiting.get(address.to)?.shift()?.()
-    return outcome
-  }
-  /** Resolves with the time from the message to its reply; replies of one session come in order. */
-  const talk = async (person: string): Promise<number> => {
-    const { promise, resolve } = Promise.withResolvers<void>()
-    waiting.set(person, [...(waiting.get(person) ?? []), resolve])
-    const began = performance.now()
-    await flow.channel.say('a message of ordinary length, as people write them', { from: person })
-    await promise
-    return performance.now() - began
-  }
-  const people = Array.from({ length: sessions }, (_, n) => `p${n}`)
-  await Promise.all(people.map((person) => repeat(5, () => talk(person))))
+  const people = writingPeople(flow, sessions)
+  await people.rate(5)
   return {
     people,
-    talk,
     async close() {
       await flow.settled()
       await flow.stop()
       flow.remove()
     },
   }
-}
-
-async function repeat(times: number, fn: () => Promise<unknown>): Promise<void> {
-  for (let n = 0; n < times; n++) await fn()
 }
 
 /** Message accepted to prompt handed over, plus result to reply in the outbox. */

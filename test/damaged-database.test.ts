@@ -15,6 +15,7 @@ import { statePaths } from '../src/store/paths.ts'
 import { SqliteSessions } from '../src/store/sqlite/sessions.ts'
 import { FileTranscripts } from '../src/store/transcripts/transcript-file.ts'
 import { all } from './support/transcript-folder.ts'
+import { randomFrom } from './support/random.ts'
 
 const count = 100
 const pageBytes = 4096
@@ -151,14 +152,3 @@ const entries = (): Array<[string, SessionEntry]> =>
 const wanted = (): Record<string, SessionEntry> => Object.fromEntries(entries())
 const copyIn = (root: string): unknown =>
   JSON.parse(readFileSync(statePaths(root).sessionsJson('main'), 'utf8'))
-
-/** Numbers between 0 and 1 that are the same with every run (mulberry32). */
-function randomFrom(seed: number): () => number {
-  let state = seed
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296
-  }
-}

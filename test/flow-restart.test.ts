@@ -64,7 +64,7 @@ test('a message is given up after two attempts to ask the agent; its sender gets
   await third.settled()
   expect(third.channel.texts).toEqual([
     'I was interrupted twice while I worked on "[[offline: wait 60000]]". ' +
-      'Please send it again, and any later message that gets no answer.',
+      'Please send it again, and any later message that gets no answer, or let me do that.',
   ])
   expect(await third.work.inbox.waiting()).toEqual([])
   expect(JSON.stringify(await third.transcript(key))).toContain('[[offline: wait 60000]]')
@@ -88,6 +88,28 @@ test('a chat gets one notice that the program was interrupted, until a message i
   bench = await cutOff(bench, 2)
   await bench.settled()
   expect(bench.channel.texts).toEqual([expect.stringContaining('fourth')])
+})
+
+test('a press asks again what was given up: all of it, in order, once, and only for the person who wrote it', async () => {
+  let bench = await flow({ config: followup })
+  let data = ''
+  for (const text of ['first', 'second']) {
+    await bench.channel.say(`[[offline: wait 60000]] ${text}`, { id: text })
+    bench = await cutOff(bench, 2)
+    await bench.settled()
+    data ||= bench.channel.sent[0]!.reply.buttons!.flat()[0]!.data
+  }
+  const press = (id: string, from = '7') =>
+    bench.channel.say('', { id, sender: { id: from }, event: 'button', button: { data, messageId: 'm' } })
+  await press('by another person', '8')
+  expect(await bench.work.inbox.waiting()).toEqual([])
+  await press('one')
+  await press('two')
+  await bench.untilAsked(key)
+  const running = (await bench.work.lanes.running()).flatMap((turn) => turn.inputs)
+  const asked = [...running, ...(await bench.work.inbox.waiting())].map(({ message }) => message.text)
+  expect(asked).toEqual(['first', 'second'].map((text) => `[[offline: wait 60000]] ${text}`))
+  await killed(bench)
 })
 
 test('a turn that is lost before the agent was asked costs no try, however often', async () => {

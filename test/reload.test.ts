@@ -204,7 +204,11 @@ async function openRunning(): Promise<Running> {
   writeHookToken(house.dir, 'a-token-of-the-hooks')
   applyConfig(house.app, configSchema.parse(base))
   const { converse } = await house.app.conversations()
-  const admission = new Admission(converse.parts, converse.queue, converse.deliverer)
+  const admission = new Admission(converse.parts, {
+    queue: converse.queue,
+    deliverer: converse.deliverer,
+    ask: (input) => converse.ask(input),
+  })
   return { house, converse, admission, route: () => admission.route(message) }
 }
 

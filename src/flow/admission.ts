@@ -11,11 +11,12 @@ import { MAX_HISTORY_KEYS } from '../inbound/prompt-context.ts'
 import type { MentionRules } from '../inbound/mentions.ts'
 import { compileMentionPatterns } from '../inbound/mentions.ts'
 import type { Deliverer } from '../replies/deliver.ts'
-import type { WaitingInput } from '../store/work-store.ts'
+import type { Input, WaitingInput } from '../store/work-store.ts'
 import { noticeFor } from '../domain/reply.ts'
 import type { FlowParts } from './flow-parts.ts'
 import { historyKeyOf, overheardEntry } from './prompt.ts'
 import type { TurnQueue } from './turn-queue.ts'
+import { inputsToAskAgain } from './turn-recovery.ts'
 import { requestedAgain } from './undelivered.ts'
 
 type Accepted = Extract<Verdict, { kind: 'accepted' }>
@@ -26,12 +27,22 @@ export class Admission {
   #parts: FlowParts
   #queue: TurnQueue
   #deliverer: Deliverer
+  #ask: (input: Input) => Promise<boolean>
   #mentionPatterns: { sources: string[]; compiled: Compiled } | undefined
 
-  constructor(parts: FlowParts, queue: TurnQueue, deliverer: Deliverer) {
+  /** `ask`: enqueues a turn; false if the same key was enqueued before. */
+  constructor(
+    parts: FlowParts,
+    {
+      queue,
+      deliverer,
+      ask,
+    }: { queue: TurnQueue; deliverer: Deliverer; ask: (input: Input) => Promise<boolean> },
+  ) {
     this.#parts = parts
     this.#queue = queue
     this.#deliverer = deliverer
+    this.#ask = ask
     // An invalid pattern is an error at the start, not at the first message.
     this.#patterns()
   }
@@ -67,7 +78,10 @@ export class Admission {
   async needsNoTurn(message: Message, { owner }: Accepted): Promise<boolean> {
     if (message.event === 'edit') return this.#edited(message)
     if (!message.button) return false
-    const reply = (await this.#sendAgain(message)) ?? (await this.#parts.onButton?.(message, owner))
+    const reply =
+      (await this.#sendAgain(message)) ??
+      (await this.#askAgain(message)) ??
+      (await this.#parts.onButton?.(message, owner))
     const channel = this.#parts.channelFor(message.address)
     await channel?.acknowledgeButton?.(message, reply?.text ?? 'This button is no longer in use.')
     return true
@@ -119,6 +133,15 @@ export class Admission {
     if (!again) return undefined
     await this.#deliverer.deliver([again])
     return { text: 'Sent again.' }
+  }
+
+  /** Messages that were given up get another turn. */
+  async #askAgain(message: Message): Promise<Reply | undefined> {
+    const inputs = await inputsToAskAgain(message, this.#parts.work.inbox)
+    if (!inputs) return undefined
+    let count = 0
+    for (const input of inputs) count += Number(await this.#ask(input))
+    return { text: count > 0 ? 'Trying again.' : 'I have tried this again already, or it is too old.' }
   }
 
   async #activation(message: Message, config: GroupActivation['config']): Promise<GroupActivation> {

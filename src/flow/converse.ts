@@ -39,7 +39,11 @@ export class Converse {
     this.parts = parts
     this.deliverer = makeDeliverer(parts, (lane, text) => this.systemEvent(lane, text))
     this.queue = this.#makeQueue()
-    this.#admission = new Admission(parts, this.queue, this.deliverer)
+    this.#admission = new Admission(parts, {
+      queue: this.queue,
+      deliverer: this.deliverer,
+      ask: (input) => this.ask(input),
+    })
     const { share } = parts.work
     this.shared =
       share &&

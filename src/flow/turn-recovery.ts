@@ -1,9 +1,19 @@
 // Recovery and cleanup: turns of dead processes are released and retried; old rows of the inbox and outbox are deleted.
 import type { Clock } from '../domain/clock.ts'
+import { isSameChat } from '../domain/address.ts'
+import type { Message } from '../domain/message.ts'
 import type { Delivery } from '../domain/reply.ts'
 import type { TranscriptRef, TranscriptStore } from '../store/session-store.ts'
 import { transcriptOf } from '../store/transcripts/transcript-paths.ts'
-import type { OutboxRow, RunningInput, RunningTurn, WaitingInput, WorkStore } from '../store/work-store.ts'
+import type {
+  Inbox,
+  Input,
+  OutboxRow,
+  RunningInput,
+  RunningTurn,
+  WaitingInput,
+  WorkStore,
+} from '../store/work-store.ts'
 import { noticeFor } from '../domain/reply.ts'
 import type { FlowParts } from './flow-parts.ts'
 
@@ -80,14 +90,29 @@ async function dropInputs(
 }
 
 /** One notice for each chat until something is answered there: the outbox ignores a second one with the same key. */
-function interruptionNotice({ message, lane }: WaitingInput, lastAnswer: string, now: number): Delivery {
+function interruptionNotice({ id, message, lane }: WaitingInput, lastAnswer: string, now: number): Delivery {
   const { channel, accountId, to, threadId = '' } = message.address
   const said = JSON.stringify(message.text.slice(0, 80))
   const text =
     `I was interrupted twice while I worked on ${said}. ` +
-    'Please send it again, and any later message that gets no answer.'
+    'Please send it again, and any later message that gets no answer, or let me do that.'
   const key = ['interrupted', channel, accountId, to, threadId, lastAnswer].join(':')
-  return noticeFor(message.address, text, key, now, lane)
+  const notice = noticeFor(message.address, text, key, now, lane)
+  return { ...notice, reply: { text, buttons: [[{ label: 'Try again', data: `ask:${id}` }]] } }
+}
+
+/** The inputs that the pressed button asks to try again: the one of the notice and those that were given up after it, by the
+ *  person who presses, in this chat. Each can be tried again once. Undefined if it is another button. */
+export async function inputsToAskAgain(
+  { button, address, sender }: Message,
+  inbox: Pick<Inbox, 'givenUp'>,
+): Promise<Input[] | undefined> {
+  const first = /^ask:(\d{1,15})$/.exec(button?.data ?? '')?.[1]
+  if (first === undefined) return undefined
+  const inputs = await inbox.givenUp(Number(first))
+  return inputs
+    .filter(({ message }) => isSameChat(message.address, address) && message.sender.id === sender.id)
+    .map(({ id, acceptedAt: _at, lostTurns: _lost, ...input }) => ({ ...input, key: `asked-again:${id}` }))
 }
 
 /** Normally the transcript has the message already; after a power failure it may be in the inbox only. */

@@ -13,23 +13,23 @@ afterAll(async () => {
   for (const server of servers) await server?.stop()
 })
 
-test('two machines, 2,000 messages over 100 chats, one killed every few seconds: 0 lost, 0 unmarked duplicates, order kept', async (ctx) => {
+test('two machines, 5,000 messages over 50 chats, one killed every few seconds: 0 lost, 0 unmarked duplicates, order kept', async (ctx) => {
   const { url } = servers[0] ?? ctx.skip('PostgreSQL is not installed')
-  const storm = { machines: 2, chats: 100, each: 20, kills: 12, maxLifeMs: 6_000 }
+  const storm = { machines: 2, chats: 50, each: 100, kills: 12, maxLifeMs: 6_000, seed: 29 }
   const report = await machineStorm(url, storm)
   console.log(report)
-  expect(report).toMatchObject(nothingWrong)
-  expect(report.answered + report.told).toBeGreaterThanOrEqual(2_000)
+  expect(report).toMatchObject({ ...nothingWrong, givenUpTooSoon: [] })
+  expect(report.answered + report.told).toBeGreaterThanOrEqual(5_000)
   expect(report.kills).toBe(12)
   expect(Object.keys(report.turnsOf)).toHaveLength(2)
 }, 900_000)
 
 test('three machines, the same', async (ctx) => {
   const { url } = servers[1] ?? ctx.skip('PostgreSQL is not installed')
-  const storm = { machines: 3, chats: 60, each: 10, kills: 8, maxLifeMs: 5_000 }
+  const storm = { machines: 3, chats: 50, each: 100, kills: 20, maxLifeMs: 5_000, seed: 30 }
   const report = await machineStorm(url, storm)
   console.log(report)
-  expect(report).toMatchObject(nothingWrong)
+  expect(report).toMatchObject({ ...nothingWrong, givenUpTooSoon: [] })
 }, 900_000)
 
 test('a conversation continues on another machine, and Claude sees the earlier turns', async (ctx) => {

@@ -93,7 +93,8 @@ export async function openFlow(options: FlowBenchOptions = {}): Promise<FlowBenc
       check: async (message) => options.access?.(message) ?? allow,
       wouldAllow: () => true,
     },
-    channelFor: (address) => (address.channel === channel.name ? channel : undefined),
+    channelFor: ({ channel: name, accountId }) =>
+      name === channel.name && accountId === channel.accountId ? channel : undefined,
     defaultAgentId: () => 'main',
     agentOf: (id) => ({
       id,

@@ -15,6 +15,8 @@ export interface MachineOptions {
   url: string
   schema: string
   machine: string
+  /** With an account of its own a machine sends the replies to its people, whichever machine takes the turn. */
+  account?: string
   turnsAtOnce?: number
   /** How long the agent thinks. */
   delayMs?: number
@@ -31,7 +33,15 @@ export interface Machine {
 }
 
 export async function openMachine(options: MachineOptions): Promise<Machine> {
-  const { url, schema, machine, turnsAtOnce = 4, delayMs = 0, maxConnections = 16 } = options
+  const {
+    url,
+    schema,
+    machine,
+    account = 'default',
+    turnsAtOnce = 4,
+    delayMs = 0,
+    maxConnections = 16,
+  } = options
   const basis = { clock: systemClock, log: silentLog }
   const postgres = new Postgres({ url, schema, ...basis, maxConnections })
   const members = new Members(postgres, { machine, labels: [], serves: true, ...basis })
@@ -42,11 +52,12 @@ export async function openMachine(options: MachineOptions): Promise<Machine> {
   const transcripts = new PostgresTranscripts(postgres, place)
   options.change?.(transcripts)
   const flow = await openFlow({
+    channel: { accountId: account },
     config: { machine: { turnsAtOnce }, messages: { queue: { mode: 'followup', cap: 1_000 } } },
     runtime: makeOfflineAgent({ clock: systemClock, delayMs }),
     parts: { work, sessions: () => sessions, transcripts: () => transcripts, isAlive: () => true },
   })
-  await work.share!.setReach([`${flow.channel.name}|default`])
+  await work.share!.setReach([`${flow.channel.name}|${account}`])
   return {
     flow,
     start: () => flow.converse.shared!.start(),

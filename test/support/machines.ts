@@ -11,6 +11,7 @@ import { makeClaudeHome, testModel } from './claude-home.ts'
 import type { ClaudeHome } from './claude-home.ts'
 import { inline, startMessagesApi } from './messages-api.ts'
 import { NetworkLine } from './network-line.ts'
+import { anySeed } from './random.ts'
 import type { TestPostgres, TestPostgresPair } from './postgres.ts'
 import { personMessage, TelegramApi } from './telegram-api.ts'
 import {
@@ -36,6 +37,8 @@ export interface MachineStorm {
   maxLifeMs: number
   /** How long a database that is stopped is away; half of that unless given. */
   downMs?: number
+  /** The same seed gives the same choices; the moments still depend on the machine. */
+  seed?: number
 }
 
 export interface MachineStormReport extends TelegramStormReport {
@@ -47,6 +50,8 @@ export interface MachineStormReport extends TelegramStormReport {
   leaks: string[]
   /** Turns that were cut off, and taken again. */
   cutOff: number
+  /** Messages that were given up although the agent was not asked twice. */
+  givenUpTooSoon: string[]
 }
 
 /** One machine is killed every few moments, and comes back. */
@@ -140,12 +145,13 @@ async function stormOn(
   const telegram = await TelegramApi.listen()
   const homes = Array.from({ length: storm.machines }, (_, n) => makeMachine(urls[n] ?? url, telegram, n))
   const postgres = new Postgres({ url, clock: systemClock, log: silentLog, maxConnections: 2 })
-  const size = { ...storm, faultsPerHundred: 0 }
+  const { seed = anySeed() } = storm
+  const size = { ...storm, seed, faultsPerHundred: 0 }
   const started = homes.map((home) => start(home))
   const machines = started.map(({ child }, n) => ({ home: homes[n]!, child }))
   try {
     await Promise.all(started.map(({ ready }) => ready))
-    const progress = new StormProgress(storm, telegram)
+    const progress = new StormProgress(size, telegram)
     await Promise.all([disturb(machines, progress, postgres), writeAll(size, telegram, progress)])
     await isOver(size, telegram, postgres)
     await Promise.all(machines.map(({ child }) => end(child, 'SIGTERM')))
@@ -155,6 +161,7 @@ async function stormOn(
       .map(({ text }) => text)
       .filter((text) => hosts.some((host) => text.includes(host)))
     return {
+      seed,
       kills: progress.kills,
       faults: 0,
       ...report,
@@ -163,6 +170,7 @@ async function stormOn(
       ends: await endsIn(postgres),
       leaks,
       cutOff: await cutOffIn(postgres),
+      givenUpTooSoon: await givenUpTooSoonIn(postgres),
     }
   } finally {
     await Promise.all(machines.map(({ child }) => end(child, 'SIGKILL')))
@@ -194,7 +202,7 @@ async function killMachines(
 ): Promise<void> {
   while (progress.kills < storm.kills) {
     await progress.nextMoment()
-    const machine = machines[Math.floor(Math.random() * machines.length)]!
+    const machine = machines[Math.floor(progress.random() * machines.length)]!
     await end(machine.child, 'SIGKILL')
     progress.kills += 1
     const again = start(machine.home)
@@ -240,6 +248,13 @@ async function endsIn(postgres: Postgres): Promise<Record<string, number>> {
 async function cutOffIn(postgres: Postgres): Promise<number> {
   const [row] = await postgres.read<{ n: number }>("SELECT count(*) AS n FROM turn WHERE end_kind = 'lost'")
   return row!.n
+}
+
+async function givenUpTooSoonIn(postgres: Postgres): Promise<string[]> {
+  const rows = await postgres.read<{ key: string }>(
+    "SELECT key FROM inbox WHERE state = 'given-up' AND asked < 2",
+  )
+  return rows.map(({ key }) => key)
 }
 
 async function outboxOf(postgres: Postgres): Promise<StormOutbox> {

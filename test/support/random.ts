@@ -10,3 +10,8 @@ export function randomFrom(seed: number): () => number {
     return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
   }
 }
+
+/** For a storm that names no seed; its report has it. */
+export function anySeed(): number {
+  return Math.floor(Math.random() * 1_000_000)
+}

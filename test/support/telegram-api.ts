@@ -128,13 +128,13 @@ export class TelegramApi {
   }
 
   /** What has not been given out yet comes in another order; each chat keeps its own. */
-  shuffleAcrossChats(): void {
+  shuffleAcrossChats(random: () => number): void {
     const fresh = this.pending.filter((update) => update.update_id > this.#givenOut)
     const chats = Map.groupBy(fresh, (update) => update.message?.chat.id ?? 0)
     const shuffled: Update[] = []
     while (chats.size > 0) {
       const names = [...chats.keys()]
-      const name = names[Math.floor(Math.random() * names.length)]!
+      const name = names[Math.floor(random() * names.length)]!
       shuffled.push(chats.get(name)!.shift()!)
       if (chats.get(name)!.length === 0) chats.delete(name)
     }

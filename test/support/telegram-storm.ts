@@ -6,6 +6,7 @@ import { openStateDatabase } from '../../src/store/sqlite/state-database.ts'
 import { makeClaudeHome } from './claude-home.ts'
 import type { ClaudeHome } from './claude-home.ts'
 import { startProgram } from './program.ts'
+import { anySeed, randomFrom } from './random.ts'
 import { personMessage, TelegramApi } from './telegram-api.ts'
 import type { ShownMessage, TelegramFault } from './telegram-api.ts'
 
@@ -18,9 +19,12 @@ export interface TelegramStorm {
   maxLifeMs: number
   /** Of a hundred calls, how many fail in some way. */
   faultsPerHundred: number
+  /** The same seed gives the same choices; the moments still depend on the machine. */
+  seed?: number
 }
 
 export interface TelegramStormReport {
+  seed: number
   kills: number
   faults: number
   answered: number
@@ -45,12 +49,14 @@ export async function telegramStorm(storm: TelegramStorm): Promise<TelegramStorm
   const home = makeClaudeHome({ apiUrl: 'http://127.0.0.1:9', name: 'storm' })
   writeFileSync(join(home.stateDir, 'rockpool.json'), JSON.stringify(configFor(telegram)))
   const state = { faults: 0 }
-  telegram.randomFault = () => pickFault(storm, state)
+  const { seed = anySeed() } = storm
+  const random = randomFrom(seed)
+  telegram.randomFault = () => pickFault(storm, state, random)
   try {
-    const kills = await runUntilAnswered(storm, telegram, home)
+    const kills = await runUntilAnswered({ ...storm, seed }, telegram, home)
     const { missing: _, ...report } = check(storm, telegram.shown, outboxOf(home))
     const unrecorded = unrecordedIn(storm, transcriptsOf(home))
-    return { kills, faults: state.faults, ...report, unrecorded }
+    return { seed, kills, faults: state.faults, ...report, unrecorded }
   } finally {
     await telegram.close()
     home.remove()
@@ -75,7 +81,7 @@ export function configFor(telegram: TelegramApi) {
 }
 
 async function runUntilAnswered(
-  storm: TelegramStorm,
+  storm: TelegramStorm & { seed: number },
   telegram: TelegramApi,
   home: ClaudeHome,
 ): Promise<number> {
@@ -96,22 +102,27 @@ async function runUntilAnswered(
   }
 }
 
+type StormSize = Pick<TelegramStorm, 'chats' | 'each' | 'kills' | 'maxLifeMs'> & { seed: number }
+
 /** Couples what people write to the kills: a storm has all of its kills, and kills hit work, however fast the machine is. */
 export class StormProgress {
   kills = 0
-  #storm: Pick<TelegramStorm, 'chats' | 'each' | 'kills' | 'maxLifeMs'>
+  /** For choices about kills. */
+  readonly random: () => number
+  #storm: StormSize
   #telegram: TelegramApi
 
-  constructor(storm: Pick<TelegramStorm, 'chats' | 'each' | 'kills' | 'maxLifeMs'>, telegram: TelegramApi) {
+  constructor(storm: StormSize, telegram: TelegramApi) {
     this.#storm = storm
     this.#telegram = telegram
+    this.random = randomFrom(storm.seed)
   }
 
   /** Resolves at a random moment while answers come, or after a while if none come. */
   async nextMoment(): Promise<void> {
     const { chats, each, kills, maxLifeMs } = this.#storm
-    const wanted = this.#telegram.shown.length + Math.floor((Math.random() * chats * each) / (kills + 1))
-    const latest = performance.now() + maxLifeMs * (0.5 + Math.random() / 2)
+    const wanted = this.#telegram.shown.length + Math.floor((this.random() * chats * each) / (kills + 1))
+    const latest = performance.now() + maxLifeMs * (0.5 + this.random() / 2)
     while (this.#telegram.shown.length < wanted && performance.now() < latest) await pause(5)
   }
 
@@ -125,19 +136,20 @@ export class StormProgress {
 
 /** People write in bursts, all at once; some updates come twice, and some out of order. */
 export async function writeAll(
-  storm: Pick<TelegramStorm, 'chats' | 'each' | 'maxLifeMs'>,
+  storm: StormSize,
   telegram: TelegramApi,
   progress: StormProgress,
 ): Promise<void> {
+  const random = randomFrom(storm.seed + 1)
   for (let n = 0; n < storm.each; n++) {
     await progress.untilTurnOf(n)
     for (let chat = 0; chat < storm.chats; chat++) {
       const person = { id: 10_000 + chat, name: `Person ${chat}` }
       const message = personMessage(telegram, person, { id: person.id }, `word-${chat}-${n}.`)
       telegram.emit({ message })
-      if (Math.random() < 0.05) telegram.emit({ message })
+      if (random() < 0.05) telegram.emit({ message })
     }
-    if (Math.random() < 0.2) telegram.shuffleAcrossChats()
+    if (random() < 0.2) telegram.shuffleAcrossChats(random)
     await pause(storm.maxLifeMs / 50)
   }
 }
@@ -180,8 +192,12 @@ async function settled(storm: TelegramStorm, telegram: TelegramApi, home: Claude
   }
 }
 
-function pickFault(storm: TelegramStorm, state: { faults: number }): TelegramFault | undefined {
-  if (Math.random() * 100 >= storm.faultsPerHundred) return undefined
+function pickFault(
+  storm: TelegramStorm,
+  state: { faults: number },
+  random: () => number,
+): TelegramFault | undefined {
+  if (random() * 100 >= storm.faultsPerHundred) return undefined
   const choices: TelegramFault[] = [
     { kind: 'too-many', retryAfter: 1 },
     { kind: 'cut-before' },
@@ -190,7 +206,7 @@ function pickFault(storm: TelegramStorm, state: { faults: number }): TelegramFau
     { kind: 'html', code: 502 },
   ]
   state.faults += 1
-  return choices[Math.floor(Math.random() * choices.length)]
+  return choices[Math.floor(random() * choices.length)]
 }
 
 /** What the program has said and is to say. */
@@ -266,7 +282,7 @@ export function check(
   storm: TelegramStorm,
   shown: ShownMessage[],
   { dead, words }: Pick<StormOutbox, 'dead' | 'words'>,
-): Omit<TelegramStormReport, 'kills' | 'faults' | 'unrecorded'> & { missing: Missing[] } {
+): Omit<TelegramStormReport, 'seed' | 'kills' | 'faults' | 'unrecorded'> & { missing: Missing[] } {
   const report = {
     answered: 0,
     lost: [] as string[],

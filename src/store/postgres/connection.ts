@@ -6,6 +6,7 @@ import type { Clock } from '../../domain/clock.ts'
 import type { Log } from '../../domain/log.ts'
 import { StoreUnavailable, retryWhileUnavailable } from '../store-unavailable.ts'
 import { asFailure, isConflict, isConnectionLoss, messageOf } from './failure.ts'
+import { GroupedCalls, type GroupedCall } from './grouped-calls.ts'
 import { migrate, quoted } from './migrate.ts'
 import { placeOf, Servers } from './servers.ts'
 
@@ -50,8 +51,8 @@ const usualWaits = {
 }
 const closeMs = 5_000
 const maxAttempts = 10
-/** How long reads and safe repeats wait for an unavailable server. */
-const patienceMs = { read: 5_000, repeat: 60_000 }
+/** How long a statement waits for an unavailable server: reads and safe repeats do, other changes do not. */
+const patienceMs = { read: 5_000, write: 0, repeat: 60_000 }
 
 export class Postgres {
   readonly schema: string
@@ -89,7 +90,7 @@ export class Postgres {
 
   /** A statement that changes something, once. */
   write<T>(sql: string, values?: unknown[]): Promise<T[]> {
-    return this.#rows(0, sql, values)
+    return this.#rows(patienceMs.write, sql, values)
   }
 
   /** A change that has the same effect when it runs twice: repeated while the server is unavailable. */
@@ -100,7 +101,13 @@ export class Postgres {
   /** As `write` or `repeat`; resolves to the number of changed rows. */
   async change(sql: string, values: unknown[], { repeats = false } = {}): Promise<number> {
     const work = (): Promise<QueryResult> => this.#query(sql, values)
-    return (await this.#patiently(repeats ? patienceMs.repeat : 0, work)).rowCount ?? 0
+    return (await this.#patiently(patienceMs[repeats ? 'repeat' : 'write'], work)).rowCount ?? 0
+  }
+
+  /** As `read`, `write` or `repeat`, for a statement that runs once for all calls of a moment. */
+  grouped<Row>(how: keyof typeof patienceMs, sql: string): GroupedCall<Row> {
+    const calls = new GroupedCalls<Row>(async (columns) => (await this.#query(sql, columns)).rows)
+    return (values, order) => this.#patiently(patienceMs[how], () => calls.call(values, order))
   }
 
   /** All or nothing. `fn` may run again when the server asks for it, unless it can run only `once`. */

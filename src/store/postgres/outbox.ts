@@ -40,7 +40,7 @@ export function postgresOutbox(postgres: Postgres, clock: Clock): Outbox {
           ])
         }),
       ),
-    change: (id, change) => changeDelivery(postgres, id, change, clock.now()),
+    change: changesOf(postgres, clock),
     take: (afterSeq) =>
       redelivery.receive(() =>
         postgres.member === null ? takeAlone(reads, afterSeq) : takeRows(postgres, postgres.member),
@@ -55,16 +55,13 @@ export async function addDeliveries(
   member: string | null,
   deliveries: Delivery[],
   now: number,
-  sendsFirst = false,
 ): Promise<OutboxRow[]> {
   const added: OutboxRow[] = []
-  for (const [index, delivery] of deliveries.entries()) {
-    const { id, idempotencyKey, lane, address } = delivery
-    const record = JSON.stringify(delivery)
-    const isFirst = sendsFirst && index === 0
+  for (const delivery of deliveries) {
+    const { id, key, lane, via, record } = deliveryArguments(delivery)
     const [row] = await rows<{ new_seq: number; mine: boolean; marked: boolean }>(
-      'SELECT * FROM add_delivery($1, $2, $3, $4, $5, $6, $7, $8)',
-      [member, id, idempotencyKey, lane, viaOf(address), record, now, isFirst],
+      'SELECT * FROM add_delivery($1, $2, $3, $4, $5, $6, $7, false)',
+      [member, id, key, lane, via, record, now],
     )
     if (!row) added.push(...(await ownRow(rows, member, id)))
     if (row?.mine) added.push(newOutboxRow(row.new_seq, delivery, now, row.marked))
@@ -72,7 +69,18 @@ export async function addDeliveries(
   return added
 }
 
-async function ownRow(rows: Statements['rows'], member: string | null, id: string): Promise<OutboxRow[]> {
+/** A delivery as the functions `add_delivery` and `end_turn` take it. */
+export function deliveryArguments(delivery: Delivery) {
+  const { id, idempotencyKey: key, lane, address } = delivery
+  return { id, key, lane, via: viaOf(address), record: JSON.stringify(delivery) }
+}
+
+/** The delivery that an earlier call added, if this process sends it. */
+export async function ownRow(
+  rows: Statements['rows'],
+  member: string | null,
+  id: string,
+): Promise<OutboxRow[]> {
   const found = await rows<DeliveryRow>(
     `UPDATE outbox SET handed = $2::text IS NOT NULL
      WHERE id = $1 AND owner IS NOT DISTINCT FROM $2 AND state IN ('queued', 'attempting') RETURNING ${deliveryColumns}`,
@@ -109,10 +117,28 @@ function takeRows(postgres: Postgres, member: string): Promise<OutboxRow[]> {
   })
 }
 
+type ChangeRow = (delivery: string, change: DeliveryChange) => Promise<void>
+
+/** Nearly every change is that a delivery was sent; those of one moment share a statement. */
+function changesOf(postgres: Postgres, clock: Clock): ChangeRow {
+  const markSent = postgres.grouped(
+    'repeat',
+    `UPDATE outbox SET updated_at = call.at, state = 'sent', message_ids = call.ids
+     FROM unnest($1::text[], $2::bigint[], $3::text[], $4::text[]) WITH ORDINALITY AS call (id, at, member, ids, place)
+     WHERE outbox.id = call.id AND (SELECT fence(call.member)) AND (call.member IS NULL OR owner = call.member)
+     RETURNING place`,
+  )
+  return async (id, change) => {
+    const now = clock.now()
+    if (change.state !== 'sent') return changeDelivery(postgres, id, change, now)
+    checkOwned(await markSent([id, now, postgres.member, JSON.stringify(change.messageIds)], id))
+  }
+}
+
 async function changeDelivery(
   postgres: Postgres,
   id: string,
-  change: DeliveryChange,
+  change: Exclude<DeliveryChange, { state: 'sent' }>,
   now: number,
 ): Promise<void> {
   const set = (sql: string, ...values: unknown[]): [sql: string, values: unknown[]] => [

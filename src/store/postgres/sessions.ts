@@ -7,6 +7,7 @@ import { leanEntry, wholeEntry } from '../sqlite/entry-columns.ts'
 import { checkEntry, checkKey, checkLabelIsFree, filterOf, sessionsNamed } from '../session-rules.ts'
 import type { Change, ListFilter, SessionPage, SessionStore, Update } from '../session-store.ts'
 import type { Postgres } from './connection.ts'
+import { callEach, type GroupedCall } from './grouped-calls.ts'
 import { columnsOf, isWritten, putAll, type SessionRow } from './session-table.ts'
 import { numbered, storable } from './sql.ts'
 
@@ -18,15 +19,22 @@ const maxAttempts = 100
 const columns = 'key, entry, bulk, revision'
 const deleteSession = `DELETE FROM session WHERE agent = $1 AND key = $2 RETURNING ${columns}`
 const putSession = 'SELECT put_session($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) AS done'
+const putTypes = 'text text text bigint text float8 float8 text text text text text'
+const getEach = `SELECT place, s.* FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS call (agent, key, place),
+  LATERAL (SELECT ${columns} FROM session WHERE agent = call.agent AND key = call.key LIMIT 1) AS s`
 
 export class PostgresSessions implements SessionStore {
   readonly agentId: string
   #postgres: Postgres
   #updates = new KeyedQueue()
+  #getRow: GroupedCall<SessionRow>
+  #putRow: GroupedCall<{ f: boolean }>
 
   constructor(agentId: string, postgres: Postgres) {
     this.agentId = agentId
     this.#postgres = postgres
+    this.#getRow = postgres.grouped('read', getEach)
+    this.#putRow = postgres.grouped('write', callEach('put_session', putTypes))
   }
 
   async get(key: string): Promise<SessionEntry | undefined> {
@@ -151,7 +159,7 @@ export class PostgresSessions implements SessionStore {
   ): Promise<boolean> {
     const values = [this.#postgres.member, this.agentId, key, revision, ...columnsOf(key, after)]
     if (!after.label || after.label === before?.label) {
-      return (await this.#postgres.write<{ done: boolean }>(putSession, values))[0]!.done
+      return (await this.#putRow(values, key))[0]!.f
     }
     // Updates that set the same label wait for each other.
     return this.#postgres.transaction(async ({ rows }) => {
@@ -164,8 +172,7 @@ export class PostgresSessions implements SessionStore {
   }
 
   async #row(key: string): Promise<SessionRow | undefined> {
-    const sql = `SELECT ${columns} FROM session WHERE agent = $1 AND key = $2`
-    return (await this.#postgres.read<SessionRow>(sql, [this.agentId, storable(key)]))[0]
+    return (await this.#getRow([this.agentId, storable(key)]))[0]
   }
 
   async #count(filter: ListFilter, where: string, values: unknown[]): Promise<number> {

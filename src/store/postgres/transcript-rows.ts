@@ -5,8 +5,8 @@ import type { NewHeader, TranscriptArchive, TranscriptRef } from '../session-sto
 import { headerLine } from '../transcripts/transcript-append.ts'
 import { archiveName, parseArchiveName, type ArchiveReason } from '../transcripts/transcript-paths.ts'
 import { fromRow } from '../tables/sql-database.ts'
-import { StoreUnavailable } from '../store-unavailable.ts'
 import type { Postgres, Statements } from './connection.ts'
+import { callEach } from './grouped-calls.ts'
 
 export interface EntryRow {
   seq: number
@@ -135,25 +135,37 @@ export async function insertMore(
   await rows(update, [transcript, piece.length, piece.at(-1)!.id, bytesOf(lines)])
 }
 
-/** Appends entries below the leaf; resolves to the id of their parent, or null when there is no such transcript. When the
- *  reply to the append was lost, it looks whether the entries are there. */
-export async function appendBelowLeaf(
-  postgres: Postgres,
-  transcript: number,
-  { ids, lines, now }: { ids: string[]; lines: string[]; now: number },
-): Promise<string | null> {
-  try {
-    const [added] = await postgres.write<{ parent: string | null }>(
-      'SELECT append_entries($1, $2, $3, $4, $5) AS parent',
-      [postgres.member, transcript, ids, lines, now],
-    )
-    return added!.parent
-  } catch (error) {
-    if (!(error instanceof StoreUnavailable)) throw error
-    const sql = `SELECT coalesce(parent_id, '') AS parent FROM transcript_entry WHERE transcript = $1 AND id = $2`
-    const [stored] = await postgres.repeat<{ parent: string }>(sql, [transcript, ids[0]])
-    if (!stored) throw error
-    return stored.parent
+interface Place {
+  agentId: string
+  /** The name of the transcript if it is made now. */
+  name: string
+  ref: TranscriptRef
+  now: number
+}
+
+const appendTypes = 'text text text boolean text text text text text bigint boolean'
+
+/** Appends entries below the leaf of a transcript, which is made with this header if there is none. Resolves to its name and the
+ *  parent of the first entry: '' for none, null when the transcript was removed meanwhile. */
+export function lineAppender(postgres: Postgres) {
+  const append = postgres.grouped<{ name: string; parent: string | null }>(
+    'write',
+    callEach('append_lines', appendTypes),
+  )
+  return (
+    { agentId, name, ref, now }: Place,
+    header: string,
+    entries: { ids: string[]; lines: string[] },
+  ) => {
+    // After an attempt without an answer the entries may be there.
+    let mayBeThere = false
+    const whose = [agentId, name, Boolean(ref.file), ref.sessionId, ref.topicId ?? null, header]
+    const what = [entries.ids.join('\n'), entries.lines.join('\n'), now]
+    return postgres.untilBack(async () => {
+      const values = [postgres.member, ...whose, ...what, mayBeThere]
+      mayBeThere = true
+      return (await append(values, `${agentId} ${name}`))[0]!
+    })
   }
 }
 

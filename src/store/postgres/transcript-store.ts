@@ -33,7 +33,6 @@ import { shortenPath } from '../transcripts/transcript-truncate.ts'
 import type { Postgres, Statements } from './connection.ts'
 import { inBatches } from './sql.ts'
 import {
-  appendBelowLeaf,
   archiveTranscript,
   asEntry,
   entriesFrom,
@@ -41,6 +40,7 @@ import {
   headerText,
   insertMore,
   insertTranscript,
+  lineAppender,
   listArchives,
   listCurrent,
   pathIds,
@@ -61,11 +61,13 @@ export class PostgresTranscripts implements TranscriptStore {
   #postgres: Postgres
   #options: PostgresTranscriptsOptions
   #appends = new KeyedQueue()
+  #appendLines: ReturnType<typeof lineAppender>
 
   constructor(postgres: Postgres, options: PostgresTranscriptsOptions) {
     this.agentId = options.agentId
     this.#postgres = postgres
     this.#options = options
+    this.#appendLines = lineAppender(postgres)
   }
 
   /** Appends to one transcript are queued here; the row lock orders those of other machines. */
@@ -212,12 +214,11 @@ export class PostgresTranscripts implements TranscriptStore {
     const { key, isKeptElsewhere: _isKeptElsewhere, ...header } = options
     const now = this.#options.clock.now()
     const timestamp = new Date(now).toISOString()
+    const place = { agentId: this.agentId, name: this.#nameOf(ref), ref, now }
+    const text = headerText(ref.sessionId, timestamp, header)
     const ids = bodies.map(() => randomUUID())
     const lines = bodies.map((body) => JSON.stringify({ ...body, timestamp }))
-    const { name, parent } = await this.#postgres.untilBack(async () => {
-      const row = (await this.#find(ref)) ?? (await this.#create(ref, header, now))
-      return { name: row.name, parent: await appendBelowLeaf(this.#postgres, row.id, { ids, lines, now }) }
-    })
+    const { name, parent } = await this.#appendLines(place, text, { ids, lines })
     // Removed by another process in between: the session starts a new transcript.
     if (parent === null) return this.#append(ref, bodies, options)
     this.#emitAppended(ref.sessionId, name, key)
@@ -225,17 +226,6 @@ export class PostgresTranscripts implements TranscriptStore {
       const parentId = index === 0 ? parent || null : ids[index - 1]!
       return { ...body, id: ids[index]!, parentId, timestamp }
     })
-  }
-
-  async #create(ref: TranscriptRef, header: NewHeader, now: number): Promise<TranscriptRow> {
-    const name = this.#nameOf(ref)
-    const text = headerText(ref.sessionId, new Date(now).toISOString(), header)
-    await this.#postgres.write(
-      `INSERT INTO transcript (agent, name, session_id, topic_id, header, bytes, changed_at)
-       VALUES ($1, $2, $3, $4, $5::text, octet_length($5::text) + 1, $6) ON CONFLICT (agent, name) DO NOTHING`,
-      [this.agentId, name, ref.sessionId, ref.topicId ?? null, text, now],
-    )
-    return this.#get({ ...ref, file: name })
   }
 
   async #archived(name: string): Promise<NonNullable<ReturnType<typeof parseArchiveName>>> {

@@ -4,21 +4,31 @@ import { RockpoolError } from '../../domain/errors.ts'
 import { overheardIn, systemEventsIn } from '../tables/overheard.ts'
 import { purgeRows, type PurgedSession } from '../tables/purge-rows.ts'
 import { run } from '../tables/sql-database.ts'
-import { asInput, inboxReads, turnReads, withInputs, type InputRow } from '../tables/work-rows.ts'
+import {
+  asInput,
+  inboxReads,
+  newOutboxRow,
+  turnReads,
+  withInputs,
+  type InputRow,
+} from '../tables/work-rows.ts'
 import type {
   Inbox,
   Input,
   LaneShare,
   OutboxRow,
+  SystemEventRow,
+  SystemEvents,
   TurnLanes,
   TurnOutcome,
   WaitingInput,
   WorkStore,
 } from '../work-store.ts'
-import type { Postgres, Statements } from './connection.ts'
+import type { Postgres } from './connection.ts'
+import { callEach, numberList, type GroupedCall } from './grouped-calls.ts'
 import { Redelivery } from './redelivery.ts'
 import type { Members } from './members.ts'
-import { addDeliveries, postgresOutbox } from './outbox.ts'
+import { addDeliveries, deliveryArguments, ownRow, postgresOutbox } from './outbox.ts'
 import { postgresSql } from './sql.ts'
 
 /** A running turn of this process in a lane without work here is lost after this time; before, it may be about to begin. */
@@ -32,17 +42,32 @@ export function postgresWork(postgres: Postgres, clock: Clock, members?: Members
     lanes: postgresLanes(postgres, clock),
     outbox: postgresOutbox(postgres, clock),
     overheard: overheardIn(sql),
-    systemEvents: systemEventsIn(sql, clock),
+    systemEvents: { ...systemEventsIn(sql, clock), waiting: waitingEvents(postgres) },
     share: members && laneShare(postgres, clock, members, redelivery),
   }
 }
 
+function waitingEvents(postgres: Postgres): SystemEvents['waiting'] {
+  const find = postgres.grouped<SystemEventRow>(
+    'read',
+    `SELECT place, id, text, at FROM unnest($1::text[]) WITH ORDINALITY AS call (key, place)
+     JOIN system_event ON session_key = call.key ORDER BY id`,
+  )
+  return async (sessionKey) => (await find([sessionKey])).map(({ id, text, at }) => ({ id, text, at }))
+}
+
 /** The messages of a lane are numbered in the order of their commits, over all machines. */
 function postgresInbox(postgres: Postgres, clock: Clock, redelivery: Redelivery): Inbox {
+  const find = postgres.grouped(
+    'read',
+    'SELECT place FROM unnest($1::text[]) WITH ORDINALITY AS call (key, place) JOIN inbox USING (key)',
+  )
+  const accept = postgres.grouped<AcceptedRow>('write', callEach('accept_input', acceptTypes))
   return {
     ...inboxReads(postgresSql(postgres), 'agent'),
+    knows: async (key) => (await find([key])).length > 0,
     accept: (input, hasRoom = false) =>
-      redelivery.receive(() => acceptInput(postgres, input, clock.now(), hasRoom)),
+      redelivery.receive(() => acceptInput(accept, postgres.member, input, { now: clock.now(), hasRoom })),
     end: (ids, how, deliveries = []) =>
       postgres.untilBack(() =>
         postgres.transaction(async (statements) => {
@@ -70,27 +95,24 @@ function resetHandedInputs(postgres: Postgres): Promise<unknown> {
   return postgres.write(sql, [postgres.member])
 }
 
+interface AcceptedRow {
+  new_id: number
+  holder: string | null
+  moved: boolean
+}
+
+const acceptTypes = 'text boolean text text text bigint text text'
+
 async function acceptInput(
-  postgres: Postgres,
+  accept: GroupedCall<AcceptedRow>,
+  member: string | null,
   input: Input,
-  now: number,
-  hasRoom: boolean,
+  { now, hasRoom }: { now: number; hasRoom: boolean },
 ): Promise<WaitingInput | undefined> {
-  const { member } = postgres
   const { key, lane, agentId, isWatched = false, ...record } = input
-  const [row] = await postgres.write<{ new_id: number; holder: string | null; moved: boolean }>(
-    'SELECT * FROM accept_input($1, $2, $3, $4, $5, $6, $7, $8)',
-    [
-      member,
-      hasRoom || isWatched,
-      key,
-      lane,
-      agentId,
-      now,
-      isWatched ? member : null,
-      JSON.stringify(record),
-    ],
-  )
+  const pin = isWatched ? member : null
+  const values = [member, hasRoom || isWatched, key, lane, agentId, now, pin, JSON.stringify(record)]
+  const [row] = await accept(values, lane)
   if (!row) return undefined
   const accepted = { ...input, id: row.new_id, acceptedAt: now, lostTurns: 0 }
   if (member === null) return accepted
@@ -101,15 +123,24 @@ async function acceptInput(
 /** A unique index keeps two machines from running turns of one session at the same time; writes of a member that was declared
  *  dead are refused. */
 function postgresLanes(postgres: Postgres, clock: Clock): TurnLanes {
+  const begin = postgres.grouped<{ f: boolean }>('repeat', callEach('begin_turn', beginTypes))
+  const noteAsked = postgres.grouped(
+    'write',
+    // A row that is locked belongs to a turn that is being ended.
+    `UPDATE inbox SET asked = asked + 1 FROM (
+       SELECT id, place FROM unnest($1::text[]) WITH ORDINALITY AS call (turn, place)
+       JOIN inbox ON turn_id = turn AND state = 'running' FOR UPDATE OF inbox SKIP LOCKED
+     ) AS one WHERE inbox.id = one.id RETURNING place`,
+  )
+  const end = postgres.grouped<EndedRow>('write', callEach('end_turn', endTypes))
   return {
     ...turnReads(postgresSql(postgres), 'agent'),
     async begin(turn) {
       const { id, lane, agentId, kind, owner, inputs } = turn
-      const [row] = await postgres.repeat<{ begun: boolean }>(
-        'SELECT begin_turn($1, $2, $3, $4, $5, $6, $7, $8) AS begun',
-        [postgres.member, id, lane, agentId, kind, postgres.member ?? owner, inputs, clock.now()],
-      )
-      return row!.begun
+      const { member } = postgres
+      const about = [member, id, lane, agentId, kind, member ?? owner, numberList(inputs), clock.now()]
+      const [row] = await begin(about, lane)
+      return row!.f
     },
     async join(turnId, inputs) {
       const values = [postgres.member, turnId, inputs]
@@ -118,48 +149,61 @@ function postgresLanes(postgres: Postgres, clock: Clock): TurnLanes {
       return row!.joined
     },
     async asked(turnId) {
-      const sql = `UPDATE inbox SET asked = asked + 1 WHERE turn_id = $1 AND state = 'running' RETURNING id`
-      await postgres.write(sql, [turnId])
+      await noteAsked([turnId])
     },
-    finish: (turnId, outcome) => finishTurn(postgres, turnId, outcome, clock.now()),
+    finish: (turnId, outcome) =>
+      // Until it succeeds, the answer exists in memory only.
+      postgres.untilBack(() => finishTurn(postgres, end, { turnId, outcome, now: clock.now() })),
     async release(turnId) {
       await postgres.repeat('SELECT release_turn($1, $2)', [turnId, clock.now()])
     },
   }
 }
 
-/** Repeated while the server is unavailable: until it succeeds, the answer exists in memory only. */
-function finishTurn(
+const beginTypes = 'text text text text text text bigint[] bigint'
+const endTypes = 'text text bigint jsonb bigint[] bigint[] text bigint jsonb boolean'
+
+interface EndedRow {
+  done: 'done' | 'again' | 'lost'
+  /** Which delivery; null without deliveries. */
+  nth: number | null
+  /** Null if an earlier call, whose reply was lost, added the delivery. */
+  new_seq: number | null
+  mine: boolean
+  marked: boolean
+}
+
+async function finishTurn(
   postgres: Postgres,
-  turnId: string,
-  outcome: TurnOutcome,
-  now: number,
+  end: GroupedCall<EndedRow>,
+  { turnId, outcome, now }: { turnId: string; outcome: TurnOutcome; now: number },
 ): Promise<OutboxRow[]> {
-  const { received, deliveries, sendsFirst, unanswered = [] } = outcome
+  const { received, deliveries, sendsFirst = false, unanswered = [] } = outcome
   const { systemEvents = [], overheard } = received ?? {}
-  const finish = async (statements: Statements): Promise<OutboxRow[]> => {
-    const { member } = postgres
-    const [row] = await statements.rows<{ done: 'done' | 'again' | 'lost' }>(
-      'SELECT finish_turn($1, $2, $3, $4, $5, $6, $7, $8) AS done',
-      [
-        member,
-        turnId,
-        now,
-        JSON.stringify(recordOf(outcome)),
-        unanswered,
-        systemEvents,
-        overheard?.group ?? null,
-        overheard?.upTo ?? null,
-      ],
-    )
-    if (row!.done === 'lost')
-      throw new RockpoolError('lock-lost', `The turn ${turnId} was given to another process meanwhile.`, {
-        hint: 'Its answer is dropped here; the other one answers.',
-      })
-    // On 'again' an earlier call added the deliveries and its reply was lost; they are found.
-    return addDeliveries(statements, member, deliveries, now, sendsFirst)
-  }
-  return postgres.untilBack(() => postgres.transaction(finish))
+  const values = [
+    postgres.member,
+    turnId,
+    now,
+    JSON.stringify(recordOf(outcome)),
+    numberList(unanswered),
+    numberList(systemEvents),
+    overheard?.group ?? null,
+    overheard?.upTo ?? null,
+    JSON.stringify(deliveries.map(deliveryArguments)),
+    sendsFirst,
+  ]
+  const rows = await end(values, deliveries[0]?.lane)
+  if (rows[0]!.done === 'lost')
+    throw new RockpoolError('lock-lost', `The turn ${turnId} was given to another process meanwhile.`, {
+      hint: 'Its answer is dropped here; the other one answers.',
+    })
+  const added = rows.flatMap(async ({ nth, new_seq: seq, mine, marked }) => {
+    if (nth === null) return []
+    const delivery = deliveries[nth - 1]!
+    if (seq === null) return ownRow(postgres.write.bind(postgres), postgres.member, delivery.id)
+    return mine ? [newOutboxRow(seq, delivery, now, marked)] : []
+  })
+  return (await Promise.all(added)).flat()
 }
 
 function recordOf(outcome: TurnOutcome): Record<string, unknown> {

@@ -42,7 +42,7 @@ export function leanEntry(row: Omit<StoredEntry, 'bulk'>): SessionEntry {
 
 /** SQLite notices damaged pages, but not a changed byte inside a text. */
 export function checksumOf(key: string, lean: string): number {
-  return crc32(lean, crc32(key))
+  return crc32(key + lean)
 }
 
 export function bulkChecksumOf(bulk: string): number {

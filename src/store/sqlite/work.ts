@@ -60,9 +60,10 @@ function insertInput(q: Queries, input: Input, now: number): WaitingInput | unde
   return changes === 0 ? undefined : { ...input, id: lastInsertRowid, acceptedAt: now, lostTurns: 0 }
 }
 
-/** Their text is no longer needed. */
+/** Their text is no longer needed, unless somebody may ask for them again. */
 function endInputs(q: Queries, ids: number[], how: InputEnd): void {
-  for (const id of ids) q.run(`UPDATE inbox SET state = ?, record = '{}' WHERE id = ?`, how, id)
+  const end = `UPDATE inbox SET state = ?1, record = iif(?1 = 'given-up', record, '{}') WHERE id = ?2`
+  for (const id of ids) q.run(end, how, id)
 }
 
 function sqliteTurnLanes(db: Database, clock: Clock): TurnLanes {

@@ -15,7 +15,10 @@ export interface PurgedSession {
 export function* purgeRows({ key, agentId, group }: PurgedSession): Transaction<string[]> {
   const sent = yield* all<{ record: string }>('DELETE FROM outbox WHERE lane = ? RETURNING record', [key])
   // The key of a message stays: if the platform sends the message again, it must not be answered.
-  yield* run(`UPDATE inbox SET record = '{}', state = 'stopped' WHERE lane = ? AND state = 'waiting'`, [key])
+  yield* run(
+    `UPDATE inbox SET record = '{}', state = 'stopped' WHERE lane = ? AND state IN ('waiting', 'given-up')`,
+    [key],
+  )
   yield* run('DELETE FROM system_event WHERE session_key = ?', [key])
   yield* run('DELETE FROM sent_message WHERE agent = ? AND session_key = ?', [agentId, key])
   if (group !== undefined) yield* run('DELETE FROM overheard WHERE group_key = ?', [group])

@@ -29,7 +29,7 @@ const inputColumns = (agent: AgentColumn): string =>
 export function inboxReads(
   sql: SqlDatabase,
   agentColumn: AgentColumn,
-): Pick<Inbox, 'knows' | 'state' | 'replace' | 'waiting'> {
+): Pick<Inbox, 'knows' | 'state' | 'replace' | 'waiting' | 'givenUp'> {
   const waiting = `SELECT ${inputColumns(agentColumn)} FROM inbox WHERE state = 'waiting'`
   return {
     knows: async (key) => (await sql.get('SELECT 1 FROM inbox WHERE key = ?', [key])) !== undefined,
@@ -48,6 +48,14 @@ export function inboxReads(
         lane === undefined
           ? await sql.all<InputRow>(`${waiting} ORDER BY id`)
           : await sql.all<InputRow>(`${waiting} AND lane = ? ORDER BY id`, [lane])
+      return rows.map(asInput)
+    },
+    async givenUp(first) {
+      const rows = await sql.all<InputRow>(
+        `SELECT ${inputColumns(agentColumn)} FROM inbox WHERE state = 'given-up' AND record <> '{}' AND id >= ?1
+           AND lane = (SELECT lane FROM inbox WHERE id = ?1) ORDER BY id`,
+        [first],
+      )
       return rows.map(asInput)
     },
   }

@@ -47,9 +47,9 @@ BEGIN
   RETURN true;
 END $$;
 
--- Ends inputs without a turn; their text is no longer needed.
+-- Ends inputs without a turn; their text is no longer needed, unless somebody may ask for them again.
 CREATE OR REPLACE FUNCTION end_inputs(inputs bigint[], how text) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   PERFORM lock_lanes(inputs);
-  UPDATE inbox SET state = how, record = '{}' WHERE id = ANY (inputs);
+  UPDATE inbox SET state = how, record = CASE how WHEN 'given-up' THEN record ELSE '{}' END WHERE id = ANY (inputs);
 END $$;

@@ -58,6 +58,21 @@ BEGIN
   RETURN 'done';
 END $$;
 
+-- Ends a turn and adds its deliveries: one row for each of them, with its place among them, or one row without a place. When an
+-- earlier call added a delivery, its row has no number.
+CREATE OR REPLACE FUNCTION end_turn(
+  me text, its_turn text, at bigint, outcome jsonb, unanswered bigint[], events bigint[], heard_group text, heard_to bigint,
+  deliveries jsonb, at_once boolean
+) RETURNS TABLE (done text, nth bigint, new_seq bigint, mine boolean, marked boolean) LANGUAGE plpgsql AS $$
+BEGIN
+  done := finish_turn(me, its_turn, at, outcome, unanswered, events, heard_group, heard_to);
+  IF done = 'lost' OR jsonb_array_length(deliveries) = 0 THEN RETURN NEXT; RETURN; END IF;
+  RETURN QUERY SELECT done, given.place, added.new_seq, added.mine, added.marked
+    FROM jsonb_array_elements(deliveries) WITH ORDINALITY AS given (its, place)
+    LEFT JOIN LATERAL add_delivery(me, its->>'id', its->>'key', its->>'lane', its->>'via', its->>'record', at,
+      at_once AND given.place = 1) AS added ON true;
+END $$;
+
 -- Ends a lost turn; its inputs wait again, with one more lost turn.
 CREATE OR REPLACE FUNCTION release_turn(its_turn text, at bigint) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN

@@ -2,10 +2,13 @@
 import { openApp } from '../../src/app.ts'
 import { readEnvironment } from '../../src/store/config-file.ts'
 
-export async function fillStateDir(dir: string, count: number): Promise<void> {
+/** `promptChars`: the size of the largest field of each. */
+export async function fillStateDir(dir: string, count: number, promptChars = 4_500): Promise<void> {
   const app = await openApp(readEnvironment({ HOME: dir, ROCKPOOL_STATE_DIR: dir }), { version: 'bench' })
   const store = app.storage.sessions('main')
-  const prompt = 'A skill that helps with something, and says in a few words when to use it. '.repeat(60)
+  const prompt = 'A skill that helps with something, and says in a few words when to use it. '
+    .repeat(60)
+    .slice(0, promptChars)
   for (let start = 0; start < count; start += 500) {
     const some = Array.from({ length: Math.min(500, count - start) }, (_, i) => start + i)
     await Promise.all(some.map((n) => store.update(keyOf(n), () => entryOf(n, prompt))))

@@ -63,6 +63,8 @@ export async function openClient(url: string, token?: string): Promise<BenchClie
   let next = 1
   socket.on('message', (data: Buffer) => {
     const text = data.toString('utf8')
+    // An event of a subscription.
+    if (text.includes('"method":')) return
     const id = Number(text.match(/"id":(\d+)/)![1])
     if (text.includes('"error":{"code"')) throw new Error(text.slice(0, 500))
     waiting.get(id)!()

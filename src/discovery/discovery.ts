@@ -231,7 +231,7 @@ class SessionDiscovery implements Discovery {
   async watch(onChange: (sessionId: string, why: string) => void): Promise<() => Promise<void>> {
     await this.refresh()
     this.#live = this.#readLive()
-    const stop = watchTranscripts(this.#parts.configDirs, this.#parts.clock, async (change) => {
+    const stop = watchTranscripts(this.#parts, async (change) => {
       try {
         if (change.live) for (const id of this.#changedStates()) onChange(id, 'status')
         for (const id of await this.#changedFiles(change)) onChange(id, 'file')

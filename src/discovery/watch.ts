@@ -1,8 +1,11 @@
 // Watches transcripts for changes while the gateway runs. The system reports which folder changed; reading it shows what
-// changed, so a lost or repeated notification does no harm. A periodic check covers file systems without notifications.
+// changed, so a lost or repeated notification does no harm. A periodic check covers file systems without notifications. When the
+// system has no more watches, the folders that changed last keep theirs, and the next ones are polled every few seconds.
 import { readdirSync, statSync, watch, type FSWatcher } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import type { Clock } from '../domain/clock.ts'
+import type { Log } from '../domain/log.ts'
+import { errorCode } from '../store/disk/atomic-file.ts'
 
 /** What may have changed. */
 export interface Change {
@@ -17,20 +20,28 @@ type OnChange = (change: Change) => Promise<void>
 /** Changes come in bursts; this much later they are handled together. */
 const gatherMs = 15
 const pollMs = 30_000
+/** Folders without a watch: so many of them, those that changed last, are polled this often. */
+const polledFolders = 50
+const pollUnwatchedMs = 3_000
 /** Folders of sessions without a change for this long are not watched: a system has few watches. */
 const inactiveMs = 24 * 3_600_000
 
-export function watchTranscripts(
-  configDirs: readonly string[],
-  clock: Clock,
-  onChange: OnChange,
-): () => Promise<void> {
-  const watcher = new TranscriptWatcher(configDirs, clock, onChange)
+export interface WatchParts {
+  configDirs: readonly string[]
+  clock: Clock
+  log: Log
+  /** For a test of a system without watches. */
+  watch?: (path: string, listener: (event: string, name: string | null) => void) => FSWatcher
+}
+
+export function watchTranscripts(parts: WatchParts, onChange: OnChange): () => Promise<void> {
+  const watcher = new TranscriptWatcher(parts, onChange)
   watcher.start()
   return () => watcher.stop()
 }
 
 class TranscriptWatcher {
+  readonly #parts: WatchParts
   readonly #configDirs: readonly string[]
   readonly #clock: Clock
   readonly #onChange: OnChange
@@ -43,10 +54,16 @@ class TranscriptWatcher {
   #mustCheckAll = false
   #hasLiveChange = false
   #isStopped = false
+  #hasReportedLimit = false
+  /** Folders that the system could not watch, those that changed last first, and the transcripts in them when last seen. */
+  #unwatched: string[] = []
+  #seen = new Map<string, string>()
+  #cancelPollUnwatched: (() => void) | undefined
 
-  constructor(configDirs: readonly string[], clock: Clock, onChange: OnChange) {
-    this.#configDirs = configDirs
-    this.#clock = clock
+  constructor(parts: WatchParts, onChange: OnChange) {
+    this.#parts = parts
+    this.#configDirs = parts.configDirs
+    this.#clock = parts.clock
     this.#onChange = onChange
   }
 
@@ -62,6 +79,7 @@ class TranscriptWatcher {
     this.#isStopped = true
     this.#cancelGather?.()
     this.#cancelPoll?.()
+    this.#cancelPollUnwatched?.()
     for (const folder of this.#folders.values()) folder.close()
     this.#folders.clear()
     await this.#handling
@@ -81,15 +99,17 @@ class TranscriptWatcher {
       watcher.close()
       this.#folders.delete(path)
     }
-    const added = [...wanted].filter((path) => this.#watchFolder(path))
+    const missing = [...wanted].filter((path) => !this.#folders.has(path) && isFolder(path))
+    const added = byRecency(missing).filter((path) => this.#watchFolder(path))
+    this.#unwatched = byRecency(missing.filter((path) => !this.#folders.has(path)))
+    if (this.#unwatched.length > 0) this.#pollUnwatched()
     return added.length > 0
   }
 
   /** Returns true if the folder was not watched before. */
   #watchFolder(path: string): boolean {
-    if (this.#folders.has(path) || !isFolder(path)) return false
     try {
-      const watcher = watch(path, (_event, name) => this.#noticed(path, name))
+      const watcher = (this.#parts.watch ?? watch)(path, (_event, name) => this.#noticed(path, name))
       // The folder was removed, or the system has no more watches: periodic polling still finds changes.
       watcher.on('error', () => {
         watcher.close()
@@ -97,10 +117,37 @@ class TranscriptWatcher {
       })
       this.#folders.set(path, watcher)
       return true
-    } catch {
-      // As above.
+    } catch (error) {
+      if (limitCodes.has(errorCode(error) ?? '')) this.#reportLimit()
+      // Otherwise the folder was removed in between.
       return false
     }
+  }
+
+  #reportLimit(): void {
+    if (this.#hasReportedLimit) return
+    this.#hasReportedLimit = true
+    this.#parts.log.warn(
+      { event: 'watch-limit', watched: this.#folders.size },
+      'The system has no more file watches; changes in further folders are found by polling, after seconds. On Linux, raise fs.inotify.max_user_watches and max_user_instances.',
+    )
+  }
+
+  /** Transcripts in the folders that changed last; the periodic check finds the others. */
+  #pollUnwatched(): void {
+    if (this.#seen.size === 0) this.#seen = this.#lookAtUnwatched()
+    this.#cancelPollUnwatched ??= this.#clock.after(pollUnwatchedMs, () => {
+      this.#cancelPollUnwatched = undefined
+      const now = this.#lookAtUnwatched()
+      const changed = [...now].filter(([path, stamp]) => this.#seen.get(path) !== stamp).map(([path]) => path)
+      this.#seen = now
+      if (changed.length > 0) this.#handle({ transcripts: changed, live: false })
+      if (this.#unwatched.length > 0 && !this.#isStopped) this.#pollUnwatched()
+    })
+  }
+
+  #lookAtUnwatched(): Map<string, string> {
+    return new Map(this.#unwatched.slice(0, polledFolders).flatMap(transcriptStamps))
   }
 
   #noticed(folder: string, name: string | null): void {
@@ -141,6 +188,8 @@ class TranscriptWatcher {
   }
 }
 
+/** No more watches, or no more watching processes. */
+const limitCodes = new Set(['ENOSPC', 'EMFILE', 'ENFILE'])
 const sideFiles = new Set(['custom-title.json', 'archived.json'])
 
 function projectFolders(configDir: string, since: number): string[] {
@@ -161,7 +210,31 @@ function foldersIn(folder: string): string[] {
 }
 
 function changedSince(path: string, since: number): boolean {
-  return (statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0) >= since
+  return changedAt(path) >= since
+}
+
+function changedAt(path: string): number {
+  return statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0
+}
+
+function byRecency(paths: readonly string[]): string[] {
+  const at = new Map(paths.map((path) => [path, changedAt(path)]))
+  return [...paths].sort((a, b) => at.get(b)! - at.get(a)!)
+}
+
+/** Each transcript of a folder with its size and time. */
+function transcriptStamps(folder: string): Array<[path: string, stamp: string]> {
+  try {
+    const names = readdirSync(folder).filter((name) => name.endsWith('.jsonl'))
+    return names.map((name) => {
+      const path = join(folder, name)
+      const stats = statSync(path, { throwIfNoEntry: false })
+      return [path, `${stats?.size} ${stats?.mtimeMs}`]
+    })
+  } catch {
+    // The folder was removed.
+    return []
+  }
 }
 
 function isFolder(path: string): boolean {

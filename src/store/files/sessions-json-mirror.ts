@@ -109,9 +109,14 @@ export class SessionsJsonMirror {
     if (this.#closed) return
     this.#cancelTimer ??= this.#options.clock.after(Math.max(soonMs, this.restMs()), () => {
       this.#cancelTimer = undefined
-      if (!this.isStale()) return
-      // Another process may have written the file meanwhile.
-      if (this.restMs() > 0) return this.schedule()
+      try {
+        if (!this.isStale()) return
+        // Another process may have written the file meanwhile.
+        if (this.restMs() > 0) return this.schedule()
+      } catch {
+        // The database cannot be read; the next read or write of a session reports that.
+        return
+      }
       this.#writing = this.#writing.then(() => this.#write())
     })
   }

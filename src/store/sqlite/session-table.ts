@@ -9,7 +9,11 @@ import { bulkChecksumOf, checksumOf, splitEntry, type StoredEntry } from './entr
 import { searchTextOf } from '../session-rules.ts'
 import { placeholders } from '../tables/sql-database.ts'
 
-export const sessionMigrations = sqlFiles('sessions/001-sessions.sql', 'sessions/002-checksums.sql')
+export const sessionMigrations = sqlFiles(
+  'sessions/001-sessions.sql',
+  'sessions/002-checksums.sql',
+  'sessions/003-counts.sql',
+)
 
 export interface SessionRow extends StoredEntry {
   id: number

@@ -1,6 +1,7 @@
 // Session rows in SQLite, one database for each agent: the default store. An update costs the same however many
 // sessions there are. Beside it a sessions.json is kept for OpenClaw's tools (sessions-json-mirror.ts).
 import { existsSync, statSync } from 'node:fs'
+import type { SQLInputValue } from 'node:sqlite'
 import type { Clock } from '../../domain/clock.ts'
 import type { Log } from '../../domain/log.ts'
 import type { Session, SessionEntry } from '../../domain/session.ts'
@@ -212,9 +213,22 @@ function listPage(queries: Queries, agentId: string, filter: ListFilter): Sessio
   const { where, values } = filterOf(filter, 'instr(search_text, ?) > 0')
   const page = `${leanRow} WHERE ${where} ORDER BY updated_at DESC, key LIMIT ? OFFSET ?`
   const rows = queries.all<LeanRow>(page, ...values, limit, offset)
-  const count = `SELECT count(*) AS total FROM session WHERE ${where}`
-  const { total } = queries.get<{ total: number }>(count, ...values)!
+  const isPlain = values.length === 0
+  const known = isPlain ? storedCount(queries, filter.archived === true) : undefined
+  const total = known ?? countRows(queries, where, values)
   return { total, sessions: rows.map((row) => ({ key: row.key, agentId, entry: leanEntry(row) })) }
+}
+
+/** The count that triggers keep. Undefined if a byte of it changed. */
+function storedCount(queries: Queries, isArchived: boolean): number | undefined {
+  const sql = 'SELECT n, check_sum FROM session_count WHERE archived = ?'
+  const row = queries.get<{ n: number; check_sum: number }>(sql, Number(isArchived))
+  return row && row.n + row.check_sum === 0 ? row.n : undefined
+}
+
+function countRows(queries: Queries, where: string, values: SQLInputValue[]): number {
+  const sql = `SELECT count(*) AS total FROM session WHERE ${where}`
+  return queries.get<{ total: number }>(sql, ...values)!.total
 }
 
 /** Sessions that `ref` may mean, exact matches first. */

@@ -86,7 +86,10 @@ async function fill(dir: string, { sessions, people, coding }: Size): Promise<vo
   const database = openStateDatabase(statePaths(dir).database)
   await database.write((q) => {
     for (let n = 0; n < people; n++)
-      q.run(`INSERT INTO paired_person VALUES ('telegram', 'default', ?, 'Person', 0, 1)`, String(100_000 + n))
+      q.run(
+        `INSERT INTO paired_person VALUES ('telegram', 'default', ?, 'Person', 0, 1)`,
+        String(100_000 + n),
+      )
   })
   const store = new CodingStore(database)
   for (let n = 0; n < coding; n++)

@@ -2,6 +2,7 @@
 import { mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { afterEach, expect, test } from 'vitest'
 import { systemClock } from '../src/domain/clock.ts'
 import { silentLog } from '../src/domain/log.ts'
@@ -35,6 +36,25 @@ test.each(['sqlite', 'files'] as const)('a purged row leaves no trace in any fil
   await store.purge('gone')
   expect(named()).toEqual([])
   expect((await store.list()).sessions.map(({ key }) => key)).toEqual(['kept'])
+})
+
+test('the stored number of sessions follows every change, and is counted again if a byte of it changed (sqlite)', async () => {
+  const store = openIn('sqlite').open('main')
+  const totals = async (): Promise<number[]> =>
+    Promise.all([false, true].map(async (archived) => (await store.list({ archived, limit: 1 })).total))
+  for (const n of [1, 2, 3, 4]) await store.update(`k${n}`, () => anEntry(`s${n}`, n))
+  await store.update('k1', (entry) => ({ ...entry!, archivedAt: 5 }))
+  await store.update('k2', (entry) => ({ ...entry!, updatedAt: 9 }))
+  await store.delete('k3')
+  await store.move('k4', 'k5')
+  expect(await totals()).toEqual([2, 1])
+  await store.update('k1', (entry) => ({ ...entry!, archivedAt: undefined }))
+  expect(await totals()).toEqual([3, 0])
+  const raw = new DatabaseSync(statePaths(folders.at(-1)!).sessionDatabase('main'))
+  expect(raw.prepare('SELECT n FROM session_count ORDER BY archived').all()).toEqual([{ n: 3 }, { n: 0 }])
+  raw.exec('UPDATE session_count SET n = 77 WHERE archived = 0')
+  raw.close()
+  expect(await totals()).toEqual([3, 0])
 })
 
 function openIn(kind: 'sqlite' | 'files'): StoreUnderTest {

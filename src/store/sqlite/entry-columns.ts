@@ -28,7 +28,12 @@ export function splitEntry(entry: SessionEntry): { lean: string; bulk: string | 
 /** The entry as it was stored, with its fields in their order. Throws `damaged` if a byte of the row changed. */
 export function wholeEntry(row: StoredEntry): SessionEntry {
   const entry = parseEntry(row)
-  if (row.bulk === null) return entry
+  if (row.bulk === null) {
+    // In the lean part, null stands for a field that the other part has.
+    if (bulkyFields.some((field) => entry[field] === null))
+      throw damagedEntry(row.key, 'its large fields are missing')
+    return entry
+  }
   checkSum(row.key, row.bulkChecksum, () => bulkChecksumOf(row.bulk!))
   return Object.assign(entry, parseColumn(row.key, row.bulk))
 }

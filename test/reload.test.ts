@@ -93,11 +93,11 @@ const sections: Record<keyof Config, Reloadable | { restart: unknown }> = {
   },
   mcpBridge: {
     to: { enabled: false },
-    seen: ({ converse }) => {
+    seen: async ({ converse }) => {
       const entry = { sessionId: 's', updatedAt: 0, chatType: 'direct' as const }
       const session = { key: parentKey, agentId: 'main', entry }
       const rights = rightsOfTurn(session, { address: home }, converse.parts)
-      return converse.parts.toolsFor!(session, home, rights).length
+      return (await converse.parts.toolsFor!(session, home, rights)).length
     },
     before: 2,
     after: 1,

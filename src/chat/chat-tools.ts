@@ -45,25 +45,24 @@ const ofThisSession = 'session_status'
 /** Channels that only the owner can use: the machine or the gateway has authenticated them. */
 const ownChannels = new Set(['web', 'console', 'internal'])
 
-type ToolsOf = (session: Session, address: Address, rights: Rights) => ToolServer[]
+type ToolsOf<T> = (session: Session, address: Address, rights: Rights) => T
 
-/** The tools of a chat's turn: the bridge, and Rockpool's operations if the author of the turn may use them. */
-export async function chatTools(app: App): Promise<ToolsOf> {
+/** The tools of a chat's turn: the bridge, and Rockpool's operations if the author of the turn may use them. They are loaded for the
+ *  first turn: an idle gateway does without them. */
+export function chatTools(app: App): ToolsOf<Promise<ToolServer[]>> {
   const bridge = makeBridge()
-  const ownTools = await operationToolsOf(app)
-  return (session, address, rights) => [
-    ...bridgeTools(app, bridge, session, rights),
-    ...(rights.ownTools === 'none' ? [] : [ownTools(session, address, rights)]),
-  ]
+  let loading: Promise<ToolsOf<ToolServer>> | undefined
+  return async (session, address, rights) => {
+    const tools = bridgeTools(app, bridge, session, rights)
+    if (rights.ownTools === 'none') return tools
+    loading ??= operationToolsOf(app)
+    return [...tools, (await loading)(session, address, rights)]
+  }
 }
 
-async function operationToolsOf(
-  app: App,
-): Promise<(session: Session, address: Address, rights: Rights) => ToolServer> {
+async function operationToolsOf(app: App): Promise<ToolsOf<ToolServer>> {
   // The list is the same for all; who calls is known only in a turn.
-  const names = (await operationTools(['read', 'write'], async () => undefined)).filter(({ name }) =>
-    offered.has(name),
-  )
+  const names = await operationTools(['read', 'write'], async () => undefined, offered)
   return (session, address, rights) => {
     const isOwners = rights.ownTools === 'all'
     const caller: Caller = {

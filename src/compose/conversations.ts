@@ -137,7 +137,7 @@ async function flowParts(
     // In a cluster the database decides which owner is alive.
     isAlive: (owner) => storage.cluster !== undefined || isProcessAlive(owner),
     isOwners,
-    toolsFor: await chatTools(app),
+    toolsFor: chatTools(app),
     commands: [...codingCommands(app), ...scheduleCommands(app)],
     onButton: (message, owner) => pressedButton(app, message, owner),
     ...answerParts(app, isOwners),

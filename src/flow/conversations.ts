@@ -181,8 +181,8 @@ export class Conversations {
       entry: { sessionId: 'none', updatedAt: 0 },
     }
     const rights = rightsOfTurn(session, { address }, this.#parts)
-    runtime
-      .prewarm(conversationOptions(session, agent, { address, rights }, this.#parts))
+    conversationOptions(session, agent, { address, rights }, this.#parts)
+      .then((options) => runtime.prewarm!(options))
       .catch((error: unknown) => {
         log.info(
           { event: 'prestart-failed', error: String(error) },

@@ -50,7 +50,7 @@ export interface FlowParts {
   /** Is this private chat the owner's? Decides the author of every turn; see rights/. */
   isOwners: (address: Address) => boolean
   /** Our own tools that a turn may call. */
-  toolsFor?: (session: Session, address: Address, rights: Rights) => ToolServer[]
+  toolsFor?: (session: Session, address: Address, rights: Rights) => Promise<ToolServer[]>
   /** Answers permission requests of Claude; without it every request is refused with an explanation. */
   askPermission?: (session: Session, address: Address) => AskPermission
   /** Further commands for chats, such as those of coding sessions. */

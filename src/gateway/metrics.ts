@@ -23,10 +23,6 @@ export class Metrics {
   #calls = new Map<string, Map<string, Count>>()
   #loop = monitorEventLoopDelay({ resolution: sampleMs })
 
-  constructor() {
-    this.#loop.enable()
-  }
-
   called(operation: string, outcome: string, ms: number): void {
     let outcomes = this.#calls.get(operation)
     if (!outcomes) this.#calls.set(operation, (outcomes = new Map()))
@@ -40,6 +36,8 @@ export class Metrics {
     const single = (value: number): Array<[string, number]> => [['', value]]
     const delay = { p99: delaySeconds(this.#loop.percentile(99)), max: delaySeconds(this.#loop.max) }
     this.#loop.reset()
+    // From the first scrape on: each sample wakes the process, which otherwise sleeps.
+    this.#loop.enable()
     const waiting = 'Sockets that are not authenticated yet.'
     return [
       metric(

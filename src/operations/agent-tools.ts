@@ -3,7 +3,7 @@
 import { z } from 'zod'
 import type { AgentTool } from '../domain/agent.ts'
 import { aliases } from './aliases.ts'
-import { allOperations } from './all.ts'
+import { allOperations, findOperation } from './all.ts'
 import { hasScope } from './perform-operation.ts'
 import { answerText, compactAnswer, errorText } from './agent-answers.ts'
 import type { Operation, Scope } from './operation.ts'
@@ -33,17 +33,31 @@ interface ToolSchema extends Record<string, unknown> {
 /** Longer answers are cut, and the text says so. */
 const maxText = 60_000
 
-/** Every tool that these scopes may call, under the operation's name and under its aliases. */
-export async function operationTools(scopes: readonly Scope[], ask: AskOperation): Promise<OperationTool[]> {
-  const offered = (await allOperations()).filter(
-    ({ forAgents, scope }) => forAgents && hasScope(scopes, scope),
-  )
-  const own = offered.map((operation) => makeTool(operation, toolName(operation.name), {}, {}, ask))
+/** Every tool that these scopes may call, under the operation's name and under its aliases; or those with the names `only`, of which
+ *  nothing else is loaded. */
+export async function operationTools(
+  scopes: readonly Scope[],
+  ask: AskOperation,
+  only?: ReadonlySet<string>,
+): Promise<OperationTool[]> {
+  const operations = only ? await operationsOfTools([...only]) : await allOperations()
+  const offered = operations.filter(({ forAgents, scope }) => forAgents && hasScope(scopes, scope))
+  const isWanted = (name: string): boolean => only?.has(name) ?? true
+  const own = offered
+    .filter(({ name }) => isWanted(toolName(name)))
+    .map((operation) => makeTool(operation, toolName(operation.name), {}, {}, ask))
   const others = Object.entries(aliases.tool).flatMap(([name, alias]) => {
-    const operation = offered.find((candidate) => candidate.name === alias.of)
+    const operation = isWanted(name) && offered.find((candidate) => candidate.name === alias.of)
     return operation ? [makeTool(operation, name, alias.fields ?? {}, alias.implied ?? {}, ask)] : []
   })
   return [...own, ...others]
+}
+
+async function operationsOfTools(tools: string[]): Promise<Operation[]> {
+  const nameOf = (tool: string): string => aliases.tool[tool]?.of ?? tool.replace('_', '.')
+  const names = new Set(tools.map(nameOf))
+  const found = await Promise.all([...names].map((name) => findOperation(name)))
+  return found.filter((operation) => operation !== undefined)
 }
 
 /** `sessions.list` is `sessions_list`. */

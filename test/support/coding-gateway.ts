@@ -65,11 +65,12 @@ export async function toolsOf(
 /** Rockpool's tools in a turn of this session, by the rights of its author. */
 export async function offeredTools(house: House, session: Session, address: Address): Promise<AgentTool[]> {
   const { app } = house
-  const make = await chatTools(app)
+  const make = chatTools(app)
   const isOwners = (chat: Address): boolean => isOwnersChat(app, { find: () => undefined }, chat)
   const agentOf = (agentId: string): Agent => configuredAgent(app.config, app.paths, agentId)
   const rights = rightsOfTurn(session, { address }, { config: app.config, isOwners, agentOf })
-  return make(session, address, rights).find(({ name }) => name === chatToolServer)?.tools ?? []
+  const servers = await make(session, address, rights)
+  return servers.find(({ name }) => name === chatToolServer)?.tools ?? []
 }
 
 export const textOf = async (

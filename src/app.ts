@@ -133,7 +133,8 @@ function openParts(
     ),
     repositories: lazy.once(async () => {
       const { Repositories } = await import('./why/repository.ts')
-      return new Repositories(app().environment.variables)
+      const { environment, paths, clock } = app()
+      return new Repositories(environment.variables, paths.commitGraphs, clock)
     }),
     smallModel: lazy.once(() => code.of('coding').smallModelOf(app())),
     // Made in the middle of the first turn, and closed after the parts that take turns.

@@ -30,7 +30,7 @@ import { reportCosts, type FileUsage } from './cost.ts'
 import { matching, sortSessions, theOne } from './filter.ts'
 import { AgentHomes, filesOf, type AgentHome } from './agents/agent-homes.ts'
 import { nameHash } from './edit-table.ts'
-import { accessFault, type Listing } from './list-files.ts'
+import { accessFault, type Listing, type TranscriptFile } from './list-files.ts'
 import { NativeIndex, indexFormat, stampOf, type KnownFile } from './native-index.ts'
 import type { LiveReports } from './live-reports.ts'
 import { readLiveSessions, readRegistries } from './registries.ts'
@@ -121,21 +121,25 @@ class SessionDiscovery implements Discovery {
   }
 
   async edits({ names, sessionId }: WantedEdits = {}): Promise<TranscriptEdits[]> {
-    const present = await this.#presentPaths()
+    const fileAt = await this.#presentFiles()
     return this.#native
       .edits({ sessionId, names: names && new Set(names.map(nameHash)) })
-      .filter(({ path }) => present.has(path))
+      .flatMap((edits) => {
+        const file = fileAt(edits.path)
+        return file ? [{ ...edits, agentKind: file.agentKind ?? ('claude' as const) }] : []
+      })
   }
 
-  /** The paths of all transcripts. In a short-lived process nothing is loaded if no file has changed. */
-  async #presentPaths(): Promise<{ has(path: string): boolean }> {
+  /** All transcripts by their paths. In a short-lived process nothing is loaded if no file has changed. */
+  async #presentFiles(): Promise<(path: string) => Pick<TranscriptFile, 'agentKind'> | undefined> {
     if (this.#groups === undefined) {
       const listing = this.#native.list()
       this.#listed = listing
-      if (this.#native.isUpToDate(listing)) return new Set(listing.files.map(({ path }) => path))
+      const files = new Map(listing.files.map((file) => [file.path, file]))
+      if (this.#native.isUpToDate(listing)) return (path) => files.get(path)
     }
     await this.#refreshUnlessWatching()
-    return this.#native.files
+    return (path) => this.#native.files.get(path)?.file
   }
 
   async snapshot(): Promise<TranscriptSnapshot> {

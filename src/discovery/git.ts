@@ -31,9 +31,14 @@ export interface Git {
   (args: readonly string[]): Promise<Ran>
 }
 
-/** Git in `cwd`, with every setting disabled that could start a program. */
-export function gitIn(cwd: string, variables: Variables, timeoutMs = gitTimeoutMs): Git {
-  const env = gitEnvironment(cwd, variables)
+/** Git in `cwd`, with every setting disabled that could start a program. `more`: variables for git itself. */
+export function gitIn(
+  cwd: string,
+  variables: Variables,
+  timeoutMs = gitTimeoutMs,
+  more: Readonly<Record<string, string>> = {},
+): Git {
+  const env = { ...gitEnvironment(cwd, variables), ...more }
   const settings = harmless.flatMap(([key, value]) => ['-c', `${key}=${value}`])
   return (args) =>
     runBounded('git', ['--no-optional-locks', '--no-pager', ...settings, ...args], {

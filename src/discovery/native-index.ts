@@ -97,7 +97,13 @@ export class NativeIndex {
   }
 
   /** The edits in all transcripts, in those with one of these names, or in those of a session. */
-  edits({ names, sessionId }: { names?: ReadonlySet<number>; sessionId?: string }): TranscriptEdits[] {
+  edits({
+    names,
+    sessionId,
+  }: {
+    names?: ReadonlySet<number>
+    sessionId?: string
+  }): Array<Omit<TranscriptEdits, 'agentKind'>> {
     const some = this.#index
       .editedNames()
       .filter((row) => names === undefined || hasName(row.names, names))

@@ -32,6 +32,8 @@ export function shellEdits(command: string, cwd: string): ShellEdit[] {
     // Without quotes around the delimiter the shell replaces variables and commands.
     const shown = start[4] === undefined ? body : body.filter((text) => !/[$`\\]/.test(text))
     edits.push(...editsIn(line, shown, directory))
+    // A patch in a file that a later part of the command applies.
+    if (!appliesPatch.test(line) && appliesPatch.test(command)) edits.push(...patchedFiles(shown, directory))
     at += length + 1
   }
   return edits

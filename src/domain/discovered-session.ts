@@ -289,6 +289,7 @@ export interface TranscriptSnapshot {
 /** The edits in a transcript of a session, packed (discovery/edit-table.ts). */
 export interface TranscriptEdits {
   sessionId: string
+  agentKind: AgentKind
   path: string
   edits: Uint8Array
 }

@@ -50,8 +50,7 @@ const segment = () =>
     to: number,
     sha: text.optional().describe('Absent for lines that are not committed.'),
     sessionId: text.optional(),
-    message: text.optional(),
-    at: number.optional(),
+    at: number.optional().describe('When the session wrote them, in ms.'),
     confidence,
   })
 export type WhySegment = z.infer<ReturnType<typeof segment>>

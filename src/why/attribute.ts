@@ -1,21 +1,14 @@
-// Attributes lines of a file to sessions: git says which commit wrote each line, and the votes of the commit's lines say which
-// session. Lines that are not committed are attributed from the edits of the working tree.
-import { readForeign } from '../store/disk/foreign-file.ts'
-import type { Discovery } from '../domain/discovered-session.ts'
-import { attempt } from '../domain/errors.ts'
+// Attributes lines of a file to sessions: git says which commit wrote each line, and the commit's lines say which session
+// (attribution.ts). Lines that are not committed are attributed from the edits of the working tree.
 import { join } from 'node:path'
 import { hashOfLine } from '../discovery/line-hash.ts'
-import { commandThatWrote } from './command-evidence.ts'
-import { findEdits, findMoved, type FoundEdit, type FoundEdits } from './find-edits.ts'
-import { readEdit } from './edit-record.ts'
-import {
-  outOfRange,
-  type AddedLine,
-  type BlamedLine,
-  type CommitDiff,
-  type Repository,
-} from './repository.ts'
-import { isBot, lettersOf, Votes, type Verdict } from './votes.ts'
+import { attempt } from '../domain/errors.ts'
+import { readForeign } from '../store/disk/foreign-file.ts'
+import { Attribution, type AttributeParts, type Effort } from './attribution.ts'
+import { findEdits, type FoundEdit } from './find-edits.ts'
+import type { AddedLine, BlamedLine, CommitDiff, LineRange } from './git-lines.ts'
+import { outOfRange, type BlameOptions, type Repository } from './repository.ts'
+import { isCertain, type Verdict } from './votes.ts'
 
 export interface AttributedLine extends BlamedLine {
   commit: CommitDiff | undefined
@@ -30,57 +23,107 @@ export interface AttributedFile {
   texts: string[]
 }
 
-export interface AttributeParts {
-  discovery: Pick<Discovery, 'edits' | 'known'>
-  repository: Repository
-}
-
 const longestFile = 4 << 20
-/** Edits that are read back to compare texts, the last before the commit. */
-const mostRead = 60
-const fewestLetters = 10
 /** For a question about so few lines, transcripts are read for commands that changed them. */
 const fewLines = 20
-const mostTranscripts = 4
 /** Other files of a commit whose lines vote, too. */
 const mostFiles = 40
 
-/** `range`: only these lines; then all lines of their commits vote. Without a range only the lines of this file do. */
+/** `range`: only these lines. */
 export async function attributeLines(
   parts: AttributeParts,
   file: string,
-  range?: { from: number; to: number },
+  range?: LineRange,
 ): Promise<AttributedFile> {
   const { repository } = parts
   const texts = textsOf(repository, file)
   if (range && range.from > texts.length) throw outOfRange(file, range.from, texts.length)
   const wanted = range && { from: range.from, to: Math.min(range.to, texts.length) }
-  const blamed = await blameOf(repository, file, texts, wanted)
+  const blamed = await blameOf(repository, file, texts, { range: wanted, withCopies: !range })
+  if (!range) return attribute(parts, { file, texts, blamed, effort: 'edits', votes: 'file' })
+  // Whole commits and transcripts take long to read, and most lines have one clear source.
+  const first = await attribute(parts, { file, texts, blamed, effort: 'matches', votes: 'file' })
+  if (first.lines.every(({ verdict }) => isCertain(verdict))) return first
+  const origins = (await haveMoved(repository, first.lines))
+    ? await blameOf(repository, file, texts, { range: wanted, withCopies: true })
+    : blamed
+  const isContested = first.lines.some(({ verdict }) => verdict.edit !== undefined && !isCertain(verdict))
+  const effort = blamed.length <= fewLines ? 'transcripts' : 'edits'
+  return attribute(parts, { file, texts, blamed: origins, effort, votes: isContested ? 'commit' : 'file' })
+}
+
+/** Whether a commit removed an unclear line at another place: then an earlier commit wrote it, maybe in another file. */
+async function haveMoved(repository: Repository, lines: readonly AttributedLine[]): Promise<boolean> {
+  const unclear = lines.filter(({ verdict, commit }) => !isCertain(verdict) && commit && !commit.isFirst)
+  const diffs = await repository.diffs([...new Set(unclear.flatMap(({ sha }) => sha ?? []))])
+  return unclear.some(({ sha, text }) => {
+    const removed = [...(diffs.get(sha!)?.removed.values() ?? [])].flat()
+    return removed.some((one) => one.trim() === text.trim())
+  })
+}
+
+interface Question extends Pick<AttributedFile, 'texts'> {
+  file: string
+  blamed: BlamedLine[]
+  effort: Effort
+  /** Whether only the lines of this file vote, or all lines of the commits. */
+  votes: 'file' | 'commit'
+  /** Commits that are passed over because they changed only the form of lines. */
+  formatters?: readonly string[]
+}
+
+async function attribute(parts: AttributeParts, question: Question): Promise<AttributedFile> {
+  const { repository } = parts
+  const { file, texts, blamed, effort, votes } = question
   const shas = [...new Set(blamed.flatMap(({ sha }) => sha ?? []))]
   const names = [...new Set([file, ...blamed.map((line) => line.file)])].filter((name) => name !== '')
-  const diffs = await diffsOf(repository, shas, names, range !== undefined)
-  const others = range ? [...diffs.values()].flatMap(({ added }) => added.map((line) => line.file)) : []
-  const files = [...new Set([...names, ...new Set(others.slice(0, 20_000))])].slice(
-    0,
-    mostFiles + names.length,
-  )
+  const diffs = await repository.diffs(shas, votes === 'file' ? names : [])
+  const others = [...diffs.values()].flatMap(({ added }) => added.map((line) => line.file))
+  const files = [...new Set([...names, ...others])].slice(0, mostFiles + names.length)
   const found = await findEdits(parts.discovery, repository, files, shas)
-  const attribution = new Attribution(parts, found, texts, [...diffs.values()], blamed.length <= fewLines)
-  if (blamed.some(({ sha }) => sha === undefined))
-    attribution.add(uncommitted(file, await blameOf(repository, file, texts)))
+  const attribution = new Attribution(parts, { found, texts, effort })
+  for (const diff of diffs.values()) attribution.add(diff)
+  if (blamed.some(({ sha }) => sha === undefined)) attribution.add(await uncommitted(repository, file, texts))
   const lines: AttributedLine[] = []
   for (const line of blamed)
     lines.push({ ...line, commit: diffs.get(line.sha ?? ''), verdict: await attribution.of(line) })
-  return { lines, edits: names.flatMap((name) => found.byFile.get(name) ?? []), texts }
+  const edits = names.flatMap((name) => found.byFile.get(name) ?? [])
+  return behindFormatters(parts, question, { lines, edits, texts })
 }
 
-function diffsOf(
-  repository: Repository,
-  shas: string[],
-  files: string[],
-  isWhole: boolean,
-): Promise<Map<string, CommitDiff>> {
-  return shas.length === 0 ? Promise.resolve(new Map()) : repository.diffs(shas, isWhole ? [] : files)
+/** Commits that are passed over, one after the other. */
+const mostFormatters = 4
+
+/** A commit that changed only the form of a line did not write it: the commit before it that wrote the words is asked. */
+async function behindFormatters(
+  parts: AttributeParts,
+  question: Question,
+  attributed: AttributedFile,
+): Promise<AttributedFile> {
+  const { file, formatters = [] } = question
+  const { lines } = attributed
+  const formed = lines.filter(({ verdict }) => verdict.isOnlyForm)
+  if (formed.length === 0 || formatters.length >= mostFormatters) return attributed
+  const ignored = [...new Set([...formatters, ...formed.flatMap(({ sha }) => sha ?? [])])]
+  const range = { from: lines[0]!.line, to: lines.at(-1)!.line }
+  const wanted = new Map(formed.map(({ line, sha }) => [line, sha]))
+  const again = (await parts.repository.blame(file, { range, formatters: ignored, withCopies: true })) ?? []
+  const blamed = again.filter(({ line, sha }) => wanted.has(line) && wanted.get(line) !== sha)
+  if (blamed.length === 0) return attributed
+  const before = await attribute(parts, { ...question, blamed, formatters: ignored })
+  const byLine = new Map(before.lines.map((line) => [line.line, asReformatted(line)]))
+  return {
+    ...attributed,
+    lines: lines.map((line) => byLine.get(line.line) ?? line),
+    edits: [...new Set([...attributed.edits, ...before.edits])].sort((a, b) => a.seconds - b.seconds),
+  }
+}
+
+function asReformatted(line: AttributedLine): AttributedLine {
+  const { confidence } = line.verdict
+  return confidence === 'unknown'
+    ? line
+    : { ...line, verdict: { ...line.verdict, confidence: 'likely', evidence: 'reformatted' } }
 }
 
 /** A file that git does not know has only lines that are not committed. */
@@ -88,12 +131,12 @@ async function blameOf(
   repository: Repository,
   file: string,
   texts: string[],
-  range?: { from: number; to: number },
+  options: BlameOptions,
 ): Promise<BlamedLine[]> {
+  const { range } = options
   if (texts.length === 0) return []
-  const blamed = await repository.blame(file)
   const all = texts.map((text, i) => ({ line: i + 1, text, sha: undefined, file, lineInCommit: i + 1 }))
-  return (blamed ?? all).slice((range?.from ?? 1) - 1, range?.to)
+  return (await repository.blame(file, options)) ?? all.slice((range?.from ?? 1) - 1, range?.to)
 }
 
 /** The lines of the file as it is in the working tree. */
@@ -104,137 +147,29 @@ function textsOf({ root }: Repository, file: string): string[] {
 }
 
 /** The lines that are not committed, as if they were a commit that is made now. */
-function uncommitted(file: string, blamed: BlamedLine[]): CommitDiff {
-  let hunk = 0
-  const added = blamed.flatMap(({ sha, line, text }, i): AddedLine[] => {
-    if (sha !== undefined) return []
-    if (blamed[i - 1]?.sha !== undefined) hunk++
-    return [{ file, line, hunk, text, hash: hashOfLine(text) }]
-  })
+async function uncommitted(
+  repository: Repository,
+  file: string,
+  texts: readonly string[],
+): Promise<CommitDiff> {
+  const changes = await repository.uncommitted(file)
+  const all = texts.map((text, i): AddedLine => ({
+    file,
+    line: i + 1,
+    hunk: 1,
+    text,
+    hash: hashOfLine(text),
+  }))
   const never = Number.MAX_SAFE_INTEGER
-  return { sha: '', subject: '', author: '', email: '', authoredAt: never, committedAt: never, added }
-}
-
-/** Attributes the lines of commits, and of the working tree. */
-export class Attribution {
-  readonly #parts: AttributeParts
-  readonly #found: FoundEdits
-  readonly #copies = new Map<number, number>()
-  readonly #votes = new Map<string, Votes>()
-  /** The letters that each edit added, read when they are needed. */
-  readonly #letters = new Map<FoundEdit, string>()
-  #hasLookedForMoves = false
-  readonly #readsTranscripts: boolean
-
-  /** `texts`: the lines among which a distinct one is looked for. */
-  constructor(
-    parts: AttributeParts,
-    found: FoundEdits,
-    texts: readonly string[],
-    diffs: readonly CommitDiff[],
-    readsTranscripts = false,
-  ) {
-    this.#readsTranscripts = readsTranscripts
-    this.#parts = parts
-    this.#found = found
-    for (const text of texts) {
-      const hash = hashOfLine(text)
-      if (hash !== undefined) this.#copies.set(hash, (this.#copies.get(hash) ?? 0) + 1)
-    }
-    for (const diff of diffs) this.add(diff)
-  }
-
-  add(diff: CommitDiff): void {
-    this.#votes.set(diff.sha, new Votes(diff, this.#found))
-  }
-
-  async of(blamed: BlamedLine): Promise<Verdict> {
-    const votes = this.#votes.get(blamed.sha ?? '')
-    const [file, number] =
-      blamed.sha === undefined ? [blamed.file, blamed.line] : [blamed.file, blamed.lineInCommit]
-    const line = votes?.line(file, number)
-    return votes && line ? this.ofAdded(votes.commit.sha, line) : { confidence: 'unknown', others: [] }
-  }
-
-  async ofAdded(sha: string, line: AddedLine): Promise<Verdict> {
-    const votes = this.#votes.get(sha)!
-    const verdict = votes.verdict(line, this.#copies.get(line.hash ?? 0) ?? 1)
-    if (verdict.confidence !== 'unknown' || isBot(votes.commit) || line.hash === undefined) return verdict
-    return (
-      this.#reformatted(line, votes) ??
-      (await this.#moved(line, votes)) ??
-      this.#byCommand(line, votes) ??
-      this.#guess(verdict, line, votes)
-    )
-  }
-
-  /** A formatter leaves the letters of a line as they are, and breaks lines elsewhere. */
-  #reformatted(line: AddedLine, votes: Votes): Verdict | undefined {
-    const letters = lettersOf(line.text)
-    if (letters.length < fewestLetters) return undefined
-    const edits = (this.#found.byFile.get(line.file) ?? []).filter(({ seconds }) => votes.isBefore(seconds))
-    const edit = edits.slice(-mostRead).findLast((one) => this.#lettersIn(one).includes(letters))
-    return edit && { confidence: 'likely', edit, evidence: 'reformatted', others: [] }
-  }
-
-  #lettersIn(edit: FoundEdit): string {
-    const known = this.#letters.get(edit)
-    if (known !== undefined) return known
-    const hunks = readEdit(edit)?.hunks ?? []
-    const letters = hunks.map(({ added }) => lettersOf(added.join(''))).join('\n')
-    this.#letters.set(edit, letters)
-    return letters
-  }
-
-  /** A file that was renamed before it was committed: its edits have another name. Looked for once, because all edits are read. */
-  async #moved(line: AddedLine, votes: Votes): Promise<Verdict | undefined> {
-    if (this.#hasLookedForMoves || this.#found.byFile.has(line.file)) return undefined
-    this.#hasLookedForMoves = true
-    const hashes = votes.commit.added.flatMap((one) =>
-      one.file === line.file && one.hash !== undefined ? [one.hash] : [],
-    )
-    const moved = await findMoved(
-      this.#parts.discovery,
-      this.#parts.repository,
-      line.file,
-      hashes.slice(0, 200),
-    )
-    if (moved.length === 0) return undefined
-    this.#found.byFile.set(line.file, moved)
-    for (const { commit } of this.#votes.values()) this.add(commit)
-    const verdict = this.#votes.get(votes.commit.sha)!.verdict(line, 1)
-    return verdict.confidence === 'unknown' ? undefined : { ...verdict, confidence: 'likely' }
-  }
-
-  /** Only sessions that edited the file or made the commit are read, and only for a question about few lines. */
-  #byCommand(line: AddedLine, votes: Votes): Verdict | undefined {
-    if (!this.#readsTranscripts || lettersOf(line.text).length < fewestLetters) return undefined
-    const { commit } = votes
-    const editors = (this.#found.byFile.get(line.file) ?? []).filter(({ seconds }) => votes.isBefore(seconds))
-    const makers = this.#found.reported.get(commit.sha.slice(0, 7)) ?? []
-    const transcripts = new Map([...editors, ...makers].map(({ path, sessionId }) => [path, sessionId]))
-    for (const [path, sessionId] of [...transcripts].slice(-mostTranscripts).toReversed()) {
-      const wanted = { file: line.file, text: line.text, before: commit.committedAt }
-      const command = attempt(() => commandThatWrote(path, wanted))
-      if (!command) continue
-      const edit: FoundEdit = {
-        ...command,
-        file: line.file,
-        kind: 'shell',
-        id: 0,
-        lines: [],
-        sessionId,
-        path,
-        isGone: false,
-      }
-      return { confidence: 'likely', edit, evidence: 'command', others: [] }
-    }
-    return undefined
-  }
-
-  #guess(verdict: Verdict, { file }: AddedLine, votes: Votes): Verdict {
-    if (verdict.edit) return verdict
-    const edit = votes.mostIn(file)
-    return edit ? { ...verdict, edit, evidence: 'neighbours' } : verdict
+  return {
+    sha: '',
+    isFirst: false,
+    subject: '',
+    author: '',
+    email: '',
+    authoredAt: never,
+    committedAt: never,
+    // Git shows no difference for a file that it does not know.
+    ...(changes && changes.added.length > 0 ? changes : { added: all, removed: new Map() }),
   }
 }

@@ -1,5 +1,6 @@
 // Lines that a command changed without showing them (sed, a formatter, a generator). The transcript proves it if the session saw the
 // line in the file after the command, and had seen the file without it before, or named the file in the command.
+import { fstatSync, readSync } from 'node:fs'
 import { basename } from 'node:path'
 import { blocksIn, textIn } from '../discovery/cards.ts'
 import { isRecord, parseRecord } from '../domain/json.ts'
@@ -15,8 +16,14 @@ export interface Sighting {
 }
 
 const mostBytes = 64 << 20
-const readOnly =
-  /^\s*(?:cat|ls|head|tail|less|grep|rg|find|pwd|cd|echo|wc|which|sed\s+-n|git\s+(?:-\S+\s+)*(?:diff|log|show|status|blame|add|commit|push|branch))\b/
+/** Commands that change no source file: they show something, or compile and test. */
+const readOnly = [
+  /^\s*(?:cat|ls|head|tail|less|grep|rg|find|pwd|cd|echo|wc|which|sed\s+-n)\b/,
+  /^\s*git\s+(?:-\S+\s+)*(?:diff|log|show|status|blame|add|commit|push|branch)\b/,
+  /^\s*(?:npm|pnpm|yarn)\s+(?:run\s+(?:-\S+\s+)*)?(?:test|typecheck|build)\b/,
+  /^\s*(?:npx\s+)?(?:vitest|jest|tsc|pytest|mypy)\b/,
+  /^\s*(?:cargo|go|make)\s+(?:test|check|vet|build)\b/,
+]
 
 /** The command of this transcript that wrote the line into the file; undefined if nothing proves one. */
 export function commandThatWrote(
@@ -25,6 +32,7 @@ export function commandThatWrote(
 ): Sighting | undefined {
   const fd = openForeign(path)
   using _ = closeAtEnd(fd)
+  if (!hasText(fd, text)) return undefined
   const reader = new CommandReader(file, text)
   for (const { offset, bytes } of linesOfFile(fd, 0)) {
     if (offset > mostBytes) return undefined
@@ -36,6 +44,18 @@ export function commandThatWrote(
     if (verdict !== undefined) return verdict === 'elsewhere' ? undefined : verdict
   }
   return undefined
+}
+
+/** Nearly all transcripts do not have the line, and are left after one search. */
+function hasText(fd: number, text: string): boolean {
+  const size = Math.min(fstatSync(fd).size, mostBytes)
+  const bytes = Buffer.allocUnsafe(size)
+  return bytes.subarray(0, readSync(fd, bytes, 0, size, 0)).includes(escaped(text))
+}
+
+/** As it stands in JSON. */
+function escaped(text: string): string {
+  return JSON.stringify(text.trim()).slice(1, -1)
 }
 
 class CommandReader {
@@ -50,8 +70,9 @@ class CommandReader {
   constructor(file: string, text: string) {
     this.#file = file
     this.#text = text.trim()
-    const escaped = JSON.stringify(this.#text).slice(1, -1)
-    this.#needles = [escaped, '"name":"Bash"', '"stdout":', basename(file)].map((one) => Buffer.from(one))
+    this.#needles = [escaped(text), '"name":"Bash"', '"stdout":', basename(file)].map((one) =>
+      Buffer.from(one),
+    )
   }
 
   mayMatter(bytes: Buffer): boolean {
@@ -73,7 +94,9 @@ class CommandReader {
   #noteCommand({ id, name, input }: Fields): void {
     const text = isRecord(input) ? textIn(input['command']) : undefined
     if (name !== 'Bash' || text === undefined) return
-    const isReadOnly = text.split(/&&|\|\||[;|\n]/).every((part) => part.trim() === '' || readOnly.test(part))
+    const isReadOnly = text
+      .split(/&&|\|\||[;|\n]/)
+      .every((part) => part.trim() === '' || readOnly.some((one) => one.test(part)))
     this.#running.set(String(id), { text, isReadOnly })
   }
 
@@ -84,9 +107,10 @@ class CommandReader {
       this.#last = { ...at, isNamed: command.text.includes(basename(this.#file)) }
     const shown = isRecord(result) ? this.#contentShown(result, command?.text) : undefined
     if (shown === undefined) return undefined
-    const isThere = shown.split('\n').some((line) => line.replace(/^\+/, '').trim() === this.#text)
-    if (!isThere) {
+    if (!this.#isIn(shown)) {
+      // The line came after this look, so no earlier command wrote it.
       this.#isSeenWithout = true
+      this.#last = undefined
       return undefined
     }
     const last = this.#last
@@ -95,17 +119,25 @@ class CommandReader {
       : 'elsewhere'
   }
 
+  /** A look at a part of the file proves nothing about lines that it does not show. */
+  #wholeOrWithLine({ content, numLines, totalLines }: Fields): string | undefined {
+    const text = textIn(content) ?? ''
+    return numLines === totalLines || this.#isIn(text) ? text : undefined
+  }
+
+  #isIn(text: string): boolean {
+    return text.split('\n').some((line) => line.replace(/^\+/, '').trim() === this.#text)
+  }
+
   /** The content of the file, or a difference of it, that a result shows. */
   #contentShown(result: Fields, command: string | undefined): string | undefined {
     const isIt = (path: unknown): boolean => typeof path === 'string' && path.endsWith(`/${this.#file}`)
     const { file, stdout } = result
-    if (isRecord(file) && isIt(file['filePath'])) return textIn(file['content'])
+    if (isRecord(file) && isIt(file['filePath'])) return this.#wholeOrWithLine(file)
     if (isIt(result['filePath'])) return textIn(result['originalFile'])
     const output = textIn(stdout) ?? ''
     const isAbout = output.includes(this.#file) || command?.includes(basename(this.#file)) === true
     // Other output than of a difference may leave out the line.
-    return isAbout && output.split('\n').some((line) => line.replace(/^\+/, '').trim() === this.#text)
-      ? output
-      : undefined
+    return isAbout && this.#isIn(output) ? output : undefined
   }
 }

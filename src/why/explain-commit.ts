@@ -2,12 +2,11 @@
 import type { DiscoveredSession } from '../domain/discovered-session.ts'
 import { RockpoolError } from '../domain/errors.ts'
 import type { CommitAnswer, Contribution, PullRequestAnswer } from '../domain/why-answers.ts'
-import { Attribution } from './attribute.ts'
-import { readEdit } from './edit-record.ts'
+import { Attribution } from './attribution.ts'
+import type { EditReader } from './edit-record.ts'
 import { asCommit, asWhySession, type WhyParts } from './explain-lines.ts'
 import { findEdits, type FoundEdit, type FoundEdits } from './find-edits.ts'
-import type { CommitDiff } from './repository.ts'
-import { storyOf } from './story.ts'
+import type { CommitDiff } from './git-lines.ts'
 import { isBot, type Verdict } from './votes.ts'
 
 /** Lines of one commit that are attributed; the rest of a larger one is generated or moved. */
@@ -31,7 +30,7 @@ export async function explainCommit(parts: WhyParts, name: string): Promise<Comm
   const reporters = (found.reported.get(sha.slice(0, 7)) ?? []).map(({ sessionId }) => sessionId)
   const sessions = await readable(parts, [...own.map(({ edit }) => edit.sessionId), ...reporters])
   const counted = own.filter(({ edit }) => sessions.has(edit.sessionId))
-  const contributions = await contributionsOf(counted, sessions)
+  const contributions = await contributionsOf(parts.reader, counted, sessions)
   const attributed = contributions.reduce((sum, one) => sum + one.lines, 0)
   const reporter = reporters.map((id) => sessions.get(id)).find((session) => session !== undefined)
   return {
@@ -61,7 +60,8 @@ async function linesOf(
   const files = [...new Set(added.map(({ file }) => file))].slice(0, mostFiles)
   const found = await findEdits(parts.discovery, parts.repository, files, [commit.sha])
   const texts = added.map(({ text }) => text)
-  const attribution = new Attribution(parts, found, texts, [commit])
+  const attribution = new Attribution(parts, { found, texts, effort: 'edits' })
+  attribution.add(commit)
   const own: OwnLine[] = []
   for (const line of added) {
     const verdict = await attribution.ofAdded(commit.sha, line)
@@ -81,14 +81,14 @@ async function readable(
 
 /** The session with most lines first, each with its first edit. */
 async function contributionsOf(
+  reader: EditReader,
   lines: readonly OwnLine[],
   sessions: ReadonlyMap<string, DiscoveredSession>,
 ): Promise<Contribution[]> {
   const bySession = Map.groupBy(lines, ({ edit }) => edit.sessionId)
   const all = [...bySession].map(async ([id, own]) => {
     const first = own.map(({ edit }) => edit).sort((a, b) => a.seconds - b.seconds)[0]!
-    const record = readEdit(first)
-    const story = await storyOf(first.path, first.offset, record?.toolUseId)
+    const [record, story] = await Promise.all([reader.read(first), reader.story(first)])
     return {
       ...asWhySession(sessions.get(id)!),
       lines: own.length,
@@ -105,12 +105,13 @@ type Decision = Pick<CommitAnswer, 'session' | 'confidence' | 'evidence' | 'reas
 
 function decide(
   commit: CommitDiff,
-  [first, second]: readonly Contribution[],
+  contributions: readonly Contribution[],
   lines: number,
   reporter: DiscoveredSession | undefined,
 ): Decision {
   if (isBot(commit))
     return { confidence: 'unknown', reason: `${commit.author} made the commit; no session is looked for.` }
+  const [first, second] = contributions
   const made = reporter && asWhySession(reporter)
   if (!first)
     return made
@@ -126,9 +127,18 @@ function decide(
   const isClear = share >= clearShare && own >= 2 * (second?.lines ?? 0)
   const isMade = made?.sessionId === session.sessionId
   const reason = `The session wrote ${own} of ${lines} lines${isMade ? ' and made the commit' : ''}.`
+  if (made && !isMade)
+    return {
+      session: made,
+      confidence: 'likely',
+      evidence: 'commit',
+      reason: 'The session made the commit, but another wrote more of it.',
+    }
   if (isClear || (isMade && share >= leastShare))
     return { session, confidence: 'exact', evidence: 'edit', reason }
-  if (isMade || (share >= leastShare && own > (second?.lines ?? 0)))
+  // The other lines may be of a person, who then wrote more than the session.
+  const unknown = lines - contributions.reduce((sum, one) => sum + one.lines, 0)
+  if (isMade || (own > (second?.lines ?? 0) && own >= unknown))
     return { session, confidence: 'likely', evidence: 'edit', reason }
   return { confidence: 'unknown', guess: session, reason }
 }

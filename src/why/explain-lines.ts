@@ -5,16 +5,17 @@ import type { DiscoveredSession, Discovery } from '../domain/discovered-session.
 import { titleText } from '../domain/machine-text.ts'
 import type { LineAnswer, WhyCommit, WhySegment, WhySession } from '../domain/why-answers.ts'
 import { attributeLines, type AttributedFile, type AttributedLine } from './attribute.ts'
-import { readEdit } from './edit-record.ts'
+import type { EditReader } from './edit-record.ts'
 import type { FoundEdit } from './find-edits.ts'
 import { historyOf, type PastEdit } from './line-history.ts'
-import type { CommitInfo, Repository } from './repository.ts'
-import { promptAt, storyOf } from './story.ts'
+import type { CommitInfo } from './git-lines.ts'
+import type { Repository } from './repository.ts'
 import { isBot } from './votes.ts'
 
 export interface WhyParts {
-  discovery: Pick<Discovery, 'edits' | 'known' | 'transcripts' | 'list'>
+  discovery: Pick<Discovery, 'edits' | 'known' | 'list'>
   repository: Repository
+  reader: EditReader
   /** Prompts are private: the answer contains nothing about sessions that the caller may not read. */
   mayRead: (session: DiscoveredSession) => boolean
 }
@@ -47,7 +48,7 @@ export async function explainLines(parts: WhyParts, { file, from, to }: WantedLi
     evidence: isKnown ? verdict.evidence : undefined,
     reason: reasonOf(source, isKnown),
     guess: isKnown || !session ? undefined : asWhySession(session),
-    ...(isKnown ? await aroundEdit(session, verdict.edit!) : { decisions: [] }),
+    ...(isKnown ? await aroundEdit(parts, session, verdict.edit!) : { decisions: [] }),
     ...(isKnown ? await pastOf(parts, attributed, verdict.edit!, texts) : { earlier: [], later: [] }),
     alternatives: verdict.others.flatMap(({ sessionId, seconds }) => {
       const other = sessions.get(sessionId)
@@ -88,6 +89,7 @@ function mostProbable(
 }
 
 async function aroundEdit(
+  { reader }: WhyParts,
   session: DiscoveredSession,
   edit: FoundEdit,
 ): Promise<
@@ -96,15 +98,11 @@ async function aroundEdit(
     'subagent' | 'message' | 'at' | 'prompt' | 'promptMessage' | 'said' | 'decisions' | 'command' | 'costUsd'
   >
 > {
-  const record = readEdit(edit)
-  const { prompt, said, decisions, command, costUsd } = await storyOf(
-    edit.path,
-    edit.offset,
-    record?.toolUseId,
-  )
+  const record = await reader.read(edit)
+  const { prompt, said, decisions, command, costUsd } = await reader.story(edit)
   const at = edit.seconds * 1_000
-  const isOwn = edit.path === session.filePath
-  const asked = isOwn ? prompt : await promptAt(session.filePath, at)
+  const isOwn = edit.agentKind !== 'claude' || edit.path === session.filePath
+  const asked = isOwn ? prompt : await reader.promptAt(session, at)
   return {
     subagent: isOwn ? undefined : subagentIdIn(edit.path),
     message: record?.uuid,
@@ -119,13 +117,14 @@ async function aroundEdit(
 }
 
 async function pastOf(
-  { discovery, mayRead }: WhyParts,
+  { discovery, reader, mayRead }: WhyParts,
   { edits, texts }: AttributedFile,
   source: FoundEdit,
   asked: readonly string[],
 ): Promise<Pick<LineAnswer, 'earlier' | 'later'>> {
   const alive = new Set(texts.flatMap((text) => hashOfLine(text) ?? []))
-  const { earlier, later } = historyOf(source, edits, asked, (hash) => alive.has(hash))
+  const isAlive = (hash: number): boolean => alive.has(hash)
+  const { earlier, later } = await historyOf(reader, source, { edits, texts: asked, isAlive })
   const ids = [...earlier, ...later].map(({ edit }) => edit.sessionId)
   const sessions = new Map(
     (await discovery.known(new Set(ids))).filter(mayRead).map((one) => [one.sessionId, one]),

@@ -3,11 +3,17 @@
 import { basename } from 'node:path'
 import { EditTable, type Edit, type ReportedCommit } from '../discovery/edit-table.ts'
 import { isInside } from '../discovery/repo-paths.ts'
-import type { DiscoveredSession, Discovery, TranscriptEdits } from '../domain/discovered-session.ts'
+import type {
+  AgentKind,
+  DiscoveredSession,
+  Discovery,
+  TranscriptEdits,
+} from '../domain/discovered-session.ts'
 import type { Repository } from './repository.ts'
 
 export interface FoundEdit extends Edit {
   sessionId: string
+  agentKind: AgentKind
   /** The transcript that has it: of the session, or of one of its sub-agents. */
   path: string
   /** The folder of the repository at that time no longer exists, so it is not certain that it was this one. */
@@ -59,14 +65,14 @@ export async function findMoved(
 ): Promise<FoundEdit[]> {
   const needles = hashes.map((hash) => Buffer.from(Uint32Array.of(hash).buffer))
   const found: FoundEdits = { byFile: new Map(), reported: new Map() }
-  for (const { edits, sessionId, path } of await index.edits()) {
+  for (const { edits, sessionId, path, agentKind } of await index.edits()) {
     const bytes = Buffer.from(edits.buffer, edits.byteOffset, edits.byteLength)
     // Searching the bytes first avoids unpacking nearly all tables.
     if (!needles.some((needle) => bytes.includes(needle))) continue
     for (const edit of new EditTable(edits).edits) {
       const isWanted = hashes.some((hash) => edit.lines.includes(hash))
       if (isWanted && trees.some((tree) => isInside(edit.file, tree)))
-        push(found.byFile, file, { ...edit, sessionId, path, isGone: false })
+        push(found.byFile, file, { ...edit, sessionId, path, agentKind, isGone: false })
     }
   }
   await removeCopies(index, found)
@@ -76,13 +82,13 @@ export async function findMoved(
 async function addIfSame(
   { byFile }: FoundEdits,
   repository: Repository,
-  { sessionId, path }: TranscriptEdits,
+  { sessionId, path, agentKind }: TranscriptEdits,
   edit: Edit,
   file: string,
 ): Promise<void> {
   if (!edit.file.endsWith(`/${file}`)) return
   const place = await repository.place(edit.file.slice(0, -file.length - 1))
-  if (place !== 'other') push(byFile, file, { ...edit, sessionId, path, isGone: place === 'gone' })
+  if (place !== 'other') push(byFile, file, { ...edit, sessionId, path, agentKind, isGone: place === 'gone' })
 }
 
 /** A fork or a resumed copy repeats the edits of the session that made them. */

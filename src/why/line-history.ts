@@ -1,7 +1,7 @@
 // What happened to some lines before and after the edit that wrote them: what stood there, what was tried and taken back, and who
 // changed the lines later.
 import { hashOfLine } from '../discovery/line-hash.ts'
-import { readEdit, type EditHunk } from './edit-record.ts'
+import type { EditHunk, EditReader, EditRecord } from './edit-record.ts'
 import type { FoundEdit } from './find-edits.ts'
 
 export interface PastEdit extends EditHunk {
@@ -22,44 +22,51 @@ export interface LineHistory {
 const mostRead = 80
 const mostListed = 10
 
-/** `edits`: all edits of the file, the oldest first. `texts`: the asked lines. `isAlive`: whether a line is in the file now. */
-export function historyOf(
+interface Asked {
+  /** All edits of the file, the oldest first. */
+  edits: readonly FoundEdit[]
+  texts: readonly string[]
+  /** Whether a line is in the file now. */
+  isAlive: (hash: number) => boolean
+}
+
+export async function historyOf(
+  reader: EditReader,
   source: FoundEdit,
-  edits: readonly FoundEdit[],
-  texts: readonly string[],
-  isAlive: (hash: number) => boolean,
-): LineHistory {
+  { edits, texts, isAlive }: Asked,
+): Promise<LineHistory> {
   const asked = hashesOf(texts)
   const at = edits.indexOf(source)
-  const own = readEdit(source)
+  const own = await reader.read(source)
   // What stood there before: the lines that the edit replaced.
   const places = new Set(asked)
   for (const { added, removed } of own?.hunks ?? [])
     if (hasOne(added, asked)) for (const hash of hashesOf(removed)) places.add(hash)
   const earlier: PastEdit[] = []
   for (const edit of edits.slice(Math.max(0, at - mostRead), at).toReversed()) {
-    const past = pastEdit(
-      edit,
-      ({ added, removed }) => hasOne(added, places) || hasOne(removed, places),
-      isAlive,
-    )
+    const isAbout = ({ added, removed }: EditHunk): boolean =>
+      hasOne(added, places) || hasOne(removed, places)
+    const past = pastEdit(edit, await reader.read(edit), isAbout, isAlive)
     if (!past) continue
     for (const hash of hashesOf(past.removed)) places.add(hash)
     earlier.push(past)
     if (earlier.length === mostListed) break
   }
-  const later = edits
-    .slice(at + 1, at + 1 + mostRead)
-    .flatMap((edit) => pastEdit(edit, ({ removed }) => hasOne(removed, asked), isAlive) ?? [])
+  const later: PastEdit[] = []
+  for (const edit of edits.slice(at + 1, at + 1 + mostRead)) {
+    const isAbout = ({ removed }: EditHunk): boolean => hasOne(removed, asked)
+    const past = pastEdit(edit, await reader.read(edit), isAbout, isAlive)
+    if (past) later.push(past)
+  }
   return { earlier, later: later.slice(0, mostListed) }
 }
 
 function pastEdit(
   edit: FoundEdit,
+  record: EditRecord | undefined,
   isAbout: (hunk: EditHunk) => boolean,
   isAlive: (hash: number) => boolean,
 ): PastEdit | undefined {
-  const record = readEdit(edit)
   const hunks = record?.hunks.filter(isAbout) ?? []
   if (hunks.length === 0) return undefined
   const [added, removed] = [hunks.flatMap((hunk) => hunk.added), hunks.flatMap((hunk) => hunk.removed)]

@@ -1,64 +1,37 @@
 // What git knows about lines: which commit wrote each, and which lines a commit added. The repository may be hostile, so git runs
 // as everywhere (discovery/git.ts): no program of the repository is started, and nothing from outside becomes an option.
 import { existsSync, statSync } from 'node:fs'
-import { basename, dirname, join, relative } from 'node:path'
+import { basename, dirname, join, relative, resolve } from 'node:path'
 import { gitIn, withoutFilters, type Git, type Ran, type Variables } from '../discovery/git.ts'
-import { hashOfLine } from '../discovery/line-hash.ts'
 import { isInside, realPath, worktreesOf } from '../discovery/repo-paths.ts'
+import type { Clock } from '../domain/clock.ts'
 import { attempt, RockpoolError } from '../domain/errors.ts'
 import { plainLine } from '../domain/text.ts'
+import { CommitGraph } from './commit-graph.ts'
+import { commitFormat, parseBlame, parseChanges, parseDiffs } from './git-lines.ts'
+import type { BlamedLine, Changes, CommitDiff, CommitInfo, LineRange } from './git-lines.ts'
 
-/** A line of a file now, and the commit that wrote it. */
-export interface BlamedLine {
-  /** Counted from 1, in the file as it is now. */
-  line: number
-  text: string
-  /** Undefined for a line that is not committed. */
-  sha: string | undefined
-  /** The file and the line in that commit. */
-  file: string
-  lineInCommit: number
-}
-
-export interface CommitInfo {
-  sha: string
-  subject: string
-  author: string
-  email: string
-  /** Seconds since 1970. A rebase keeps the author's date and changes the committer's. */
-  authoredAt: number
-  committedAt: number
-}
-
-export interface AddedLine {
-  file: string
-  /** In the file after the commit. */
-  line: number
-  /** Lines that were added next to each other have the same number. */
-  hunk: number
-  text: string
-  hash: number | undefined
-}
-
-export interface CommitDiff extends CommitInfo {
-  added: AddedLine[]
+export interface BlameOptions {
+  range?: LineRange
+  /** Commits that changed only the form of lines, so that earlier commits wrote them. */
+  formatters?: readonly string[]
+  /** Lines that came from another file of the commit belong to the commit that wrote them there. Takes much longer. */
+  withCopies: boolean
 }
 
 const timeoutMs = 20_000
-const format = '--format=%x01%H%x00%an%x00%ae%x00%at%x00%ct%x00%s%x00'
 const patchOptions = [
   '--no-color',
   '--no-ext-diff',
   '--no-textconv',
-  '--no-show-signature',
   '--submodule=short',
-  '--diff-merges=first-parent',
   '--src-prefix=a/',
   '--dst-prefix=b/',
   '--unified=0',
   '--find-renames',
   '--ignore-all-space',
 ]
+const showOptions = ['--no-show-signature', '--diff-merges=first-parent']
 const settings = ['-c', 'core.quotePath=false', '-c', 'blame.ignoreRevsFile=', '-c', 'diff.noprefix=false']
 /** Commits of which the diff is kept in memory. */
 const mostKept = 300
@@ -69,24 +42,33 @@ const mostRepositories = 20
 /** Repositories that were asked about, so that a second question about the same file is answered at once. */
 export class Repositories {
   readonly #variables: Variables
+  readonly #graphs: string
+  readonly #clock: Clock
   readonly #known = new Map<string, Repository>()
 
-  constructor(variables: Variables) {
+  /** `graphs`: a folder for commit graphs (commit-graph.ts). */
+  constructor(variables: Variables, graphs: string, clock: Clock) {
     this.#variables = variables
+    this.#graphs = graphs
+    this.#clock = clock
   }
 
   /** The repository that a file or folder is in. */
   async open(path: string): Promise<Repository> {
-    const ask = gitIn(nearestFolder(path), this.#variables, timeoutMs)
-    // Without a commit there is no HEAD, and the first line is there all the same.
-    const ran = await ask(['rev-parse', '--show-toplevel', '--verify', '--quiet', 'HEAD'])
-    const [root = '', head = ''] = ran.kind === 'done' ? ran.stdout.split('\n') : []
+    const folder = nearestFolder(path)
+    const ask = gitIn(folder, this.#variables, timeoutMs)
+    // Without a commit there is no HEAD, and the first lines are there all the same.
+    const wanted = ['--show-toplevel', '--git-common-dir', '--verify', '--quiet', 'HEAD']
+    const ran = await ask(['rev-parse', ...wanted])
+    const [root = '', gitFolder = '', head = ''] = ran.kind === 'done' ? ran.stdout.split('\n') : []
     if (!root.startsWith('/'))
       throw new RockpoolError('not-found', `${path} is not in a git repository.`, {
         hint: 'Run the command inside of a repository, or name one with --repo.',
       })
     const real = realPath(root)
-    const repository = this.#known.get(real) ?? new Repository(real, this.#variables)
+    const objects = join(resolve(folder, gitFolder), 'objects')
+    const graph = new CommitGraph(this.#graphs, objects, this.#clock)
+    const repository = this.#known.get(real) ?? new Repository(real, this.#variables, graph)
     this.#known.set(real, repository)
     dropOldest(this.#known, mostRepositories)
     repository.look(head)
@@ -104,6 +86,9 @@ export class Repository {
   /** This working tree and all others of the repository. */
   trees: string[] = []
   readonly #git: Git
+  /** Git that knows our commit graph. */
+  readonly #gitWithGraph: Git
+  readonly #graph: CommitGraph
   readonly #variables: Variables
   /** Commits never change. By hash and files. */
   readonly #diffs = new Map<string, CommitDiff>()
@@ -113,14 +98,12 @@ export class Repository {
   #filtersOff: Promise<string[] | undefined> | undefined
   readonly #places = new Map<string, Promise<'same' | 'other' | 'gone'>>()
 
-  constructor(root: string, variables: Variables) {
+  constructor(root: string, variables: Variables, graph: CommitGraph) {
     this.root = root
     this.#variables = variables
+    this.#graph = graph
     this.#git = gitIn(root, variables, timeoutMs)
-  }
-
-  static async open(path: string, variables: Variables): Promise<Repository> {
-    return new Repositories(variables).open(path)
+    this.#gitWithGraph = gitIn(root, variables, timeoutMs, graph.variables)
   }
 
   /** Called before every question: the repository may have changed since the last one. */
@@ -137,28 +120,48 @@ export class Repository {
     return inside === '' || inside.startsWith('..') ? undefined : inside
   }
 
-  /** The lines of a file as it is now; undefined if git does not know the file. */
-  blame(file: string): Promise<BlamedLine[] | undefined> {
+  /** The lines of a file as it is now, or some of them; undefined if git does not know the file. */
+  async blame(
+    file: string,
+    { range, formatters = [], withCopies }: BlameOptions,
+  ): Promise<BlamedLine[] | undefined> {
     const stat = statSync(join(this.root, file), { throwIfNoEntry: false })
     const stamp = [this.#head, stat?.ino, stat?.size, stat?.mtimeMs].join(' ')
-    const known = this.#blames.get(file)
+    const wholeKey = [file, withCopies, ...formatters].join('\0')
+    const whole = this.#blames.get(wholeKey)
+    if (whole?.stamp === stamp) return (await whole.lines)?.slice((range?.from ?? 1) - 1, range?.to)
+    const key = range ? `${wholeKey}\0${range.from}-${range.to}` : wholeKey
+    const known = this.#blames.get(key)
     if (known?.stamp === stamp) return known.lines
-    const lines = this.#blame(file)
-    this.#blames.delete(file)
-    this.#blames.set(file, { stamp, lines })
+    const limits = [
+      ...(withCopies ? ['-C'] : []),
+      ...(range ? ['-L', `${range.from},${range.to}`] : []),
+      ...formatters.map((sha) => `--ignore-rev=${sha}`),
+    ]
+    const lines = this.#blame(file, limits)
+    this.#blames.delete(key)
+    this.#blames.set(key, { stamp, lines })
     dropOldest(this.#blames, mostBlamed)
-    lines.catch(() => this.#blames.delete(file))
+    lines.catch(() => this.#blames.delete(key))
     return lines
   }
 
-  async #blame(file: string): Promise<BlamedLine[] | undefined> {
-    const options = ['--porcelain', '-w', '-M', '-C', '--no-textconv', '--', file]
-    const ran = await this.#git([...settings, ...(await this.#noFilters()), 'blame', ...options])
+  async #blame(file: string, limits: readonly string[]): Promise<BlamedLine[] | undefined> {
+    const options = ['--porcelain', '-w', '-M', '--no-textconv', ...limits, '--', file]
+    const [filtersOff] = await Promise.all([this.#noFilters(), this.#graph.ready(this.#gitWithGraph)])
+    const ran = await this.#gitWithGraph([...settings, ...filtersOff, 'blame', ...options])
     if (ran.kind === 'done' && ran.code === 0) return parseBlame(ran.stdout)
     const stderr = ran.kind === 'done' ? ran.stderr : ''
     if (/no such path|no such ref|bad revision 'HEAD'|cannot stat|does not have any commits/i.test(stderr))
       return undefined
     throw gitFailed('git blame', ran)
+  }
+
+  /** The lines of a file that are not committed; undefined if git does not know the file. */
+  async uncommitted(file: string): Promise<Changes | undefined> {
+    const options = ['diff', 'HEAD', ...patchOptions, '--', `:(top,literal)${file}`]
+    const text = textOf(await this.#git([...settings, ...(await this.#noFilters()), ...options]))
+    return text === undefined ? undefined : parseChanges(text)
   }
 
   /** The commit that a name means: a hash, a branch, `HEAD~2`. Undefined if there is none. */
@@ -173,7 +176,16 @@ export class Repository {
     const unknown = shas.filter((sha) => !this.#diffs.has(keyOf(sha)))
     if (unknown.length > 0) {
       const paths = files.length > 0 ? files.map((file) => `:(top,literal)${file}`) : []
-      const ran = await this.#git([...settings, 'show', format, ...patchOptions, ...unknown, '--', ...paths])
+      const ran = await this.#git([
+        ...settings,
+        'show',
+        commitFormat,
+        ...showOptions,
+        ...patchOptions,
+        ...unknown,
+        '--',
+        ...paths,
+      ])
       if (ran.kind !== 'done' || ran.code !== 0) throw gitFailed('git show', ran)
       for (const diff of parseDiffs(ran.stdout)) this.#diffs.set(keyOf(diff.sha), diff)
     }
@@ -200,7 +212,7 @@ export class Repository {
     )
     const alive = checked.flat()
     if (alive.length === 0) return []
-    const ran = await this.#git([...settings, 'show', '--no-patch', format, ...alive, '--'])
+    const ran = await this.#git([...settings, 'show', '--no-patch', commitFormat, ...alive, '--'])
     return parseDiffs(textOf(ran) ?? '')
   }
 
@@ -251,64 +263,6 @@ function withoutAccount(url: string): string {
 function nearestFolder(path: string): string {
   const isFolder = attempt(() => statSync(path).isDirectory(), false)
   return isFolder || path === dirname(path) ? path : nearestFolder(dirname(path))
-}
-
-function parseBlame(output: string): BlamedLine[] {
-  const lines: BlamedLine[] = []
-  const files = new Map<string, string>()
-  let [sha, lineInCommit, line] = ['', 0, 0]
-  for (const text of output.split('\n')) {
-    const head = /^([0-9a-f]{40,64}) (\d+) (\d+)/.exec(text)
-    if (text.startsWith('\t')) {
-      const isCommitted = !/^0+$/.test(sha)
-      const file = files.get(sha) ?? ''
-      lines.push({ line, text: text.slice(1), sha: isCommitted ? sha : undefined, file, lineInCommit })
-    } else if (head) {
-      sha = head[1]!
-      lineInCommit = Number(head[2])
-      line = Number(head[3])
-    } else if (text.startsWith('filename ')) files.set(sha, text.slice('filename '.length))
-  }
-  return lines
-}
-
-function parseDiffs(output: string): CommitDiff[] {
-  return output
-    .split('\x01')
-    .slice(1)
-    .map((part) => {
-      const [sha, author, email, authoredAt, committedAt, subject, ...patch] = part.split('\0')
-      return {
-        sha: sha!,
-        subject: plainLine(subject ?? '', 400),
-        author: plainLine(author ?? '', 200),
-        email: plainLine(email ?? '', 200),
-        authoredAt: Number(authoredAt),
-        committedAt: Number(committedAt),
-        added: parseAdded(patch.join('\0')),
-      }
-    })
-}
-
-function parseAdded(patch: string): AddedLine[] {
-  const added: AddedLine[] = []
-  let file = ''
-  let [line, hunk, left] = [0, 0, 0]
-  for (const text of patch.split('\n')) {
-    if (left > 0 && text.startsWith('+')) {
-      added.push({ file, line: line++, hunk, text: text.slice(1), hash: hashOfLine(text.slice(1)) })
-      left--
-      continue
-    }
-    if (left > 0 && (text.startsWith('-') || text.startsWith('\\'))) continue
-    const start = /^@@ -\S+ \+(\d+)(?:,(\d+))? @@/.exec(text)
-    if (start) {
-      line = Number(start[1])
-      left = Number(start[2] ?? 1)
-      hunk++
-    } else if (text.startsWith('+++ b/')) file = text.slice('+++ b/'.length).replace(/\t$/, '')
-  }
-  return added
 }
 
 export function outOfRange(file: string, line: number, length: number): RockpoolError {

@@ -188,7 +188,7 @@ function blocksOf({ message }: Fields): Fields[] {
   return isRecord(message) ? blocksIn(message['content']) : []
 }
 
-function cut(text: string | undefined): string | undefined {
+export function cut(text: string | undefined): string | undefined {
   return text === undefined || text.length <= mostChars ? text : `${text.slice(0, mostChars).toWellFormed()}…`
 }
 

@@ -2,7 +2,7 @@
 // file before: lines next to the asked one count most, lines that many sessions wrote count little, closing braces nothing.
 import type { Confidence, Evidence } from '../domain/why-answers.ts'
 import type { FoundEdit, FoundEdits } from './find-edits.ts'
-import type { AddedLine, CommitDiff } from './repository.ts'
+import type { AddedLine, CommitDiff } from './git-lines.ts'
 
 export interface Verdict {
   confidence: Confidence
@@ -11,13 +11,13 @@ export interface Verdict {
   evidence?: Evidence
   /** Other sessions that wrote such lines, the most probable first. */
   others: FoundEdit[]
+  /** The commit changed only the form of the line; an earlier one wrote it. */
+  isOnlyForm?: boolean
 }
 
 /** Clocks of two machines, and a commit in the same second. */
 const slackSeconds = 90
 const clearShare = 0.5
-/** For lines that no session is known to have written, between lines of one. */
-const neighbourShare = 0.66
 const distinctLetters = 8
 const almostEqual = 0.9
 
@@ -27,6 +27,11 @@ const bot =
 /** Programs commit in their own name: no session wrote what they commit. */
 export function isBot({ author, email }: Pick<CommitDiff, 'author' | 'email'>): boolean {
   return bot.test(author) || bot.test(email)
+}
+
+/** Nothing more is to be found out about the line. */
+export function isCertain({ confidence, others }: Verdict): boolean {
+  return confidence === 'exact' && others.length === 0
 }
 
 interface Tally {
@@ -42,24 +47,13 @@ export class Votes {
   readonly #hunks = new Map<number, Tally>()
   readonly #files = new Map<string, Tally>()
   readonly #whole: Tally = emptyTally()
+  readonly #removedLetters = new Map<number, string>()
 
   constructor(commit: CommitDiff, edits: FoundEdits) {
     this.commit = commit
     this.#edits = edits
     this.#match()
     for (const line of commit.added) this.#count(line)
-  }
-
-  /** The share of the commit's lines that each session wrote, the largest first. */
-  shares(): Array<{ sessionId: string; share: number; lines: number; edit: FoundEdit }> {
-    return [...this.#whole.bySession.keys()]
-      .map((sessionId) => {
-        const own = this.commit.added.flatMap(
-          (line) => this.#ofLine.get(line)?.findLast((edit) => edit.sessionId === sessionId) ?? [],
-        )
-        return { sessionId, share: shareOf(this.#whole, sessionId), lines: own.length, edit: own[0]! }
-      })
-      .sort((a, b) => b.share - a.share)
   }
 
   /** The added line with this number; undefined if the commit does not show it. */
@@ -86,11 +80,22 @@ export class Votes {
     }
   }
 
+  hunkOf({ hunk }: AddedLine): AddedLine[] {
+    return this.commit.added.filter((line) => line.hunk === hunk)
+  }
+
   /** The session with most lines of a file, for a guess. */
   mostIn(file: string): FoundEdit | undefined {
     const top = topOf(this.#files.get(file))
     const edits = this.#edits.byFile.get(file) ?? []
     return edits.findLast(({ sessionId, seconds }) => sessionId === top && this.isBefore(seconds))
+  }
+
+  /** The same letters were there before the commit: it changed spaces, signs or line breaks, as a formatter does. */
+  isOnlyForm({ hunk, text }: AddedLine): boolean {
+    const known = this.#removedLetters.get(hunk) ?? lettersOf((this.commit.removed.get(hunk) ?? []).join(''))
+    this.#removedLetters.set(hunk, known)
+    return known.includes(lettersOf(text))
   }
 
   /** Which edits can be the source of which line: same file, same text, not after the commit. */
@@ -112,7 +117,7 @@ export class Votes {
     }
     for (const line of this.commit.added) {
       const found = line.hash === undefined ? undefined : byHash.get(`${line.hash} ${line.file}`)
-      if (found) this.#ofLine.set(line, found)
+      if (found) this.#ofLine.set(line, withoutRepeats(found))
     }
   }
 
@@ -161,9 +166,10 @@ export class Votes {
     const { sessionId } = edit
     const isAround =
       shareOf(this.#hunks.get(hunk), sessionId) >= clearShare && (this.#hunks.get(hunk)?.total ?? 0) > 1
-    const isMost = shareOf(this.#files.get(file), sessionId) >= clearShare
+    const hasLetters = lettersOf(text).length >= distinctLetters
+    const isMost = hasLetters && shareOf(this.#files.get(file), sessionId) >= clearShare
     const written = edit.lines.filter((one) => one === hash).length
-    const isDistinct = copies <= Math.max(1, written) && lettersOf(text).length >= distinctLetters
+    const isDistinct = hasLetters && copies <= Math.max(1, written)
     if (edit.isGone) return (isAround || isMost) && this.#linesOf(sessionId) >= 2
     return isAround || isMost || isDistinct
   }
@@ -173,25 +179,38 @@ export class Votes {
       .length
   }
 
-  /** A line without letters, or one that no session is known to have written. */
+  /** No session is known to have written these words. A line without letters belongs to the lines around it. Any other line is
+   *  somebody else's, unless the session of the lines on both sides made the commit itself. */
   #byNeighbours(line: AddedLine): Verdict {
-    const tally = this.#hunks.get(line.hunk)
-    const top = topOf(tally)
-    if (top === undefined) return { confidence: 'unknown', others: [] }
-    const edit = this.#nearest(line, top)
-    const share = shareOf(tally, top)
-    const isOwn = line.hash === undefined && share > 0.99
-    const confidence = isOwn && !edit?.isGone ? 'exact' : share >= neighbourShare ? 'likely' : 'unknown'
-    return { confidence, edit, evidence: 'neighbours', others: [] }
+    const [above, below] = [this.#neighbour(line, -1), this.#neighbour(line, 1)]
+    const edit = above?.edit ?? below?.edit
+    if (!edit) return { confidence: 'unknown', others: [] }
+    const isAgreed = above?.edit?.sessionId === below?.edit?.sessionId
+    const isBorder = above === undefined || below === undefined
+    if (line.hash === undefined) {
+      const isSure = (isAgreed || isBorder) && !edit.isGone
+      return { confidence: isSure ? 'exact' : 'likely', edit, evidence: 'neighbours', others: [] }
+    }
+    const isOwn = isAgreed && this.#reporters().has(edit.sessionId)
+    return { confidence: isOwn ? 'likely' : 'unknown', edit, evidence: 'neighbours', others: [] }
   }
 
-  #nearest(line: AddedLine, sessionId: string): FoundEdit | undefined {
-    const own = [...this.#ofLine].filter(
-      ([other, edits]) => other.hunk === line.hunk && edits.some((edit) => edit.sessionId === sessionId),
-    )
-    own.sort(([a], [b]) => Math.abs(a.line - line.line) - Math.abs(b.line - line.line))
-    return own[0]?.[1].findLast((edit) => edit.sessionId === sessionId)
+  /** The nearest line with letters in the same hunk, and the edit that wrote it; undefined at the border of the hunk. */
+  #neighbour(line: AddedLine, step: 1 | -1): { edit: FoundEdit | undefined } | undefined {
+    const { added } = this.commit
+    for (let at = added.indexOf(line) + step; added[at]?.hunk === line.hunk; at += step) {
+      const other = added[at]!
+      if (other.hash !== undefined) return { edit: this.#ranked(other)[0]?.edit }
+    }
+    return undefined
   }
+}
+
+/** A here-document often writes the whole file again: lines that another edit had added before are not its own. */
+function withoutRepeats(edits: readonly FoundEdit[]): FoundEdit[] {
+  return edits.filter(
+    (edit, i) => edit.kind !== 'shell' || !edits.slice(0, i).some((one) => one.sessionId !== edit.sessionId),
+  )
 }
 
 /** Letters, digits and underscores: what a formatter leaves as it is. */

@@ -2,13 +2,15 @@ import { chmodSync, copyFileSync, existsSync, mkdirSync, renameSync, writeFileSy
 import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { EditedRepository } from '../../test/support/edited-repository.ts'
+import { systemClock } from '../domain/clock.ts'
 import type { DiscoveredSession, Discovery } from '../domain/discovered-session.ts'
 import type { LineAnswer } from '../domain/why-answers.ts'
 import { annotate } from './annotate.ts'
+import { EditReader } from './edit-record.ts'
 import { explainCommit } from './explain-commit.ts'
 import { explainLines, type WhyParts } from './explain-lines.ts'
 import { linesOfSession, mapFile } from './living-lines.ts'
-import { Repository } from './repository.ts'
+import { Repositories } from './repository.ts'
 
 let world: EditedRepository
 let discovery: Discovery
@@ -22,9 +24,14 @@ afterAll(async () => {
   world.remove()
 })
 
+function repositories(variables: Record<string, string | undefined>): Repositories {
+  return new Repositories(variables, join(world.folder, 'graphs'), systemClock)
+}
+
 async function partsOf(mayRead: WhyParts['mayRead'] = () => true): Promise<WhyParts> {
   const variables = { PATH: process.env['PATH'], HOME: world.folder }
-  return { discovery, repository: await Repository.open(world.root, variables), mayRead }
+  const repository = await repositories(variables).open(world.root)
+  return { discovery, reader: new EditReader(discovery), repository, mayRead }
 }
 
 /** The answer for the line that has this text. */
@@ -306,7 +313,9 @@ test('bad questions get an answer that helps', async () => {
   await expect(explainLines(parts, { file: 'src/map.ts', from: 99, to: 99 })).rejects.toThrow('has 6 lines')
   await expect(explainCommit(parts, 'no-such-thing')).rejects.toThrow('no file and no commit')
   await expect(explainCommit(parts, '--output=/tmp/x')).rejects.toThrow('no file and no commit')
-  await expect(Repository.open('/', { PATH: process.env['PATH'] })).rejects.toThrow('not in a git repository')
+  await expect(repositories({ PATH: process.env['PATH'] }).open('/')).rejects.toThrow(
+    'not in a git repository',
+  )
 })
 
 test("programs that a hostile repository names don't run", async () => {

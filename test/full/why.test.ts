@@ -115,10 +115,50 @@ test('the real binary: edits, two sessions, a person, and an edit that failed', 
   })
 
   const failed = edit('pier.ts', 'this text is not there at all', 'const neverApplied = true')
-  await session('Try something', ...failed)
+  const tried = await session('Try something', ...failed)
   writeFileSync(inRepo('pier.ts'), `${read('pier.ts')}const neverApplied = true\n`)
   commit('Apply it by hand')
   expect(writer('pier.ts', 'neverApplied')).toEqual([undefined, 'unknown'])
+
+  // A person's line in the middle of what a session wrote, in the same commit.
+  const third = await session('Write the quay', write('quay.ts', code('quay')))
+  writeFileSync(inRepo('quay.ts'), read('quay.ts').replace('  if', '  ringTheBellFor(ship)\n  if'))
+  commit('Add the quay')
+  expect(writer('quay.ts', 'ringTheBell')).toEqual([undefined, 'unknown'])
+  expect(writer('quay.ts', 'findBerth')).toEqual([third, 'exact'])
+
+  // A person runs a formatter over lines of sessions and of a person.
+  const format = (text: string): string => text.replaceAll("'", '"').replaceAll(/([)e"])$/gm, '$1;')
+  for (const file of ['pier.ts', 'quay.ts']) writeFileSync(inRepo(file), format(read(file)))
+  commit('Format')
+  expect(why('quay.ts', 'findBerth')).toMatchObject({
+    session: { sessionId: third },
+    evidence: 'reformatted',
+    commit: { subject: 'Add the quay' },
+  })
+  expect(writer('pier.ts', 'Please wait')).toEqual([second, 'likely'])
+  expect(writer('quay.ts', 'ringTheBell')).toEqual([undefined, 'unknown'])
+  expect(writer('pier.ts', 'logArrival')).toEqual([undefined, 'unknown'])
+  expect(rockpool(['why', 'HEAD'])).toMatchObject({ confidence: 'unknown' })
+  expect(rockpool(['why', 'session', tried])).toMatchObject({ aliveLines: 0, commits: [] })
+}, 120_000)
+
+test('the real binary asks the tool `why` of the bridge before it changes code', async (ctx) => {
+  if (missing) ctx.skip(missing)
+  const id = await session('Write the beacon', write('beacon.ts', code('beacon')))
+  commit('Add the beacon')
+  const file = join(home.root, 'mcp.json')
+  const server = { command: process.execPath, args: [program, 'mcp', '--bridge'], env: home.variables }
+  writeFileSync(file, JSON.stringify({ mcpServers: { 'openclaw-bridge': server } }))
+  const why = { name: 'mcp__openclaw-bridge__why', input: { target: 'beacon.ts:2' } }
+  api.script('Why is the beacon so', [{ text: 'I ask.', tools: [why] }, { text: 'Now I know.' }])
+  const options = ['--mcp-config', file, '--strict-mcp-config', '--allowedTools', 'mcp__openclaw-bridge']
+  await runClaude(home, 'Why is the beacon so', ...options)
+  const messages = api.calls().at(-1)!.body.messages ?? []
+  const blocks = messages.flatMap(({ content }) => (typeof content === 'string' ? [] : content))
+  const results = blocks.filter(({ type }) => type === 'tool_result').map((block) => JSON.stringify(block))
+  expect(results.at(-1)).toContain(id)
+  expect(results.at(-1)).toContain('Write the beacon')
 }, 120_000)
 
 test('the real binary: a formatter, a here-document and a commit by the session', async (ctx) => {
@@ -151,6 +191,11 @@ test('the real binary: revert, cherry-pick, rebase and squash keep the session',
   git('commit', '-q', '-m', 'Add the dock')
   const dock = git('rev-parse', 'HEAD')
   commit('Add the crane')
+  writeFileSync(
+    inRepo('crane.ts'),
+    read('crane.ts').replace('  return', '  greaseTheHookOf(berth)\n  return'),
+  )
+  commit('By hand on the branch')
   git('checkout', '-q', 'main')
   writeFileSync(inRepo('meanwhile.txt'), 'something else happened\n')
   commit('Meanwhile')
@@ -164,6 +209,7 @@ test('the real binary: revert, cherry-pick, rebase and squash keep the session',
   git('merge', '-q', '--squash', 'side')
   commit('Everything at once')
   expect(writer('crane.ts', 'moorAt')).toEqual([id, 'exact'])
+  expect(writer('crane.ts', 'greaseTheHook')).toEqual([undefined, 'unknown'])
   expect(rockpool(['why', 'session', id])).toMatchObject({
     aliveLines: 10,
     files: [{ lines: 5 }, { lines: 5 }],

@@ -3,6 +3,7 @@
 import { execFileSync } from 'node:child_process'
 import {
   appendFileSync,
+  existsSync,
   mkdirSync,
   mkdtempSync,
   readFileSync,
@@ -20,12 +21,14 @@ import { silentLog } from '../../src/domain/log.ts'
 
 export class EditedRepository {
   readonly folder = realpathSync(mkdtempSync(join(tmpdir(), 'rockpool-why-')))
-  readonly configDir = join(this.folder, 'claude')
+  readonly configDir: string
   root: string
   seconds = 1_790_000_000
   #sessions = 0
 
-  constructor(name = 'shop') {
+  /** `configDir`: where Claude Code has its sessions. */
+  constructor(name = 'shop', configDir?: string) {
+    this.configDir = configDir ?? join(this.folder, 'claude')
     this.root = join(this.folder, name)
     mkdirSync(this.root)
     this.git('init', '-q', '-b', 'main')
@@ -149,9 +152,15 @@ export class EditingSession {
   /** Writes a whole file. */
   create(file: string, content: string): string {
     const filePath = join(this.#world.root, file)
+    const originalFile = existsSync(filePath) ? this.#world.read(file) : null
     this.#world.write(file, content)
-    const result = { type: 'create', filePath, content, structuredPatch: [], originalFile: null }
-    return this.call('Write', { file_path: filePath, content }, 'File created.', result)
+    const structuredPatch =
+      originalFile === null
+        ? []
+        : [{ oldStart: 1, oldLines: 1, newStart: 1, newLines: 1, lines: patchOf(originalFile, content) }]
+    const type = originalFile === null ? 'create' : 'update'
+    const result = { type, filePath, content, structuredPatch, originalFile }
+    return this.call('Write', { file_path: filePath, content }, 'File written.', result)
   }
 
   /** Really runs a command in the repository. */

@@ -12,6 +12,7 @@ import type {
   PullRequestAnswer,
   SessionLines,
 } from '../../domain/why-answers.ts'
+import { EditReader } from '../../why/edit-record.ts'
 import { explainCommit, explainPullRequest } from '../../why/explain-commit.ts'
 import { explainLines, type WhyParts } from '../../why/explain-lines.ts'
 import { linesOfSession, mapFile } from '../../why/living-lines.ts'
@@ -36,8 +37,26 @@ export interface Access {
 
 export type Answer = LineAnswer | CommitAnswer | PullRequestAnswer | FileAnswer
 
-export async function explain(
+export async function explain(app: App, question: Question, access: Access): Promise<Answer> {
+  const answer = await explainWith(app, readersOf(app), question, access)
+  if (isComplete(answer) || !existsSync(app.paths.vault)) return answer
+  // Sessions that Claude Code has deleted cost more to ask, and are few.
+  const { openKeptWorld } = await import('./kept-edits.ts')
+  await using kept = await openKeptWorld(app)
+  return kept ? explainWith(app, kept, question, access) : answer
+}
+
+function isComplete(answer: Answer): boolean {
+  if (answer.kind === 'line') return answer.confidence === 'exact'
+  if (answer.kind === 'file') return answer.segments.every(({ confidence }) => confidence === 'exact')
+  return answer.unknownLines === 0
+}
+
+type Readers = Pick<WhyParts, 'discovery' | 'reader'>
+
+async function explainWith(
   app: App,
+  readers: Readers,
   { target, pr, folder, text = false }: Question,
   access: Access,
 ): Promise<Answer> {
@@ -46,14 +65,14 @@ export async function explain(
       hint: 'For example: `rockpool why src/login.ts:42`.',
     })
   if (pr !== undefined) {
-    const parts = await partsFor(app, folder, access)
+    const parts = await partsFor(app, readers, folder, access)
     return explainPullRequest(
       parts,
       await readPullRequest(parts.repository.root, app.environment.variables, pr),
     )
   }
   const place = placeIn(target!, folder)
-  const parts = await partsFor(app, place?.path ?? folder, access)
+  const parts = await partsFor(app, readers, place?.path ?? folder, access)
   if (!place) return explainCommit(parts, target!)
   const file = parts.repository.relativePath(place.path)
   if (file === undefined)
@@ -98,11 +117,26 @@ export async function livingLines(
   const none = { sessionId: session.sessionId, repo: '', ...nothing }
   if (!existsSync(session.repoPath)) return none
   const repository = await (await app.repositories()).open(session.repoPath).catch(() => undefined)
-  return repository ? linesOfSession({ discovery: app.discovery(), repository, mayRead }, session) : none
+  if (!repository) return none
+  if (!session.kept) return linesOfSession({ ...readersOf(app), repository, mayRead }, session)
+  const { openKeptWorld } = await import('./kept-edits.ts')
+  await using kept = await openKeptWorld(app)
+  return linesOfSession({ ...(kept ?? readersOf(app)), repository, mayRead }, session)
 }
 
-async function partsFor(app: App, path: string, { mayRead, checkRepository }: Access): Promise<WhyParts> {
+async function partsFor(
+  app: App,
+  readers: Readers,
+  path: string,
+  { mayRead, checkRepository }: Access,
+): Promise<WhyParts> {
   const repository = await (await app.repositories()).open(path)
   checkRepository?.(repository.root)
-  return { discovery: app.discovery(), repository, mayRead }
+  return { ...readers, repository, mayRead }
+}
+
+/** Each edit is read once for a question. */
+function readersOf(app: App): Readers {
+  const discovery = app.discovery()
+  return { discovery, reader: new EditReader(discovery) }
 }

@@ -95,7 +95,7 @@ export class DiscoveryIndex {
     return this.#database.read((q) => q.all('SELECT path, session AS sessionId, names FROM edits'))
   }
 
-  edits(paths: string[]): TranscriptEdits[] {
+  edits(paths: string[]): Array<Omit<TranscriptEdits, 'agentKind'>> {
     const sql =
       'SELECT path, session AS sessionId, edits FROM edits WHERE path IN (SELECT value FROM json_each(?))'
     return this.#database.read((q) => q.all(sql, JSON.stringify(paths)))

@@ -96,20 +96,14 @@ interface PartProps {
   onLine: (line: number) => void
 }
 
-function Part({
-  part: { from, to, sha, sessionId, message, confidence },
-  texts,
-  title,
-  repo,
-  onLine,
-}: PartProps) {
+function Part({ part: { from, to, sha, sessionId, at, confidence }, texts, title, repo, onLine }: PartProps) {
   return (
     <div class={`why-part ${confidence}`}>
       <div class="margin">
         {sessionId === undefined ? (
           <span class="faint">unknown</span>
         ) : (
-          <Link to={{ view: 'session', id: sessionId, at: message }} title={visible(title ?? sessionId)}>
+          <Link to={{ view: 'session', id: sessionId, at: `@${at}` }} title={visible(title ?? sessionId)}>
             {visible(title || sessionId.slice(0, 8))}
           </Link>
         )}

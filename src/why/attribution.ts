@@ -1,0 +1,167 @@
+// Collects the evidence for lines of commits and of the working tree: the votes of exact matches first, then what needs more reading:
+// the same words in another form, a file that was renamed before it was committed, a command that changed the file.
+import { hashOfLine } from '../discovery/line-hash.ts'
+import type { Discovery } from '../domain/discovered-session.ts'
+import { attempt } from '../domain/errors.ts'
+import { commandThatWrote } from './command-evidence.ts'
+import type { EditReader } from './edit-record.ts'
+import { findMoved, type FoundEdit, type FoundEdits } from './find-edits.ts'
+import type { AddedLine, BlamedLine, CommitDiff } from './git-lines.ts'
+import type { Repository } from './repository.ts'
+import { isBot, lettersOf, Votes, type Verdict } from './votes.ts'
+
+export interface AttributeParts {
+  discovery: Pick<Discovery, 'edits' | 'known' | 'list'>
+  repository: Repository
+  reader: EditReader
+}
+
+/** What is looked at: exact matches; also the texts of edits; also whole transcripts, for commands. */
+export type Effort = 'matches' | 'edits' | 'transcripts'
+
+/** Edits that are read back to compare texts, the last before the commit. */
+const mostRead = 60
+const fewestLetters = 10
+/** So many letters in the same order are no chance. */
+const manyLetters = 25
+const mostTranscripts = 4
+/** What a command changed is committed within this time. */
+const commandMs = 86_400_000
+
+export class Attribution {
+  readonly #parts: AttributeParts
+  readonly #found: FoundEdits
+  readonly #effort: Effort
+  readonly #copies = new Map<number, number>()
+  readonly #votes = new Map<string, Votes>()
+  /** The letters that each edit added, read when they are needed. */
+  readonly #letters = new Map<FoundEdit, string>()
+  #hasLookedForMoves = false
+
+  /** `texts`: the lines among which a distinct one is looked for. */
+  constructor(
+    parts: AttributeParts,
+    { found, texts, effort }: { found: FoundEdits; texts: readonly string[]; effort: Effort },
+  ) {
+    this.#parts = parts
+    this.#found = found
+    this.#effort = effort
+    for (const text of texts) {
+      const hash = hashOfLine(text)
+      if (hash !== undefined) this.#copies.set(hash, (this.#copies.get(hash) ?? 0) + 1)
+    }
+  }
+
+  add(diff: CommitDiff): void {
+    this.#votes.set(diff.sha, new Votes(diff, this.#found))
+  }
+
+  async of(blamed: BlamedLine): Promise<Verdict> {
+    const votes = this.#votes.get(blamed.sha ?? '')
+    const line = votes?.line(blamed.file, blamed.sha === undefined ? blamed.line : blamed.lineInCommit)
+    return votes && line ? this.ofAdded(votes.commit.sha, line) : { confidence: 'unknown', others: [] }
+  }
+
+  async ofAdded(sha: string, line: AddedLine): Promise<Verdict> {
+    const votes = this.#votes.get(sha)!
+    const verdict = votes.verdict(line, this.#copies.get(line.hash ?? 0) ?? 1)
+    const isEnough = this.#effort === 'matches' || line.hash === undefined || isBot(votes.commit)
+    if (verdict.confidence !== 'unknown' || isEnough) return verdict
+    if (votes.isOnlyForm(line)) return { confidence: 'unknown', isOnlyForm: true, others: [] }
+    return (
+      (await this.#reformatted(line, votes)) ??
+      (await this.#moved(line, votes)) ??
+      (await this.#byCommand(line, votes)) ??
+      this.#guess(verdict, line, votes)
+    )
+  }
+
+  /** A formatter leaves the letters of a line as they are, and breaks lines elsewhere. */
+  async #reformatted(line: AddedLine, votes: Votes): Promise<Verdict | undefined> {
+    const letters = lettersOf(line.text)
+    if (letters.length < fewestLetters) return undefined
+    const around = votes.hunkOf(line).map(({ text }) => lettersOf(text))
+    // Short lines stand in many files; then the edit must have another line of the hunk, too.
+    const isFrom = (written: string): boolean =>
+      written.includes(letters) &&
+      (letters.length >= manyLetters ||
+        around.some((other) => other !== letters && other.length >= fewestLetters && written.includes(other)))
+    for (const edit of this.#editsBefore(line, votes).slice(-mostRead).toReversed())
+      if (isFrom(await this.#lettersIn(edit)))
+        return { confidence: 'likely', edit, evidence: 'reformatted', others: [] }
+    return undefined
+  }
+
+  #editsBefore({ file }: AddedLine, votes: Votes): FoundEdit[] {
+    return (this.#found.byFile.get(file) ?? []).filter(({ seconds }) => votes.isBefore(seconds))
+  }
+
+  async #lettersIn(edit: FoundEdit): Promise<string> {
+    const known = this.#letters.get(edit)
+    if (known !== undefined) return known
+    const hunks = (await this.#parts.reader.read(edit))?.hunks ?? []
+    const letters = hunks.map(({ added }) => lettersOf(added.join(''))).join('\n')
+    this.#letters.set(edit, letters)
+    return letters
+  }
+
+  /** A file that was renamed before it was committed: its edits have another name. Looked for once, because all edits are read. */
+  async #moved(line: AddedLine, votes: Votes): Promise<Verdict | undefined> {
+    if (this.#hasLookedForMoves || this.#found.byFile.has(line.file)) return undefined
+    this.#hasLookedForMoves = true
+    const { discovery, repository } = this.#parts
+    const hashes = votes.commit.added.flatMap((one) =>
+      one.file === line.file && one.hash !== undefined ? [one.hash] : [],
+    )
+    const moved = await findMoved(discovery, repository, line.file, hashes.slice(0, 200))
+    if (moved.length === 0) return undefined
+    this.#found.byFile.set(line.file, moved)
+    for (const { commit } of this.#votes.values()) this.add(commit)
+    const verdict = this.#votes.get(votes.commit.sha)!.verdict(line, 1)
+    return verdict.confidence === 'unknown' ? undefined : { ...verdict, confidence: 'likely' }
+  }
+
+  /** A command may have changed the file without showing it. */
+  async #byCommand(line: AddedLine, votes: Votes): Promise<Verdict | undefined> {
+    if (this.#effort !== 'transcripts' || lettersOf(line.text).length < fewestLetters) return undefined
+    const wanted = { file: line.file, text: line.text, before: votes.commit.committedAt }
+    for (const [path, sessionId] of await this.#transcripts(line, votes)) {
+      const command = attempt(() => commandThatWrote(path, wanted))
+      if (!command) continue
+      const place = { file: line.file, sessionId, path, agentKind: 'claude' as const, isGone: false }
+      const edit: FoundEdit = { ...command, ...place, kind: 'shell', id: 0, lines: [] }
+      return { confidence: 'likely', edit, evidence: 'command', others: [] }
+    }
+    return undefined
+  }
+
+  /** Of sessions that edited the file or made the commit, the last one first; then of sessions that worked here at that time. */
+  async #transcripts(line: AddedLine, votes: Votes): Promise<Map<string, string>> {
+    const { commit } = votes
+    const makers = this.#found.reported.get(commit.sha.slice(0, 7)) ?? []
+    const editors = this.#editsBefore(line, votes).filter(({ agentKind }) => agentKind === 'claude')
+    const near = [...editors, ...makers].toReversed().map(({ path, sessionId }) => [path, sessionId] as const)
+    const here = await this.#atWork(commit.sha === '' ? Date.now() : commit.committedAt * 1_000)
+    return new Map([...[...new Map(near)].slice(0, mostTranscripts), ...here.slice(0, mostTranscripts)])
+  }
+
+  async #atWork(at: number): Promise<Array<readonly [path: string, sessionId: string]>> {
+    const { discovery, repository } = this.#parts
+    const { sessions } = await discovery.list({ repoPath: repository.root })
+    return sessions
+      .filter(
+        ({ agentKind, createdAt, lastModified }) =>
+          agentKind === 'claude' &&
+          (createdAt?.getTime() ?? 0) <= at &&
+          lastModified.getTime() >= at - commandMs,
+      )
+      .sort((a, b) => Math.abs(a.lastModified.getTime() - at) - Math.abs(b.lastModified.getTime() - at))
+      .map(({ filePath, sessionId }) => [filePath, sessionId] as const)
+  }
+
+  #guess(verdict: Verdict, { file }: AddedLine, votes: Votes): Verdict {
+    if (verdict.edit) return verdict
+    const edit = votes.mostIn(file)
+    return edit ? { ...verdict, edit, evidence: 'neighbours' } : verdict
+  }
+}

@@ -122,16 +122,11 @@ class SessionDiscovery implements Discovery {
 
   async edits({ names, sessionId }: WantedEdits = {}): Promise<TranscriptEdits[]> {
     const fileAt = await this.#presentFiles()
-    return this.#native
-      .edits({ sessionId, names: names && new Set(names.map(nameHash)) })
-      .flatMap((edits) => {
-        const file = fileAt(edits.path)
-        return file ? [{ ...edits, agentKind: file.agentKind ?? ('claude' as const) }] : []
-      })
+    return this.#native.edits({ sessionId, names: names && new Set(names.map(nameHash)) }, fileAt)
   }
 
   /** All transcripts by their paths. In a short-lived process nothing is loaded if no file has changed. */
-  async #presentFiles(): Promise<(path: string) => Pick<TranscriptFile, 'agentKind'> | undefined> {
+  async #presentFiles(): Promise<(path: string) => TranscriptFile | undefined> {
     if (this.#groups === undefined) {
       const listing = this.#native.list()
       this.#listed = listing

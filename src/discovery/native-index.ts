@@ -96,19 +96,19 @@ export class NativeIndex {
     }
   }
 
-  /** The edits in all transcripts, in those with one of these names, or in those of a session. */
-  edits({
-    names,
-    sessionId,
-  }: {
-    names?: ReadonlySet<number>
-    sessionId?: string
-  }): Array<Omit<TranscriptEdits, 'agentKind'>> {
+  /** The edits in all transcripts that are there, in those with one of these names, or in those of a session. */
+  edits(
+    { names, sessionId }: { names?: ReadonlySet<number>; sessionId?: string },
+    fileAt: (path: string) => TranscriptFile | undefined,
+  ): TranscriptEdits[] {
     const some = this.#index
       .editedNames()
       .filter((row) => names === undefined || hasName(row.names, names))
       .filter((row) => sessionId === undefined || row.sessionId === sessionId)
-    return this.#index.edits(some.map(({ path }) => path))
+    return this.#index.edits(some.map(({ path }) => path)).flatMap((edits) => {
+      const file = fileAt(edits.path)
+      return file ? [{ ...edits, agentKind: file.agentKind ?? 'claude' }] : []
+    })
   }
 
   /** True if the index has every file of this listing as it is now. */

@@ -81,13 +81,14 @@ export class Attribution {
     const letters = lettersOf(line.text)
     if (letters.length < fewestLetters) return undefined
     const around = votes.hunkOf(line).map(({ text }) => lettersOf(text))
-    // Short lines stand in many files; then the edit must have another line of the hunk, too.
-    const isFrom = (written: string): boolean =>
+    // Short lines stand in many files, and a folder that is gone may have been another repository: then the edit must have another
+    // line of the hunk, too.
+    const isFrom = (written: string, isGone: boolean): boolean =>
       written.includes(letters) &&
-      (letters.length >= manyLetters ||
+      ((letters.length >= manyLetters && !isGone) ||
         around.some((other) => other !== letters && other.length >= fewestLetters && written.includes(other)))
     for (const edit of this.#editsBefore(line, votes).slice(-mostRead).toReversed())
-      if (isFrom(await this.#lettersIn(edit)))
+      if (isFrom(await this.#lettersIn(edit), edit.isGone))
         return { confidence: 'likely', edit, evidence: 'reformatted', others: [] }
     return undefined
   }

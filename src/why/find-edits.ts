@@ -3,12 +3,8 @@
 import { basename } from 'node:path'
 import { EditTable, type Edit, type ReportedCommit } from '../discovery/edit-table.ts'
 import { isInside } from '../discovery/repo-paths.ts'
-import type {
-  AgentKind,
-  DiscoveredSession,
-  Discovery,
-  TranscriptEdits,
-} from '../domain/discovered-session.ts'
+import type { AgentKind } from '../domain/agent.ts'
+import type { DiscoveredSession, Discovery, TranscriptEdits } from '../domain/discovered-session.ts'
 import type { Repository } from './repository.ts'
 
 export interface FoundEdit extends Edit {

@@ -208,7 +208,8 @@ test('a working tree that was removed, and a clone of the same remote without th
   world.git('worktree', 'add', '-q', '-b', 'anchor', join(main, '.claude/worktrees/anchor'))
   world.root = join(main, '.claude/worktrees/anchor')
   const session = world.session('Write the anchor')
-  session.create('src/anchor.ts', "export const anchor = 'heavy as a stone'\n")
+  const anchor = "export const anchor = 'heavy as a stone'\nexport const chain = 'long as a rope'\n"
+  session.create('src/anchor.ts', anchor)
   const sha = world.commit('Add the anchor')
   world.root = main
   world.git('merge', '-q', '--squash', 'anchor')
@@ -227,14 +228,15 @@ test('a working tree that was removed, and a clone of the same remote without th
   expect((await answer('src/crane.ts', 'liftTheLoad'))[1]).toBe('exact')
   // The working tree of this session is gone, and was never one of this clone.
   expect(await answer('src/anchor.ts', 'heavy')).toEqual([session.sessionId, 'likely', 'edit'])
-  // Another repository that has the same file name and the same line.
+  // Another repository that has the same file.
+  const crane = world.read('src/crane.ts')
   const other = join(world.folder, 'other')
   mkdirSync(join(other, 'src'), { recursive: true })
   world.root = other
   world.git('init', '-q', '-b', 'main')
-  world.write('src/anchor.ts', "export const anchor = 'heavy as a stone'\n")
+  world.write('src/crane.ts', crane)
   world.commit('A copy by hand')
-  expect(await answer('src/anchor.ts', 'heavy')).toEqual(unknown)
+  expect(await answer('src/crane.ts', 'liftTheLoad')).toEqual(unknown)
   world.root = main
   rmSync(other, { recursive: true })
 })

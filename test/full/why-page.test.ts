@@ -73,7 +73,7 @@ async function expectToFit(page: Page): Promise<void> {
 test.each([1280, 390])(
   'from a session to its commits, to a file with sessions in the margin, to a line and back, %i px wide',
   async (width) => {
-    const page = await house.open(`/session/${first.sessionId}#tab=about`, {
+    const page = await house.open(`/session/${first.sessionId}#tab=files`, {
       viewport: { width, height: 800 },
     })
     const living = page.getByRole('region', { name: 'Still in HEAD' })

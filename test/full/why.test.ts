@@ -210,10 +210,9 @@ test('the real binary: revert, cherry-pick, rebase and squash keep the session',
   commit('Everything at once')
   expect(writer('crane.ts', 'moorAt')).toEqual([id, 'exact'])
   expect(writer('crane.ts', 'greaseTheHook')).toEqual([undefined, 'unknown'])
-  expect(rockpool(['why', 'session', id])).toMatchObject({
-    aliveLines: 10,
-    files: [{ lines: 5 }, { lines: 5 }],
-  })
+  const alive = { aliveLines: 10, files: [{ lines: 5 }, { lines: 5 }] }
+  expect(rockpool(['why', 'session', id])).toMatchObject(alive)
+  expect(rockpool(['cc', 'info', id])).toMatchObject({ lines: alive })
 }, 120_000)
 
 test('a pull request is read with gh, and annotated without prompts', async (ctx) => {

@@ -10,7 +10,7 @@ import {
 } from '../../domain/why-answers.ts'
 import { annotate } from '../../why/annotate.ts'
 import type { App } from '../app.ts'
-import { ownSession, sessionId } from '../cc/cc.ts'
+import { ownOrKept, sessionId } from '../cc/cc.ts'
 import { repoOf } from '../cc/projects.ts'
 import { flag } from '../input-fields.ts'
 import { operation, type Caller } from '../operation.ts'
@@ -74,7 +74,7 @@ const ofSession = operation({
   heavyParts: ['discovery'],
   command: { positional: ['id'], examples: ['rockpool why session 3f2a'] },
   async run(app, { id }, caller) {
-    return livingLines(app, await ownSession(app, id, caller), accessOf(app, caller).mayRead)
+    return livingLines(app, await ownOrKept(app, id, caller), accessOf(app, caller).mayRead)
   },
 })
 

@@ -256,7 +256,7 @@ function CommitSessions({ answer }: { answer: Commit }) {
             <span class="faint">
               {count(one.lines, 'line')} · {ago(one.at)} · turn {usd(one.turnCostUsd)}
             </span>
-            {one.prompt !== undefined && <p>{visible(one.prompt)}</p>}
+            {one.prompt !== undefined && one.prompt !== one.title && <p>{visible(one.prompt)}</p>}
           </li>
         ))}
       </ul>

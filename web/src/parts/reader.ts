@@ -10,7 +10,7 @@ export class Reader {
   top = 0
   height = 800
   isAtEnd = true
-  /** There are more items after the last loaded one. */
+  /** There are more items after the last loaded one, or the end is no place to stay. */
   goesOn = false
   /** The items in the page. */
   first = 0

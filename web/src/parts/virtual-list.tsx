@@ -15,6 +15,8 @@ interface VirtualListProps<Item> {
   onEnd?: () => void
   /** The item to scroll to; after that the reader scrolls freely. */
   target?: number
+  /** Nothing is added at the end, so the reader is not kept there. */
+  isWhole?: boolean
   /** The cost of rendering an item; a short line costs 1. */
   weightOf?: (item: Item) => number
   label: string
@@ -28,8 +30,8 @@ export function VirtualList<Item>(props: VirtualListProps<Item>) {
   const { items, keyOf, children, target, label } = props
   const keys = useMemo(() => items.map(keyOf), [items])
   const drawSoon = useDrawing()
-  const { onStart, onEnd } = props
-  const { box, reader, watch, ...handlers } = useReader(keys, { target, onStart, onEnd, drawSoon })
+  const { onStart, onEnd, isWhole } = props
+  const { box, reader, watch, ...handlers } = useReader(keys, { target, onStart, onEnd, isWhole, drawSoon })
   const { first, last } = reader
   const weightAt = (place: number): number => props.weightOf?.(items[place]!) ?? 1
   const shown = useGradually(keys, reader, { weightAt, drawSoon })
@@ -58,16 +60,17 @@ interface Wishes {
   target: number | undefined
   onStart: (() => void) | undefined
   onEnd: (() => void) | undefined
+  isWhole: boolean | undefined
   drawSoon: () => void
 }
 
 /** The scroll position, and what changes it: the list itself, new items, items that are higher than estimated. */
-function useReader(keys: string[], { target, onStart, onEnd, drawSoon }: Wishes) {
+function useReader(keys: string[], { target, onStart, onEnd, isWhole, drawSoon }: Wishes) {
   const box = useRef<HTMLDivElement>(null)
   const reader = useMemo(() => new Reader(), [])
   const targetKey = target === undefined ? undefined : keys[target]
   const reached = useRef<string>(undefined)
-  reader.goesOn = onEnd !== undefined
+  reader.goesOn = onEnd !== undefined || isWhole === true
   reader.take(keys, targetKey === reached.current ? undefined : targetKey)
   reached.current = targetKey
   reader.look(aroundPx)

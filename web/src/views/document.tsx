@@ -41,6 +41,7 @@ function Parts({ text, path }: { text: string; path: string }) {
       items={parts}
       keyOf={(_, i) => String(i)}
       target={0}
+      isWhole
       weightOf={() => 4}
       label={visible(path)}
     >

@@ -60,6 +60,7 @@ function FileMap({ answer }: { answer: File }) {
         items={parts}
         keyOf={({ from }) => String(from)}
         target={0}
+        isWhole
         weightOf={({ from, to }) => to - from + 1}
         label={visible(file)}
       >

@@ -94,7 +94,7 @@ test.each([1280, 390])(
       .nth(1)
       .getByText(/Write the basket/)
       .waitFor()
-    await page.getByRole('button', { name: 'Line 9: why?' }).click()
+    await page.getByRole('button', { name: /^Line 9:/ }).click()
     const story = page.getByRole('region', { name: 'Why src/basket.ts:9' })
     await story.getByText('exact', { exact: true }).waitFor()
     await story.getByText('Before that').click()

@@ -122,7 +122,7 @@ function Part({ part: { from, to, sha, sessionId, at, confidence }, texts, title
             <button
               type="button"
               class="quiet"
-              aria-label={`Line ${from + i}: why?`}
+              aria-label={`Line ${from + i}: ${visible(text)}`}
               onClick={() => onLine(from + i)}
             >
               {visible(text) || '\u00a0'}

@@ -5,7 +5,7 @@ import type { DiscoveredSession, Discovery } from '../domain/discovered-session.
 import { titleText } from '../domain/machine-text.ts'
 import type { LineAnswer, WhyCommit, WhySegment, WhySession } from '../domain/why-answers.ts'
 import { attributeLines, type AttributedFile, type AttributedLine } from './attribute.ts'
-import type { EditReader } from './edit-record.ts'
+import type { EditReader } from './edit-reader.ts'
 import type { FoundEdit } from './find-edits.ts'
 import { historyOf, type PastEdit } from './line-history.ts'
 import type { CommitInfo } from './git-lines.ts'

@@ -1,7 +1,8 @@
 // What happened to some lines before and after the edit that wrote them: what stood there, what was tried and taken back, and who
 // changed the lines later.
 import { hashOfLine } from '../discovery/line-hash.ts'
-import type { EditHunk, EditReader, EditRecord } from './edit-record.ts'
+import type { EditReader } from './edit-reader.ts'
+import type { EditHunk, EditRecord } from './edit-record.ts'
 import type { FoundEdit } from './find-edits.ts'
 
 export interface PastEdit extends EditHunk {

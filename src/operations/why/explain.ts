@@ -12,7 +12,7 @@ import type {
   PullRequestAnswer,
   SessionLines,
 } from '../../domain/why-answers.ts'
-import { EditReader } from '../../why/edit-record.ts'
+import { EditReader } from '../../why/edit-reader.ts'
 import { explainCommit, explainPullRequest } from '../../why/explain-commit.ts'
 import { explainLines, type WhyParts } from '../../why/explain-lines.ts'
 import { linesOfSession, mapFile } from '../../why/living-lines.ts'

@@ -199,27 +199,6 @@ test.skipIf(noTerminal)('after /rockpool:quiet only the terminal asks', async ()
 })
 
 test.skipIf(noTerminal)(
-  'a repository that switches hooks off has its dialogs in the terminal only',
-  async () => {
-    const settings = join(house.home.project, '.claude', 'settings.json')
-    mkdirSync(dirname(settings), { recursive: true })
-    writeFileSync(settings, JSON.stringify({ disableAllHooks: true }))
-    const before = (await requests(true)).length
-    const second = await openClaudeTerminal(house.home)
-    try {
-      await second.prompt('without hooks', make('unseen'), { text: 'It is done without hooks.' })
-      await second.choose('1')
-      await second.shows('It is done without hooks.')
-      expect(made('unseen')).toBe(true)
-      expect(await requests(true)).toHaveLength(before)
-    } finally {
-      second.close()
-      rmSync(settings)
-    }
-  },
-)
-
-test.skipIf(noTerminal)(
   'a gateway that starts again asks again; without one nothing is seen in the terminal',
   async () => {
     await terminal.prompt('tenth', make('after-restart'), { text: 'The tenth is done.' })
@@ -239,5 +218,28 @@ test.skipIf(noTerminal)(
     )
     await terminal.shows('Without it.')
     expect(terminal.screen()).not.toMatch(/hook error|ECONNREFUSED|not connected/)
+  },
+)
+
+test.skipIf(noTerminal)(
+  'a repository that switches hooks off has its dialogs in the terminal only',
+  async () => {
+    await openDoor()
+    // The first terminal reads these settings, too.
+    const settings = join(house.home.project, '.claude', 'settings.json')
+    mkdirSync(dirname(settings), { recursive: true })
+    writeFileSync(settings, JSON.stringify({ disableAllHooks: true }))
+    const before = (await requests(true)).length
+    const second = await openClaudeTerminal(house.home)
+    try {
+      await second.prompt('without hooks', make('unseen'), { text: 'It is done without hooks.' })
+      await second.choose('1')
+      await second.shows('It is done without hooks.')
+      expect(made('unseen')).toBe(true)
+      expect(await requests(true)).toHaveLength(before)
+    } finally {
+      second.close()
+      rmSync(settings)
+    }
   },
 )

@@ -28,6 +28,7 @@ beforeAll(async () => {
   writeFileSync(join(home.configDir, 'settings.json'), JSON.stringify({ statusLine }))
   gateway = startProgram(['up', '--port', '0', '--json'], home.variables)
   await gateway.line
+  await startProgram(['statusline', '--refresh'], home.variables).ended
   terminal = await openClaudeTerminal(home)
 }, 60_000)
 

@@ -46,7 +46,8 @@ export async function openClaudeTerminal(
   const terminal = openTerminal(line, { env: home.variables, columns: 110, rows: 50 })
   const shows = (text: string | RegExp): Promise<void> =>
     vi.waitFor(() => expect(terminal.screen()).toMatch(text), patience)
-  await shows('for shortcuts')
+  // Our status line, if the settings have it, is shown instead.
+  await shows(/for shortcuts|\$\d+\.\d\d today/)
   return {
     ...terminal,
     shows,

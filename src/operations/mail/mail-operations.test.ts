@@ -72,6 +72,10 @@ test('a session is addressed by the beginning of its id; its fork has the same a
   })
   expect(await send(fork)).toMatchObject({ recipient: `session:${ids.one}`, session: fork })
   expect(await send(`session:${ids.two}`)).toMatchObject({ recipient: `session:${ids.two}` })
+  // It has reported its start, and has no transcript yet.
+  const fresh = '0d18c6e2-d9e3-4169-87ec-d96fcc228ff1'
+  await app.mail().office.started(fresh, { source: 'startup' })
+  expect(await send(fresh)).toMatchObject({ recipient: `session:${fresh}`, session: fresh })
   await expect(send('no-such-thing')).rejects.toMatchObject({
     code: 'not-found',
     hint: expect.stringContaining('cc list') as string,

@@ -38,6 +38,8 @@ export async function recipientOf(app: App, ref: string, caller: Caller): Promis
   if (address) return partyAt(app, address)
   const [coding, ...others] = app.storage.coding.resolve(ref, caller.agentId)
   if (coding && others.length === 0) return codingParty(app, coding)
+  // A session that has just started is known by its report before discovery has read its transcript.
+  if (await app.storage.mail.session(ref)) return sessionParty(app, ref)
   const { agentId } = caller
   const found = await app
     .discovery()

@@ -18,8 +18,7 @@ export async function sessionToKeep(
 ): Promise<SessionToKeep> {
   const { sessionId, agentKind: agent, configDir: root } = session
   const files = agent === 'claude' ? claudeFiles(session) : await filesOfOthers(session, discovery)
-  const about = JSON.parse(JSON.stringify(session)) as SessionToKeep['about']
-  return { sessionId, agent, root, files, about }
+  return { sessionId, agent, root, files, about: { ...session } }
 }
 
 /** What discovery names, its transcript first, and a folder of the same name beside the transcript. */

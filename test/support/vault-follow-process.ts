@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { followSessions, keepAll } from '../../src/vault/follow.ts'
-import { openTestVault } from './vault-writer.ts'
+import { openVault } from '../../src/vault/vault.ts'
 
 const [root = '', claude = '', job = 'fill'] = process.argv.slice(2)
 const discovery = openDiscovery({
@@ -18,11 +18,18 @@ const discovery = openDiscovery({
   clock: systemClock,
   log: silentLog,
 })
+const vaultParts = {
+  folder: join(root, 'vault'),
+  indexFile: join(root, 'index', 'vault.sqlite'),
+  secret: undefined,
+  clock: systemClock,
+  log: silentLog,
+}
 const say = (fact: object): void => console.log(JSON.stringify(fact))
 
 if (job === 'fill') {
-  await discovery.refresh()
-  const vault = await openTestVault(root)
+  const endWatching = await discovery.watch(() => {})
+  const vault = await openVault(vaultParts)
   const [began, before] = [performance.now(), process.cpuUsage()]
   const pauses = monitorEventLoopDelay({ resolution: 2 })
   pauses.enable()
@@ -31,6 +38,7 @@ if (job === 'fill') {
   const ms = performance.now() - began
   const { user, system } = process.cpuUsage(before)
   const cpuMs = (user + system) / 1_000
+  await endWatching()
   say({
     ms,
     cpuMs,
@@ -42,7 +50,7 @@ if (job === 'fill') {
   const events = makeEvents(() => {})
   await discovery.watch((sessionId, why) => events.emit({ type: 'native-changed', sessionId, why }))
   if (job === 'follow') {
-    const vault = await openTestVault(root)
+    const vault = await openVault(vaultParts)
     await keepAll({ vault, discovery })
     followSessions({
       vault,

@@ -5,6 +5,7 @@ import { findPrinter } from './printers.ts'
 const printCards = await findPrinter('cc.read')
 const printAnatomy = await findPrinter('cc.anatomy')
 const printArchived = await findPrinter('cc.archive')
+const printSelection = await findPrinter('cc.select')
 
 const at = Date.parse('2026-11-15T19:50:01Z')
 const page = { width: 60, color: false, now: at + 60_000, interactive: true }
@@ -30,6 +31,37 @@ test('a session is read as a conversation: who, when, which tool; long results a
   expect(printCards({ sessionId, cards, kept: true }, { ...page, width: 120 })).toMatch(
     /Done\.\nDeleted by its program, kept in the vault\. Restore it: rockpool vault restore 00000002$/,
   )
+})
+
+test('a selection shows what each way to continue costs, and offers the trimmed copy with the command', () => {
+  const usd = {
+    resumeUsd: 1.83,
+    forkUsd: 1.83,
+    compactThenResumeUsd: 1.1,
+    freshUsd: 0.09,
+    furtherCallUsd: 0.1,
+  }
+  const copy = { level: 'normal' as const, cuts: 41, usd: 0.96, tokens: 90_000 }
+  const printed = (offered: boolean): string => {
+    const price = { guessed: false, tokens: 180_000, cache: 'cold' as const, sure: 0.97, ...usd }
+    const factors = { branch: 0, recency: 0.2, relevance: 0.5, health: 0, capacity: 0 }
+    const relevance = { sessionId, relevance: 1, reasoning: '' }
+    const score = { sessionId, total: 0.7, factors, relevance, isRunning: false, reason: 'the same files' }
+    const scores = [{ ...score, price: { ...price, trimmed: { ...copy, offered } } }]
+    const chosen = {
+      action: 'resume' as const,
+      sessionId,
+      reason: 'resume it',
+      scores,
+      relevanceBy: 'keywords' as const,
+    }
+    return printSelection(chosen, { ...page, width: 300, input: { task: 'fix the form' } })
+  }
+  expect(printed(true)).toContain(
+    'resume or fork $1.83 (cold, 97 % sure; keeps everything) · trimmed $0.96 (without 41 old results) · compact first $1.10 (keeps a summary) · fresh with a brief $0.12 (keeps the brief)',
+  )
+  expect(printed(true)).toMatch(/cc launch "fix the form", or in the trimmed copy: --trim$/)
+  expect(printed(false)).toMatch(/cc launch "fix the form"$/)
 })
 
 test('the anatomy shows what fills the context, what it cost and what continuing costs, and fits a narrow screen', () => {

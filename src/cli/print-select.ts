@@ -12,14 +12,16 @@ export const printers: Printers = {
   'cc.select': (output, page) =>
     'results' in output
       ? printEvaluation(output, page)
-      : `${printSelection(output, page)}\n\n${styled(page, 'dim', launchCommand(page))}`,
+      : `${printSelection(output, page)}\n\n${styled(page, 'dim', launchCommand(output, page))}`,
   'cc.why': ({ decisions }, page) => decisions.map((decision) => printDecision(decision, page)).join('\n\n'),
 }
 
-function launchCommand({ input }: Page): string {
+function launchCommand({ scores, sessionId }: SessionSelection, { input }: Page): string {
   const task = input?.['task']
   const isShort = typeof task === 'string' && /^[^"$`\\\n]{1,60}$/.test(task)
-  return `Do it: rockpool cc launch "${isShort ? oneLine(task) : '…'}"`
+  const command = `Do it: rockpool cc launch "${isShort ? oneLine(task) : '…'}"`
+  const isTrimOffered = scores.find((one) => one.sessionId === sessionId)?.price?.trimmed?.offered
+  return isTrimOffered ? `${command}, or in the trimmed copy: --trim` : command
 }
 
 function printSelection(selection: SessionSelection, page: Page): string {

@@ -126,7 +126,7 @@ export class SessionChoice {
       const { trimmed, resumeUsd } = price
       const usd = (amount: number): string => `$${amount.toFixed(2)}`
       const offer = trimmed?.offered
-        ? `; its cache is cold, a trimmed copy costs ${usd(trimmed.usd)} instead of ${usd(resumeUsd)}`
+        ? `; its cache is cold, a trimmed copy (--trim) costs ${usd(trimmed.usd)} instead of ${usd(resumeUsd)}`
         : ''
       return { ...selection, scores, reason: `${selection.reason}${offer}` }
     } catch (error) {

@@ -49,7 +49,9 @@ test('the selection offers the copy of a cold session, and a launch continues in
     scores: Array<{ sessionId: string; price: unknown }>
   }
   expect(selected).toMatchObject({ action: 'resume', sessionId: originalId })
-  expect(selected.reason).toMatch(/; its cache is cold, a trimmed copy costs \$0\.\d\d instead of \$0\.\d\d$/)
+  expect(selected.reason).toMatch(
+    /; its cache is cold, a trimmed copy \(--trim\) costs \$0\.\d\d instead of \$0\.\d\d$/,
+  )
   const score = selected.scores.find(({ sessionId }) => sessionId === originalId)!
   expect(score.price).toMatchObject({ cache: 'cold', sure: 0.97, trimmed: { cuts: 15, offered: true } })
   expect(await trimByItself(app, originalId)).toBeUndefined()

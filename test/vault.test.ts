@@ -232,7 +232,7 @@ test('without a gateway a command keeps what has changed, says once that there i
     expect(await keepBriefly({ ...app, clock }, false)).toBeUndefined()
     now += 61_000
     const notice = await keepBriefly({ ...app, clock }, true)
-    expect(notice).toMatch(/keeps a copy .* MB now, at most 20 GB/)
+    expect(notice).toMatch(/keeps a copy .* [km]B now, at most 20 GB/i)
     expect(notice).toContain('rockpool config set vault.enabled false')
     const vault = await app.vault()
     const sizeOf = (): number => vault.files(first!.sessionId).find(({ about }) => about)?.size ?? 0
@@ -252,7 +252,7 @@ test('with a gateway, too, a person reads once that there is a vault, and a prog
   const environment = readEnvironment({ HOME: house.dir, ROCKPOOL_STATE_DIR: house.dir })
   const client = await openClient({ environment, openApp: () => Promise.reject(new Error('no gateway')) })
   expect(await client.close()).toBeUndefined()
-  expect(await client.close(true)).toMatch(/keeps a copy .* MB now, at most 20 GB/)
+  expect(await client.close(true)).toMatch(/keeps a copy .* [km]B now, at most 20 GB/i)
   expect(await client.close(true)).toBeUndefined()
   removeGatewayFile(house.dir)
 })

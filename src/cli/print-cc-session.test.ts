@@ -31,6 +31,8 @@ test('a session is read as a conversation: who, when, which tool; long results a
   expect(printCards({ sessionId, cards, kept: true }, { ...page, width: 120 })).toMatch(
     /Done\.\nDeleted by its program, kept in the vault\. Restore it: rockpool vault restore 00000002$/,
   )
+  const other = printCards({ sessionId: 'ses_e1b2e934effe', cards, kept: true }, { ...page, width: 120 })
+  expect(other).toMatch(/rockpool vault restore ses_e1b2e934effe$/)
 })
 
 test('a selection shows what each way to continue costs, and offers the trimmed copy with the command', () => {
@@ -38,7 +40,7 @@ test('a selection shows what each way to continue costs, and offers the trimmed 
     resumeUsd: 1.83,
     forkUsd: 1.83,
     compactThenResumeUsd: 1.1,
-    freshUsd: 0.09,
+    freshUsd: 0.12,
     furtherCallUsd: 0.1,
   }
   const copy = { level: 'normal' as const, cuts: 41, usd: 0.96, tokens: 90_000 }

@@ -20,9 +20,12 @@ function printCards({ sessionId, cards, before, kept }: OutputOf<'cc.read'>, pag
   return [...more, ...cards.map((card) => printCard(card, page)), ...mark].join('\n')
 }
 
+/** Claude Code's ids differ in their first characters; those of other agents begin with the time, or with a word. */
+const claudeId = /^[0-9a-f]{8}-[0-9a-f]{4}-4/
+
 /** For a session that only the vault has. */
 export function keptLine(sessionId: string, page: Page): string {
-  const restore = `rockpool vault restore ${sessionId.slice(0, 8)}`
+  const restore = `rockpool vault restore ${claudeId.test(sessionId) ? sessionId.slice(0, 8) : sessionId}`
   return styled(
     page,
     'yellow',

@@ -100,7 +100,7 @@ function listColumns(rows: Row[], { width, now, input }: Page): Columns<Row> {
 }
 
 /** Enough to name the session. Codex and pi begin their ids with the time, opencode with a word. */
-function shortId({ agentKind, sessionId }: Row): string {
+export function shortId({ agentKind, sessionId }: { agentKind: string; sessionId: string }): string {
   return sessionId.slice(0, agentKind === 'claude' ? 8 : agentKind === 'opencode' ? 16 : 13)
 }
 

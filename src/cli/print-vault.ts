@@ -1,5 +1,6 @@
 // The vault: what it keeps, what was restored, what is damaged, and how long Claude Code itself keeps sessions.
 import type { OutputOf } from '../rpc/client.ts'
+import { shortId } from './print-cc.ts'
 import { ago, bytes, count, oneLine, pairs, prose, safe, styled, table, wrapped } from './print.ts'
 import type { Page, Printers } from './print.ts'
 
@@ -13,7 +14,7 @@ export const printers: Printers = {
     const more = total - sessions.length
     return [
       table(page, sessions, {
-        ID: { value: (row) => row.sessionId.slice(0, 8), min: 8, style: 'dim' },
+        ID: { value: idOf, min: Math.max(...sessions.map((row) => idOf(row).length)), style: 'dim' },
         FILE: {
           value: (row) => (row.gone ? 'kept' : 'there'),
           min: 5,
@@ -114,6 +115,10 @@ export const printers: Printers = {
   },
 }
 
+function idOf({ agent, sessionId }: OutputOf<'vault.list'>['sessions'][number]): string {
+  return shortId({ agentKind: agent, sessionId })
+}
+
 function printStatus(status: OutputOf<'vault.status'>, page: Page): string {
   const { enabled, sessions, gone, files, originalBytes, maxBytes, folder, encrypted, retention, shared } =
     status
@@ -124,8 +129,8 @@ function printStatus(status: OutputOf<'vault.status'>, page: Page): string {
   return [
     pairs(page, {
       VAULT: enabled ? 'on' : styled(page, 'yellow', 'off (vault.enabled)'),
-      SESSIONS: `${sessions} (${gone} deleted by Claude Code), ${count(files, 'file')}`,
-      SIZE: `${bytes(status.bytes)}${share}, limit ${bytes(maxBytes)}`,
+      SESSIONS: `${sessions} (${gone} deleted by their programs), ${count(files, 'file')}`,
+      SIZE: `${bytes(status.bytes)}${share}, limit ${maxBytes / 1e9} GB`,
       FOLDER: `${oneLine(folder)}${encrypted ? ', encrypted' : ''}`,
       ...(shared ? { SHARED: printShared(shared) } : {}),
     }),

@@ -201,7 +201,7 @@ export async function ownSession(app: App, ref: string, caller: Caller): Promise
     'not-found',
     `${programOf(session.agentKind)} has deleted ${id}; the vault has a copy.`,
     {
-      hint: `Restore it first: \`rockpool vault restore ${id.slice(0, 8)}\`.`,
+      hint: `Restore it first: \`rockpool vault restore ${id}\`.`,
     },
   )
 }

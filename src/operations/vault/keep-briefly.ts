@@ -45,7 +45,8 @@ export function noticeOnce({
   maxGb: number
 }): string {
   writePrivateFile(join(folder, 'told'), '')
-  const size = `${(bytes / 1e6).toFixed(1)} MB now, at most ${maxGb} GB`
+  const now = bytes < 1e6 ? `${Math.ceil(bytes / 1e3)} kB` : `${(bytes / 1e6).toFixed(1)} MB`
+  const size = `${now} now, at most ${maxGb} GB`
   return [
     `Rockpool keeps a copy of your sessions in ${folder} (${size}), because Claude Code deletes them after 30 days.`,
     'Show it: rockpool vault status. Turn it off: rockpool config set vault.enabled false',

@@ -45,7 +45,7 @@ function Kept({ status }: { status: Status }) {
       <p>
         Keeps {count(sessions, 'session')} in {size(bytes)} of at most {size(maxBytes)}
         {share}
-        {encrypted ? ', encrypted' : ''}. Claude Code has deleted {gone} of them.
+        {encrypted ? ', encrypted' : ''}. {gone} of them were deleted by their programs.
       </p>
       <p class="faint">{visible(folder)}</p>
       {shared && <p class={shared.problem ? 'failed' : 'faint'}>{visible(sharedText(shared))}</p>}

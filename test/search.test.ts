@@ -24,7 +24,7 @@ import type { App } from '../src/operations/app.ts'
 import type { Caller } from '../src/operations/operation.ts'
 import { perform } from '../src/operations/all.ts'
 import type { SearchOutput } from '../src/operations/search/search-sessions.ts'
-import { nearestPassages } from '../src/coding/queue/choose.ts'
+import { findInSessions } from '../src/coding/queue/choose.ts'
 import { readEnvironment } from '../src/store/config-file.ts'
 import { storeChannelToken } from '../src/store/channel-tokens.ts'
 import { openLog } from '../src/store/log-file.ts'
@@ -407,16 +407,12 @@ test('a hit names its message, so that one can fork from there; what is near the
   expect((await find('mend oarlock', { near: '/home/dev/rafts' })).hits[0]).toMatchObject({
     sessionId: other,
   })
-  // What a launch asks the index for, before it asks the model.
-  await expect
-    .poll(
-      () =>
-        nearestPassages({ search: app.search(), clock: app.clock, log: app.log }, 'the oarlock is loose', [
-          other,
-        ]),
-      { timeout: 10_000 },
-    )
-    .toEqual(new Map([[other, 'mend the oarlock, quickly']]))
+  // What a choice of a session asks the index for.
+  const findIn = findInSessions({ search: app.search(), clock: app.clock, log: app.log })
+  expect(await findIn('the oarlock is loose', [other])).toEqual(
+    new Map([[other, { text: 'mend the oarlock, quickly', relevance: expect.closeTo(0.1, 0) }]]),
+  )
+  expect((await findIn('the oarlock is loose', [other], Date.parse('2026-11-14T09:00:00Z'))).size).toBe(0)
   const beside = join(nativeFile().slice(0, -'.jsonl'.length), 'subagents')
   mkdirSync(beside, { recursive: true })
   writeFileSync(join(beside, 'agent-1.jsonl'), nativeLine('user', 'look for the thole pin'))

@@ -60,11 +60,17 @@ test('a long passage is cut around its first match, and fits the page', () => {
   const snippet = `${'before '.repeat(60)}the login form ${'after '.repeat(60)}`
   const at = snippet.indexOf('login')
   const long = { ...hit, snippet, matches: [[at, at + 5] as [number, number]] }
-  const [line] = printSearch({ tookMs: 3, total: 1, hits: [long], notes: [] }, { ...page, width: 100 }).split(
-    '\n',
-  )
-  expect(line).toMatch(/  …before .*the login form after .*…$/)
-  expect(line!.length).toBeLessThanOrEqual(100)
+  const title = 'A title of a session that is longer than forty characters'
+  const repoPath = '/home/dev/a-repository-with-a-rather-long-name'
+  for (const [width, cut] of [
+    [160, /  …before .*the login form after .*…$/],
+    [80, /  A title of a …  …the login form after…$/],
+  ] as const) {
+    const output = { tookMs: 3, total: 1, hits: [{ ...long, title, repoPath }], notes: [] }
+    const [line] = printSearch(output, { ...page, width }).split('\n')
+    expect(line).toMatch(cut)
+    expect(line!.length).toBeLessThanOrEqual(width)
+  }
 })
 
 test('a chat is opened by its key; what matched is marked; control characters are shown', () => {

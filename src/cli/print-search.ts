@@ -52,13 +52,16 @@ function printSession(hits: Hit[], page: Page): string[] {
   const [first] = hits as [Hit]
   const { explain, commands } = page.input ?? {}
   const id = first.source === 'memory' ? 'note' : first.sessionId.slice(0, 8)
-  const title = truncate(oneLine(first.title ?? readableKey(first.sessionKey ?? first.sessionId)), mostTitle)
   const age = pad(first.at > 0 ? ago(first.at, page.now) : '-', 8)
-  const facts = [pad(id, 8), age, oneLine(placeOf(first)), first.kept ? 'kept' : ''].filter(Boolean)
+  const place = truncate(oneLine(placeOf(first)), mostPlace)
+  const facts = [pad(id, 8), age, place, first.kept ? 'kept' : ''].filter(Boolean)
   const more = hits.length > 1 ? ` (+${hits.length - 1})` : ''
   const about = `${facts.join('  ')}  `
-  const left = page.width - cellWidth(about) - cellWidth(title) - cellWidth(more) - 2
-  const line = `${styled(page, 'dim', about)}${styled(page, 'bold', title)}${more}  ${marked(first, page, Math.max(leastPassage, left))}`
+  const left = page.width - cellWidth(about) - cellWidth(more) - 2
+  const name = oneLine(first.title ?? readableKey(first.sessionKey ?? first.sessionId))
+  const title = truncate(name, Math.max(leastTitle, Math.min(mostTitle, Math.floor(left * titleShare))))
+  const passage = marked(first, page, Math.max(leastPassage, left - cellWidth(title)))
+  const line = `${styled(page, 'dim', about)}${styled(page, 'bold', title)}${more}  ${passage}`
   const reasons = explain ? (first.why ?? []).map((why) => styled(page, 'dim', `    ${visible(why)}`)) : []
   const opened = commands
     ? commandsFor(first).map((command) => styled(page, 'dim', `    ${visible(command)}`))
@@ -66,9 +69,13 @@ function printSession(hits: Hit[], page: Page): string[] {
   return [line, ...reasons, ...opened]
 }
 
+const mostPlace = 20
 const mostTitle = 40
-/** A narrow terminal wraps the line rather than hiding the passage. */
-const leastPassage = 40
+const leastTitle = 10
+/** How much of the line the title has at most; the rest is the passage's. */
+const titleShare = 0.4
+/** A very narrow terminal wraps the line rather than hiding the passage. */
+const leastPassage = 20
 
 /** The repository, or else the channel or the sub-agent's session. */
 function placeOf({ repoPath, channel, path }: Hit): string {

@@ -139,7 +139,7 @@ function choiceIn(app: App, repos: RepoGate): SessionChoice {
     decisions: () => app.storage.decisions,
     smallModel: () => app.smallModel(),
     openclawSettings: (agentId) => openclawAgentOf(app.paths, agentId)?.claudeCode.sessionSelection,
-    search: () => (app.gateway ? app.search() : undefined),
+    search: () => app.search(),
   })
 }
 

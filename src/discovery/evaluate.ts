@@ -3,7 +3,8 @@
 // rules are compared with it: the most recent session, and the most words in common.
 import { z } from 'zod'
 import type { DiscoveredSession, Discovery } from '../domain/discovered-session.ts'
-import { keywordRelevance } from './relevance.ts'
+import type { FindInSessions } from '../domain/selection.ts'
+import { keywordRelevance, relevanceByWords } from './relevance.ts'
 import { scoreSession } from './score.ts'
 import { conversationRecords } from './conversation-records.ts'
 import { errorText } from '../domain/errors.ts'
@@ -40,6 +41,8 @@ export type Evaluation = z.infer<typeof evaluation>
 export interface EvaluationOptions {
   repoPath?: string
   threshold: number
+  /** The search; without it, only the subjects of sessions are compared with a task. */
+  find?: FindInSessions
 }
 
 export async function evaluateSelection(
@@ -65,7 +68,7 @@ export async function evaluateSelection(
     fresh: decisions.length - resumed,
     sessions: histories.length,
     repositories: repositories.size,
-    results: await replay(decisions, options.threshold),
+    results: await replay(decisions, options),
     notes,
   }
 }
@@ -168,11 +171,11 @@ function withoutCopies(histories: History[]): Prompt[] {
   return prompts
 }
 
-async function replay(decisions: ReplayedDecision[], threshold: number): Promise<MethodResult[]> {
+async function replay(decisions: ReplayedDecision[], options: EvaluationOptions): Promise<MethodResult[]> {
   const newTally = () => ({ hits: 0, reciprocal: 0, agreed: 0 })
   const tallies = new Map(methods.map((method) => [method, newTally()]))
   for (const decision of decisions) {
-    for (const { method, ranking, choice } of rankings(decision, threshold)) {
+    for (const { method, ranking, choice } of await rankings(decision, options)) {
       const tally = tallies.get(method)!
       const rank = decision.chosen === undefined ? -1 : ranking.indexOf(decision.chosen)
       if (rank === 0) tally.hits++
@@ -190,13 +193,19 @@ async function replay(decisions: ReplayedDecision[], threshold: number): Promise
   }))
 }
 
-function rankings(decision: ReplayedDecision, threshold: number) {
+async function rankings(decision: ReplayedDecision, { find, threshold }: EvaluationOptions) {
   const { at, task, branch } = decision
   const then = decision.candidates.map((history) => asItWas(history, at))
-  const relevance = keywordRelevance(task, then)
+  const found = await find?.(
+    task,
+    then.map(({ sessionId }) => sessionId),
+    at,
+  )
+  const keywords = keywordRelevance(task, then)
+  const relevance = relevanceByWords(task, then, found)
   const scored = then.map((session, index) => ({
     session,
-    words: relevance[index]!.relevance,
+    words: keywords[index]!.relevance,
     total: scoreSession(session, { currentBranch: branch, relevance: relevance[index]!, now: at }).total,
   }))
   type Scored = (typeof scored)[number]
@@ -229,6 +238,8 @@ function asItWas({ session, prompts, states }: History, at: number): DiscoveredS
     isRunning: false,
     branch: state.branch,
     firstMessage: prompts[0]!.text,
+    // It may have been written later.
+    title: undefined,
     lastTask: session.lastTask === undefined ? undefined : state.lastPrompt,
     lastModified: new Date(state.at),
     messageCount: state.messageCount,

@@ -7,7 +7,7 @@ import type { SessionSelectionConfig } from '../domain/config/coding-settings.ts
 import type { DiscoveredSession } from '../domain/discovered-session.ts'
 import { withoutMarker } from '../domain/machine-text.ts'
 import { fillerWords, plainLine } from '../domain/text.ts'
-import type { AskStructured, TaskRelevance } from '../domain/selection.ts'
+import type { AskStructured, FoundInSession, TaskRelevance } from '../domain/selection.ts'
 import { isContinuation } from './transcript-facts.ts'
 import { errorText } from '../domain/errors.ts'
 
@@ -18,20 +18,19 @@ export interface Assessment {
   fallback?: string
 }
 
-/** In the order of `sessions`. `ask` is absent without a model; `said` has for some sessions the text that is nearest to the
- *  task. */
+/** In the order of `sessions`. `ask` is absent without a model; `found` has what the search found in some of the sessions. */
 export async function assessTaskRelevance(
   task: string,
   sessions: DiscoveredSession[],
   config: SessionSelectionConfig,
   ask: AskStructured | undefined,
   clock: Clock,
-  said: ReadonlyMap<string, string> = new Map(),
+  found: ReadonlyMap<string, FoundInSession> = new Map(),
 ): Promise<Assessment> {
-  const byKeywords = (): TaskRelevance[] => keywordRelevance(task, sessions)
+  const byKeywords = (): TaskRelevance[] => relevanceByWords(task, sessions, found)
   if (sessions.length === 0 || !config.enabled || !ask) return { relevance: byKeywords(), by: 'keywords' }
   try {
-    const question = questionOf(task, sessions, config, said)
+    const question = questionOf(task, sessions, config, found)
     const answer = await askInTime(question, ask, config.relevanceTimeoutMs, clock)
     return { relevance: checkAnswer(answer, sessions), by: 'model' }
   } catch (error) {
@@ -42,10 +41,27 @@ export async function assessTaskRelevance(
 
 /** With fewer words in common, a session is unrelated, however short the task is. */
 const fewestCommon = 2
+/** A task with fewer words can have been said in any session. */
+const fewestSearched = 3
 /** Below the lowest relevance that counts as related. */
 const hardlyRelated = 0.09
 /** Lowers small shares: few common words mean less than their number suggests. */
 const sharpness = 1.5
+
+/** The larger of two: how well the subject of a session fits the task, and what the search found in the session. */
+export function relevanceByWords(
+  task: string,
+  sessions: DiscoveredSession[],
+  found: ReadonlyMap<string, FoundInSession> = new Map(),
+): TaskRelevance[] {
+  const bySubjects = keywordRelevance(task, sessions)
+  if (wordsOf(task).size < fewestSearched) return bySubjects
+  return bySubjects.map((bySubject) => {
+    const { text = '', relevance = 0 } = found.get(bySubject.sessionId) ?? {}
+    if (relevance <= bySubject.relevance) return bySubject
+    return { ...bySubject, relevance, reasoning: `it said “${plainLine(text, 60)}”` }
+  })
+}
 
 /** The share of the task's words that the session has, each weighted by how rare it is among the sessions. */
 export function keywordRelevance(task: string, sessions: DiscoveredSession[]): TaskRelevance[] {
@@ -65,11 +81,11 @@ export function keywordRelevance(task: string, sessions: DiscoveredSession[]): T
   })
 }
 
-/** The subject of a session: its label, its first message, and its last real task. */
-export function subjectOf({ label, firstMessage, lastTask, lastPrompt }: DiscoveredSession): string {
+/** The subject of a session: its label, its title, its first message, and its last real task. */
+export function subjectOf({ label, title, firstMessage, lastTask, lastPrompt }: DiscoveredSession): string {
   const last = [lastTask, lastPrompt].find((text) => text !== undefined && !isContinuation(text))
   const first = withoutMarker(firstMessage)
-  const parts = [label, first, last === undefined ? undefined : withoutMarker(last)]
+  const parts = [label, title, first, last === undefined ? undefined : withoutMarker(last)]
   return [...new Set(parts.filter((part) => part))].join(' · ')
 }
 
@@ -131,11 +147,11 @@ function questionOf(
   task: string,
   sessions: DiscoveredSession[],
   config: SessionSelectionConfig,
-  said: ReadonlyMap<string, string>,
+  found: ReadonlyMap<string, FoundInSession>,
 ) {
   // One line of JSON each: no text can imitate another session or the end of the list.
   const lines = sessions.map((session, at) => {
-    const words = said.get(session.sessionId)
+    const words = found.get(session.sessionId)?.text
     const about = {
       branch: plainLine(session.branch, 100),
       about: plainLine(subjectOf(session), 300),

@@ -9,6 +9,8 @@ import type { Log } from '../domain/log.ts'
 import type { ProjectStatus } from '../domain/project-status.ts'
 import type {
   AskStructured,
+  FindInSessions,
+  FoundInSession,
   SelectionAction,
   SessionPrice,
   SessionScore,
@@ -18,7 +20,7 @@ import type {
 import { isContinuation } from './transcript-facts.ts'
 import { candidatesOf } from './filter.ts'
 import { readerOf } from './agents/readers.ts'
-import { assessTaskRelevance, keywordRelevance, type Assessment } from './relevance.ts'
+import { assessTaskRelevance, relevanceByWords, type Assessment } from './relevance.ts'
 import { scoreSession, type ScoreContext } from './score.ts'
 
 export interface SelectionSources {
@@ -34,8 +36,8 @@ export interface SelectionSources {
   atOnce: number
   /** A small model; without it, words are compared. */
   ask?: AskStructured
-  /** For each of these sessions, the text in it that is nearest to the task; the model reads it. */
-  said?: (task: string, sessionIds: string[]) => Promise<Map<string, string>>
+  /** The search; without it, only the subjects of sessions are compared with the task. */
+  find?: FindInSessions
 }
 
 export interface CodingAtWork {
@@ -164,14 +166,16 @@ async function scoreAll(
   candidates: DiscoveredSession[],
 ): Promise<{ scores: SessionScore[]; by: 'model' | 'keywords'; fallback?: string }> {
   const context = contextOf(sources, request)
-  const relevance = keywordRelevance(request.task, candidates)
+  const ids = candidates.map(({ sessionId }) => sessionId)
+  const found = await sources.find?.(request.task, ids)
+  const relevance = relevanceByWords(request.task, candidates, found)
   const ranked = candidates
     .map((session, at) => ({
       session,
       score: scoreSession(session, { ...context, relevance: relevance[at]! }),
     }))
     .sort(bestFirst)
-  const judged = await judge(sources, request, ranked, context)
+  const judged = await judge(sources, request, ranked, context, found)
   const byModel = new Map(judged.relevance.map((one) => [one.sessionId, one]))
   const rescored = ranked.map(({ session, score }) => {
     const judgement = byModel.get(session.sessionId)
@@ -192,19 +196,18 @@ function contextOf(
 
 /** Asks the model about the most promising sessions, without those that could not win with any answer. */
 async function judge(
-  { ask, clock, said }: SelectionSources,
+  { ask, clock }: SelectionSources,
   { task, config }: SelectionRequest,
   ranked: Ranked[],
   context: Omit<ScoreContext, 'relevance'>,
+  found?: ReadonlyMap<string, FoundInSession>,
 ): Promise<Assessment> {
   if (!ask || !config.enabled) return { relevance: [], by: 'keywords' }
   const couldWin = ({ session }: Ranked): boolean =>
     isAbove(scoreSession(session, { ...context, relevance: sameWork(session) }).total, config.resumeThreshold)
   const asked = ranked.filter(couldWin).slice(0, maxAsked)
-  const ids = asked.map(({ session }) => session.sessionId)
-  const words = await said?.(task, ids)
   const sessions = asked.map(({ session }) => session)
-  return assessTaskRelevance(task, sessions, config, ask, clock, words)
+  return assessTaskRelevance(task, sessions, config, ask, clock, found)
 }
 
 function sameWork({ sessionId }: DiscoveredSession): TaskRelevance {

@@ -273,6 +273,8 @@ export interface SessionTranscript extends Pick<
 > {
   /** The chat session whose turns Claude records in this file. */
   chat?: string
+  /** Absent for a session of Claude Code. */
+  agentKind?: AgentKind
   path: string
   inode: number
   size: number

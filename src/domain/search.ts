@@ -1,5 +1,6 @@
 // Search: sources of text, questions and answers.
 import { z } from 'zod'
+import { agentKinds, type AgentKind } from './discovered-session.ts'
 
 export const searchKinds = ['rockpool', 'native', 'memory'] as const
 export type SearchKind = (typeof searchKinds)[number]
@@ -17,6 +18,8 @@ export interface SearchSource {
   sessionKey?: string
   /** For Claude's transcript of one of our chats: the id of our session with the same conversation. */
   chat?: string
+  /** The program whose session it is; absent for our own files. */
+  agentKind?: AgentKind
   repoPath?: string
   branch?: string
   channel?: string
@@ -27,6 +30,8 @@ export interface SearchSource {
 export interface SearchFilter {
   /** Leave tool input and output out. */
   withoutTools?: boolean
+  /** Show the same text of several sessions more than once. */
+  withCopies?: boolean
   /** An agent finds only its own; operators leave it out. */
   agentId?: string
   /** In one of these folders or below. */
@@ -43,6 +48,8 @@ export interface SearchFilter {
   file?: string
   role?: SearchRole
   source?: SearchKind
+  /** Only sessions of this program. */
+  agentKind?: AgentKind
   /** Only these sources' session ids. */
   sessionIds?: string[]
   /** Not this session. */
@@ -59,6 +66,7 @@ export const searchHit = z.lazy(() =>
     sessionKey: z.string().optional(),
     source: z.enum(searchKinds),
     agentId: z.string().optional(),
+    agentKind: z.enum(agentKinds).optional().describe('The program whose session it is.'),
     repoPath: z.string().optional(),
     branch: z.string().optional(),
     channel: z.string().optional(),
@@ -85,6 +93,8 @@ export interface SearchQuestion extends SearchFilter {
   text: string
   /** The text is a regular expression; passages are searched from the newest on, for a limited time. */
   regex?: boolean
+  /** Search what is indexed now, without reading new text first. */
+  asIndexed?: boolean
 }
 
 export interface SearchAnswer {

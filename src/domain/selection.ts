@@ -26,6 +26,21 @@ const taskRelevance = z.object({
 })
 export type TaskRelevance = z.infer<typeof taskRelevance>
 
+/** What the search found in a session for a task. */
+export interface FoundInSession {
+  /** The passage that is nearest to the task. */
+  text: string
+  /** How relevant what was said in the session is to the task, from 0 to 1. */
+  relevance: number
+}
+
+/** Searches these sessions for a task: what was said in them before this time, or up to now. */
+export type FindInSessions = (
+  task: string,
+  sessionIds: string[],
+  before?: number,
+) => Promise<Map<string, FoundInSession>>
+
 /** What each factor adds to the score, as a fraction of 1. */
 const scoreFactors = z.object({
   branch: z.number(),

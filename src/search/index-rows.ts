@@ -1,4 +1,5 @@
 // The tables of the search index and their rows: sources, passages, and what is not indexed of a passage yet.
+import type { AgentKind } from '../domain/discovered-session.ts'
 import type { SearchFilter, SearchKind, SearchRole, SearchSource } from '../domain/search.ts'
 import { Database, type Queries } from '../store/sqlite/database.ts'
 import { vectorTable } from './search-vectors.ts'
@@ -44,6 +45,10 @@ const migrations = [
    DROP TABLE words; DROP TABLE pieces;
    CREATE VIRTUAL TABLE words USING fts5(text, content='', contentless_delete=1, tokenize="porter unicode61 remove_diacritics 2");
    CREATE VIRTUAL TABLE pieces USING fts5(text, content='', contentless_delete=1, detail=none, tokenize="trigram remove_diacritics 1");`,
+  // Titles of sessions, and the program of each. Everything is read again.
+  `DELETE FROM passage; DELETE FROM source; DELETE FROM vectors; DELETE FROM settled;
+   INSERT INTO words (words) VALUES ('delete-all'); INSERT INTO pieces (pieces) VALUES ('delete-all');
+   ALTER TABLE source ADD COLUMN agent_kind TEXT;`,
 ]
 
 export const roles: SearchRole[] = ['user', 'assistant', 'tool', 'memory']
@@ -68,7 +73,7 @@ export interface FoundPassage {
   at: number
 }
 
-export const sourceColumns = `s.path, s.kind, s.agent_ids, s.session_id, s.session_key, s.repo_path, s.branch, s.channel, s.chat_id`
+export const sourceColumns = `s.path, s.kind, s.agent_ids, s.session_id, s.session_key, s.repo_path, s.branch, s.channel, s.chat_id, s.agent_kind`
 export const passageColumns = `p.id, p.line, p.offset, p.length, p.role, p.at`
 
 export interface SourceRow {
@@ -81,6 +86,7 @@ export interface SourceRow {
   branch: string | null
   channel: string | null
   chat_id: string | null
+  agent_kind: AgentKind | null
 }
 
 export type PassageRow = SourceRow & Omit<FoundPassage, 'source' | 'role'> & { role: number }
@@ -103,6 +109,7 @@ export function sourceFromRow(row: SourceRow): SearchSource {
     branch: row.branch ?? undefined,
     channel: row.channel ?? undefined,
     chat: row.chat_id ?? undefined,
+    agentKind: row.agent_kind ?? undefined,
   }
 }
 
@@ -117,18 +124,19 @@ export function aboutSource(source: SearchSource): Array<string | null> {
     source.branch ?? null,
     source.channel ?? null,
     source.chat ?? null,
+    source.agentKind ?? null,
   ]
 }
 
 export function putSource(q: Queries, source: SearchSource, state: FileState): number {
   const row = q.get<{ id: number }>(
     `INSERT INTO source (path, kind, agent_ids, session_id, session_key, repo_path, branch, channel,
-                         chat_id, inode, size, mtime_ms, read_bytes, read_lines, tools_bytes, tools_lines)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                         chat_id, agent_kind, inode, size, mtime_ms, read_bytes, read_lines, tools_bytes, tools_lines)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
      ON CONFLICT (path) DO UPDATE SET
        agent_ids = excluded.agent_ids, session_id = excluded.session_id, session_key = excluded.session_key,
        repo_path = excluded.repo_path, branch = excluded.branch, channel = excluded.channel,
-       chat_id = coalesce(excluded.chat_id, chat_id),
+       chat_id = coalesce(excluded.chat_id, chat_id), agent_kind = excluded.agent_kind,
        inode = excluded.inode, size = excluded.size, mtime_ms = excluded.mtime_ms,
        read_bytes = excluded.read_bytes, read_lines = excluded.read_lines,
        tools_bytes = excluded.tools_bytes, tools_lines = excluded.tools_lines
@@ -147,8 +155,8 @@ export function putSource(q: Queries, source: SearchSource, state: FileState): n
 }
 
 export function conditions(filter: SearchFilter): { where: string; values: Array<string | number> } {
-  const { agentId, repoPaths, channel, since, until, role, source, sessionIds, tool, file, exceptSessionId } =
-    filter
+  const { agentId, agentKind, repoPaths, channel, source, role, since, until, sessionIds, tool, file } = filter
+  const { exceptSessionId } = filter
   const parts: Array<[sql: string, ...values: Array<string | number | undefined>]> = [
     [`(instr(s.agent_ids, ?) > 0 OR s.agent_ids = '|*|')`, agentId && `|${agentId}|`],
     [`(${['false', ...(repoPaths ?? []).map(() => isWithin)].join(' OR ')})`, ...foldersOf(repoPaths)],
@@ -161,6 +169,7 @@ export function conditions(filter: SearchFilter): { where: string; values: Array
     ['p.role = ?', role === undefined ? undefined : roles.indexOf(role)],
     ['p.role <> ?', filter.withoutTools === true ? roles.indexOf('tool') : undefined],
     ['s.kind = ?', source],
+    ['s.agent_kind = ?', agentKind],
     ['s.session_id <> ?', exceptSessionId],
     ['s.session_id IN (SELECT value FROM json_each(?))', sessionIds && JSON.stringify(sessionIds)],
   ]

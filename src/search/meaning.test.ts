@@ -1,12 +1,14 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { afterEach, beforeEach, expect, test } from 'vitest'
+import { makeMovableClock } from '../../test/support/movable-clock.ts'
 import type { Embedder, SearchFilter, SearchSource } from '../domain/search.ts'
 import { SearchIndex } from './search-index.ts'
-import { languagesOf, openEmbedder } from './meaning.ts'
+import { languagesOf, openEmbedder, SearchMeaning } from './meaning.ts'
 import { indexSources } from './index-files.ts'
 import { NearestPassages } from './nearest-passages.ts'
 import { search, type NearPassage } from './ranked-search.ts'
@@ -93,8 +95,10 @@ test('what is gone does not crowd out what is there', async () => {
 })
 
 test('vectors are kept in batches, and made again for another model', async () => {
-  const sources = Array.from({ length: 1_100 }, (_, i) => source(`s${i}`, `ship number ${i}`))
-  await indexSources(index, sources, { redact })
+  const ships = source('ships', 'ship number 0')
+  const line = (i: number): string => readFileSync(ships.path, 'utf8').replace('number 0', `number ${i}`)
+  writeFileSync(ships.path, Array.from({ length: 1_100 }, (_, i) => line(i)).join(''))
+  await indexSources(index, [ships], { redact })
   await found('vessel', {})
   const counts = [...index.vectors.from('boats-and-food', 0)].map(({ count }) => count)
   expect(counts).toEqual([1_024, 76])
@@ -139,6 +143,27 @@ test('an endpoint that speaks as OpenAI’s does gives the vectors, and is sent 
   const { hits, notes } = await search({ index, redact, now: () => 0, nearest }, 'boat keel mast', {})
   expect(hits.map(({ sessionId }) => sessionId)).toEqual(['one'])
   expect(notes).toEqual([expect.stringMatching(/^By word only: .*could not be reached/)])
+})
+
+test('the model and the vectors are in memory until five minutes after the last search', async () => {
+  const clock = makeMovableClock()
+  const meaning = new SearchMeaning({ use: 'machine' }, clock, redact)
+  await indexSources(index, [source('harbour', 'the boat is in the harbour')], { redact })
+  await meaning.makeVectors(index, 1_000)
+  const nearest = meaning.nearestIn(index)!
+  const find = async (): Promise<number> => (await nearest('a ship at the dock', {})).length
+  expect(await find()).toBe(1)
+  // What is only in memory is still found; what was unloaded is not on disk any more.
+  const file = new DatabaseSync(join(folder, 'search.sqlite'))
+  file.exec('DELETE FROM vectors')
+  file.close()
+  await clock.advance(4 * 60_000)
+  expect(await find()).toBe(1)
+  await clock.advance(4.9 * 60_000)
+  expect(await find()).toBe(1)
+  await clock.advance(5 * 60_000)
+  expect(await find()).toBe(0)
+  meaning.close()
 })
 
 test('the word vectors that Rockpool brings know what is near', async () => {

@@ -17,6 +17,8 @@ export interface LineText {
 const maxTextChars = 200_000
 /** The beginning of a tool's text is enough to find it. */
 const maxToolChars = 10_000
+/** A line with a title is short. */
+const maxTitleBytes = 2_000
 
 /** Only the quoted words, without the key: another program may write `"type" : "user"`. Quotes inside a text are escaped, so
  *  no text contains one of these. */
@@ -25,6 +27,7 @@ const needles = {
   user: Buffer.from('"user"'),
   assistant: Buffer.from('"assistant"'),
   text: Buffer.from('"text"'),
+  title: Buffer.from('-title"'),
   toolUse: Buffer.from('"tool_use"'),
   toolResult: Buffer.from('"tool_result"'),
   ourToolCall: Buffer.from('"toolCall"'),
@@ -34,6 +37,7 @@ const needles = {
 /** A cheap check before a line is decoded: most bytes of a transcript are tool results. */
 export function mayConverse(bytes: Buffer, kind: SearchKind): boolean {
   if (kind !== 'native') return bytes.includes(needles.message) && !bytes.includes(needles.ourToolResult)
+  if (bytes.length < maxTitleBytes && bytes.includes(needles.title)) return true
   if (bytes.includes(needles.user) && !bytes.includes(needles.toolResult)) return true
   return bytes.includes(needles.assistant) && bytes.includes(needles.text)
 }
@@ -44,7 +48,7 @@ export function mayBeTool(bytes: Buffer, kind: SearchKind): boolean {
   return bytes.includes(needles.ourToolResult) || bytes.includes(needles.ourToolCall)
 }
 
-/** What a person or the agent said in a line; undefined for any other line. `kind` selects the format. */
+/** What a person or the agent said in a line, or the title in it; undefined for any other line. `kind` selects the format. */
 export function conversationOf(line: string, kind: SearchKind): LineText | undefined {
   const record = parseRecord(line)
   if (!record) return undefined
@@ -102,6 +106,8 @@ type Fields = Record<string, unknown>
 
 function nativeConversation(record: Fields): LineText | undefined {
   const { type, message } = record
+  if (type === 'custom-title') return titleOf('user', record['customTitle'], record)
+  if (type === 'ai-title') return titleOf('assistant', record['aiTitle'] ?? record['title'], record)
   if ((type !== 'user' && type !== 'assistant') || record['isMeta'] === true) return undefined
   if (record['isCompactSummary'] === true || record['isApiErrorMessage'] === true) return undefined
   return isRecord(message) ? spoken(type, message, record) : undefined
@@ -117,6 +123,11 @@ function ourConversation(record: Fields): LineText | undefined {
 function spoken(role: 'user' | 'assistant', message: Fields, record: Fields): LineText | undefined {
   const text = textOf(message['content'])
   return text === '' ? undefined : { role, text: cutBetweenWords(text, maxTextChars), ...aboutOf(record) }
+}
+
+/** The title of a session, as said by the person or by Claude, who wrote it. */
+function titleOf(role: 'user' | 'assistant', title: unknown, record: Fields): LineText | undefined {
+  return typeof title === 'string' && title !== '' ? { role, text: title, ...aboutOf(record) } : undefined
 }
 
 function textOf(content: unknown): string {

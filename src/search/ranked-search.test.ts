@@ -129,6 +129,44 @@ test('filters by tool, by file and by the end of a time', async () => {
   expect(await sessionsFor('migrate', { until: now - 10 * day, since: 1 })).toEqual(['talk'])
 })
 
+test('a file that a session only edited is found by its name, and a speaker by what was said under that name', async () => {
+  const edit = { type: 'tool_use', name: 'Edit', input: { file_path: '/home/dev/shop/src/priceTable.ts' } }
+  const edited = session('edited', ['please round the totals'])
+  writeFileSync(
+    edited.path,
+    `${JSON.stringify({ type: 'assistant', message: { role: 'assistant', content: [edit] } })}\n`,
+    { flag: 'a' },
+  )
+  const spoken = [
+    session('ada', ['Ada: the anchor is too heavy', 'Grace: it is not']),
+    session('grace', ['Grace: the anchor is too heavy']),
+  ]
+  await indexSources(index, [edited, ...spoken], { redact })
+  for (const file of filesWithoutTools(index)) while (await addSomeTools(index, file, redact));
+  expect(await sessionsFor('priceTable.ts')).toEqual(['edited'])
+  expect(await sessionsFor('price table totals')).toEqual(['edited'])
+  expect((await sessionsFor('What did Ada say about the anchor?'))[0]).toBe('ada')
+})
+
+test('a session is found by its title', async () => {
+  const titled = session('titled', ['please look at this'])
+  const title = { type: 'custom-title', customTitle: 'Billing migration', sessionId: 'titled' }
+  writeFileSync(titled.path, `${JSON.stringify(title)}\n`, { flag: 'a' })
+  await indexSources(index, [titled, session('other', ['a migration of birds'])], { redact })
+  expect(await sessionsFor('billing migration')).toEqual(['titled', 'other'])
+})
+
+test('a filter by program finds the sessions of that program, and those of Claude Code', async () => {
+  const sources = (['claude', 'codex'] as const).map((agentKind) =>
+    session(agentKind, [`the heron of ${agentKind}`], { agentKind }),
+  )
+  await indexSources(index, sources, { redact })
+  expect(await sessionsFor('heron', { agentKind: 'codex' })).toEqual(['codex'])
+  expect(await sessionsFor('heron', { agentKind: 'claude' })).toEqual(['claude'])
+  expect(await sessionsFor('heron', { agentKind: 'pi' })).toEqual([])
+  expect((await find('heron')).map(({ agentKind }) => agentKind).toSorted()).toEqual(['claude', 'codex'])
+})
+
 test('a hit says what its rank is made of, if that is asked', async () => {
   await indexSources(index, [session('one', ['the heron wades'])], { redact })
   expect((await find('heron stork', { explain: true }))[0]!.why).toEqual([

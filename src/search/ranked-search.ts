@@ -259,7 +259,7 @@ function toHits(parts: SearchParts, ranked: Ranked[], query: ParsedQuery, filter
       left++
       continue
     }
-    const place = shown.get(text)
+    const place = filter.withCopies ? undefined : shown.get(text)
     const known = hits[place ?? -1]
     const isOurs = passage.source.kind === 'rockpool' && known?.source === 'native'
     if (known) left++

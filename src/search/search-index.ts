@@ -155,7 +155,7 @@ export class SearchIndex {
       for (const source of sources) {
         q.run(
           `UPDATE source SET kind = ?, agent_ids = ?, session_id = ?, session_key = ?, repo_path = ?, branch = ?,
-                             channel = ?, chat_id = coalesce(?, chat_id) WHERE path = ?`,
+                             channel = ?, chat_id = coalesce(?, chat_id), agent_kind = ? WHERE path = ?`,
           ...aboutSource(source),
           source.path,
         )

@@ -262,8 +262,8 @@ function varints(bytes: Uint8Array): number[] {
 
 /** The sources that the filter allows; undefined for all of them. */
 export function allowedSources(q: Queries, filter: SearchFilter): number[] | undefined {
-  const { agentId, repoPaths, channel, source, sessionIds, file } = filter
-  const { where, values } = conditions({ agentId, repoPaths, channel, source, sessionIds, file })
+  const { agentId, agentKind, repoPaths, channel, source, sessionIds, file } = filter
+  const { where, values } = conditions({ agentId, agentKind, repoPaths, channel, source, sessionIds, file })
   if (where === '') return undefined
   return q.all<{ id: number }>(`SELECT s.id FROM source s WHERE true ${where}`, ...values).map(({ id }) => id)
 }

@@ -106,8 +106,8 @@ export class Search implements SearchPart {
     return this.#replacing
   }
 
-  async #answer({ text, regex, ...filter }: SearchQuestion): Promise<SearchAnswer> {
-    const outdated = this.#follower ? undefined : await this.#refreshOrNote()
+  async #answer({ text, regex, asIndexed, ...filter }: SearchQuestion): Promise<SearchAnswer> {
+    const outdated = this.#follower || asIndexed ? undefined : await this.#refreshOrNote()
     if (!this.#follower && filter.role === 'tool') await this.#indexTools()
     const answer = await (regex ? this.#searchRegex(text, filter) : this.#searchText(text, filter))
     if (answer.total === 0 || filter.role === 'tool') answer.notes.push(...this.#noteOnTools(filter))

@@ -2,7 +2,16 @@
 // five branches, resumed again and again; some tasks name their subject, some only say "continue".
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { findInSessions } from '../../src/coding/queue/choose.ts'
+import { systemClock } from '../../src/domain/clock.ts'
 import type { DiscoveredSession } from '../../src/domain/discovered-session.ts'
+import { silentLog } from '../../src/domain/log.ts'
+import type { SearchQuestion } from '../../src/domain/search.ts'
+import type { FindInSessions } from '../../src/domain/selection.ts'
+import { indexSources } from '../../src/search/index-files.ts'
+import { SearchMeaning } from '../../src/search/meaning.ts'
+import { search } from '../../src/search/ranked-search.ts'
+import { SearchIndex } from '../../src/search/search-index.ts'
 import { discoveredSession } from './discovered-session.ts'
 import { randomFrom } from './random.ts'
 
@@ -54,6 +63,27 @@ export function writeWorkHistory(folder: string): WorkHistory {
   }
   const sessions = [...prompts].map(([matter, said]) => writeSession(folder, matter, said))
   return { sessions, resumed, begun: sessions.length - 1 }
+}
+
+/** The search over a history, as a choice uses it. */
+export async function searchOfHistory(
+  folder: string,
+  sessions: DiscoveredSession[],
+): Promise<{ find: FindInSessions; close: () => Promise<void> }> {
+  const index = SearchIndex.open(join(folder, 'search.sqlite'))
+  const redact = (text: string): string => text
+  const sources = sessions.map(({ sessionId, filePath: path }) => ({ kind: 'native' as const, sessionId, path }))
+  await indexSources(index, sources, { redact })
+  const meaning = new SearchMeaning({ use: 'machine' }, systemClock, redact)
+  await meaning.makeVectors(index, 60_000)
+  const parts = { index, redact, now: () => Date.now(), nearest: meaning.nearestIn(index) }
+  const part = { search: ({ text, ...filter }: SearchQuestion) => search(parts, text, filter) }
+  const find = findInSessions({ search: part, clock: systemClock, log: silentLog })
+  const close = async (): Promise<void> => {
+    meaning.close()
+    await index.close()
+  }
+  return { find, close }
 }
 
 function writeSession(

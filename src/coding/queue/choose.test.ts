@@ -23,7 +23,7 @@ const parts = {
   decisions: () => ({}) as never,
   smallModel: () => undefined,
   openclawSettings: () => undefined,
-  search: () => undefined,
+  search: () => ({}) as never,
 }
 
 test('a queued task that must wait although its repository looks free chooses again only after a pause', async () => {

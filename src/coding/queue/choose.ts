@@ -15,7 +15,14 @@ import type { SessionSelectionConfig } from '../../domain/config/coding-settings
 import type { Discovery } from '../../domain/discovered-session.ts'
 import type { Log } from '../../domain/log.ts'
 import type { SearchPart } from '../../domain/search.ts'
-import type { AskStructured, Decisions, SessionScore, SessionSelection } from '../../domain/selection.ts'
+import type {
+  AskStructured,
+  Decisions,
+  FindInSessions,
+  FoundInSession,
+  SessionScore,
+  SessionSelection,
+} from '../../domain/selection.ts'
 import type { TrimLevel } from '../../domain/trim.ts'
 import type { RepoGate } from './repo-queue.ts'
 
@@ -40,8 +47,7 @@ export interface ChoiceParts {
   smallModel: () => AskStructured | undefined
   /** `sessionSelection` in OpenClaw's configuration, for one of its agents. */
   openclawSettings: (agentId: string) => Partial<SessionSelectionConfig> | undefined
-  /** The search index, if it is up to date. Without a gateway it is not, and a choice must not wait for it. */
-  search: () => SearchPart | undefined
+  search: () => SearchPart
 }
 
 export interface ChoiceOptions {
@@ -148,7 +154,6 @@ export class SessionChoice {
 
   sources(askModel = true): SelectionSources {
     const { clock, log, repos, discovery, smallModel, search, config } = this.#parts
-    const index = search()
     return {
       discovery: discovery(),
       clock,
@@ -161,7 +166,7 @@ export class SessionChoice {
         })),
       awaitingInput: (repoPath) =>
         repos.awaitingInputIn(repoPath).flatMap(({ sdkSessionId }) => sdkSessionId ?? []),
-      said: index && ((task, ids) => nearestPassages({ search: index, clock, log }, task, ids)),
+      find: findInSessions({ search: search(), clock, log }),
       priceOf: (session) =>
         priceSession(session, pricesOf, clock.now(), {
           // Another agent continues with its own model.
@@ -192,26 +197,42 @@ export function choiceOf(
 /** A choice does not wait longer for the search, for example for a slow provider of vectors. */
 const searchMs = 500
 
-/** The passage of each session that is nearest to the task; none when the index does not answer in time. */
-export async function nearestPassages(
-  { search, clock, log }: { search: SearchPart; clock: Clock; log: Log },
-  task: string,
-  sessionIds: string[],
-): Promise<Map<string, string>> {
-  const question = { text: task, sessionIds, withoutTools: true, limit: 50 }
-  const found = new Map<string, string>()
-  try {
-    const { hits } = await within(clock, searchMs, search.search(question), () => {
-      throw new Error(`no answer within ${searchMs} ms`)
-    })
-    for (const { sessionId, snippet } of hits) if (!found.has(sessionId)) found.set(sessionId, snippet)
-  } catch (error) {
-    log.warn(
-      { event: 'choice-search-failed', reason: String(error) },
-      'The search for a task failed; choosing without it.',
-    )
+interface FindParts extends Pick<ChoiceParts, 'clock' | 'log'> {
+  search: Pick<SearchPart, 'search'>
+}
+
+/** The score of a session in which nearly everything of the task was said. */
+const fullScore = 1.25
+
+/** Searches what is indexed now: a choice does not wait until new text is read. Finds nothing when the index does not answer
+ *  in time. */
+export function findInSessions({ search, clock, log }: FindParts): FindInSessions {
+  return async (task, sessionIds, before) => {
+    const question = { text: task, sessionIds, until: before, withoutTools: true, withCopies: true }
+    const found = new Map<string, FoundInSession>()
+    try {
+      const { hits } = await within(clock, searchMs, search.search({ ...question, asIndexed: true, limit: 100 }), () => {
+        throw new Error(`no answer within ${searchMs} ms`)
+      })
+      for (const { sessionId, snippet: text, score } of hits)
+        if (!found.has(sessionId)) found.set(sessionId, { text, relevance: Math.min(1, score / fullScore) })
+      return new Map([...found].map(([id, one]) => [id, weighed(one, found)]))
+    } catch (error) {
+      log.warn(
+        { event: 'choice-search-failed', reason: String(error) },
+        'The search for a task failed; choosing without it.',
+      )
+    }
+    return found
   }
-  return found
+}
+
+const asGoodShare = 0.8
+
+/** `Carry on with the rest` was said in many sessions, and distinguishes none of them. */
+function weighed(one: FoundInSession, found: Map<string, FoundInSession>): FoundInSession {
+  const asGood = [...found.values()].filter(({ relevance }) => relevance >= asGoodShare * one.relevance)
+  return { ...one, relevance: one.relevance / asGood.length }
 }
 
 const lookMs = 500

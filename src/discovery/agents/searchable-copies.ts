@@ -67,7 +67,7 @@ function spokenLine(record: AgentRecord): string[] {
 }
 
 function transcriptAt(path: string, session: DiscoveredSession): SessionTranscript {
-  const { sessionId, agentId, repoPath, branch } = session
+  const { sessionId, agentId, agentKind, repoPath, branch } = session
   const { ino: inode, size, mtimeMs } = statSync(path)
-  return { sessionId, agentId, repoPath, branch, path, inode, size, mtimeMs }
+  return { sessionId, agentId, agentKind, repoPath, branch, path, inode, size, mtimeMs }
 }

@@ -102,5 +102,7 @@ function decisionsAbout(app: App, ref: string, limit: number): Decision[] {
 async function evaluate(app: App, input: { repo?: string | undefined }, caller: Caller) {
   const repoPath = input.repo === undefined ? undefined : await realDirectory(input.repo)
   const threshold = app.coding().choice.settings(caller.agentId).resumeThreshold
-  return evaluateSelection(app.discovery(), { threshold, repoPath })
+  await app.search().refresh()
+  const { find } = app.coding().choice.sources()
+  return evaluateSelection(app.discovery(), { threshold, repoPath, find })
 }

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { titleText } from '../../domain/machine-text.ts'
 import { realPath, worktreesOf } from '../../discovery/repo-paths.ts'
 import { subagentIdIn } from '../../discovery/list-files.ts'
-import type { DiscoveredSession } from '../../domain/discovered-session.ts'
+import { agentKinds, type DiscoveredSession } from '../../domain/discovered-session.ts'
 import { plainLine } from '../../domain/text.ts'
 import { searchHit, searchKinds, searchRoles } from '../../domain/search.ts'
 import type { SearchHit, SearchQuestion } from '../../domain/search.ts'
@@ -47,6 +47,7 @@ export const searchSessions = operation({
     tool: z.string().min(1).max(200).optional().describe('Only calls of this tool, for example Bash.'),
     file: z.string().min(1).max(1_000).optional().describe('Only sessions that name this file.'),
     role: z.enum(searchRoles).optional().describe('Only messages of this role.'),
+    agentKind: z.enum(agentKinds).optional().describe('Only sessions of this program.'),
     source: z.enum(searchKinds).optional().describe('Only this kind of files.'),
     regex: flag('Treat the words as a regular expression.'),
     explain: flag('Show why each hit ranks where it does.'),

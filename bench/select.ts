@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { evaluateSelection } from '../src/discovery/evaluate.ts'
 import { discoveredSession } from '../test/support/discovered-session.ts'
-import { writeWorkHistory } from '../test/support/selection-history.ts'
+import { searchOfHistory, writeWorkHistory } from '../test/support/selection-history.ts'
 import { systemClock } from '../src/domain/clock.ts'
 import { sessionSelectionConfig } from '../src/domain/config/coding-settings.ts'
 import { silentLog } from '../src/domain/log.ts'
@@ -27,7 +27,9 @@ async function benchChoice(): Promise<BenchResult> {
   try {
     const { sessions } = writeWorkHistory(folder)
     const discovery = { list: async () => ({ total: sessions.length, sessions }) }
-    const { results, resumed } = await evaluateSelection(discovery, { threshold: 0.6 })
+    const { find, close } = await searchOfHistory(folder, sessions)
+    const { results, resumed } = await evaluateSelection(discovery, { threshold: 0.6, find })
+    await close()
     const [selection, recent, words] = results
     const shown = results.map(
       ({ method, hitRate, mrr }) => `${method} ${hitRate.toFixed(2)} / ${mrr.toFixed(2)}`,

@@ -3,8 +3,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
 import { discoveredSession } from '../../test/support/discovered-session.ts'
-import { writeWorkHistory } from '../../test/support/selection-history.ts'
+import { searchOfHistory, writeWorkHistory } from '../../test/support/selection-history.ts'
 import type { DiscoveredSession } from '../domain/discovered-session.ts'
+import type { FindInSessions } from '../domain/selection.ts'
 import { evaluateSelection } from './evaluate.ts'
 import type { ConversationRecord } from './conversation-records.ts'
 import { conversationRecords } from './conversation-records.ts'
@@ -47,9 +48,9 @@ function transcript(
   })
 }
 
-function evaluate(sessions: DiscoveredSession[]) {
+function evaluate(sessions: DiscoveredSession[], find?: FindInSessions) {
   const discovery = { list: async () => ({ total: sessions.length, sessions }) }
-  return evaluateSelection(discovery, { threshold: 0.6 })
+  return evaluateSelection(discovery, { threshold: 0.6, find })
 }
 
 test('history is replayed: sessions that were resumed or started, and what each rule would have chosen', async () => {
@@ -92,6 +93,29 @@ test('over a made history of twelve matters it finds what was resumed more often
     ['most recent', '0.11', '0.35'],
     ['keywords', '0.79', '0.83'],
   ])
+})
+
+test('the search finds a task in what was said later than the first message, and before the choice', async () => {
+  const tower = transcript('tower', [
+    [0, 'Write the invoices'],
+    [5, 'The lamp of the lighthouse flickers at night'],
+    [300, 'Replace the flickering lighthouse lamp'],
+  ])
+  const others = transcript('others', [
+    [60, 'Paint the boat'],
+    [65, 'Sand the boat before that'],
+  ])
+  const { find, close } = await searchOfHistory(folder, [tower, others])
+  expect((await evaluate([tower, others])).results[0]).toMatchObject({ method: 'selection', hitRate: 0 })
+  const found = await evaluate([tower, others], find)
+  expect(found.results).toMatchObject([
+    { method: 'selection', hitRate: 1 },
+    { method: 'most recent', hitRate: 0 },
+    { method: 'keywords', hitRate: 0 },
+  ])
+  const lamp = 'Replace the flickering lighthouse lamp'
+  expect([...(await find(lamp, ['tower'], start + 5 * minute)).keys()]).toEqual([])
+  await close()
 })
 
 test('a session is scored as it was at that time, not as it is now', async () => {

@@ -155,7 +155,8 @@ export function putSource(q: Queries, source: SearchSource, state: FileState): n
 }
 
 export function conditions(filter: SearchFilter): { where: string; values: Array<string | number> } {
-  const { agentId, agentKind, repoPaths, channel, source, role, since, until, sessionIds, tool, file } = filter
+  const { agentId, agentKind, repoPaths, channel, source, role, since, until, sessionIds, tool, file } =
+    filter
   const { exceptSessionId } = filter
   const parts: Array<[sql: string, ...values: Array<string | number | undefined>]> = [
     [`(instr(s.agent_ids, ?) > 0 OR s.agent_ids = '|*|')`, agentId && `|${agentId}|`],

@@ -85,6 +85,28 @@ test('what has all the words comes before what has one of them and is nearer in 
   expect(others.toSorted()).toEqual(['all by words', 'near by meaning', 'some by meaning'])
 })
 
+test('what only resembles the question stays below a session that has the words, however they are spread', async () => {
+  const spread = source('spread', 'a flaky thing')
+  const lines = ['the anchor', 'a long rope'].map((text) =>
+    readFileSync(spread.path, 'utf8').replace('a flaky thing', text),
+  )
+  writeFileSync(spread.path, lines.join(''), { flag: 'a' })
+  await indexSources(index, [spread, source('near', 'an unsteady vessel')], { redact })
+  const unsteady: Embedder = {
+    ...boatsAndFood,
+    name: 'unsteady',
+    embed: async (texts) =>
+      texts.map((text) => Float32Array.of(...(/unsteady|mast|^flaky anchor/.test(text) ? [1, 0] : [0, 1]))),
+  }
+  expect(await found('flaky rope mast', {}, unsteady)).toEqual([
+    'near by meaning',
+    'spread by words',
+    'spread by words',
+  ])
+  const words = await found('flaky anchor rope', {}, unsteady)
+  expect(words.slice(0, 3)).toEqual(['spread by words', 'spread by words', 'near by meaning'])
+})
+
 test('what is gone does not crowd out what is there', async () => {
   const gone = Array.from({ length: 60 }, (_, i) => source(`gone-${i}`, 'the boat'))
   await indexSources(index, gone, { redact })

@@ -78,7 +78,9 @@ export class NearestPassages {
   /** The nearest of all allowed vectors; of too many, only those whose signs are most like the question's are compared. */
   #nearest(question: Int8Array, allowed: Set<number> | undefined, wanted: number): Place[] {
     const signs = signsOf(question)
-    const fitting = this.#batches.filter((batch) => batch.numbers.length === batch.count * question.length)
+    const fitting = this.#batches.filter(
+      (batch) => batch.numbers.length === batch.count * Math.ceil(question.length / 2),
+    )
     const counts = new Uint32Array(question.length + 1)
     const unlike = fitting.map((batch) =>
       compareSigns(signs, batch, allowed, this.#withDeleted.has(batch), counts),
@@ -92,10 +94,10 @@ export class NearestPassages {
 
 /** Vectors of one model are all a little alike: what counts is how much nearer a passage is than the last of the nearest. */
 function withLikeness(places: Place[]): NearPassage[] {
-  const least = places.length < resultLimit ? leastLikeness : places.at(-1)!.likeness / (127 * 127)
+  const least = places.length < resultLimit ? leastLikeness : places.at(-1)!.likeness
   return places.map((place) => ({
     id: passageOf(place),
-    likeness: Math.min(1, place.likeness / (127 * 127) - least),
+    likeness: Math.min(1, place.likeness - least),
   }))
 }
 
@@ -109,7 +111,7 @@ interface Place {
 /** Keeps the best without sorting all: most are worse than those that were found before. */
 class Best {
   /** Only what exceeds this is added. */
-  least = leastLikeness * 127 * 127
+  least = leastLikeness
   #places: Place[] = []
   readonly #wanted: number
 
@@ -147,13 +149,18 @@ function compareNumbers(
   best: Best,
 ): void {
   const { numbers, count } = batch
-  const width = question.length
+  const width = Math.ceil(question.length / 2)
   for (let at = 0; at < count; at++) {
     if (unlike[at]! > limit) continue
-    let likeness = 0
+    let product = 0
+    let square = 0
     for (let k = 0, from = at * width; k < width; k++, from++) {
-      likeness = (likeness + Math.imul(question[k]!, numbers[from]!)) | 0
+      const low = (numbers[from]! << 28) >> 28
+      const high = (numbers[from]! << 24) >> 28
+      product += question[2 * k]! * low + (question[2 * k + 1] ?? 0) * high
+      square += low * low + high * high
     }
+    const likeness = square === 0 ? 0 : product / (127 * Math.sqrt(square))
     if (likeness > best.least) best.add({ batch, at, likeness })
   }
 }

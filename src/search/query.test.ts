@@ -54,3 +54,9 @@ test('a time from now on is a range, without its words', () => {
   expect(timeRangeIn('last week', now)).toBeUndefined()
   expect(timeRangeIn('the last test', now)).toBeUndefined()
 })
+
+test('a Japanese question asks for its words, which begin where the script changes', () => {
+  expect(parseQuery('メモリリークの原因')!.terms.map(({ text }) => text)).toEqual(['メモリリーク', '原因'])
+  expect(parseQuery('行きます')!.terms.map(({ text }) => text)).toEqual(['行きます'])
+  expect(parseQuery('数据库连接超时')!.terms).toHaveLength(1)
+})

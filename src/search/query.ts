@@ -72,19 +72,28 @@ interface Term {
 function termsOf(text: string): Term[] {
   const found = [...text.matchAll(/"([^"]*)"|(\S+)/g)].slice(0, maxTerms)
   return found
-    .map((match) => {
-      if (match[1] !== undefined) return { text: match[1].trim(), phrase: true, prefix: false }
+    .flatMap((match) => {
+      if (match[1] !== undefined) return [{ text: match[1].trim(), phrase: true, prefix: false }]
       const word = wordOf(match[2]!.replaceAll('"', ''))
       const prefix = word.length > 1 && word.endsWith('*')
-      return { text: prefix ? word.slice(0, -1) : word, phrase: false, prefix }
+      if (prefix) return [{ text: word.slice(0, -1), phrase: false, prefix }]
+      return partsByScript(word).map((part) => ({ text: part, phrase: false, prefix }))
     })
     .filter((term) => term.text !== '')
+    .slice(0, maxTerms)
 }
 
 /** `(school?)` asks for `school`, and `Ada's` for `Ada`. */
 function wordOf(text: string): string {
   const word = prose.exec(text)?.[1]
   return word === undefined ? text.replace(/(?<=[^?!,;:…])[?!,;:…]+$/u, '') : word.replace(/['’`]s$/u, '')
+}
+
+/** Japanese has no spaces, but its words mostly begin where the script changes: `メモリの原因` asks for `メモリ` and `原因`. */
+function partsByScript(word: string): string[] {
+  const parts = joinedRuns(word).join('') === word ? (word.match(oneScript) ?? []) : []
+  const words = parts.filter((part) => !onlyHiragana.test(part))
+  return words.length > 1 ? words : [word]
 }
 
 /** Everything is quoted, so that nothing a person types is an operator of the full-text search. */
@@ -134,6 +143,8 @@ const camel = /[A-Za-z0-9]*[a-z0-9][A-Z][A-Za-z0-9]*|[A-Z]{2,}[a-z][A-Za-z0-9]*/
 const hasCamel = /[a-z0-9][A-Z]|[A-Z]{2}[a-z]/
 const joined =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}ー々]+/gu
+const oneScript = /[\p{Script=Han}々]+|[\p{Script=Katakana}ー]+|[\p{Script=Hiragana}]+/gu
+const onlyHiragana = /^\p{Script=Hiragana}+$/u
 /** Scripts before this range (Latin, Greek, Cyrillic, Arabic, Indic) have spaces between words. */
 const mayBeJoined = /[\u0e00-\uffff]/
 

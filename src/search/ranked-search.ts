@@ -10,7 +10,7 @@ import { readPassage } from './passages.ts'
 import { parseQuery, splitIdentifier, type ParsedQuery } from './query.ts'
 import type { SearchIndex } from './search-index.ts'
 import { shareIn } from './search-match.ts'
-import { nearnessInTime, timeRangeIn, timesNamedIn } from './times.ts'
+import { nearnessInTime, timeRangeIn, timesNamedIn, type NamedTime } from './times.ts'
 
 export interface SearchParts {
   index: SearchIndex
@@ -37,8 +37,11 @@ const shownOfSession = 2
 /** What a time that the question names adds at most. */
 const timeWeight = 0.2
 const piecesWeight = 0.5
-/** Meaning adds at most this much, and is not searched if a passage has this share of the words. */
-const meaningWeight = 0.5
+/** What meaning adds at most, and how much more if the passages have few of the words: then words say little. */
+const meaningWeight = { least: 0.5, more: 6 }
+/** Below this share of the words, the passages have few of them. */
+const manyOfWords = 0.6
+/** Meaning is not searched if a passage has this share of the words. */
 const mostOfWords = 0.8
 /** More than everything else adds up to: what has all the words of a few comes first. */
 const allWordsBonus = 4
@@ -98,16 +101,16 @@ class Ranking {
   bestShare = 0
   readonly #parts: SearchParts
   readonly #query: ParsedQuery
-  readonly #text: string
   readonly #filter: SearchFilter
   readonly #found = new Map<number, Ranked>()
+  readonly #times: NamedTime[]
   #shares: number[] = []
 
   constructor(parts: SearchParts, query: ParsedQuery, text: string, filter: SearchFilter) {
     this.#parts = parts
     this.#query = query
-    this.#text = text
     this.#filter = filter
+    this.#times = timesNamedIn(text)
   }
 
   addWords(): void {
@@ -140,10 +143,15 @@ class Ranking {
 
   addNear(near: NearPassage[]): void {
     const likeness = new Map(near.map((each) => [each.id, each.likeness]))
+    const weight = this.#meaningWeight()
     for (const passage of this.#parts.index.passages([...likeness.keys()], this.#filter)) {
-      const added = meaningWeight * likeness.get(passage.id)!
+      const added = weight * likeness.get(passage.id)!
       this.#add(passage, added, 'meaning').why?.push(`like it in meaning: ${added.toFixed(2)}`)
     }
+  }
+
+  #meaningWeight(): number {
+    return meaningWeight.least + meaningWeight.more * Math.max(0, manyOfWords - this.bestShare)
   }
 
   #add(passage: FoundPassage, score: number, by: SearchHit['by'][number]): Ranked {
@@ -163,10 +171,11 @@ class Ranking {
 
   best(): Ranked[] {
     const now = this.#parts.now()
-    const times = timesNamedIn(this.#text)
+    // As meaning, the time counts more where words say little.
+    const named = (timeWeight * this.#meaningWeight()) / meaningWeight.least
     for (const entry of this.#found.values()) {
       const { passage } = entry
-      const time = times.length === 0 ? 0 : timeWeight * nearnessInTime(passage.at, times)
+      const time = this.#times.length === 0 ? 0 : named * nearnessInTime(passage.at, this.#times)
       if (time > 0) entry.why?.push(`at the named time: ${time.toFixed(2)}`)
       const place = recency(passage.at, now) * nearness(passage.source.repoPath, this.#filter.near)
       if (passage.role === 'tool') entry.why?.push(`tool × ${toolWeight}`)
@@ -174,13 +183,15 @@ class Ranking {
       entry.score = (entry.score + time) * (passage.role === 'tool' ? toolWeight : 1) * place
     }
     const ranked = withoutCopies([...this.#found.values()]).sort(byScore)
-    for (const passages of Map.groupBy(ranked, ({ passage }) => sessionOf(passage)).values())
-      this.#addSession(passages)
+    const sessions = [...Map.groupBy(ranked, ({ passage }) => sessionOf(passage)).values()]
+    const withWords = sessions.flatMap((passages) => this.#addSession(passages))
+    keepBelow(Math.min(...withWords), ranked)
     return ranked.sort(byScore).slice(0, Math.max(candidates, this.#filter.limit ?? 0))
   }
 
-  /** Adds to the best passages of a session what the session has beside them. */
-  #addSession(passages: Ranked[]): void {
+  /** Adds to the best passages of a session what the session has beside them. Returns the score of a session that has most of
+   *  the words. */
+  #addSession(passages: Ranked[]): number[] {
     const { second, third, coverage } = sessionWeights
     const covered = shareIn(
       passages.reduce((mask, each) => mask | each.mask, 0),
@@ -197,6 +208,16 @@ class Ranking {
       entry.score += more
       entry.why?.push(`its session: ${percent(covered)} of the words, +${more.toFixed(2)}`)
     }
+    return covered < mostOfWords ? [] : [Math.max(...passages.map(({ score }) => score))]
+  }
+}
+
+/** What only resembles the question in meaning ranks below sessions that have most of its words. */
+function keepBelow(limit: number, ranked: Ranked[]): void {
+  for (const entry of ranked) {
+    if (entry.score < limit || entry.by.some((by) => by !== 'meaning')) continue
+    entry.score = limit * (1 - 1 / (2 + entry.score))
+    entry.why?.push('below sessions that have the words')
   }
 }
 

@@ -73,7 +73,18 @@ export async function ourSources(parts: SourceParts): Promise<SearchSource[]> {
 }
 
 export function nativeSource(transcript: SessionTranscript): SearchSource {
-  const { sessionId, agentId, agentKind = 'claude', chat, repoPath, branch, path, inode, size, mtimeMs } = transcript
+  const {
+    sessionId,
+    agentId,
+    agentKind = 'claude',
+    chat,
+    repoPath,
+    branch,
+    path,
+    inode,
+    size,
+    mtimeMs,
+  } = transcript
   return {
     kind: 'native',
     path,

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { Database } from '../store/sqlite/database.ts'
-import { SearchVectors, vectorTable } from './search-vectors.ts'
+import { packed, SearchVectors, vectorTable } from './search-vectors.ts'
 
 test('the vectors of a source can be removed; the others stay where they belong', async () => {
   const db = Database.open(':memory:', [
@@ -13,7 +13,7 @@ test('the vectors of a source can be removed; the others stay where they belong'
   })
   const all = Array.from({ length: 1_500 }, (_, at) => ({
     id: at + 1,
-    numbers: Int8Array.of(at % 100, 1, 2, 3),
+    numbers: Uint8Array.of(at % 100, 1, 2, 3),
     signs: Int32Array.of(at),
   }))
   await vectors.add('model', all)
@@ -29,4 +29,14 @@ test('the vectors of a source can be removed; the others stay where they belong'
   await vectors.remove(new Set([1, 2]))
   expect(vectors.isEmpty()).toBe(true)
   await db.close()
+})
+
+test('a vector is packed into four bits for each number, and one large number does not make the others nothing', () => {
+  const numbersOf = (vector: number[]): number[] =>
+    [...packed(Float32Array.from(vector))].flatMap((byte) => [(byte << 28) >> 28, (byte << 24) >> 28])
+  expect(numbersOf([1, -0.5, 0.25])).toEqual([7, -3, 2, 0])
+  expect(numbersOf([0, 0])).toEqual([0, 0])
+  const small = Array.from({ length: 31 }, () => 1)
+  expect(numbersOf([100, ...small]).slice(0, 3)).toEqual([7, 0, 0])
+  expect(numbersOf([10, ...small]).slice(0, 3)).toEqual([7, 1, 1])
 })

@@ -1,12 +1,12 @@
-// Meaning from words: a vector for each of the 28,000 word pieces of all-MiniLM-L6-v2, a text being the weighted sum of its
-// pieces. Less than the model itself finds, but it needs no native code and no download, and is fast enough for every message
-// ever sent. scripts/make-word-vectors.ts made the table.
+// Meaning from words: a vector for each of 29,000 words and pieces of words, a text being the sum of its words. The vectors are
+// fitted such that these sums are near what all-MiniLM-L6-v2 makes of a sentence. Less than the model itself finds, but it needs
+// no native code and no download, and is fast enough for every message ever sent. scripts/make-word-vectors.py made the table.
 import { existsSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import type { Embedder } from '../domain/search.ts'
 import { splitIdentifier } from './query.ts'
 
-export const wordVectorModel = 'minilm-pieces-96'
+export const wordVectorModel = 'minilm-words-128'
 export const wordVectorLanguages = 'English'
 
 export function openWordVectors(): Embedder {
@@ -96,6 +96,9 @@ class WordTable {
   }
 }
 
+/** The file has three numbers (of words, of their bytes, and of values in a vector), where each word starts, the words, a scale
+ *  for each, and the vectors in steps of that scale. */
+const startsAt = 12
 const cachedWords = 50_000
 /** Longer ones are no words of a language. */
 const longestWord = 40
@@ -109,28 +112,4 @@ function embed(table: WordTable, text: string): Float32Array {
 function wordsOf(text: string): string[] {
   const plain = splitIdentifier(text).normalize('NFD').replace(/\p{M}/gu, '').toLowerCase()
   return plain.match(/[a-z][a-z0-9]*|\d+/g) ?? []
-}
-
-export interface WeightedRow {
-  word: string
-  /** In steps of `scale`. */
-  row: Int8Array
-  scale: number
-}
-
-/** The words start after three numbers. */
-const startsAt = 12
-
-/** The format of the file: number of words, bytes of words, length of a vector, start of each word, sorted words, scales, rows. */
-export function encodeTable(rows: WeightedRow[], width: number): Buffer {
-  const sorted = rows.toSorted((a, b) => (a.word < b.word ? -1 : 1))
-  const starts = new Uint32Array(sorted.length + 1)
-  sorted.forEach(({ word }, i) => (starts[i + 1] = starts[i]! + word.length))
-  return Buffer.concat([
-    Buffer.from(Uint32Array.of(sorted.length, starts.at(-1)!, width).buffer),
-    Buffer.from(starts.buffer),
-    Buffer.from(sorted.map(({ word }) => word).join(''), 'latin1'),
-    Buffer.from(Float32Array.from(sorted, ({ scale }) => scale).buffer),
-    ...sorted.map(({ row }) => Buffer.from(row.buffer)),
-  ])
 }

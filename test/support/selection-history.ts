@@ -72,7 +72,11 @@ export async function searchOfHistory(
 ): Promise<{ find: FindInSessions; close: () => Promise<void> }> {
   const index = SearchIndex.open(join(folder, 'search.sqlite'))
   const redact = (text: string): string => text
-  const sources = sessions.map(({ sessionId, filePath: path }) => ({ kind: 'native' as const, sessionId, path }))
+  const sources = sessions.map(({ sessionId, filePath: path }) => ({
+    kind: 'native' as const,
+    sessionId,
+    path,
+  }))
   await indexSources(index, sources, { redact })
   const meaning = new SearchMeaning({ use: 'machine' }, systemClock, redact)
   await meaning.makeVectors(index, 60_000)

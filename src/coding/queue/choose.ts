@@ -211,9 +211,14 @@ export function findInSessions({ search, clock, log }: FindParts): FindInSession
     const question = { text: task, sessionIds, until: before, withoutTools: true, withCopies: true }
     const found = new Map<string, FoundInSession>()
     try {
-      const { hits } = await within(clock, searchMs, search.search({ ...question, asIndexed: true, limit: 100 }), () => {
-        throw new Error(`no answer within ${searchMs} ms`)
-      })
+      const { hits } = await within(
+        clock,
+        searchMs,
+        search.search({ ...question, asIndexed: true, limit: 100 }),
+        () => {
+          throw new Error(`no answer within ${searchMs} ms`)
+        },
+      )
       for (const { sessionId, snippet: text, score } of hits)
         if (!found.has(sessionId)) found.set(sessionId, { text, relevance: Math.min(1, score / fullScore) })
       return new Map([...found].map(([id, one]) => [id, weighed(one, found)]))

@@ -1,6 +1,6 @@
 // Search: sources of text, questions and answers.
 import { z } from 'zod'
-import { agentKinds, type AgentKind } from './discovered-session.ts'
+import { agentKinds, type AgentKind } from './agent.ts'
 
 export const searchKinds = ['rockpool', 'native', 'memory'] as const
 export type SearchKind = (typeof searchKinds)[number]

@@ -1,9 +1,7 @@
 // The status line of Claude Code: what today cost, how much of the usage window is used, what the next call of this session costs, who
 // needs you. It must be fast, so this file loads nothing large: the facts come from a small file, which a process in the background
 // refreshes.
-import { spawn } from 'node:child_process'
 import { fstatSync, readFileSync } from 'node:fs'
-import { styleText } from 'node:util'
 import { pricesOf } from '../discovery/model-prices.ts'
 import { claimRefresh, leaveUsage, readStatusline } from '../store/statusline-file.ts'
 import type { StatuslineFacts } from '../store/statusline-file.ts'
@@ -24,6 +22,8 @@ export function printStatusline(host: LineHost): void {
   const now = host.now()
   if ((facts === undefined || now - facts.at > staleMs) && claimRefresh(environment.stateDir, now)) {
     const args = [host.program, 'statusline', '--refresh']
+    // Loading it takes longer than printing the line, and most lines need no refresh.
+    const { spawn } = process.getBuiltinModule('node:child_process')
     spawn(process.execPath, args, { detached: true, stdio: 'ignore' }).unref()
   }
   const claude = readClaude()
@@ -113,10 +113,13 @@ function timeOf(moment: number): string {
   return [at.getHours(), at.getMinutes()].map((part) => String(part).padStart(2, '0')).join(':')
 }
 
+const yellow = '\u001b[33m'
+const plain = '\u001b[39m'
+
 function needsYouText(names: string[], color: boolean): string | undefined {
   if (names.length === 0) return undefined
   const more = names.length > namesShown ? ', …' : ''
   const verb = names.length === 1 ? 'needs' : 'need'
   const text = `${names.length} ${verb} you: ${names.slice(0, namesShown).join(', ')}${more}`
-  return color ? styleText('yellow', text, { validateStream: false }) : text
+  return color ? `${yellow}${text}${plain}` : text
 }

@@ -1,7 +1,9 @@
 // Rockpool's plugin in real terminal sessions of Claude Code: a permission dialog that is answered from the page, from a chat and in
 // the terminal; and a terminal in which nothing shows that the gateway is away.
+import { execFile } from 'node:child_process'
 import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import type { Approval } from '../../src/domain/coding-session.ts'
 import { startGateway } from '../../src/gateway/server.ts'
@@ -9,6 +11,7 @@ import type { Gateway } from '../../src/gateway/server.ts'
 import { writeClaudeHookFile } from '../../src/store/claude-hook-file.ts'
 import { openChannelHouse } from '../support/channel-house.ts'
 import type { ChannelHouse } from '../support/channel-house.ts'
+import { claudeBinary } from '../support/claude-home.ts'
 import { openClaudeTerminal, putPlugin } from '../support/claude-terminal.ts'
 import type { ClaudeTerminal } from '../support/claude-terminal.ts'
 import type { Step } from '../support/messages-api.ts'
@@ -78,6 +81,16 @@ const make = (file: string): Step => ({ tools: [{ name: 'Bash', input: { command
 const made = (file: string): boolean => existsSync(join(house.home.project, file))
 const question = (file: string) =>
   telegram.shown.find(({ text, buttons }) => text.includes(`mkdir ${file}`) && buttons.length > 0)
+
+test.skipIf(noTerminal)(
+  "by Claude Code's own count the plugin adds less than 300 tokens to a session",
+  async () => {
+    const { project: cwd, variables: env } = house.home
+    const details = await promisify(execFile)(claudeBinary, ['plugin', 'details', 'rockpool'], { cwd, env })
+    const [, tokens] = /Always-on:\s+~(\d+) tok/.exec(details.stdout) ?? []
+    expect(Number(tokens)).toBeLessThan(300)
+  },
+)
 
 test.skipIf(noTerminal)('a permission is allowed from the page, and the terminal says so', async () => {
   await terminal.prompt('first', make('by-page'), { text: 'The first is done.' })

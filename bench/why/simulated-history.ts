@@ -103,7 +103,7 @@ export class SimulatedHistory {
       return
     }
     if (before.length === 0 || kind < 0.15) session.create(file, textOf(after))
-    else if (kind < 0.22) session.run(`cat > ${file} <<'END'\n${textOf(after)}END`)
+    else if (kind < 0.18) session.run(`cat > ${file} <<'END'\n${textOf(after)}END`)
     else session.edit(file, textOf(before), textOf(after))
     if (before.length > 0 && kind > 0.9) session.edit(file, textOf(after), textOf(before))
     else this.files.set(file, after)

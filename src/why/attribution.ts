@@ -28,6 +28,9 @@ const mostTranscripts = 4
 /** What a command changed is committed within this time. */
 const commandMs = 86_400_000
 
+/** Nothing is known from this commit. */
+const onlyForm: Verdict = { confidence: 'unknown', isOnlyForm: true, others: [] }
+
 export class Attribution {
   readonly #parts: AttributeParts
   readonly #found: FoundEdits
@@ -65,9 +68,11 @@ export class Attribution {
   async ofAdded(sha: string, line: AddedLine): Promise<Verdict> {
     const votes = this.#votes.get(sha)!
     const verdict = votes.verdict(line, this.#copies.get(line.hash ?? 0) ?? 1)
+    // A here-document repeats lines of the file that a formatter had changed before it.
+    if (verdict.evidence === 'shell' && line.hash !== undefined && votes.isOnlyForm(line)) return onlyForm
     const isEnough = this.#effort === 'matches' || line.hash === undefined || isBot(votes.commit)
     if (verdict.confidence !== 'unknown' || isEnough) return verdict
-    if (votes.isOnlyForm(line)) return { confidence: 'unknown', isOnlyForm: true, others: [] }
+    if (votes.isOnlyForm(line)) return onlyForm
     return (
       (await this.#reformatted(line, votes)) ??
       (await this.#moved(line, votes)) ??

@@ -12,6 +12,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { systemClock } from '../src/domain/clock.ts'
 import { silentLog } from '../src/domain/log.ts'
 import { openDiscovery } from '../src/discovery/discovery.ts'
+import { EditTable } from '../src/discovery/edit-table.ts'
+import { hashOfLine } from '../src/discovery/line-hash.ts'
 import { agentReaders, readerOf } from '../src/discovery/agents/readers.ts'
 import type { AgentRecord } from '../src/domain/agent-records.ts'
 import { agentHomesOf } from '../src/discovery/agents/agent-homes.ts'
@@ -209,23 +211,53 @@ function added(parts: Tokens[]): Tokens {
 }
 
 describe('what a scan continues and what it leaves alone', () => {
-  test.each(['codex', 'pi'] as const)('%s: a file that grows in steps gives the same facts', (kind) => {
-    const reader = readerOf(kind)
-    const { root } = freshHome(kind)
-    for (const source of list(reader, root).sources) {
-      const whole = reader.scan(source).facts
-      const bytes = readFileSync(source.path)
-      writeFileSync(source.path, '')
-      let before: ScannedBefore | undefined
-      for (let end = 0; end < bytes.length;) {
-        const from = end
-        end = Math.min(bytes.length, end + Math.ceil(bytes.length / 3))
-        appendFileSync(source.path, bytes.subarray(from, end))
-        const scanned = reader.scan(source, before)
-        before = { ...scanned, facts: JSON.parse(JSON.stringify(scanned.facts)) }
+  test.each(['codex', 'pi'] as const)(
+    '%s: a file that grows in steps gives the same facts and edits',
+    (kind) => {
+      const reader = readerOf(kind)
+      const { root } = freshHome(kind)
+      for (const source of list(reader, root).sources) {
+        const whole = reader.scan(source)
+        const bytes = readFileSync(source.path)
+        writeFileSync(source.path, '')
+        let before: ScannedBefore | undefined
+        for (let end = 0; end < bytes.length;) {
+          const from = end
+          end = Math.min(bytes.length, end + Math.ceil(bytes.length / 3))
+          appendFileSync(source.path, bytes.subarray(from, end))
+          const scanned = reader.scan(source, before)
+          before = { ...scanned, facts: JSON.parse(JSON.stringify(scanned.facts)) }
+        }
+        expect(before!.facts).toEqual(JSON.parse(JSON.stringify(whole.facts)))
+        expect(before!.edits.edits).toEqual(whole.edits.edits)
       }
-      expect(before!.facts).toEqual(JSON.parse(JSON.stringify(whole)))
+    },
+  )
+
+  test.each(kinds)('%s: the lines that a session added are found again', (kind) => {
+    const reader = readerOf(kind)
+    for (const { root, sessions } of truthOf(kind)) {
+      const { sources } = list(reader, join(folder, kind, root))
+      const tables = new Map(
+        sources.map((source) => {
+          const { facts, edits } = reader.scan(source)
+          return [facts.threadId ?? facts.sessionId, new EditTable(edits.pack()).edits] as const
+        }),
+      )
+      for (const { id, editedFiles } of sessions) {
+        const files = new Set(tables.get(id)!.map(({ file }) => file))
+        expect([...files].sort(), id).toEqual(((editedFiles ?? []) as string[]).toSorted())
+      }
     }
+    const { sources } = list(reader, join(folder, kind, truthOf(kind)[0]!.root))
+    const all = sources.flatMap((source) => reader.scan(source).edits.edits)
+    const linesOf = (file: string): number[] =>
+      all.filter((edit) => edit.file.endsWith(file)).flatMap(({ lines }) => lines)
+    expect(linesOf('/greet.js')).toContain(hashOfLine('export const greet = name => `Hello, ${name}`;'))
+    expect(linesOf('/README.md')).toContain(hashOfLine('See greet.js.'))
+    // A line that only surrounds the change was not added.
+    expect(linesOf('/README.md')).not.toContain(hashOfLine('# demo'))
+    for (const { seconds } of all) expect(seconds).toBeGreaterThan(1_794_000_000)
   })
 
   test('a rollout that Codex rewrote in place is read again from its beginning', () => {

@@ -42,12 +42,17 @@ export async function readRegistries(
   const rows = new Map<string, RegistryRow>()
   for (const source of sources) {
     for (const row of await readSource(source, log)) {
-      const id = row.sessionId.toLowerCase()
+      const id = sameId(row.sessionId)
       const known = rows.get(id)
       rows.set(id, known ? { ...row, ...defined(known) } : row)
     }
   }
   return rows
+}
+
+/** Letters in a UUID may be large or small; in the id of another agent they differ. */
+function sameId(id: string): string {
+  return /^[0-9a-f-]{36}$/i.test(id) ? id.toLowerCase() : id
 }
 
 /** The files of an OpenClaw state directory; ours has the same ones. */

@@ -186,7 +186,7 @@ function scanAgent(file: AgentSource, before: ScannedBefore | undefined): Scanne
   const scanned = readerOf(file.agentKind).scan(file, before)
   const { facts, usage } = scanned
   Object.assign(facts, costOfFile(usage, facts.models))
-  return { edits: new EditTable(), ...scanned, inode, size, mtimeMs }
+  return { ...scanned, inode, size, mtimeMs }
 }
 
 /** Below this many bytes, starting a thread takes longer than it saves. */

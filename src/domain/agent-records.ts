@@ -34,7 +34,8 @@ export type AgentRecord = RecordBase &
     | { kind: 'thinking'; text: string; id?: string }
     | { kind: 'tool-call'; id: string; name: string; input: Record<string, unknown> }
     | { kind: 'tool-result'; id: string; text: string; isError: boolean }
-    | { kind: 'edit'; path: string; change: 'add' | 'update' | 'delete'; diff?: string }
+    /** `diff`: a unified diff. `content`: the whole text, for a file that was written. */
+    | { kind: 'edit'; path: string; change: 'add' | 'update' | 'delete'; diff?: string; content?: string }
     | ({ kind: 'usage'; id: string; model: string; costUsd?: number; fast?: boolean } & AgentUsage)
     | { kind: 'compaction'; text: string }
     | { kind: 'subagent'; id: string; name: string; about: string }

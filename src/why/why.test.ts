@@ -341,6 +341,44 @@ test("programs that a hostile repository names don't run", async () => {
   for (const name of ['core.fsmonitor', 'diff.external']) world.git('config', '--unset', name)
 })
 
+test('a line that Codex wrote has its session, its prompt and the cost of its turn', async () => {
+  const id = '01a1e4c8-ef42-70d2-bd42-fae609cc165c'
+  const folder = join(world.folder, 'codex/sessions/2026/09/21')
+  const timestamp = new Date((world.seconds += 60) * 1_000).toISOString()
+  const event = (payload: object) => ({ timestamp, type: 'event_msg', payload })
+  const item = (done: object) => event({ type: 'item_completed', item: done })
+  const content = code('payment')
+  const changes = { [join(world.root, 'src/payment.ts')]: { type: 'add', content } }
+  const usage = { input_tokens: 1_000, cached_input_tokens: 0, output_tokens: 100 }
+  const lines = [
+    { timestamp, type: 'session_meta', payload: { id, timestamp, cwd: world.root, cli_version: '0.166.0' } },
+    { timestamp, type: 'turn_context', payload: { turn_id: id, cwd: world.root, model: 'gpt-5.5' } },
+    item({ type: 'UserMessage', id: 'u1', content: [{ type: 'text', text: 'Write the payment' }] }),
+    item({
+      type: 'AgentMessage',
+      id: 'a1',
+      content: [{ type: 'Text', text: 'I look up the person first.' }],
+    }),
+    item({ type: 'FileChange', id: 'c1', status: 'completed', changes }),
+    { timestamp, type: 'token_usage_record', payload: { response_id: 'r1', usage } },
+  ]
+  mkdirSync(folder, { recursive: true })
+  const path = join(folder, `rollout-2026-09-21T10-00-00-${id}.jsonl`)
+  writeFileSync(path, lines.map((line) => `${JSON.stringify(line)}\n`).join(''))
+  world.write('src/payment.ts', content)
+  const sha = world.commit('Add the payment')
+  expect(await why('src/payment.ts', 'findPerson')).toMatchObject({
+    confidence: 'exact',
+    session: { sessionId: id, agentKind: 'codex' },
+    prompt: 'Write the payment',
+    said: 'I look up the person first.',
+    costUsd: (1_000 * 5 + 100 * 30) / 1e6,
+  })
+  expect(await explainCommit(await partsOf(), sha)).toMatchObject({
+    sessions: [{ sessionId: id, prompt: 'Write the payment', lines: 4 }],
+  })
+})
+
 test('a repository that was moved, and a clone of it, have the sessions of the old place', async () => {
   const session = world.session('Write before the move')
   session.create('src/moving.ts', code('moving'))

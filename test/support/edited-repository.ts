@@ -84,6 +84,7 @@ export class EditedRepository {
   discovery(): Discovery {
     return openDiscovery({
       configDirs: [this.configDir],
+      agentHomes: [{ kind: 'codex', path: join(this.folder, 'codex') }],
       indexFile: join(this.folder, 'index.sqlite'),
       registries: [],
       clock: systemClock,

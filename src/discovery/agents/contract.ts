@@ -2,6 +2,7 @@
 // this file and one line in readers.ts; test/agents.test.ts runs the same checks over all of them.
 import type { AgentConversation } from '../../domain/agent-records.ts'
 import type { OtherAgent } from '../../domain/agent.ts'
+import type { EditTable } from '../edit-table.ts'
 import type { Listing, TranscriptFile } from '../list-files.ts'
 import type { TranscriptFacts } from '../transcript-facts.ts'
 import type { UsageTable } from '../usage-table.ts'
@@ -40,12 +41,14 @@ export interface AgentReader {
 export interface ScannedBefore {
   facts: TranscriptFacts
   usage: UsageTable
+  edits: EditTable
   mark: string
 }
 
 export interface ScannedSource {
   facts: TranscriptFacts
   usage: UsageTable
+  edits: EditTable
   tornTail: boolean
   mark: string
 }

@@ -5,6 +5,7 @@ import { RockpoolError } from '../../domain/errors.ts'
 import { isRecord } from '../../domain/json.ts'
 import { linesOfFile } from '../../store/disk/file-lines.ts'
 import { openForeign, readForeign } from '../../store/disk/foreign-file.ts'
+import { EditTable } from '../edit-table.ts'
 import { newFacts } from '../transcript-facts.ts'
 import { UsageTable } from '../usage-table.ts'
 import type { AgentConversation, AgentRecord } from '../../domain/agent-records.ts'
@@ -43,11 +44,12 @@ export function scanLines(
     const continues = before !== undefined && before.mark === markOf(fd, before.facts.offset)
     const facts = continues ? before.facts : newFacts()
     const usage = continues ? before.usage : new UsageTable()
+    const edits = continues ? before.edits : new EditTable()
     const translator = makeTranslator(facts.reader)
-    const scan = new LineScan(facts, usage, translator)
+    const scan = new LineScan({ facts, usage, edits }, translator)
     const lines = linesOfFile(fd, facts.offset, longestLineBytes)
     let step = lines.next()
-    for (; !step.done; step = lines.next()) scan.line(step.value.bytes)
+    for (; !step.done; step = lines.next()) scan.line(step.value.bytes, step.value.offset)
     const { end, skipped } = step.value
     facts.overlongLines += skipped
     facts.lineCount += skipped
@@ -55,7 +57,7 @@ export function scanLines(
     const rest = restOf(fd, end)
     const tornTail = rest === undefined || (rest.length > 0 && !scan.lastLine(rest))
     facts.reader = translator.state
-    return { facts, usage, tornTail, mark: markOf(fd, facts.offset) }
+    return { facts, usage, edits, tornTail, mark: markOf(fd, facts.offset) }
   } finally {
     closeSync(fd)
   }
@@ -93,13 +95,14 @@ class LineScan {
   readonly #translator: LineTranslator
   readonly #counts: RecordFacts
 
-  constructor(facts: ScannedSource['facts'], usage: UsageTable, translator: LineTranslator) {
-    this.#facts = facts
+  constructor(scanned: Pick<ScannedSource, 'facts' | 'usage' | 'edits'>, translator: LineTranslator) {
+    this.#facts = scanned.facts
     this.#translator = translator
-    this.#counts = new RecordFacts(facts, usage)
+    this.#counts = new RecordFacts(scanned)
   }
 
-  line(bytes: Buffer): void {
+  /** `offset`: where the line begins in its file. */
+  line(bytes: Buffer, offset = 0): void {
     if (isBlank(bytes)) return
     this.#facts.lineCount++
     const skimmed = this.#translator.skim?.(bytes)
@@ -109,7 +112,7 @@ class LineScan {
       return
     }
     const line = lineIn(bytes)
-    if (line) this.#take(line)
+    if (line) this.#take(line, offset)
     else this.#facts.damagedLines++
   }
 
@@ -118,23 +121,22 @@ class LineScan {
     const line = lineIn(bytes)
     if (!line) return isBlank(bytes)
     this.#facts.lineCount++
+    this.#take(line, this.#facts.offset)
     this.#facts.offset += bytes.length
-    this.#take(line)
     return true
   }
 
-  #take(line: Record<string, unknown>): void {
-    for (const record of this.#translator.translate(line)) this.#counts.take(record)
+  #take(line: Record<string, unknown>, offset: number): void {
+    for (const record of this.#translator.translate(line)) this.#counts.take(record, offset)
   }
 }
 
 /** Compressed files are old and do not grow: they are read as a whole. */
 function scanPacked(path: string, translator: LineTranslator): ScannedSource {
-  const facts = newFacts()
-  const usage = new UsageTable()
-  const scan = new LineScan(facts, usage, translator)
+  const scanned = { facts: newFacts(), usage: new UsageTable(), edits: new EditTable() }
+  const scan = new LineScan(scanned, translator)
   for (const bytes of unpackedLines(path)) scan.line(bytes)
-  return { facts, usage, tornTail: false, mark: '' }
+  return { ...scanned, tornTail: false, mark: '' }
 }
 
 function* unpackedLines(path: string): Generator<Buffer> {

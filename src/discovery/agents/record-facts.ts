@@ -1,22 +1,28 @@
-// The facts and the usage of a session of another agent, from its normalised records. What each agent's lines mean is decided in
+// The facts, the usage and the edits of a session of another agent, from its normalised records. What each agent's lines mean is decided in
 // its own folder; here all agents are counted in the same way.
+import type { EditTable } from '../edit-table.ts'
 import { identifyByPlace, noUsage, type UsageTable } from '../usage-table.ts'
 import { keptChars, type TranscriptFacts } from '../transcript-facts.ts'
 import type { AgentRecord, SessionAbout } from '../../domain/agent-records.ts'
+import type { ScannedSource } from './contract.ts'
+import { addEdit } from './record-edits.ts'
 
 type UsageOf = Extract<AgentRecord, { kind: 'usage' }>
 
 export class RecordFacts {
   readonly #facts: TranscriptFacts
   readonly #usage: UsageTable
+  readonly #edits: EditTable
   readonly #record = noUsage()
 
-  constructor(facts: TranscriptFacts, usage: UsageTable) {
+  constructor({ facts, usage, edits }: Pick<ScannedSource, 'facts' | 'usage' | 'edits'>) {
     this.#facts = facts
     this.#usage = usage
+    this.#edits = edits
   }
 
-  take(record: AgentRecord): void {
+  /** `offset`: where the line of the record begins. */
+  take(record: AgentRecord, offset = 0): void {
     const facts = this.#facts
     this.seen(record.at)
     if (record.kind === 'session') return this.#session(record.about)
@@ -38,6 +44,9 @@ export class RecordFacts {
         break
       case 'usage':
         this.#count(record)
+        break
+      case 'edit':
+        addEdit(this.#edits, record, facts.cwd, offset)
         break
       case 'compaction':
         facts.compactionCount++

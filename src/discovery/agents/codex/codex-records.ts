@@ -27,6 +27,10 @@ interface CodexState {
   fast: boolean
   /** How many token counts were added, to tell them apart. */
   counts: number
+  /** Patches of this turn without an event that names their files, by the call. */
+  patches: Record<string, { cwd: string; patch: string }>
+  /** Calls of this turn whose event has named the files. */
+  reported: string[]
 }
 
 const toolCalls = new Set([
@@ -40,10 +44,6 @@ const patchFile = /^\*\*\* (Add|Update|Delete) File: (.+)$|^\*\*\* Move to: (.+)
 
 export class CodexTranslator implements LineTranslator {
   readonly state: CodexState
-  /** Patches of this turn without an event that names their files. */
-  readonly #patches = new Map<string, { cwd: string; patch: string }>()
-  readonly #reported = new Set<string>()
-
   constructor(state?: unknown) {
     this.state = (state as CodexState | undefined) ?? {
       hasCopies: false,
@@ -51,6 +51,8 @@ export class CodexTranslator implements LineTranslator {
       model: 'unknown',
       fast: false,
       counts: 0,
+      patches: {},
+      reported: [],
     }
   }
 
@@ -71,7 +73,7 @@ export class CodexTranslator implements LineTranslator {
   }
 
   skim(bytes: Buffer): Skimmed | undefined {
-    return skimLine(bytes, this.state.ownFrom === 0 && !this.state.hasCopies)
+    return skimLine(bytes, this.state)
   }
 
   #records(type: unknown, payload: Fields, isCopy: boolean): UntimedRecord[] {
@@ -173,8 +175,8 @@ export class CodexTranslator implements LineTranslator {
   }
 
   #started(payload: Fields): UntimedRecord[] {
-    this.#patches.clear()
-    this.#reported.clear()
+    this.state.patches = {}
+    this.state.reported = []
     const contextWindow = countField(payload['model_context_window']) || undefined
     return [{ kind: 'turn-start' }, { kind: 'session', about: { contextWindow } }]
   }
@@ -204,11 +206,19 @@ export class CodexTranslator implements LineTranslator {
 
   #changes(changes: unknown, callId: unknown): UntimedRecord[] {
     if (!isRecord(changes)) return []
-    this.#reported.add(String(callId))
-    return Object.entries(changes).map(([path, change]) => {
-      const fields = isRecord(change) ? change : {}
-      const diff = textField(fields['unified_diff']) ?? textField(fields['content'])
-      return { kind: 'edit', path, change: changeOf(fields['type']), diff }
+    this.state.reported.push(String(callId))
+    return Object.entries(changes).map(([path, changed]) => {
+      const fields = isRecord(changed) ? changed : {}
+      const change = changeOf(fields['type'])
+      const [diff, content] = [textField(fields['unified_diff']), textField(fields['content'])]
+      const moved = textField(fields['move_path'])
+      return {
+        kind: 'edit',
+        path: moved ?? path,
+        change,
+        diff,
+        content: diff === undefined ? content : undefined,
+      }
     })
   }
 
@@ -220,7 +230,7 @@ export class CodexTranslator implements LineTranslator {
       const name = textField(payload['name']) ?? type
       const input = inputOf(payload)
       if (name === 'apply_patch')
-        this.#patches.set(id, { cwd: this.state.cwd ?? '', patch: String(payload['input']) })
+        this.state.patches[id] = { cwd: this.state.cwd ?? '', patch: String(payload['input']) }
       return [{ kind: 'tool-call', id, name, input }]
     }
     if (!type.endsWith('_call_output')) return []
@@ -231,13 +241,17 @@ export class CodexTranslator implements LineTranslator {
 
   /** Some runs record no event for a patch: then the patch itself names the files. */
   #patched(id: string, output: string): UntimedRecord[] {
-    const patched = this.#patches.get(id)
-    this.#patches.delete(id)
-    if (!patched || this.#reported.has(id) || !output.includes('Success')) return []
-    return [...patched.patch.matchAll(patchFile)].map(([, how, file, moved]) => {
+    const { patches, reported } = this.state
+    const patched = patches[id]
+    delete patches[id]
+    if (!patched || reported.includes(id) || !output.includes('Success')) return []
+    const starts = [...patched.patch.matchAll(patchFile)]
+    return starts.map(({ index, 1: how, 2: file, 3: moved }, i) => {
       const path = (file ?? moved ?? '').trim()
       const change = how === undefined ? 'add' : changeOf(how.toLowerCase())
-      return { kind: 'edit', path: isAbsolute(path) ? path : join(patched.cwd, path), change }
+      // The lines of a file stand below its name; they begin with `+` as in a diff.
+      const diff = patched.patch.slice(index, starts[i + 1]?.index)
+      return { kind: 'edit', path: isAbsolute(path) ? path : join(patched.cwd, path), change, diff }
     })
   }
 }
@@ -250,14 +264,21 @@ const startBytes = 420
 const secondStart = Buffer.from('{"timestamp":"')
 const needless = new Set(['response_item', 'world_state', 'inter_agent_communication', 'realtime_item'])
 const needlessEvents =
-  /^(?:agent_reasoning|exec_command_\w+|patch_apply_\w+|mcp_tool_call_\w+|web_search_\w+|turn_diff)/
-const needlessItem = /"item":\{"type":"(?:CommandExecution|Reasoning|FileChange|McpToolCall|WebSearch)"/
+  /^(?:agent_reasoning|exec_command_\w+|patch_apply_begin|mcp_tool_call_\w+|web_search_\w+|turn_diff)/
+const needlessItem = /"item":\{"type":"(?:CommandExecution|Reasoning|McpToolCall|WebSearch)"/
+/** A call that may change files, and the beginning of its result. */
+const patchCall = /"type":"custom_tool_call".*"name":"apply_patch"/
+const callResult = /"type":"custom_tool_call_output","call_id":"([^"]+)"/
 
-function skimLine(bytes: Buffer, canCount: boolean): Skimmed | undefined {
+function skimLine(bytes: Buffer, { ownFrom, hasCopies, patches }: CodexState): Skimmed | undefined {
   const start = bytes.toString('latin1', 0, Math.min(startBytes, bytes.length))
   const [, at, type = '', inner = ''] = lineStart.exec(start) ?? []
   if (at === undefined) return undefined
-  const isCompaction = type === 'compacted' && canCount
+  const isCompaction = type === 'compacted' && ownFrom === 0 && !hasCopies
+  const isPatch =
+    inner.startsWith('custom_tool_call') &&
+    (patchCall.test(start) || (callResult.exec(start)?.[1] ?? '') in patches)
+  if (isPatch) return undefined
   const isNeedless =
     needless.has(type) ||
     isCompaction ||

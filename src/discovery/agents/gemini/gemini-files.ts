@@ -6,6 +6,7 @@ import { parseRecord } from '../../../domain/json.ts'
 import { isFile, readForeign } from '../../../store/disk/foreign-file.ts'
 import type { Listing } from '../../list-files.ts'
 import { newFacts } from '../../transcript-facts.ts'
+import { EditTable } from '../../edit-table.ts'
 import { UsageTable } from '../../usage-table.ts'
 import { addAgentFile, agentHomes, entriesOf, filesBelow } from '../agent-files.ts'
 import type { SessionAbout } from '../../../domain/agent-records.ts'
@@ -28,15 +29,15 @@ export const geminiReader: AgentReader = {
   },
   scan(source) {
     const log = readGeminiLog(pathsOf(source), aboutOf(source.path))
-    const facts = newFacts()
-    const usage = new UsageTable()
-    const counts = new RecordFacts(facts, usage)
+    const scanned = { facts: newFacts(), usage: new UsageTable(), edits: new EditTable() }
+    const { facts } = scanned
+    const counts = new RecordFacts(scanned)
     for (const record of geminiRecords(log).records) counts.take(record)
     facts.sessionId ??= basename(source.path).replace(chatFile, '')
     facts.lineCount = log.lines
     facts.damagedLines = log.damaged
     facts.offset = log.bytes
-    return { facts, usage, tornTail: log.torn, mark: '' }
+    return { ...scanned, tornTail: log.torn, mark: '' }
   },
   read: (source) => geminiRecords(readGeminiLog(pathsOf(source), aboutOf(source.path))),
   // Gemini CLI finds the folder of a project by the path in it.

@@ -7,6 +7,7 @@ import { isFile, readForeign } from '../../../store/disk/foreign-file.ts'
 import { readForeignDatabase, type ForeignRows } from '../../../store/sqlite/foreign-database.ts'
 import { noteUnreadable, type Listing } from '../../list-files.ts'
 import { newFacts, redacted } from '../../transcript-facts.ts'
+import { EditTable } from '../../edit-table.ts'
 import { UsageTable } from '../../usage-table.ts'
 import { agentHomes, entriesOf, filesBelow } from '../agent-files.ts'
 import { countField, textField, type AgentReader } from '../contract.ts'
@@ -36,14 +37,14 @@ export const opencodeReader: AgentReader = {
   },
   scan({ path }) {
     const session = readSession(path, 'facts')
-    const facts = newFacts()
-    const usage = new UsageTable()
-    const counts = new RecordFacts(facts, usage)
+    const scanned = { facts: newFacts(), usage: new UsageTable(), edits: new EditTable() }
+    const { facts } = scanned
+    const counts = new RecordFacts(scanned)
     for (const record of opencodeRecords(session)) counts.take(record)
     facts.lineCount = session.messages.length + session.damaged
     facts.damagedLines = session.damaged
     facts.offset = session.bytes
-    return { facts, usage, tornTail: false, mark: '' }
+    return { ...scanned, tornTail: false, mark: '' }
   },
   read({ path }) {
     const session = readSession(path, 'everything')
@@ -117,10 +118,14 @@ function readSession(path: string, wanted: Wanted): OpencodeSession {
   return readForeignDatabase(path.slice(0, at), (rows) => readRows(rows, path.slice(at + 1), wanted))
 }
 
+const editsSql = ['write', 'edit', 'multiedit']
+  .map((tool) => `data LIKE '{"type":"tool","tool":"${tool}"%'`)
+  .join(' OR ')
+
 function readRows(rows: ForeignRows, id: string, wanted: Wanted): OpencodeSession {
   const [row] = rows('SELECT * FROM session WHERE id = ?', id)
-  // The facts need no tool calls, which are most of the bytes.
-  const tools = wanted === 'facts' ? ` AND data NOT LIKE '{"type":"tool"%'` : ''
+  // Of the tool calls, which are most of the bytes, the facts need only the edits.
+  const tools = wanted === 'facts' ? ` AND (data NOT LIKE '{"type":"tool"%' OR ${editsSql})` : ''
   const parts = new RowParser()
   const byMessage = new Map<string, Fields[]>()
   for (const { message_id: message, data } of rows(

@@ -109,7 +109,8 @@ function toolRecords(part: Fields): UntimedRecord[] {
       kind: 'edit',
       path,
       change: name === 'write' ? 'add' : 'update',
-      diff: textField(metadata['diff']) ?? textField(input['content']),
+      diff: textField(metadata['diff']),
+      content: metadata['diff'] === undefined ? textField(input['content']) : undefined,
     })
   const child = textField(metadata['sessionId'])
   if (child !== undefined)

@@ -7,9 +7,9 @@ import { readLines, type LineTranslator, type Skimmed } from '../json-lines.ts'
 
 type Fields = Record<string, unknown>
 
-/** Results of tools are most bytes of a session, and no fact needs them. */
+/** Results of tools are most bytes of a session, and no fact needs them but those of edits. */
 const toolResult =
-  /^\{"type":"message","id":"[^"]{1,40}",(?:"parentId":(?:null|"[^"]{1,40}"),)?"timestamp":"([^"]{10,40})","message":\{"role":"toolResult"/
+  /^\{"type":"message","id":"[^"]{1,40}",(?:"parentId":(?:null|"[^"]{1,40}"),)?"timestamp":"([^"]{10,40})","message":\{"role":"toolResult"(?!,"toolCallId":"[^"]*","toolName":"(?:edit|write)")/
 const startBytes = 260
 /** A line that a crash glued to another one has two of these; within a text the quotes would be escaped. */
 const secondStart = Buffer.from('{"type":"message"')
@@ -19,6 +19,8 @@ interface PiState {
   model: string
   /** Entries of a fork that are older than the file are copies. */
   copiedBefore?: string
+  /** Calls that change files, until their result is known. */
+  edits: Record<string, { name: string; path: string; content?: string; asked?: string }>
 }
 
 export class PiTranslator implements LineTranslator {
@@ -27,10 +29,9 @@ export class PiTranslator implements LineTranslator {
   readonly parents = new Map<string, string>()
   readonly entryOf = new Map<AgentRecord, string>()
   lastEntry: string | undefined
-  readonly #calls = new Map<string, { name: string; input: Fields }>()
 
   constructor(state?: unknown) {
-    this.state = (state as PiState | undefined) ?? { model: 'unknown' }
+    this.state = (state as PiState | undefined) ?? { model: 'unknown', edits: {} }
   }
 
   translate(entry: Fields): AgentRecord[] {
@@ -124,7 +125,14 @@ export class PiTranslator implements LineTranslator {
     const id = textField(block['id']) ?? ''
     const name = textField(block['name']) ?? 'tool'
     const input = isRecord(block['arguments']) ? block['arguments'] : {}
-    this.#calls.set(id, { name, input })
+    const path = textField(input['path'])
+    if (path !== undefined && (name === 'edit' || name === 'write'))
+      this.state.edits[id] = {
+        name,
+        path,
+        content: textField(input['content']),
+        asked: askedDiff(input['edits']),
+      }
     return { kind: 'tool-call', id, name, input }
   }
 
@@ -132,12 +140,16 @@ export class PiTranslator implements LineTranslator {
     const id = textField(message['toolCallId']) ?? ''
     const isError = message['isError'] === true
     const result: UntimedRecord = { kind: 'tool-result', id, text: textOf(message['content']), isError }
-    const call = this.#calls.get(id)
-    const path = textField(call?.input['path'])
-    if (isError || path === undefined || (call?.name !== 'edit' && call?.name !== 'write')) return [result]
+    const { edits } = this.state
+    const call = edits[id]
+    delete edits[id]
+    if (isError || !call) return [result]
+    const { name, path, content, asked } = call
     const { details } = message
-    const diff = isRecord(details) ? textField(details['patch']) : textField(call.input['content'])
-    return [result, { kind: 'edit', path, change: call.name === 'write' ? 'add' : 'update', diff }]
+    // Older versions record no patch: then what was asked for is what was added.
+    const diff = (isRecord(details) ? textField(details['patch']) : undefined) ?? asked
+    const change = name === 'write' ? 'add' : 'update'
+    return [result, { kind: 'edit', path, change, diff, content: diff === undefined ? content : undefined }]
   }
 
   #usage(value: unknown, id: string, model = this.state.model): UntimedRecord[] {
@@ -157,6 +169,18 @@ export class PiTranslator implements LineTranslator {
       },
     ]
   }
+}
+
+/** The lines that are only in the new texts, as a diff has them. */
+function askedDiff(edits: unknown): string | undefined {
+  if (!Array.isArray(edits)) return undefined
+  const added = edits.filter(isRecord).flatMap(({ oldText, newText }) => {
+    const known = new Set(String(oldText).split('\n'))
+    return String(newText)
+      .split('\n')
+      .filter((line) => !known.has(line))
+  })
+  return added.map((line) => `+${line}`).join('\n')
 }
 
 /** All records; those that are not on the path from the last entry to the root are marked. */

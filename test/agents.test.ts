@@ -4,21 +4,22 @@ import { execFileSync, spawn } from 'node:child_process'
 import { hash } from 'node:crypto'
 import { once } from 'node:events'
 import { appendFileSync, cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
-import { symlinkSync, truncateSync, writeFileSync } from 'node:fs'
+import { symlinkSync, truncateSync, utimesSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { systemClock } from '../src/domain/clock.ts'
 import { silentLog } from '../src/domain/log.ts'
 import { openDiscovery } from '../src/discovery/discovery.ts'
 import { EditTable } from '../src/discovery/edit-table.ts'
 import { hashOfLine } from '../src/discovery/line-hash.ts'
+import { claudeReader } from '../src/discovery/agents/claude/claude-files.ts'
 import { agentReaders, readerOf } from '../src/discovery/agents/readers.ts'
 import type { AgentRecord } from '../src/domain/agent-records.ts'
 import { agentHomesOf } from '../src/discovery/agents/agent-homes.ts'
-import type { AgentReader, AgentSource, ScannedBefore } from '../src/discovery/agents/contract.ts'
-import type { Listing } from '../src/discovery/list-files.ts'
+import type { OtherReader, AgentSource, ScannedBefore } from '../src/discovery/agents/contract.ts'
+import { emptyListing, type Listing } from '../src/discovery/list-files.ts'
 import type { OtherAgent } from '../src/domain/agent.ts'
 import type { DiscoveredSession } from '../src/domain/discovered-session.ts'
 
@@ -59,7 +60,7 @@ function homeIn(kind: OtherAgent, root: string): string {
   return kind === 'pi' ? join(root, 'sessions') : root
 }
 
-function list(reader: AgentReader, root: string): { sources: AgentSource[]; listing: Listing } {
+function list(reader: OtherReader, root: string): { sources: AgentSource[]; listing: Listing } {
   const listing: Listing = { files: [], side: new Map(), unreadable: [] }
   reader.list(homeIn(reader.kind, root), listing)
   return { sources: listing.files as AgentSource[], listing }
@@ -133,7 +134,7 @@ const nothing: Tokens = { input: 0, cached: 0, cacheWrite: 0, output: 0, reasoni
 
 /** The records of a session, added up. */
 // oxlint-disable-next-line max-lines-per-function -- one field after the other
-function told(reader: AgentReader, source: AgentSource, listing: Listing) {
+function told(reader: OtherReader, source: AgentSource, listing: Listing) {
   const { records, damaged } = reader.read(source)
   expect(damaged).toBe(0)
   const of = <Kind extends AgentRecord['kind']>(kind: Kind) =>
@@ -328,6 +329,33 @@ describe('what a scan continues and what it leaves alone', () => {
     expect(same.map(({ agentKind }) => agentKind).sort()).toEqual(['codex', 'pi'])
   })
 
+  test.each(['codex', 'gemini', 'opencode'] as const)(
+    '%s: sub-agents are listed and read one by one',
+    async (kind) => {
+      const { home, sessions } = freshHome(kind)
+      const truths = sessions.filter(({ parentKind }) => parentKind === 'subagent')
+      expect(truths.length).toBeGreaterThan(0)
+      const discovery = openDiscovery({
+        configDirs: [],
+        agentHomes: [{ kind, path: home }],
+        indexFile: ':memory:',
+        registries: [],
+        clock: systemClock,
+        log: silentLog,
+      })
+      for (const { id, parent, replies } of truths) {
+        const { sessionId } = await discovery.get(String(parent)).catch(() => ({ sessionId: '' }))
+        // The sub-agent of a sub-agent belongs to the session of the person.
+        if (sessionId === '') continue
+        expect((await discovery.subagents(sessionId)).map((one) => one.id)).toContain(id)
+        const { records } = await discovery.conversation(sessionId, id)
+        const own = records.filter((record) => record.kind === 'answer' && !record.inherited)
+        expect(own).toHaveLength(Number(replies))
+      }
+      await discovery.close()
+    },
+  )
+
   test('a Codex thread is live while a process holds its lock', async () => {
     const { home, sessions } = freshHome('codex')
     const { id } = sessions.find(({ parentKind, archived }) => !parentKind && !archived)!
@@ -347,6 +375,77 @@ describe('what a scan continues and what it leaves alone', () => {
     holder.stdin.end()
     await once(holder, 'exit')
     expect(await stateOf()).toEqual([])
+  })
+
+  test('Claude Code is one of the readers: list, scan and records of its sessions agree', async () => {
+    const home = join(import.meta.dirname, 'fixtures/claude-code')
+    const listing = emptyListing()
+    claudeReader.list(home, listing)
+    const own = listing.files.filter(({ kind }) => kind === 'session')
+    expect(own.length).toBeGreaterThan(10)
+    for (const file of own) {
+      const { facts, edits } = claudeReader.scan(file)
+      const { records } = await claudeReader.read(file)
+      const current = records.filter(({ rewound }) => !rewound)
+      const prompts = records.filter(({ kind }) => kind === 'prompt').length
+      expect(facts.promptCount, file.path).toBeGreaterThanOrEqual(Math.min(1, prompts))
+      const usage = records.filter((record) => record.kind === 'usage')
+      expect(usage.length === 0, file.path).toBe(facts.replyCount === 0)
+      const edited = new Set(current.flatMap((record) => (record.kind === 'edit' ? [record.path] : [])))
+      const indexed = new Set(edits.edits.map((edit) => edit.file))
+      for (const path of edited) expect(indexed.has(path), `${file.path} ${path}`).toBe(true)
+    }
+    expect(claudeReader.resumeCommand('x')).toEqual(['claude', '--resume', 'x'])
+  })
+
+  test('a session without a lock is live while its program runs in its folder and has changed it', async () => {
+    const { home } = freshHome('pi')
+    const cwd = mkdtempSync(join(folder, 'project-'))
+    const write = (id: string): void => {
+      const timestamp = new Date().toISOString()
+      const header = { type: 'session', version: 3, id, timestamp, cwd }
+      const entry = { type: 'message', id: '1', timestamp, message: { role: 'user', content: 'Hello' } }
+      writeFileSync(join(home, `${id}.jsonl`), `${JSON.stringify(header)}\n${JSON.stringify(entry)}\n`)
+    }
+    const running = async (): Promise<string[]> => {
+      const { list: found } = await discovered([{ kind: 'pi', path: home }])
+      return found.sessions.filter(({ isRunning }) => isRunning).map(({ sessionId }) => sessionId)
+    }
+    write('before')
+    utimesSync(join(home, 'before.jsonl'), 1_790_000_000, 1_790_000_000)
+    // A process has the name of its file.
+    const program = join(mkdtempSync(join(folder, 'bin-')), 'pi')
+    cpSync('/bin/cat', program)
+    const process = spawn(program, [], { cwd, stdio: ['pipe', 'ignore', 'ignore'] })
+    await once(process, 'spawn')
+    expect(await running()).toEqual([])
+    write('since')
+    await vi.waitFor(async () => expect(await running()).toEqual(['since']))
+    process.stdin.end()
+    await once(process, 'exit')
+    expect(await running()).toEqual([])
+  })
+
+  test.each(kinds)('%s: a change is known at once while the sessions are watched', async (kind) => {
+    const { home } = freshHome(kind)
+    const discovery = openDiscovery({
+      configDirs: [],
+      agentHomes: [{ kind, path: home }],
+      indexFile: ':memory:',
+      registries: [],
+      clock: systemClock,
+      log: silentLog,
+    })
+    const changed: string[] = []
+    const stop = await discovery.watch((id) => changed.push(id))
+    try {
+      const [session] = (await discovery.list({ agentKind: kind })).sessions
+      changeSession(kind, home, session!)
+      await vi.waitFor(() => expect(changed).toContain(session!.sessionId), 5_000)
+    } finally {
+      await stop()
+      await discovery.close()
+    }
   })
 
   test('variables move the homes of every agent, and several may be named', () => {
@@ -394,6 +493,14 @@ function freshHome(kind: OtherAgent): { root: string; sessions: Truth[]; home: s
   const root = mkdtempSync(join(folder, `${kind}-`))
   cpSync(join(recorded, kind, set.root), root, { recursive: true })
   return { root, sessions: set.sessions, home: homeIn(kind, root) }
+}
+
+/** As the agent itself changes it: a line more, or another time in the database. */
+function changeSession(kind: OtherAgent, home: string, { filePath, sessionId }: DiscoveredSession): void {
+  if (kind !== 'opencode') return appendFileSync(filePath, '{"type":"note"}\n')
+  const writer = new DatabaseSync(join(home, 'opencode.db'))
+  writer.prepare('UPDATE session SET time_updated = time_updated + 5000 WHERE id = ?').run(sessionId)
+  writer.close()
 }
 
 async function discovered(homes: Array<{ kind: OtherAgent; path: string }>, indexFile = ':memory:') {

@@ -1,6 +1,7 @@
-// Every session of Claude Code and of other coding agents on the machine: transcripts, registries and live processes behind one interface. Without a watcher
-// each query checks the files again; with one, answers come from memory.
+// Every session of Claude Code and of other coding agents on the machine: transcripts, registries and live processes behind one
+// interface. Without a watcher each query checks the files again; with one, answers come from memory.
 import { basename } from 'node:path'
+import type { AgentKind } from '../domain/agent.ts'
 import type { AgentConversation } from '../domain/agent-records.ts'
 import type { Clock } from '../domain/clock.ts'
 import type {
@@ -29,14 +30,15 @@ import { Assembler, groupFiles, sessionIdOf, transcriptsOf, type SessionFiles } 
 import { reportCosts, type FileUsage } from './cost.ts'
 import { matching, sortSessions, theOne } from './filter.ts'
 import { AgentHomes, filesOf, type AgentHome } from './agents/agent-homes.ts'
+import { watchAgents } from './agents/watch-agents.ts'
 import { nameHash } from './edit-table.ts'
 import { accessFault, type Listing, type TranscriptFile } from './list-files.ts'
 import { NativeIndex, indexFormat, stampOf, type KnownFile } from './native-index.ts'
 import type { LiveReports } from './live-reports.ts'
-import { readLiveSessions, readRegistries } from './registries.ts'
+import { readRegistries } from './registries.ts'
 import type { LiveSession, RegistryRow, RegistrySource } from './registries.ts'
 import { repairTranscript } from './repair.ts'
-import { subagentsOf } from './subagents.ts'
+import { idOf, subagentsOf } from './subagents.ts'
 import { watchTranscripts, type Change } from './watch.ts'
 import { agentHealth, checkHealth } from './transcript-health.ts'
 
@@ -78,8 +80,9 @@ class SessionDiscovery implements Discovery {
   constructor(parts: DiscoveryParts) {
     this.#parts = parts
     const index = DiscoveryIndex.open(parts.indexFile, indexFormat, parts.log)
-    this.#agents = new AgentHomes(parts.agentHomes ?? [])
-    this.#native = new NativeIndex(index, parts.configDirs, this.#agents, parts.log)
+    const claude = parts.configDirs.map((path) => ({ kind: 'claude' as const, path }))
+    this.#agents = new AgentHomes([...claude, ...(parts.agentHomes ?? [])])
+    this.#native = new NativeIndex(index, this.#agents, parts.log)
   }
 
   async list(filter: SessionFilter = {}): Promise<SessionList> {
@@ -181,11 +184,13 @@ class SessionDiscovery implements Discovery {
     return reportCosts(files, filter, dayIn(this.#parts.timeZone))
   }
 
-  async conversation(sessionId: string): Promise<AgentConversation> {
+  async conversation(sessionId: string, subagentId?: string): Promise<AgentConversation> {
     const known = this.#groups?.get(sessionId)
     const id = known ? sessionId : (await this.get(sessionId)).sessionId
-    const { main } = this.#groups!.get(id)!
-    return this.#agents.conversation(main.file)
+    const { main, subagents } = this.#groups!.get(id)!
+    const wanted = subagentId === undefined ? main : subagents.find((known) => idOf(known) === subagentId)
+    if (!wanted) throw new RockpoolError('not-found', `${id} has no sub-agent ${subagentId}.`)
+    return this.#agents.conversation(wanted.file)
   }
 
   async files(sessionId: string): Promise<string[]> {
@@ -230,7 +235,8 @@ class SessionDiscovery implements Discovery {
   async watch(onChange: (sessionId: string, why: string) => void): Promise<() => Promise<void>> {
     await this.refresh()
     this.#live = this.#readLive()
-    const stop = watchTranscripts(this.#parts, async (change) => {
+    const { clock } = this.#parts
+    const handle = async (change: Change): Promise<void> => {
       try {
         if (change.live) for (const id of this.#changedStates()) onChange(id, 'status')
         for (const id of await this.#changedFiles(change)) onChange(id, 'file')
@@ -240,12 +246,29 @@ class SessionDiscovery implements Discovery {
           'Could not read changed sessions; the next refresh tries again.',
         )
       }
-    })
+    }
+    const stops = [
+      watchTranscripts(this.#parts, handle),
+      watchAgents(
+        () => this.#agents.watched(this.#changedLately(), new Date(clock.now())),
+        clock,
+        (transcripts) => handle({ transcripts, live: true }),
+      ),
+    ]
     this.#isWatching = true
     return async () => {
       this.#isWatching = false
-      await stop()
+      await Promise.all(stops.map((stop) => stop()))
     }
+  }
+
+  /** The files of other agents that changed in the last day, the latest first. */
+  #changedLately(): TranscriptFile[] {
+    const since = this.#parts.clock.now() - 24 * 3_600_000
+    return [...this.#native.files.values()]
+      .map(({ file }) => file)
+      .filter(({ agentKind, mtimeMs }) => agentKind !== undefined && mtimeMs > since)
+      .sort((a, b) => b.mtimeMs - a.mtimeMs)
   }
 
   async #changedFiles({ transcripts }: Change): Promise<Set<string>> {
@@ -265,11 +288,16 @@ class SessionDiscovery implements Discovery {
   }
 
   #readLive(): Map<string, LiveSession> {
-    const registry = readLiveSessions(this.#parts.configDirs)
-    const live = this.#parts.reports?.applyTo(registry) ?? registry
-    for (const [sessionId, pid] of this.#agents.live())
-      live.set(sessionId, { sessionId, pid, status: 'idle', statusAt: 0 })
-    return live
+    const live = this.#agents.live(this.#parts.clock.now(), (kind) => this.#openable(kind))
+    return this.#parts.reports?.applyTo(live) ?? live
+  }
+
+  /** Of the sessions as of the last refresh. */
+  #openable(kind: AgentKind): Array<{ sessionId: string; cwd: string | undefined; mtimeMs: number }> {
+    const groups = [...(this.#groups?.values() ?? [])]
+    return groups
+      .filter(({ main }) => (main.file.agentKind ?? 'claude') === kind)
+      .map(({ sessionId, main: { file, facts } }) => ({ sessionId, cwd: facts.cwd, mtimeMs: file.mtimeMs }))
   }
 
   close(): Promise<void> {

@@ -59,8 +59,8 @@ export function configDirsOf({ home, claudeConfigDir, discovery }: ConfigDirSour
   return [...new Set(absolute.map((path) => (existsSync(path) ? realPath(path) : path)))]
 }
 
-export function listTranscripts(configDirs: readonly string[]): Listing {
-  const listing: Listing = { files: [], side: new Map(), unreadable: [] }
+/** Adds the transcripts in these directories to the listing. */
+export function listTranscripts(configDirs: readonly string[], listing: Listing = emptyListing()): Listing {
   for (const configDir of configDirs) {
     const projects = join(configDir, 'projects')
     for (const entry of entriesOf(projects, listing)) {
@@ -71,6 +71,10 @@ export function listTranscripts(configDirs: readonly string[]): Listing {
     }
   }
   return listing
+}
+
+export function emptyListing(): Listing {
+  return { files: [], side: new Map(), unreadable: [] }
 }
 
 export function isSessionId(name: string): boolean {

@@ -1,4 +1,4 @@
-// All of Claude's transcripts and what is known of them: stored in the index, and brought up to date by scanning what was
+// The sessions of all agents on disk and what is known of them: stored in the index, and brought up to date by scanning what was
 // added since.
 import { hash } from 'node:crypto'
 import { statSync } from 'node:fs'
@@ -9,7 +9,7 @@ import type { Log } from '../domain/log.ts'
 import type { DiscoveryIndex, FilePlace, IndexedFile, ScannedFile } from '../store/sqlite/discovery-index.ts'
 import type { AgentHomes } from './agents/agent-homes.ts'
 import { hasName } from './edit-table.ts'
-import { listTranscripts, type Listing, type SideFiles, type TranscriptFile } from './list-files.ts'
+import type { Listing, SideFiles, TranscriptFile } from './list-files.ts'
 import { pricesAsOf } from './model-prices.ts'
 import type { RegistryRow } from './registries.ts'
 import { scanAll, scanWorkerFile, type ScanJob, type ScanOutcome } from './scan.ts'
@@ -33,7 +33,6 @@ export class NativeIndex {
   /** What the last refresh could not read, with the reason. */
   readonly #unreadable = new Map<string, string>()
   readonly #index: DiscoveryIndex
-  readonly #configDirs: readonly string[]
   readonly #agents: AgentHomes
   readonly #log: Log
   /** The rows of the index; the text of the facts is dropped once it has been parsed. */
@@ -41,9 +40,8 @@ export class NativeIndex {
   #isLoaded = false
   readonly #refreshes = new KeyedQueue()
 
-  constructor(index: DiscoveryIndex, configDirs: readonly string[], agents: AgentHomes, log: Log) {
+  constructor(index: DiscoveryIndex, agents: AgentHomes, log: Log) {
     this.#index = index
-    this.#configDirs = configDirs
     this.#agents = agents
     this.#log = log
   }
@@ -65,9 +63,7 @@ export class NativeIndex {
 
   /** Names, sizes and times; reads no transcript. */
   list(): Listing {
-    const listing = listTranscripts(this.#configDirs)
-    this.#agents.list(listing)
-    return listing
+    return this.#agents.list()
   }
 
   /** Brings the index up to date with this listing. */
@@ -160,7 +156,7 @@ export class NativeIndex {
 
   /** Files of config directories that are not configured now stay in the index. */
   #isConfigured(path: string): boolean {
-    return this.#agents.has(path) || this.#configDirs.some((dir) => path.startsWith(`${dir}/`))
+    return this.#agents.has(path)
   }
 
   #isCurrent(file: TranscriptFile): boolean {

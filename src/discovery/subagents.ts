@@ -26,9 +26,9 @@ export function subagentsOf({ subagents }: SessionFiles, isRunning: boolean): Su
 }
 
 function subagentOf({ file, facts }: KnownFile, isRunning: boolean): Subagent | undefined {
-  const id = subagentIdIn(file.path)
+  const id = idOf({ file, facts })
   if (id === undefined) return undefined
-  const metadata = metadataOf(file.path)
+  const metadata = file.agentKind ? undefined : metadataOf(file.path)
   return {
     id,
     name: metadata?.agentType ?? 'agent',
@@ -45,6 +45,11 @@ function subagentOf({ file, facts }: KnownFile, isRunning: boolean): Subagent | 
     cacheReadTokens: facts.cacheReadTokens,
     filePath: file.path,
   }
+}
+
+/** In the name of the file, or in a file of another agent. */
+export function idOf({ file, facts }: Pick<KnownFile, 'file' | 'facts'>): string | undefined {
+  return file.agentKind ? facts.threadId : subagentIdIn(file.path)
 }
 
 function metadataOf(path: string): Metadata | undefined {

@@ -346,8 +346,8 @@ export interface Discovery {
   /** The sub-agents of exactly this session, in the order of their start. */
   subagents(sessionId: string): Promise<Subagent[]>
   costs(filter?: CostFilter): Promise<CostReport>
-  /** Everything in a session, in one form for all agents. */
-  conversation(sessionId: string): Promise<AgentConversation>
+  /** Everything in a session, or in one of its sub-agents, in one form for all agents. */
+  conversation(sessionId: string, subagentId?: string): Promise<AgentConversation>
   /** All files that a session consists of, with those of its sub-agents, as of the last refresh: what a copy of the session needs.
    *  Its transcript comes first; `<database>#<session id>` stands for rows of a database. */
   files(sessionId: string): Promise<string[]>

@@ -2,6 +2,7 @@
 // cannot be read is reported and hides nothing else.
 import { readdirSync, statSync, type Dirent } from 'node:fs'
 import { join, resolve } from 'node:path'
+import { attempt } from '../../domain/errors.ts'
 import { noteUnreadable, type Listing } from '../list-files.ts'
 import { realPath } from '../repo-paths.ts'
 import type { AgentEnvironment, AgentSource } from './contract.ts'
@@ -27,6 +28,18 @@ export function filesBelow(folder: string, name: RegExp, depth: number, listing:
     if (entry.isFile()) return name.test(entry.name) ? [path] : []
     return entry.isDirectory() && depth > 0 ? filesBelow(path, name, depth - 1, listing) : []
   })
+}
+
+/** The folders in a folder, the latest changed first; none if it cannot be read. */
+export function foldersIn(folder: string): string[] {
+  const found = attempt(() => readdirSync(folder, { withFileTypes: true }), [])
+    .filter((entry) => entry.isDirectory())
+    .map(({ name }) => join(folder, name))
+  const changedAt = (path: string): number => statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0
+  return found
+    .map((path) => ({ path, at: changedAt(path) }))
+    .sort((a, b) => b.at - a.at)
+    .map(({ path }) => path)
 }
 
 export function entriesOf(folder: string, listing: Listing): Dirent[] {

@@ -1,18 +1,23 @@
-// The homes of all other agents on this machine, behind one interface for discovery. A reader that fails hides only its own
-// sessions, and says so.
+// The homes of all agents on this machine, behind one interface for discovery. A reader that fails hides only its own sessions, and
+// says so.
+import { dirname } from 'node:path'
 import type { AgentConversation } from '../../domain/agent-records.ts'
-import type { OtherAgent } from '../../domain/agent.ts'
-import { noteUnreadable, type Listing, type TranscriptFile } from '../list-files.ts'
-import { readClaudeRecords } from './claude/claude-records.ts'
-import type { AgentEnvironment, AgentReader } from './contract.ts'
-import { agentReaders, readerOf } from './readers.ts'
+import type { AgentKind, OtherAgent } from '../../domain/agent.ts'
+import { emptyListing, noteUnreadable, type Listing, type TranscriptFile } from '../list-files.ts'
+import type { LiveSession } from '../registries.ts'
+import { claudeReader } from './claude/claude-files.ts'
+import type { AgentEnvironment, AgentReader, LiveWorld, WatchedFolder } from './contract.ts'
+import { agentReaders } from './readers.ts'
+import { runningPrograms } from './running-programs.ts'
+
+const allReaders: readonly AgentReader[] = [claudeReader, ...agentReaders]
 
 export interface AgentHome {
-  kind: OtherAgent
+  kind: AgentKind
   path: string
 }
 
-/** Where each agent's sessions are: what its variables name, what the configuration adds, and the usual place. */
+/** Where the sessions of each other agent are: what its variables name, what the configuration adds, and the usual place. */
 export function agentHomesOf(
   environment: AgentEnvironment,
   {
@@ -31,10 +36,12 @@ export class AgentHomes {
   readonly #homes: Array<{ reader: AgentReader; path: string }>
 
   constructor(homes: readonly AgentHome[]) {
-    this.#homes = homes.map(({ kind, path }) => ({ reader: readerOf(kind), path }))
+    this.#homes = homes.map(({ kind, path }) => ({ reader: readerOfAny(kind), path }))
   }
 
-  list(listing: Listing): void {
+  /** Names, sizes and times of the sessions of all agents. */
+  list(): Listing {
+    const listing = emptyListing()
     for (const { reader, path } of this.#homes) {
       try {
         reader.list(path, listing)
@@ -42,6 +49,7 @@ export class AgentHomes {
         noteUnreadable(path, error, listing)
       }
     }
+    return listing
   }
 
   /** Whether a path of the index is below one of the homes; a database is a home itself. */
@@ -49,24 +57,45 @@ export class AgentHomes {
     return this.#homes.some(({ path: home }) => path.startsWith(`${home}/`) || path.startsWith(`${home}#`))
   }
 
-  /** The processes that have a session open, by session. */
-  live(): Map<string, number> {
-    const readers = new Set(this.#homes.map(({ reader }) => reader))
-    const homesOf = (wanted: AgentReader): string[] =>
-      this.#homes.flatMap(({ reader, path }) => (reader === wanted ? [path] : []))
-    return new Map([...readers].flatMap((reader) => [...(reader.live?.(homesOf(reader)) ?? [])]))
+  /** The sessions that a process has open. `sessionsOf` is called only for agents of which a process runs. */
+  live(
+    now: number,
+    sessionsOf: (kind: AgentKind) => ReturnType<LiveWorld['sessions']>,
+  ): Map<string, LiveSession> {
+    let found: ReturnType<LiveWorld['processes']> | undefined
+    const processes = (): ReturnType<LiveWorld['processes']> => (found ??= runningPrograms(now))
+    const live = allReaders.flatMap((reader) => {
+      const homes = this.#homes.flatMap((home) => (home.reader === reader ? [home.path] : []))
+      const sessions = (): ReturnType<LiveWorld['sessions']> => sessionsOf(reader.kind)
+      return homes.length === 0 ? [] : [...reader.live(homes, { processes, sessions })]
+    })
+    return new Map(live)
+  }
+
+  /** The folders in which other agents may write now: those of sessions that changed lately, then those that the readers name. */
+  watched(lately: readonly TranscriptFile[], now: Date): WatchedFolder[] {
+    const ofSessions = lately.map(({ path, agentKind }) => ({
+      path: dirname(path.replace(/#[^#/]*$/, '')),
+      oneFileEach: agentKind === 'codex' || agentKind === 'pi',
+    }))
+    const ofReaders = this.#homes.flatMap(({ reader, path }) => reader.watched?.(path, now) ?? [])
+    return [...new Map([...ofSessions, ...ofReaders].map((folder) => [folder.path, folder])).values()]
   }
 
   async conversation(file: TranscriptFile): Promise<AgentConversation> {
-    return file.agentKind ? readerOf(file.agentKind).read(file) : readClaudeRecords(file.path)
+    return readerOfAny(file.agentKind ?? 'claude').read(file)
   }
+}
+
+function readerOfAny(kind: AgentKind): AgentReader {
+  return allReaders.find((reader) => reader.kind === kind)!
 }
 
 /** All files of a session and its sub-agents, each once. */
 export function filesOf(files: readonly TranscriptFile[]): string[] {
   const paths = files.flatMap((file) => {
-    const reader = file.agentKind && readerOf(file.agentKind)
-    return reader?.files?.(file) ?? file.paths ?? [file.path]
+    const reader = readerOfAny(file.agentKind ?? 'claude')
+    return reader.files?.(file) ?? file.paths ?? [file.path]
   })
   return [...new Set(paths)]
 }

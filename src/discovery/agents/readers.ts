@@ -3,14 +3,14 @@ import type { AgentKind, OtherAgent } from '../../domain/agent.ts'
 import type { DiscoveredSession } from '../../domain/discovered-session.ts'
 import { RockpoolError } from '../../domain/errors.ts'
 import { codexReader } from './codex/codex-files.ts'
-import type { AgentReader } from './contract.ts'
+import type { OtherReader } from './contract.ts'
 import { geminiReader } from './gemini/gemini-files.ts'
 import { opencodeReader } from './opencode/opencode-files.ts'
 import { piReader } from './pi/pi-files.ts'
 
-export const agentReaders: readonly AgentReader[] = [codexReader, geminiReader, opencodeReader, piReader]
+export const agentReaders: readonly OtherReader[] = [codexReader, geminiReader, opencodeReader, piReader]
 
-export function readerOf(kind: OtherAgent): AgentReader {
+export function readerOf(kind: OtherAgent): OtherReader {
   return agentReaders.find((reader) => reader.kind === kind)!
 }
 

@@ -1,6 +1,5 @@
 // What a session or one of its sub-agents contains: card by card, or as parts of the context.
 import { z } from 'zod'
-import { requireClaude } from '../../discovery/agents/readers.ts'
 import { recordAnatomy, recordCards } from '../../discovery/agents/record-views.ts'
 import { anatomyOf } from '../../discovery/anatomy.ts'
 import { cardsOf, markRewound, type WantedCards } from '../../discovery/cards.ts'
@@ -49,9 +48,11 @@ const readSession = operation({
     refuseTwoPlaces(wanted)
     if (wantedSubagent === undefined) return readCards(app, await ownOrKept(app, id, caller), wanted)
     const session = await ownSession(app, id, caller)
-    requireClaude(session, 'show its sub-agents one by one')
     const { filePath, toolUseId: _, ...about } = await subagentNamed(app, session, wantedSubagent)
-    const page = await cardsOf(filePath, { ...wanted, sidechain: true })
+    const page =
+      session.agentKind === 'claude'
+        ? await cardsOf(filePath, { ...wanted, sidechain: true })
+        : recordCards((await app.discovery().conversation(session.sessionId, about.id)).records, wanted)
     return { sessionId: session.sessionId, subagent: about, ...page }
   },
 })

@@ -8,7 +8,7 @@ import type { Listing } from '../../list-files.ts'
 import { redacted } from '../../transcript-facts.ts'
 import { attempt } from '../../../domain/errors.ts'
 import { addAgentFile, agentHomes, filesBelow } from '../agent-files.ts'
-import type { AgentReader } from '../contract.ts'
+import type { OtherReader } from '../contract.ts'
 import { readLines, scanLines } from '../json-lines.ts'
 import { CodexTranslator } from './codex-records.ts'
 
@@ -16,7 +16,7 @@ const rollout = /^rollout-.*\.jsonl(?:\.zst)?$/
 const threadId = /([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.jsonl(?:\.zst)?$/i
 const longestIndexBytes = 4 << 20
 
-export const codexReader: AgentReader = {
+export const codexReader: OtherReader = {
   kind: 'codex',
   program: 'Codex',
   homes: (environment) => agentHomes(environment, ['CODEX_HOME'], ['.codex']),
@@ -39,8 +39,23 @@ export const codexReader: AgentReader = {
     return scanned
   },
   read: ({ path }) => readLines(path, new CodexTranslator()),
-  live: (homes) => new Map(homes.flatMap(lockedThreads)),
+  live: (homes) =>
+    new Map(
+      homes
+        .flatMap(lockedThreads)
+        .map(([sessionId, pid]) => [sessionId, { sessionId, pid, status: 'idle', statusAt: 0 }]),
+    ),
+  watched: (home, now) => [
+    { path: join(home, 'thread-writer-locks'), oneFileEach: false },
+    { path: join(home, 'sessions', ...dayFolders(now)), oneFileEach: true },
+  ],
   resumeCommand: (sessionId) => ['codex', 'resume', sessionId],
+}
+
+/** Codex names the folders of a day in local time. */
+function dayFolders(now: Date): string[] {
+  const two = (number: number): string => String(number).padStart(2, '0')
+  return [String(now.getFullYear()), two(now.getMonth() + 1), two(now.getDate())]
 }
 
 /** A file that is being compressed exists twice for a moment. */

@@ -8,17 +8,18 @@ import type { Listing } from '../../list-files.ts'
 import { newFacts } from '../../transcript-facts.ts'
 import { EditTable } from '../../edit-table.ts'
 import { UsageTable } from '../../usage-table.ts'
-import { addAgentFile, agentHomes, entriesOf, filesBelow } from '../agent-files.ts'
+import { addAgentFile, agentHomes, entriesOf, filesBelow, foldersIn } from '../agent-files.ts'
 import type { SessionAbout } from '../../../domain/agent-records.ts'
-import type { AgentReader, AgentSource } from '../contract.ts'
+import type { OtherReader, AgentSource } from '../contract.ts'
 import { RecordFacts } from '../record-facts.ts'
+import { openByProcess } from '../running-programs.ts'
 import { geminiRecords, readGeminiLog } from './gemini-records.ts'
 
 const sessionFile = /^session-.*-([0-9a-zA-Z]+)\.jsonl?$/
 const chatFile = /\.jsonl?$/
 const headBytes = 4_096
 
-export const geminiReader: AgentReader = {
+export const geminiReader: OtherReader = {
   kind: 'gemini',
   program: 'Gemini CLI',
   homes: (environment) => agentHomes(environment, ['GEMINI_CLI_HOME'], ['.gemini'], '.gemini'),
@@ -42,6 +43,9 @@ export const geminiReader: AgentReader = {
   read: (source) => geminiRecords(readGeminiLog(pathsOf(source), aboutOf(source.path))),
   // Gemini CLI finds the folder of a project by the path in it.
   files: (source) => [...pathsOf(source), ...projectRoot(source.path)],
+  live: (_homes, world) => openByProcess('gemini', world),
+  watched: (home) =>
+    foldersIn(join(home, 'tmp')).map((path) => ({ path: join(path, 'chats'), oneFileEach: false })),
   resumeCommand: (sessionId) => ['gemini', '--resume', sessionId],
 }
 

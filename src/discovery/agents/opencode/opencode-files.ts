@@ -10,8 +10,9 @@ import { newFacts, redacted } from '../../transcript-facts.ts'
 import { EditTable } from '../../edit-table.ts'
 import { UsageTable } from '../../usage-table.ts'
 import { agentHomes, entriesOf, filesBelow } from '../agent-files.ts'
-import { countField, textField, type AgentReader } from '../contract.ts'
+import { countField, textField, type OtherReader } from '../contract.ts'
 import { RecordFacts } from '../record-facts.ts'
+import { openByProcess } from '../running-programs.ts'
 import { opencodeRecords, type OpencodeSession } from './opencode-records.ts'
 
 type Fields = Record<string, unknown>
@@ -20,7 +21,7 @@ const database = /^opencode(?:-[\w.]+)?\.db$/
 const jsonFile = /^[\w-]+\.json$/
 const longestFileBytes = 64 << 20
 
-export const opencodeReader: AgentReader = {
+export const opencodeReader: OtherReader = {
   kind: 'opencode',
   program: 'opencode',
   homes: (environment) => [
@@ -51,6 +52,8 @@ export const opencodeReader: AgentReader = {
     return { records: opencodeRecords(session), damaged: session.damaged }
   },
   files: ({ path }) => (path.includes('#') ? [path] : storedFiles(path)),
+  live: (_homes, world) => openByProcess('opencode', world),
+  watched: (home) => [{ path: home.endsWith('.db') ? dirname(home) : home, oneFileEach: false }],
   resumeCommand: (sessionId) => ['opencode', '-s', sessionId],
 }
 

@@ -1,11 +1,12 @@
 // Where pi keeps its sessions: `sessions/--<path of the project>--/<time>_<id>.jsonl`, or all in one folder where a variable names
-// it. pi locks nothing, so no process can be joined to a session with certainty.
-import { addAgentFile, agentHomes, filesBelow } from '../agent-files.ts'
-import type { AgentReader } from '../contract.ts'
+// it. pi locks nothing.
+import { addAgentFile, agentHomes, filesBelow, foldersIn } from '../agent-files.ts'
+import type { OtherReader } from '../contract.ts'
 import { scanLines } from '../json-lines.ts'
+import { openByProcess } from '../running-programs.ts'
 import { idIn, PiTranslator, readPiSession } from './pi-records.ts'
 
-export const piReader: AgentReader = {
+export const piReader: OtherReader = {
   kind: 'pi',
   program: 'pi',
   homes: (environment) => [
@@ -24,5 +25,10 @@ export const piReader: AgentReader = {
     return scanned
   },
   read: ({ path }) => readPiSession(path),
+  live: (_homes, world) => openByProcess('pi', world),
+  watched: (home) => [
+    { path: home, oneFileEach: true },
+    ...foldersIn(home).map((path) => ({ path, oneFileEach: true })),
+  ],
   resumeCommand: (sessionId) => ['pi', '--session', sessionId],
 }

@@ -7,7 +7,6 @@ import type { Listing, TranscriptFile } from '../list-files.ts'
 import type { LiveSession } from '../registries.ts'
 import type { TranscriptFacts } from '../transcript-facts.ts'
 import type { UsageTable } from '../usage-table.ts'
-import type { AgentProcess } from './running-programs.ts'
 
 /** The user's folder and the environment variables that move an agent's files. */
 export interface AgentEnvironment {
@@ -18,6 +17,14 @@ export interface AgentEnvironment {
 /** One session of another agent: a file, several files, or rows of a database. `path` identifies it in the index. */
 export interface AgentSource extends TranscriptFile {
   agentKind: OtherAgent
+}
+
+/** A process of a coding agent. */
+export interface AgentProcess {
+  pid: number
+  name: string
+  cwd: string
+  startedMs: number
 }
 
 /** What readers without locks ask about processes. */

@@ -4,14 +4,7 @@ import { readFileSync, readlinkSync } from 'node:fs'
 import { attempt } from '../../domain/errors.ts'
 import { namesIn } from '../../store/disk/foreign-file.ts'
 import type { LiveSession } from '../registries.ts'
-import type { LiveWorld } from './contract.ts'
-
-export interface AgentProcess {
-  pid: number
-  name: string
-  cwd: string
-  startedMs: number
-}
+import type { AgentProcess, LiveWorld } from './contract.ts'
 
 const names = new Set(['gemini', 'opencode', 'pi'])
 const ticksPerSecond = 100

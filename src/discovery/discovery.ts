@@ -6,7 +6,6 @@ import type { AgentConversation } from '../domain/agent-records.ts'
 import type { Clock } from '../domain/clock.ts'
 import type {
   CostFilter,
-  CostParts,
   CostReport,
   DiscoveredSession,
   Discovery,
@@ -24,21 +23,21 @@ import type {
 import { RockpoolError } from '../domain/errors.ts'
 import { dayIn } from '../domain/local-time.ts'
 import type { Log } from '../domain/log.ts'
-import { titleText } from '../domain/machine-text.ts'
 import { DiscoveryIndex } from '../store/sqlite/discovery-index.ts'
 import { Assembler, groupFiles, sessionIdOf, transcriptsOf, type SessionFiles } from './assemble.ts'
-import { reportCosts, type FileUsage } from './cost.ts'
+import { reportCosts } from './cost.ts'
 import { matching, sortSessions, theOne } from './filter.ts'
 import { AgentHomes, filesOf, type AgentHome } from './agents/agent-homes.ts'
 import { watchAgents } from './agents/watch-agents.ts'
 import { nameHash } from './edit-table.ts'
 import { accessFault, type Listing, type TranscriptFile } from './list-files.ts'
-import { NativeIndex, indexFormat, stampOf, type KnownFile } from './native-index.ts'
+import { NativeIndex, indexFormat, stampOf } from './native-index.ts'
 import type { LiveReports } from './live-reports.ts'
 import { readRegistries } from './registries.ts'
 import type { LiveSession, RegistryRow, RegistrySource } from './registries.ts'
 import { repairTranscript } from './repair.ts'
 import { idOf, subagentsOf } from './subagents.ts'
+import { usageByFile } from './usage-by-file.ts'
 import { watchTranscripts, type Change } from './watch.ts'
 import { agentHealth, checkHealth } from './transcript-health.ts'
 
@@ -180,7 +179,12 @@ class SessionDiscovery implements Discovery {
     const isNarrow = repoPath !== undefined || agentKind !== undefined
     const some = isNarrow && matching([...sessions.values()], { repoPath, agentKind: agentKind ?? 'all' })
     const wanted = some ? new Set(some.map((session) => session.sessionId)) : undefined
-    const files = this.#usageByFile(sessions, wanted, filter.since, await this.#registryRows())
+    const files = usageByFile(this.#native.usage(filter.since), {
+      sessions,
+      wanted,
+      rows: await this.#registryRows(),
+      workspaces: new Set(this.#parts.workspaces?.()),
+    })
     return reportCosts(files, filter, dayIn(this.#parts.timeZone))
   }
 
@@ -334,43 +338,6 @@ class SessionDiscovery implements Discovery {
     const known = this.#native.files.get(path)
     return known ? sessionIdOf(known) : basename(path, '.jsonl')
   }
-
-  /** The oldest file first, so that a message is charged to the session that had it first, not to a copy. */
-  *#usageByFile(
-    sessions: Map<string, DiscoveredSession>,
-    wanted: Set<string> | undefined,
-    since: number | undefined,
-    rows: Map<string, RegistryRow>,
-  ): Generator<FileUsage> {
-    const workspaces = new Set(this.#parts.workspaces?.())
-    const files = [...this.#native.usage(since)].sort((a, b) => beganAt(a.known) - beganAt(b.known))
-    for (const { known, usage } of files) {
-      const sessionId = sessionIdOf(known)
-      const session = sessions.get(sessionId)
-      if (wanted && !wanted.has(sessionId)) continue
-      yield {
-        usage,
-        models: known.facts.models,
-        sessionId,
-        sessionName: (session && (session.title ?? titleText(session.firstMessage))) || sessionId,
-        repoPath: session?.repoPath ?? known.facts.firstCwd ?? '',
-        agentId: session?.agentId ?? '',
-        agentKind: known.file.agentKind ?? 'claude',
-        part: partOf(rows.get(sessionId), workspaces.has(known.facts.firstCwd ?? '')),
-      }
-    }
-  }
-}
-
-function beganAt({ facts: { firstTimestamp } }: KnownFile): number {
-  return (firstTimestamp && Date.parse(firstTimestamp)) || 0
-}
-
-/** The part of the costs to which a session belongs. After a reset no row names the session of a chat; a session without a
- *  row in an agent's workspace was such a chat. */
-function partOf(row: RegistryRow | undefined, isInWorkspace: boolean): keyof CostParts {
-  if (row?.source === 'rockpool') return row.chat === undefined ? 'codingUsd' : 'chatsUsd'
-  return row === undefined && isInWorkspace ? 'chatsUsd' : 'nativeUsd'
 }
 
 function groupsOf(sessionIds: Iterable<string>, groups: Map<string, SessionFiles>): SessionFiles[] {

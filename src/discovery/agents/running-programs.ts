@@ -36,10 +36,11 @@ function nameOf(pid: string): string | undefined {
 /** The clocks of processes and files differ a little. */
 const toleranceMs = 1_000
 
-export function openByProcess(name: string, { processes, sessions }: LiveWorld): Map<string, LiveSession> {
+export function openByProcess(name: string, world: LiveWorld): Map<string, LiveSession> {
   const live = new Map<string, LiveSession>()
-  for (const { pid, cwd, startedMs } of processes().filter((one) => one.name === name)) {
-    const [newest] = sessions()
+  for (const { pid, cwd, startedMs } of world.processes().filter((one) => one.name === name)) {
+    const [newest] = world
+      .sessions()
       .filter((session) => session.cwd === cwd && session.mtimeMs >= startedMs - toleranceMs)
       .sort((a, b) => b.mtimeMs - a.mtimeMs)
     if (newest) live.set(newest.sessionId, { sessionId: newest.sessionId, pid, status: 'idle', statusAt: 0 })

@@ -1,5 +1,5 @@
 // Reads the complete lines of a file from an offset on, with bounded memory for lines of any length.
-import { readSync } from 'node:fs'
+import { fstatSync, readSync } from 'node:fs'
 
 export interface FileLine {
   offset: number
@@ -24,7 +24,8 @@ export function* linesOfFile(
   from: number,
   maxLineBytes = 8 << 20,
 ): Generator<FileLine, ReadProgress> {
-  let buffer = Buffer.allocUnsafe(chunkBytes)
+  // One byte more than is left, so that the end of a small file is seen without a larger buffer.
+  let buffer = Buffer.allocUnsafe(Math.min(chunkBytes, Math.max(1, fstatSync(fd).size - from + 1)))
   let held = 0 // bytes of an unfinished line at the beginning of the buffer
   let lineStart = from // its offset in the file
   let position = from // where to read next

@@ -1,0 +1,51 @@
+// The usage of each file with what its costs are grouped by: the session, its repository, its agent, and the part of the costs.
+import type { CostParts, DiscoveredSession } from '../domain/discovered-session.ts'
+import { titleText } from '../domain/machine-text.ts'
+import { sessionIdOf } from './assemble.ts'
+import type { FileUsage } from './cost.ts'
+import type { KnownFile } from './native-index.ts'
+import type { RegistryRow } from './registries.ts'
+import type { UsageTable } from './usage-table.ts'
+
+export interface UsageOwners {
+  sessions: ReadonlyMap<string, DiscoveredSession>
+  /** Only these sessions; all when absent. */
+  wanted: ReadonlySet<string> | undefined
+  rows: ReadonlyMap<string, RegistryRow>
+  /** The workspaces in which our agents answer chats. */
+  workspaces: ReadonlySet<string>
+}
+
+/** The oldest file first, so that a message is charged to the session that had it first, not to a copy. */
+export function* usageByFile(
+  all: Iterable<{ known: KnownFile; usage: UsageTable }>,
+  { sessions, wanted, rows, workspaces }: UsageOwners,
+): Generator<FileUsage> {
+  const files = [...all].sort((a, b) => beganAt(a.known) - beganAt(b.known))
+  for (const { known, usage } of files) {
+    const sessionId = sessionIdOf(known)
+    const session = sessions.get(sessionId)
+    if (wanted && !wanted.has(sessionId)) continue
+    yield {
+      usage,
+      models: known.facts.models,
+      sessionId,
+      sessionName: (session && (session.title ?? titleText(session.firstMessage))) || sessionId,
+      repoPath: session?.repoPath ?? known.facts.firstCwd ?? '',
+      agentId: session?.agentId ?? '',
+      agentKind: known.file.agentKind ?? 'claude',
+      part: partOf(rows.get(sessionId), workspaces.has(known.facts.firstCwd ?? '')),
+    }
+  }
+}
+
+function beganAt({ facts: { firstTimestamp } }: KnownFile): number {
+  return (firstTimestamp && Date.parse(firstTimestamp)) || 0
+}
+
+/** The part of the costs to which a session belongs. After a reset no row names the session of a chat; a session without a
+ *  row in an agent's workspace was such a chat. */
+function partOf(row: RegistryRow | undefined, isInWorkspace: boolean): keyof CostParts {
+  if (row?.source === 'rockpool') return row.chat === undefined ? 'codingUsd' : 'chatsUsd'
+  return row === undefined && isInWorkspace ? 'chatsUsd' : 'nativeUsd'
+}

@@ -12,7 +12,11 @@ export function agentEdit(records: readonly AgentRecord[], edit: FoundEdit): Edi
   const record = records[placeOf(records, edit)]
   if (record?.kind !== 'edit') return undefined
   // Readers of conversations take a time instead of the id of a record.
-  return { uuid: `@${timeOf(record)}`, toolUseId: undefined, hunks: hunksOf(record.diff ?? '') }
+  return {
+    uuid: `@${timeOf(record)}`,
+    toolUseId: undefined,
+    hunks: hunksOf(record.diff ?? record.content ?? ''),
+  }
 }
 
 export function agentStory(records: readonly AgentRecord[], edit: FoundEdit): Story {

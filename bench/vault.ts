@@ -79,7 +79,7 @@ function firstFill(follower: string, folder: string, configDir: string, corpus: 
       Math.min(...fills.map(({ pauseMs }) => pauseMs)),
       25,
       'ms',
-      'in which the event loop does nothing else; the best of two',
+      'in which the event loop does nothing else, as processor time of its thread; the best of two',
     ),
     atMost(
       'size of the vault',

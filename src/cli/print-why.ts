@@ -25,6 +25,8 @@ export const printers: Printers = {
 const styles: Record<Line['confidence'], Style> = { exact: 'green', likely: 'yellow', unknown: 'dim' }
 const linesShown = 6
 const segmentsShown = 60
+const pastShown = 3
+const saidChars = 300
 
 function printLine(answer: Line, page: Page): string {
   const { session, guess, said, decisions, earlier, later, alternatives } = answer
@@ -46,7 +48,7 @@ function printLine(answer: Line, page: Page): string {
           oneLine(said === undefined ? text : `${text} → ${said}`),
         ]),
       ),
-      'said before': said && oneLine(said),
+      'said before': said && truncate(oneLine(said), saidChars),
       command: answer.command && oneLine(answer.command),
       'turn cost': answer.costUsd === undefined ? undefined : usd(answer.costUsd),
       'or by': alternatives.length > 0 ? alternatives.map(sessionName).join(' · ') : undefined,
@@ -80,7 +82,15 @@ function codeLines(lines: readonly string[], page: Page): string {
 
 function pastLines(title: string, edits: readonly PastEdit[], page: Page): string[] {
   if (edits.length === 0) return []
-  return ['', styled(page, 'bold', title), ...edits.map((edit) => pastEdit(edit, page))]
+  const more = edits.length - pastShown
+  return [
+    '',
+    styled(page, 'bold', title),
+    ...edits.slice(0, pastShown).map((edit) => pastEdit(edit, page)),
+    ...(more > 0
+      ? [styled(page, 'dim', `  … and ${count(more, 'more edit')}; --json has all of them.`)]
+      : []),
+  ]
 }
 
 /** Where it was, and the first lines that it removed and added. */

@@ -5,7 +5,7 @@ import { hashOfLine } from '../discovery/line-hash.ts'
 import { attempt } from '../domain/errors.ts'
 import { readForeign } from '../store/disk/foreign-file.ts'
 import { Attribution, type AttributeParts, type Effort } from './attribution.ts'
-import { findEdits, type FoundEdit } from './find-edits.ts'
+import { findEdits, type FoundEdit, type FoundEdits } from './find-edits.ts'
 import type { AddedLine, BlamedLine, CommitDiff, LineRange } from './git-lines.ts'
 import { outOfRange, type BlameOptions, type Repository } from './repository.ts'
 import { isCertain, type Verdict } from './votes.ts'
@@ -21,6 +21,7 @@ export interface AttributedFile {
   edits: FoundEdit[]
   /** All lines of the file as it is now. */
   texts: string[]
+  found: FoundEdits
 }
 
 const longestFile = 4 << 20
@@ -49,7 +50,9 @@ export async function attributeLines(
     : blamed
   const isContested = first.lines.some(({ verdict }) => verdict.edit !== undefined && !isCertain(verdict))
   const effort = blamed.length <= fewLines ? 'transcripts' : 'edits'
-  return attribute(parts, { file, texts, blamed: origins, effort, votes: isContested ? 'commit' : 'file' })
+  const votes = isContested ? 'commit' : 'file'
+  const found = isContested || origins !== blamed ? undefined : first.found
+  return attribute(parts, { file, texts, blamed: origins, effort, votes, found })
 }
 
 /** Whether a commit removed an unclear line at another place: then an earlier commit wrote it, maybe in another file. */
@@ -68,6 +71,8 @@ interface Question extends Pick<AttributedFile, 'texts'> {
   effort: Effort
   /** Whether only the lines of this file vote, or all lines of the commits. */
   votes: 'file' | 'commit'
+  /** The edits of these lines, if they are known from an earlier look. */
+  found?: FoundEdits
   /** Commits that are passed over because they changed only the form of lines. */
   formatters?: readonly string[]
 }
@@ -80,7 +85,7 @@ async function attribute(parts: AttributeParts, question: Question): Promise<Att
   const diffs = await repository.diffs(shas, votes === 'file' ? names : [])
   const others = [...diffs.values()].flatMap(({ added }) => added.map((line) => line.file))
   const files = [...new Set([...names, ...others])].slice(0, mostFiles + names.length)
-  const found = await findEdits(parts.discovery, repository, files, shas)
+  const found = question.found ?? (await findEdits(parts.discovery, repository, files, shas))
   const attribution = new Attribution(parts, { found, texts, effort })
   for (const diff of diffs.values()) attribution.add(diff)
   if (blamed.some(({ sha }) => sha === undefined)) attribution.add(await uncommitted(repository, file, texts))
@@ -88,7 +93,7 @@ async function attribute(parts: AttributeParts, question: Question): Promise<Att
   for (const line of blamed)
     lines.push({ ...line, commit: diffs.get(line.sha ?? ''), verdict: await attribution.of(line) })
   const edits = names.flatMap((name) => found.byFile.get(name) ?? [])
-  return behindFormatters(parts, question, { lines, edits, texts })
+  return behindFormatters(parts, question, { lines, edits, texts, found })
 }
 
 /** Commits that are passed over, one after the other. */
@@ -110,7 +115,7 @@ async function behindFormatters(
   const again = (await parts.repository.blame(file, { range, formatters: ignored, withCopies: true })) ?? []
   const blamed = again.filter(({ line, sha }) => wanted.has(line) && wanted.get(line) !== sha)
   if (blamed.length === 0) return attributed
-  const before = await attribute(parts, { ...question, blamed, formatters: ignored })
+  const before = await attribute(parts, { ...question, blamed, found: undefined, formatters: ignored })
   const byLine = new Map(before.lines.map((line) => [line.line, asReformatted(line)]))
   return {
     ...attributed,

@@ -1,0 +1,20 @@
+// What a gateway keeps in memory after very many messages.
+import { execFile } from 'node:child_process'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { expect, test } from 'vitest'
+
+test('100,000 messages of 500 people leave no more in memory than the first 20,000, and no open file', async () => {
+  const script = join(import.meta.dirname, '../support/soak-flow.ts')
+  const { stdout } = await promisify(execFile)(
+    process.execPath,
+    ['--expose-gc', '--max-semi-space-size=8', script, '500', '20', '10'],
+    { env: { ...process.env, UV_THREADPOOL_SIZE: '16' } },
+  )
+  const kept = JSON.parse(stdout) as Array<{ heapMb: number; files: number }>
+  console.log(kept)
+  const [, early] = kept
+  const last = kept.at(-1)!
+  expect(last.heapMb - early!.heapMb).toBeLessThan(8)
+  expect(last.files).toBeLessThanOrEqual(early!.files + 2)
+}, 1_800_000)

@@ -16,6 +16,8 @@ export interface EventPosition {
 
 const maxEvents = 5000
 const maxBytes = 4 * 1024 * 1024
+/** Requests are answered between two slices of listeners: hundreds of open pages take tens of milliseconds. */
+const sliceSize = 50
 
 export class EventLog {
   readonly epoch: string
@@ -23,6 +25,9 @@ export class EventLog {
   #bytes = 0
   #seq = 0
   #listeners = new Set<(logged: LoggedEvent) => void>()
+  /** Events that wait while an earlier one is sent. */
+  #unsent: LoggedEvent[] = []
+  #isSending = false
   #stop: () => void
   readonly #mask: (json: string) => string
 
@@ -60,7 +65,26 @@ export class EventLog {
     this.#events.push(logged)
     this.#bytes += logged.json.length
     if (this.#events.length > maxEvents || this.#bytes > maxBytes) this.#trim()
-    for (const listener of this.#listeners) listener(logged)
+    this.#unsent.push(logged)
+    if (!this.#isSending) void this.#sendAll()
+  }
+
+  /** With few listeners all get the event at once. */
+  async #sendAll(): Promise<void> {
+    this.#isSending = true
+    try {
+      for (let logged = this.#unsent.shift(); logged; logged = this.#unsent.shift()) await this.#send(logged)
+    } finally {
+      this.#isSending = false
+    }
+  }
+
+  async #send(logged: LoggedEvent): Promise<void> {
+    let count = 0
+    for (const listener of this.#listeners) {
+      if (++count % sliceSize === 0) await new Promise((resolve) => setImmediate(resolve))
+      listener(logged)
+    }
   }
 
   /** Drops a fifth of the events at once, so that trimming is rare. */

@@ -44,6 +44,8 @@ const connectInput = z.union([
 interface Subscription {
   topic: Topic
   input: Record<string, unknown>
+  /** Only events after this number. */
+  from: number
   end?: () => void
 }
 
@@ -65,7 +67,9 @@ export class Peer {
     this.#parts = parts
     this.#admission = admission
     this.#stopListening = parts.events.on((logged) => {
-      for (const [id, subscription] of this.#subscriptions) this.#deliver(id, subscription, logged)
+      for (const [id, subscription] of this.#subscriptions)
+        // The answer to the subscription covers earlier events.
+        if (logged.seq > subscription.from) this.#deliver(id, subscription, logged)
     })
     socket.on('message', (data: Buffer, isBinary) =>
       this.#receive(isBinary ? undefined : data.toString('utf8')),
@@ -202,7 +206,8 @@ export class Peer {
         this.#parts.events.position.seq,
         app.redactor().knownValues(jsonText(event)),
       )
-    const subscription = { topic, input, end: topic.open?.(app, send) }
+    const from = this.#parts.events.position.seq
+    const subscription = { topic, input, from, end: topic.open?.(app, send) }
     this.#subscriptions.set(subscriptionId, subscription)
     for (const logged of missed.events) this.#deliver(subscriptionId, subscription, logged)
   }

@@ -51,7 +51,7 @@ async function measure(dir: string): Promise<BenchResult[]> {
       atMost(
         'sessions.list {limit: 50}, p50',
         median(list),
-        3,
+        1.5,
         'ms',
         '300 calls, one after the other, one WebSocket',
       ),

@@ -78,6 +78,7 @@ async function bundleProgram(): Promise<void> {
     const alone = await bundleOf([entry])
     await alone.write({ dir: 'dist', format: 'esm', sourcemap: false, codeSplitting: false })
   }
+  for (const file of globSync('dist/**/*.js')) writeFileSync(file, oneByteText(readFileSync(file, 'utf8')))
 }
 
 function bundleOf(entries: string[]): Promise<RolldownBuild> {
@@ -127,6 +128,14 @@ function plainBuiltins(code: string): string {
     const each = names.slice(1, -1).split(',')
     return each.map((name) => takenLater(name.trim(), call)).join('\n')
   })
+}
+
+/** One letter outside of Latin-1 makes V8 keep the whole file with two bytes for each letter. */
+function oneByteText(code: string): string {
+  return code.replaceAll(
+    /[^\0-\xff]/g,
+    (letter) => `\\u${letter.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  )
 }
 
 function takenLater(name: string, call: string): string {

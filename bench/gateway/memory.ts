@@ -29,7 +29,7 @@ async function manySessions(gateway: BenchGateway, client: BenchClient): Promise
   for (let n = 0; n < 5; n++) await client.call('sessions.list', { limit: 'all' })
   const afterLists = await restedMb(gateway.pid)
   return [
-    atMost('memory at rest, 10,000 full sessions', rested, 120, 'MB', 'resident, after the first list'),
+    atMost('memory at rest, 10,000 full sessions', rested, 100, 'MB', 'resident, after the first list'),
     atMost(
       'memory at rest, after lists of all 10,000',
       afterLists,

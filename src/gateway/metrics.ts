@@ -21,7 +21,8 @@ const sampleMs = 20
 export class Metrics {
   /** Operation, then outcome. */
   #calls = new Map<string, Map<string, Count>>()
-  #loop = monitorEventLoopDelay({ resolution: sampleMs })
+  /** Sampled from the first scrape on: each sample wakes the process, which otherwise sleeps. */
+  #loop: ReturnType<typeof monitorEventLoopDelay> | undefined
 
   called(operation: string, outcome: string, ms: number): void {
     let outcomes = this.#calls.get(operation)
@@ -34,9 +35,9 @@ export class Metrics {
 
   text(gauges: Gauges): string {
     const single = (value: number): Array<[string, number]> => [['', value]]
+    this.#loop ??= monitorEventLoopDelay({ resolution: sampleMs })
     const delay = { p99: delaySeconds(this.#loop.percentile(99)), max: delaySeconds(this.#loop.max) }
     this.#loop.reset()
-    // From the first scrape on: each sample wakes the process, which otherwise sleeps.
     this.#loop.enable()
     const waiting = 'Sockets that are not authenticated yet.'
     return [
@@ -66,7 +67,7 @@ export class Metrics {
   }
 
   close(): void {
-    this.#loop.disable()
+    this.#loop?.disable()
   }
 
   #perCall(value: (count: Count) => number): Array<[string, number]> {

@@ -42,8 +42,8 @@ test('each session is one line: id, age, repository, title and passage; reasons 
     notes: ['By word only.'],
   }
   expect(printSearch(output, page).split('\n')).toEqual([
-    '3f2a0000  2 d ago   shop  Paint the form (+1)  before it the login form is red after it',
-    'note      2 d ago   shop  MEMORY.md  before it the login form is red after it',
+    '3f2a0000  2 d ago    shop  Paint the form (+1)  before it the login form is red after it',
+    'note      2 d ago    shop  MEMORY.md  before it the login form is red after it',
     '3 of 7 places in one session and one note, 3 ms',
     'By word only.',
   ])

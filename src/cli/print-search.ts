@@ -52,7 +52,7 @@ function printSession(hits: Hit[], page: Page): string[] {
   const [first] = hits as [Hit]
   const { explain, commands } = page.input ?? {}
   const id = first.source === 'memory' ? 'note' : first.sessionId.slice(0, 8)
-  const age = pad(first.at > 0 ? ago(first.at, page.now) : '-', 8)
+  const age = pad(first.at > 0 ? ago(first.at, page.now) : '-', 9)
   const place = truncate(oneLine(placeOf(first)), mostPlace)
   const facts = [pad(id, 8), age, place, first.kept ? 'kept' : ''].filter(Boolean)
   const more = hits.length > 1 ? ` (+${hits.length - 1})` : ''

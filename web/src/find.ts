@@ -106,7 +106,7 @@ function foundHit(hit: Hit, names: Map<string, string>, words: string): Found {
     detail:
       hit.source === 'memory'
         ? `${shortPath(hit.path)}, line ${hit.line}`
-        : `${where} · ${ago(hit.at)}${hit.kept ? ' · kept' : ''}`,
+        : [where, hit.at > 0 && ago(hit.at), hit.kept && 'kept'].filter(Boolean).join(' · '),
     route: placeOfHit(hit),
     look: { mark: words },
   }

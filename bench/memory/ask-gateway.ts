@@ -1,4 +1,4 @@
-// How long a question takes whoever asks the gateway for it, beside all that was ever said.
+// How long the gateway takes to answer a question, with 1 GB of transcripts in the index.
 import { readFileSync } from 'node:fs'
 import { GatewayClient } from '../../src/rpc/client.ts'
 import { startProgram } from '../../test/support/program.ts'

@@ -1,4 +1,5 @@
-// What the benches ask: one to three words, a phrase, a beginning, an accent, a number, a whole sentence.
+// What the benches ask: one to three words, a phrase, a beginning, an accent, a number, a whole sentence, and one whose words
+// are in no session, which is searched by meaning.
 export const questions = [
   'parser',
   'branch names',
@@ -9,6 +10,7 @@ export const questions = [
   'Task 42',
   'review tests logs',
   'why does the helper read every file twice before the review',
+  'vehicles that refuse to start during winter mornings',
 ]
 
 export const prefixes = ['cach*', 'pars*', 'rev* tok*', 'task 12*']

@@ -64,7 +64,7 @@ test('a long passage is cut around its first match, and fits the page', () => {
   const repoPath = '/home/dev/a-repository-with-a-rather-long-name'
   for (const [width, cut] of [
     [160, /  …before .*the login form after .*…$/],
-    [80, /  A title of a …  …the login form after…$/],
+    [80, /  A title of a …  …the login form a.*…$/],
   ] as const) {
     const output = { tookMs: 3, total: 1, hits: [{ ...long, title, repoPath }], notes: [] }
     const [line] = printSearch(output, { ...page, width }).split('\n')

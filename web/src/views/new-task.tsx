@@ -49,7 +49,7 @@ export function NewTask({ inRepo }: { inRepo?: string }) {
   return (
     <div class="page new-task-page">
       <h1>New task</h1>
-      <ClaudeMissing />
+      {(agentKind ?? 'claude') === 'claude' && <ClaudeMissing />}
       <form
         onSubmit={(event) => {
           event.preventDefault()
@@ -148,9 +148,12 @@ const programs = [
 /** The other programs cannot ask, so the page says what that means before one starts. */
 function Program({ kind, set }: { kind: AgentKind; set: (kind: AgentKind) => void }) {
   return (
-    <label>
-      Program
-      <select onChange={(event) => set(programs.find(([name]) => name === event.currentTarget.value)?.[0])}>
+    <>
+      <label for="program">Program</label>
+      <select
+        id="program"
+        onChange={(event) => set(programs.find(([name]) => name === event.currentTarget.value)?.[0])}
+      >
         {programs.map(([name, words]) => (
           <option key={name} value={name}>
             {words}
@@ -158,12 +161,12 @@ function Program({ kind, set }: { kind: AgentKind; set: (kind: AgentKind) => voi
         ))}
       </select>
       {kind !== undefined && kind !== 'claude' && (
-        <span class="faint">
+        <p class="faint">
           It cannot ask you anything: it only reads, unless the permissions say "edit files without asking".
           Messages wait until its turn is over.
-        </span>
+        </p>
       )}
-    </label>
+    </>
   )
 }
 

@@ -67,7 +67,8 @@ export async function appendEntries(
     await writeWhole(handle, bytes, Number(end.size), sync)
     if (isNew && sync) await syncDirectory(dirname(path))
     const size = end.size + BigInt(bytes.length)
-    return { entries, end: { ...end, size, leafId: entries.at(-1)!.at(-1)!.id, needsHeader: false } }
+    const ids = size > knownIdsBytes ? undefined : end.ids
+    return { entries, end: { ...end, size, ids, leafId: entries.at(-1)!.at(-1)!.id, needsHeader: false } }
   } catch (error) {
     throw asFileError(error, path)
   }

@@ -112,6 +112,16 @@ describe('writing', () => {
     expect(await textsOf(transcripts, one)).toEqual(['before', 'after'])
   })
 
+  test('a large transcript keeps no list of its ids in memory: new ids are long', async () => {
+    const { transcripts } = transcriptFolder()
+    const lengths: number[] = []
+    for (const text of ['x', 'x'.repeat(1 << 20), 'y']) {
+      const [entry] = await transcripts.append(one, [said(text)], { cwd })
+      lengths.push(entry!.id.length)
+    }
+    expect(lengths).toEqual([8, 8, 36])
+  })
+
   test('a transcript that OpenClaw left readable to everybody is closed', async () => {
     const { transcripts, file } = transcriptFolder()
     await transcripts.append(one, [said('x')], { cwd })

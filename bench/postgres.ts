@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Machines } from '../src/coding/machines/machines.ts'
 import { systemClock } from '../src/domain/clock.ts'
@@ -65,7 +65,7 @@ async function instantAgent(url: string): Promise<BenchResult[]> {
   const two = await writtenTo(url, 2, 'instant_two', 100, 30)
   const few = await counted(url, 'few', 200, () => writtenTo(url, 1, 'few', 1, 200))
   const how =
-    'in a closed loop, 100 people for each process, 30 messages each; offline agent that answers at once; heartbeats and looks of the process are counted too'
+    'in a closed loop, 100 people for each process, 30 messages each; offline agent that answers at once; heartbeats and looks of the process are counted too; PostgreSQL does not wait for the disk (fsync off)'
   return [
     {
       name: 'messages a second with an instant agent, one process',
@@ -77,9 +77,9 @@ async function instantAgent(url: string): Promise<BenchResult[]> {
     {
       name: 'the same with two processes',
       measured: `${two.toFixed(0)} (${(two / one).toFixed(2)}x)`,
-      wanted: '>= 1.8x where processors are free',
-      ok: two >= one,
-      how: `${how}; here two processes and PostgreSQL share 2 cores, so both rates are those of the processors`,
+      wanted: '>= 1.8x',
+      ok: two >= one * 1.8,
+      how: `${how}; two processes and PostgreSQL share ${availableParallelism()} processors`,
     },
     {
       name: 'what one message and its answer cost the database under load',

@@ -3,12 +3,12 @@
 import { existsSync, mkdtempSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { hashOf, newToken, writeTokenRecords } from '../src/store/gateway-tokens.ts'
-import { codingJourneys } from './support/coding-journeys.ts'
-import { testModel } from './support/claude-home.ts'
-import { inline } from './support/messages-api.ts'
-import { chat, OpenClawPlugin, origin } from './support/openclaw-plugin.ts'
-import type { PluginTokens } from './support/openclaw-plugin.ts'
+import { hashOf, newToken, writeTokenRecords } from '../../src/store/gateway-tokens.ts'
+import { codingJourneys } from '../support/coding-journeys.ts'
+import { testModel } from '../support/claude-home.ts'
+import { inline } from '../support/messages-api.ts'
+import { chat, OpenClawPlugin, origin } from '../support/openclaw-plugin.ts'
+import type { PluginTokens } from '../support/openclaw-plugin.ts'
 
 const here = codingJourneys()
 

@@ -1,6 +1,6 @@
 // What a person does with the dashboard, from log-in to the last button, in a real browser. Settings and pictures:
 // test/full/dashboard-settings.test.ts.
-import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'

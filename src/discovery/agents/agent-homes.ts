@@ -32,8 +32,12 @@ export function agentHomesOf(
   })
 }
 
+/** How old the known processes may be. */
+const processesMs = 1_000
+
 export class AgentHomes {
   readonly #homes: Array<{ reader: AgentReader; path: string }>
+  #processes: { at: number; found: ReturnType<LiveWorld['processes']> } = { at: -Infinity, found: [] }
 
   constructor(homes: readonly AgentHome[]) {
     this.#homes = homes.map(({ kind, path }) => ({ reader: readerOfAny(kind), path }))
@@ -62,14 +66,21 @@ export class AgentHomes {
     now: number,
     sessionsOf: (kind: AgentKind) => ReturnType<LiveWorld['sessions']>,
   ): Map<string, LiveSession> {
-    let found: ReturnType<LiveWorld['processes']> | undefined
-    const processes = (): ReturnType<LiveWorld['processes']> => (found ??= runningPrograms(now))
+    const processes = (): ReturnType<LiveWorld['processes']> => this.#processesAt(now)
     const live = allReaders.flatMap((reader) => {
       const homes = this.#homes.flatMap((home) => (home.reader === reader ? [home.path] : []))
       const sessions = (): ReturnType<LiveWorld['sessions']> => sessionsOf(reader.kind)
       return homes.length === 0 ? [] : [...reader.live(homes, { processes, sessions })]
     })
     return new Map(live)
+  }
+
+  /** Every list asks, and looking at all processes of the machine takes some milliseconds. */
+  #processesAt(now: number): ReturnType<LiveWorld['processes']> {
+    const { at, found } = this.#processes
+    if (now >= at && now - at < processesMs) return found
+    this.#processes = { at: now, found: runningPrograms(now) }
+    return this.#processes.found
   }
 
   /** The folders in which other agents may write now: those of sessions that changed lately, then those that the readers name. */

@@ -1,8 +1,17 @@
 // Finds the edits in the records of a transcript while it is scanned. A call of a tool says what is to be changed; its result says
 // whether that happened, and exactly which lines it added. Refused and failed calls add nothing.
 import { attempt } from '../domain/errors.ts'
-import { absent, closeBrace, JsonCursor, openBrace, openBracket, quote, WordTable } from './json-bytes.ts'
-import { secondsOf, type Span } from './json-bytes.ts'
+import {
+  absent,
+  closeBrace,
+  JsonCursor,
+  openBrace,
+  openBracket,
+  quote,
+  secondsOf,
+  WordTable,
+} from './json-bytes.ts'
+import type { Span } from './json-bytes.ts'
 import type { RecordWalker } from './record-walker.ts'
 import { EditTable, type Edit, type PendingCall } from './edit-table.ts'
 import { hashesOfText, hashLines, hashOneLine } from './line-hash.ts'

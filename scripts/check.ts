@@ -11,7 +11,7 @@ const folders = ['src', 'test', 'bench', 'scripts', 'web', 'plugins']
 const tsc = ['node_modules/typescript-7/bin/tsc', '--noEmit', '-p']
 
 const checks: Record<string, () => Promise<Outcome>> = {
-  format: () => run('format', ['node_modules/oxfmt/bin/oxfmt', '--check', ...folders]),
+  format: () => run('format', ['node_modules/oxfmt/bin/oxfmt', '--check', ...folders, 'wasm']),
   lint: () => run('lint', ['node_modules/oxlint/bin/oxlint', '--type-aware', ...folders]),
   types: () => run('types', [...tsc, 'tsconfig.json']),
   web: () => run('types of web', [...tsc, 'web/tsconfig.json']),

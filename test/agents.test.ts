@@ -253,7 +253,7 @@ describe('what a scan continues and what it leaves alone', () => {
     const { sources } = list(reader, join(folder, kind, truthOf(kind)[0]!.root))
     const all = sources.flatMap((source) => reader.scan(source).edits.edits)
     const linesOf = (file: string): number[] =>
-      all.filter((edit) => edit.file.endsWith(file)).flatMap(({ lines }) => lines)
+      all.filter((edit) => edit.file.endsWith(file)).flatMap(({ lines }) => [...lines])
     expect(linesOf('/greet.js')).toContain(hashOfLine('export const greet = name => `Hello, ${name}`;'))
     expect(linesOf('/README.md')).toContain(hashOfLine('See greet.js.'))
     // A line that only surrounds the change was not added.

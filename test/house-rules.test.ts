@@ -2,6 +2,7 @@
 import { existsSync, globSync, readFileSync } from 'node:fs'
 import { basename } from 'node:path'
 import { expect, test } from 'vitest'
+import { isOfSources } from '../scripts/scan-wasm.ts'
 
 const sources = globSync('src/**/*.ts', { exclude: ['**/*.test.ts'] })
 
@@ -32,9 +33,14 @@ test('no file name occurs in more than two folders', () => {
   expect([...folders].filter(([, files]) => files.length > 2).map(([name]) => name)).toEqual([])
 })
 
+test('the compiled part of the scan was made from the sources in wasm/', () => {
+  const isCurrent = isOfSources(readFileSync('src/discovery/scan.wasm'))
+  expect(isCurrent, 'Run `npm run wasm` after a change in wasm/.').toBe(true)
+})
+
 /** Paths below the folders of the project, and source files named from `src/` on: `flow/turn.ts`. */
 function pathsIn(text: string): string[] {
-  const whole = text.matchAll(/(?<![\w/.-])(?:src|test|bench|scripts|docs)\/[\w*./-]*\w/g)
+  const whole = text.matchAll(/(?<![\w/.-])(?:src|test|bench|scripts|docs|wasm)\/[\w*./-]*\w/g)
   const fromSource = text.matchAll(/(?<![\w/.-])[a-z-]+\/[\w*/-]+\.ts\b/g)
   const alone = text.matchAll(/(?<=`)[a-z-]+\.ts(?=`)/g)
   return [...whole, ...fromSource, ...alone].map(([path]) => path)

@@ -1,7 +1,10 @@
-import { expect, test } from 'vitest'
-import { EditScan } from './edit-scan.ts'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, expect, test } from 'vitest'
 import { EditTable } from './edit-table.ts'
-import { hashesOfText, hashOfLine, hashOneLine } from './line-hash.ts'
+import { hashesOfText, hashOfLine } from './line-hash.ts'
+import { TranscriptScanner } from './scan.ts'
 import { shellEdits } from './shell-edits.ts'
 
 test('a line has one hash, whatever the space around it, and only if it has letters', () => {
@@ -15,25 +18,32 @@ test('a line has one hash, whatever the space around it, and only if it has lett
 
 test('the lines of a text have the hashes of each line', () => {
   const lines = ['first line', '', '  second \\n line', '}', '\tthird "line" ☃', 'a\\']
-  expect(hashesOfText(lines.join('\n'))).toEqual(lines.flatMap((line) => hashOfLine(line) ?? []))
+  expect([...hashesOfText(lines.join('\n'))]).toEqual(lines.flatMap((line) => hashOfLine(line) ?? []))
 })
 
-/** A reply as the walker passes it: the content, then its time. */
-function replyOf(content: Buffer, i: number): Parameters<EditScan['reply']> {
-  const time = new Date((1_000 + i) * 1_000).toISOString()
-  const end = content.length
-  const spans = { replyContent: { start: 0, end }, timestamp: { start: end, end: end + time.length } }
-  return [Buffer.concat([content, Buffer.from(time)]), { ...spans, folder: () => '/repo' }]
-}
+const folder = mkdtempSync(join(tmpdir(), 'rockpool-edits-'))
+afterAll(() => rmSync(folder, { recursive: true }))
 
-function scanned(...records: Array<{ reply?: object[]; result?: object }>): EditTable {
-  const scan = new EditScan()
+type Scanned = EditTable & { offsets: number[] }
+
+/** Scans a transcript with these records. `offsets`: where each of them begins. */
+function scanned(...records: Array<{ reply?: object[]; result?: object }>): Scanned {
+  const offsets: number[] = []
+  let text = ''
   records.forEach(({ reply, result }, i) => {
-    const bytes = Buffer.from(JSON.stringify(reply ?? result))
-    if (reply) scan.reply(...replyOf(bytes, i))
-    else scan.result(bytes, bytes.indexOf('[') + 1, bytes.length, i)
+    const timestamp = new Date((1_000 + i) * 1_000).toISOString()
+    const said = {
+      type: 'assistant',
+      message: { role: 'assistant', content: reply },
+      timestamp,
+      cwd: '/repo',
+    }
+    offsets.push(Buffer.byteLength(text))
+    text += `${JSON.stringify(reply ? said : { type: 'user', ...result, timestamp })}\n`
   })
-  return scan.table
+  const path = join(folder, 'session.jsonl')
+  writeFileSync(path, text)
+  return Object.assign(new TranscriptScanner().scan(path).edits, { offsets })
 }
 
 const call = (id: string, name: string, input: object): object => ({ type: 'tool_use', id, name, input })
@@ -41,14 +51,14 @@ const result = (id: string, more: object = {}, toolUseResult?: unknown): object 
   message: { content: [{ tool_use_id: id, type: 'tool_result', content: 'ok', ...more }] },
   toolUseResult,
 })
-const hashes = (...lines: string[]): number[] => lines.map((line) => hashOfLine(line)!)
+const hashes = (...lines: string[]): Uint32Array => Uint32Array.from(lines, (line) => hashOfLine(line)!)
 
 test('what a tool has really changed counts, not what it was asked for', () => {
   const asked = call('a', 'Edit', { file_path: '/repo/a.ts', old_string: 'one', new_string: 'two asked' })
   const structuredPatch = [{ lines: [' kept line', '-one', '+two applied'] }]
-  const { edits } = scanned({ reply: [asked] }, { result: result('a', {}, { structuredPatch }) })
+  const { edits, offsets } = scanned({ reply: [asked] }, { result: result('a', {}, { structuredPatch }) })
   expect(edits).toMatchObject([
-    { file: '/repo/a.ts', kind: 'edit', seconds: 1_000, offset: 1, lines: hashes('two applied') },
+    { file: '/repo/a.ts', kind: 'edit', seconds: 1_000, offset: offsets[1], lines: hashes('two applied') },
   ])
 })
 
@@ -76,6 +86,30 @@ test.each([
   expect(edits).toMatchObject([{ file: '/f', lines }])
 })
 
+test('a new file has the lines of its content, a changed one those of its patch, and removed lines are no edit', () => {
+  const write = (id: string): object => call(id, 'Write', { file_path: `/repo/${id}`, content: 'asked' })
+  const shown = (id: string, lines: string[]): object =>
+    result(
+      id,
+      {},
+      {
+        filePath: `/repo/${id}.ts`,
+        content: 'whole\nfile',
+        structuredPatch: lines.length > 0 ? [{ lines }] : [],
+      },
+    )
+  const { edits } = scanned(
+    { reply: [write('new'), write('changed'), write('shorter')] },
+    { result: shown('new', []) },
+    { result: shown('changed', [' kept', '-gone', '+added', '+ two "quotes"']) },
+    { result: shown('shorter', [' kept', '-gone']) },
+  )
+  expect(edits.map(({ file, lines }) => ({ file, lines }))).toEqual([
+    { file: '/repo/new.ts', lines: hashes('whole', 'file') },
+    { file: '/repo/changed.ts', lines: hashes('added', 'two "quotes"') },
+  ])
+})
+
 test('calls that were refused, failed or have no result add nothing; several calls in one record count', () => {
   const write = (id: string, file: string): object =>
     call(id, 'Write', { file_path: file, content: 'some content' })
@@ -98,14 +132,15 @@ test('a packed table is the same after it was unpacked', () => {
     { result: result('a') },
     { reply: [call('b', 'Bash', { command: 'git commit -m "x"' })] },
     { result: result('b', { content: '[main 0a1b2c3] x' }) },
-    { reply: [call('c', 'Edit', { file_path: '/repo/c.ts', old_string: 'x', new_string: 'pending line' })] },
+    { reply: [call('c', 'Edit', { file_path: '/repo/c.ts', old_string: 'x', new_string: 'one' })] },
+    { reply: [call('d', 'Bash', { command: "cat > d <<'E'\npending line\nE" })] },
   )
   const copy = new EditTable(table.pack())
   expect(copy.edits).toEqual(table.edits)
-  expect(copy.commits).toEqual([{ sha: '0a1b2c3', seconds: 1_002, offset: 3 }])
-  expect(copy.pending.get('c')?.edits).toEqual([
-    { file: '/repo/c.ts', kind: 'edit', lines: hashes('pending line') },
-  ])
+  expect(copy.commits).toEqual([{ sha: '0a1b2c3', seconds: 1_002, offset: table.offsets[3] }])
+  expect(copy.pending).toEqual(table.pending)
+  expect(copy.pending.get('c')).toMatchObject({ kind: 'edit', seconds: 1_004, offset: table.offsets[4] })
+  expect(copy.pending.get('d')?.written).toEqual([{ file: '/repo/d', lines: hashes('pending line') }])
 })
 
 test.each([
@@ -135,12 +170,7 @@ test('the hash of a line does not depend on the text around it', () => {
     const lines = Array.from({ length: 1 + random(5) }, () =>
       Array.from({ length: random(12) }, () => parts[random(parts.length)]!).join(''),
     )
-    const each = lines.flatMap((line) => {
-      const bytes = Buffer.from(JSON.stringify(line))
-      const into: number[] = []
-      hashOneLine(bytes, 1, bytes.length - 1, into)
-      return into
-    })
-    expect(hashesOfText(lines.join('\n')), JSON.stringify(lines)).toEqual(each)
+    const each = lines.flatMap((line) => [...hashesOfText(line)])
+    expect([...hashesOfText(lines.join('\n'))], JSON.stringify(lines)).toEqual(each)
   }
 })

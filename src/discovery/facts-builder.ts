@@ -3,11 +3,12 @@
 import type { TokenCounts } from '../domain/discovered-session.ts'
 import { isRecord } from '../domain/json.ts'
 import type { EditScan } from './edit-scan.ts'
-import { decodeText, isBlank, largestParsed, parsed, secondsOf, type Span } from './json-bytes.ts'
+import { decodeText, isBlank, largestParsed, parsed, secondsOf } from './json-bytes.ts'
 import { pricesOf } from './model-prices.ts'
 import { costOfCall } from './price-table.ts'
 import { readBlocks, readPrompt, type PromptText } from './transcript-facts.ts'
 import type { RecordWalker } from './record-walker.ts'
+import type { Span } from './scan-code.ts'
 import { keptChars, type TranscriptFacts, noTokens } from './transcript-facts.ts'
 import { identify, identifyByPlace, noUsage, type UsageRecord, type UsageTable } from './usage-table.ts'
 
@@ -29,7 +30,7 @@ export class FactsBuilder {
   readonly #record = noUsage()
   readonly #lastSettings: Partial<Record<(typeof settings)[number], string>> = {}
   /** A line whose time and settings were not read: only the last such line of a chunk matters. */
-  #unread: Span = { start: -1, end: -1 }
+  readonly #unread = { start: -1, end: -1 }
 
   constructor(
     facts: TranscriptFacts,
@@ -50,7 +51,7 @@ export class FactsBuilder {
     const walker = this.#walker
     facts.lineCount++
     const isWhole = facts.firstTimestamp === undefined && end - start < largestParsed
-    walker.walk(buffer, start, end, isWhole)
+    walker.walk(start, end, isWhole)
     if (!walker.isSound) {
       if (isBlank(buffer, start, end)) facts.lineCount--
       else facts.damagedLines++
@@ -80,7 +81,7 @@ export class FactsBuilder {
   overlong(buffer: Buffer, start: number, end: number): void {
     this.facts.lineCount++
     this.facts.overlongLines++
-    this.#walker.walk(buffer, start, end, false)
+    this.#walker.walk(start, end, false)
     if (this.#walker.kind === 'user' || this.#walker.kind === 'assistant') this.facts.messageCount++
   }
 
@@ -89,7 +90,7 @@ export class FactsBuilder {
     const { start, end } = this.#unread
     if (start < 0) return
     this.#unread.start = -1
-    this.#walker.walk(buffer, start, end, true)
+    this.#walker.walk(start, end, true)
     if (this.#walker.isSound) this.#readSettings(buffer)
   }
 
@@ -100,7 +101,7 @@ export class FactsBuilder {
     facts.limit = walker.isApiErrorMessage ? limitIn(parsed(buffer, start, end)) : undefined
     if (walker.isApiErrorMessage) facts.apiErrorCount++
     this.#leave(start, end)
-    if (walker.replyContent.start >= 0) this.#edits.reply(buffer, walker)
+    if (walker.firstCall >= 0) this.#edits.reply(end, facts.offset + start)
     const model = this.#model()
     if (!walker.hasUsage || model === synthetic) return
     const record = this.#readUsage(buffer, start, walker.requestId, walker.timestamp)
@@ -201,7 +202,7 @@ export class FactsBuilder {
     facts.messageCount++
     facts.limit = undefined
     if (walker.isToolResult) {
-      this.#edits.result(buffer, walker.resultAt, end, facts.offset + start)
+      this.#edits.result(end, facts.offset + start)
       return this.#leave(start, end)
     }
     this.#unread.start = -1

@@ -17,7 +17,7 @@ import type { TranscriptFacts } from './transcript-facts.ts'
 import { UsageTable } from './usage-table.ts'
 
 /** Changes with the stored facts, and with the prices, because costs are stored. */
-export const indexFormat = `9 ${pricesAsOf}`
+export const indexFormat = `10 ${pricesAsOf}`
 
 /** A transcript on disk and what is in it. */
 export interface KnownFile {

@@ -1,333 +1,140 @@
-// Walks over one line of a transcript: the fields at the top level of the record, and inside `message` the id, the model and
-// the usage. A record that cannot matter (a tool result, an attachment) is left as soon as that is known.
-import { absent, decodeText, JsonCursor, openBrace, openBracket, WordTable } from './json-bytes.ts'
-import type { Span } from './json-bytes.ts'
+// One line of a transcript: the fields at the top level of its record, and inside `message` the id, the model and the usage. The
+// compiled code finds them (wasm/walker.ts).
+import { decodeText } from './json-bytes.ts'
+import { ScanCode, type Span } from './scan-code.ts'
 
-/** Kinds of records that the scan distinguishes; `other` has a type that is none of these. */
-const kinds = ['user', 'assistant', 'system', 'attachment', 'progress'] as const
-export type RecordKind = (typeof kinds)[number] | 'other'
-
-/** Strings at the top level of a record. */
-const topStrings = [
-  'subtype',
-  'requestId',
-  'timestamp',
-  'cwd',
-  'gitBranch',
-  'version',
-  'sessionId',
-  'uuid',
-  'slug',
-  'entrypoint',
-  'permissionMode',
-  'promptCacheRequested',
-] as const
-const flags = ['isMeta', 'isCompactSummary', 'isSidechain', 'isApiErrorMessage'] as const
-const tokenFields = [
-  'input_tokens',
-  'output_tokens',
-  'cache_read_input_tokens',
-  'cache_creation_input_tokens',
-  'ephemeral_5m_input_tokens',
-  'ephemeral_1h_input_tokens',
-] as const
-const keyNames = [
-  ...topStrings,
-  ...flags,
-  ...tokenFields,
-  ...(['type', 'message', 'attachment', 'forkedFrom', 'data', 'agentId'] as const),
-  ...(['id', 'role', 'model', 'content', 'usage', 'text', 'tool_use_id', 'cache_creation', 'speed'] as const),
-  // Not needed, but frequent: a known key is passed faster.
-  ...(['parentUuid', 'promptId', 'userType', 'stop_reason', 'stop_sequence'] as const),
-  ...(['server_tool_use', 'service_tier', 'toolUseResult', 'inference_geo', 'iterations'] as const),
-]
-const kindTable = WordTable.of(kinds)
-
-const assistant = Buffer.from('"assistant"')
-const toolResult = Buffer.from('"tool_result"')
-const fast = Buffer.from('"fast"')
-const letterT = 116
-/** The name of the model in a message that Claude Code writes itself begins with it. */
-const openAngle = 60
+/** By their numbers in the compiled code. `other` has a type that is none of these; JSON without a type has no kind. */
+const kinds = [undefined, 'user', 'assistant', 'system', 'attachment', 'progress', 'other'] as const
 
 export class RecordWalker {
-  /** Undefined for JSON without a record type. */
-  kind: RecordKind | undefined
-  /** False when the line is not one JSON object; then only what came before the damage is known. */
-  isSound = false
-  readonly type = absent()
-  readonly subtype = absent()
-  readonly requestId = absent()
-  readonly timestamp = absent()
-  readonly cwd = absent()
-  readonly gitBranch = absent()
-  readonly version = absent()
-  readonly sessionId = absent()
-  readonly uuid = absent()
-  readonly slug = absent()
-  readonly entrypoint = absent()
-  readonly permissionMode = absent()
-  readonly promptCacheRequested = absent()
-  readonly attachment = absent()
-  readonly forkedFrom = absent()
-  readonly messageId = absent()
-  readonly model = absent()
+  readonly code = new ScanCode()
+  readonly type = this.code.span('type')
+  readonly subtype = this.code.span('subtype')
+  readonly requestId = this.code.span('requestId')
+  readonly timestamp = this.code.span('timestamp')
+  readonly cwd = this.code.span('cwd')
+  readonly gitBranch = this.code.span('gitBranch')
+  readonly version = this.code.span('version')
+  readonly sessionId = this.code.span('sessionId')
+  readonly uuid = this.code.span('uuid')
+  readonly slug = this.code.span('slug')
+  readonly entrypoint = this.code.span('entrypoint')
+  readonly permissionMode = this.code.span('permissionMode')
+  readonly promptCacheRequested = this.code.span('promptCacheRequested')
+  readonly attachment = this.code.span('attachment')
+  readonly forkedFrom = this.code.span('forkedFrom')
+  readonly messageId = this.code.span('messageId')
+  readonly model = this.code.span('model')
   /** A progress record wraps a message of a sub-agent: its request, its time, and the sub-agent's id. */
-  readonly wrappedRequestId = absent()
-  readonly wrappedTimestamp = absent()
-  readonly agentId = absent()
-  /** The content of a reply: its list of blocks. */
-  readonly replyContent = absent()
+  readonly wrappedRequestId = this.code.span('wrappedRequestId')
+  readonly wrappedTimestamp = this.code.span('wrappedTimestamp')
+  readonly agentId = this.code.span('agentId')
   /** The text of a user message: its string, or its first block of text. */
-  readonly text = absent()
-  isMeta = false
-  isCompactSummary = false
-  isSidechain = false
-  isApiErrorMessage = false
-  isToolResult = false
-  /** Where the block of a tool result begins; valid only with `isToolResult`. */
-  resultAt = 0
-  /** The content is a list, of which only the first text was read. */
-  hasBlocks = false
-  /** The fields below are valid only with `hasUsage`. */
-  hasUsage = false
-  hasCacheBreakdown = false
-  isFast = false
-  inputTokens = 0
-  outputTokens = 0
-  cacheReadTokens = 0
-  cacheCreationTokens = 0
-  cache5mTokens = 0
-  cache1hTokens = 0
+  readonly text = this.code.span('text')
+  readonly #field = this.code.fieldNumbers()
   #start = 0
+  #end = 0
   #isWhole = false
-  #isReply = false
-  #isInProgress = false
-  #hasProgress = false
-  readonly #json = new JsonCursor(keyNames, Object.fromEntries(topStrings.map((name) => [name, this[name]])))
-  readonly #spans: readonly Span[] = Object.values(this).filter((value) => value?.start === -1)
 
-  /** Walks over the line from `start` to `end`. With `isWhole`, no record is left early. */
-  walk(buffer: Buffer, start: number, end: number, isWhole: boolean): void {
-    this.#json.over(buffer, end)
+  /**
+   * Walks over the line from `start` to `end` in the buffer. A record that cannot matter is left as soon as that is known; with
+   * `isWhole` none is.
+   */
+  walk(start: number, end: number, isWhole: boolean): void {
     this.#start = start
+    this.#end = end
     this.#isWhole = isWhole
-    this.#reset()
-    const at = this.#json.space(start)
-    if (at >= end || buffer[at] !== openBrace) return
-    let value = this.#json.firstValue(at)
-    while (value >= 0) {
-      const next = this.#readTop(value)
-      if (this.#isEnough()) break
-      value = this.#json.nextValue(next)
-    }
-    this.isSound = value >= 0 || (this.#json.after >= 0 && this.#json.space(this.#json.after) >= end)
+    this.code.run.walk(start, end, isWhole)
   }
 
   /** The folder of the record that was walked last, which may have been left before it. */
   folder(): string {
-    const { buffer, end } = this.#json
-    if (this.cwd.start < 0 && !this.#isWhole) this.walk(buffer, this.#start, end, true)
-    return this.cwd.start < 0 ? '' : decodeText(buffer, this.cwd)
+    if (this.cwd.start < 0 && !this.#isWhole) this.walk(this.#start, this.#end, true)
+    return this.cwd.start < 0 ? '' : decodeText(this.code.buffer, this.cwd)
   }
 
-  textOf(span: Span): string {
-    return span.start < 0 ? '' : this.#json.buffer.toString('utf8', span.start, span.end)
+  textOf({ start, end }: Span): string {
+    return start < 0 ? '' : this.code.buffer.toString('utf8', start, end)
   }
 
-  #reset(): void {
-    this.kind = undefined
-    for (const span of this.#spans) span.start = -1
-    this.isSound = this.isMeta = this.isCompactSummary = this.isSidechain = this.isApiErrorMessage = false
-    this.isToolResult = this.hasBlocks = this.hasUsage = false
-    this.#isReply = this.#isInProgress = this.#hasProgress = false
+  get kind(): (typeof kinds)[number] {
+    return kinds[this.code.fields[this.#field.kind]!]
   }
 
-  /** True if every field that the scan needs from this kind of record has been read. */
-  #isEnough(): boolean {
-    if (this.#isWhole || this.kind === undefined) return false
-    if (this.kind === 'assistant') return this.#isReplyRead()
-    if (this.kind === 'user') return this.isToolResult
-    if (this.kind === 'system') return this.subtype.start >= 0
-    return this.kind !== 'progress' || this.#hasProgress
+  /** False when the line is not one JSON object; then only what came before the damage is known. */
+  get isSound(): boolean {
+    return this.code.fields[this.#field.isSound] === 1
   }
 
-  /** Claude Code writes the folder, the branch and the like behind these; they matter only in the last record of a chunk. */
-  #isReplyRead(): boolean {
-    const { buffer } = this.#json
-    const isOfModel = this.model.start >= 0 && buffer[this.model.start] !== openAngle
-    return isOfModel && this.hasUsage && this.requestId.start >= 0 && this.timestamp.start >= 0
+  get isMeta(): boolean {
+    return this.code.fields[this.#field.isMeta] === 1
   }
 
-  #readTop(at: number): number {
-    const { key } = this.#json
-    switch (key) {
-      case undefined:
-        return this.#json.skip(at)
-      case 'type':
-        return this.#readType(at)
-      case 'message':
-        return this.#readMessage(at)
-      case 'data':
-        return this.#readProgress(at)
-      case 'forkedFrom':
-        return this.#json.composite(at, this.forkedFrom)
-      case 'attachment':
-        return this.#readAttachment(at)
-      case 'isMeta':
-      case 'isCompactSummary':
-      case 'isSidechain':
-      case 'isApiErrorMessage':
-        this[key] = this.#json.buffer[at] === letterT
-        return this.#json.skip(at)
-      default: {
-        const { span } = this.#json
-        return span ? this.#json.string(at, span) : this.#json.skip(at)
-      }
-    }
+  get isCompactSummary(): boolean {
+    return this.code.fields[this.#field.isCompactSummary] === 1
   }
 
-  #readType(at: number): number {
-    const next = this.#json.string(at, this.type)
-    if (next >= 0) this.kind = kindTable.find(this.#json.buffer, this.type.start, this.type.end) ?? 'other'
-    return next
+  get isSidechain(): boolean {
+    return this.code.fields[this.#field.isSidechain] === 1
   }
 
-  /** Claude writes the type of an attachment behind it, and attachments are long. */
-  #readAttachment(at: number): number {
-    this.kind ??= 'attachment'
-    if (this.#isWhole) return this.#json.composite(at, this.attachment)
-    this.attachment.start = at
-    return at
+  get isApiErrorMessage(): boolean {
+    return this.code.fields[this.#field.isApiErrorMessage] === 1
   }
 
-  /** The data of a progress record. Only reports of sub-agents have a message in it. */
-  #readProgress(at: number): number {
-    if (this.#json.buffer[at] !== openBrace) return this.#json.skip(at)
-    this.#isInProgress = true
-    for (let value = this.#json.firstValue(at); value >= 0;) {
-      if (this.#json.key === 'message') value = this.#json.nextValue(this.#readWrapped(value))
-      else if (this.#json.key === 'agentId')
-        value = this.#json.nextValue(this.#json.string(value, this.agentId))
-      else value = this.#json.nextValue(this.#json.skip(value))
-    }
-    this.#isInProgress = false
-    this.#hasProgress = this.#json.after >= 0
-    return this.#json.after
+  get isToolResult(): boolean {
+    return this.code.fields[this.#field.isToolResult] === 1
   }
 
-  /** A sub-agent's record inside a progress record. */
-  #readWrapped(at: number): number {
-    if (this.#json.buffer[at] !== openBrace) return this.#json.skip(at)
-    for (let value = this.#json.firstValue(at); value >= 0;) {
-      if (this.#json.key === 'message') value = this.#json.nextValue(this.#readMessage(value))
-      else if (this.#json.key === 'requestId')
-        value = this.#json.nextValue(this.#json.string(value, this.wrappedRequestId))
-      else if (this.#json.key === 'timestamp')
-        value = this.#json.nextValue(this.#json.string(value, this.wrappedTimestamp))
-      else value = this.#json.nextValue(this.#json.skip(value))
-    }
-    return this.#json.after
+  /** The content is a list, of which only the first text was read. */
+  get hasBlocks(): boolean {
+    return this.code.fields[this.#field.hasBlocks] === 1
   }
 
-  #readMessage(at: number): number {
-    if (this.#json.buffer[at] !== openBrace) return this.#json.skip(at)
-    for (let value = this.#json.firstValue(at); value >= 0;)
-      value = this.#json.nextValue(this.#messageValue(value))
-    return this.#json.after
+  /** The fields below are valid only with `hasUsage`. */
+  get hasUsage(): boolean {
+    return this.code.fields[this.#field.hasUsage] === 1
   }
 
-  #messageValue(at: number): number {
-    switch (this.#json.key) {
-      case 'id':
-        return this.#json.string(at, this.messageId)
-      case 'model':
-        return this.#json.string(at, this.model)
-      case 'usage':
-        return this.#readUsage(at)
-      case 'role':
-        this.#isReply = this.#json.isAt(at, assistant)
-        return this.#json.skip(at)
-      case 'content':
-        if (this.#isInProgress) return this.#json.skip(at)
-        return this.#isReply ? this.#json.composite(at, this.replyContent) : this.#readContent(at)
-      default:
-        return this.#json.skip(at)
-    }
+  get hasCacheBreakdown(): boolean {
+    return this.code.fields[this.#field.hasCacheBreakdown] === 1
   }
 
-  #readUsage(at: number): number {
-    if (this.#json.buffer[at] !== openBrace) return this.#json.skip(at)
-    this.hasUsage = true
-    this.hasCacheBreakdown = this.isFast = false
-    this.inputTokens = this.outputTokens = this.cacheReadTokens = this.cacheCreationTokens = 0
-    this.cache5mTokens = this.cache1hTokens = 0
-    return this.#readTokens(at)
+  get isFast(): boolean {
+    return this.code.fields[this.#field.isFast] === 1
   }
 
-  #readTokens(at: number): number {
-    for (let value = this.#json.firstValue(at); value >= 0;)
-      value = this.#json.nextValue(this.#usageValue(value))
-    return this.#json.after
+  /** Where the first block of a reply is that calls a tool which may change files; -1 if there is none. */
+  get firstCall(): number {
+    return this.code.fields[this.#field.firstCall]!
   }
 
-  #usageValue(at: number): number {
-    switch (this.#json.key) {
-      case 'input_tokens':
-        this.inputTokens = this.#json.integer(at)
-        break
-      case 'output_tokens':
-        this.outputTokens = this.#json.integer(at)
-        break
-      case 'cache_read_input_tokens':
-        this.cacheReadTokens = this.#json.integer(at)
-        break
-      case 'cache_creation_input_tokens':
-        this.cacheCreationTokens = this.#json.integer(at)
-        break
-      case 'ephemeral_5m_input_tokens':
-        this.cache5mTokens = this.#json.integer(at)
-        break
-      case 'ephemeral_1h_input_tokens':
-        this.cache1hTokens = this.#json.integer(at)
-        break
-      case 'speed':
-        this.isFast = this.#json.isAt(at, fast)
-        break
-      case 'cache_creation':
-        if (this.#json.buffer[at] !== openBrace) break
-        this.hasCacheBreakdown = true
-        return this.#readTokens(at)
-    }
-    return this.#json.skip(at)
+  /** Where the block of a tool result begins; valid only with `isToolResult`. */
+  get resultAt(): number {
+    return this.code.fields[this.#field.resultAt]!
   }
 
-  /** The content of a user message, up to its first text. A tool result is left at once. */
-  #readContent(at: number): number {
-    if (this.#json.buffer[at] !== openBracket) return this.#json.string(at, this.text)
-    this.hasBlocks = true
-    for (let block = this.#json.firstItem(at); block >= 0 && this.text.start < 0;) {
-      if (this.#json.buffer[block] !== openBrace) break
-      const next = this.#readBlock(block)
-      if (this.isToolResult) {
-        this.resultAt = block
-        break
-      }
-      if (next < 0) return -1
-      block = this.#json.nextItem(next)
-    }
-    return this.#isEnough() ? -1 : this.#json.skip(at)
+  get inputTokens(): number {
+    return this.code.fields[this.#field.inputTokens]! >>> 0
   }
 
-  #readBlock(at: number): number {
-    for (let value = this.#json.firstValue(at); value >= 0;) {
-      const { key } = this.#json
-      this.isToolResult ||= key === 'tool_use_id' || (key === 'type' && this.#json.isAt(value, toolResult))
-      if (this.isToolResult) return -1
-      value = this.#json.nextValue(
-        key === 'text' ? this.#json.string(value, this.text) : this.#json.skip(value),
-      )
-    }
-    return this.#json.after
+  get outputTokens(): number {
+    return this.code.fields[this.#field.outputTokens]! >>> 0
+  }
+
+  get cacheReadTokens(): number {
+    return this.code.fields[this.#field.cacheReadTokens]! >>> 0
+  }
+
+  get cacheCreationTokens(): number {
+    return this.code.fields[this.#field.cacheCreationTokens]! >>> 0
+  }
+
+  get cache5mTokens(): number {
+    return this.code.fields[this.#field.cache5mTokens]! >>> 0
+  }
+
+  get cache1hTokens(): number {
+    return this.code.fields[this.#field.cache1hTokens]! >>> 0
   }
 }

@@ -37,9 +37,9 @@ export interface ScannedTranscript {
 }
 
 export class TranscriptScanner {
-  #buffer = Buffer.allocUnsafeSlow(chunkBytes)
   readonly #walker = new RecordWalker()
-  readonly #edits = new EditScan()
+  readonly #edits = new EditScan(this.#walker)
+  readonly #buffer = this.#walker.code.buffer
 
   scan(path: string, before?: ScannedBefore & { edits: EditTable }): ScannedTranscript {
     // A pipe or a device must not block the scan, and links are not followed.
@@ -50,7 +50,7 @@ export class TranscriptScanner {
       const facts = continues ? before.facts : newFacts()
       const usage = continues ? before.usage : new UsageTable()
       const edits = continues ? before.edits : new EditTable()
-      this.#edits.table = edits
+      this.#edits.begin(path, edits)
       const builder = new FactsBuilder(facts, usage, this.#edits, this.#walker, path)
       const tornTail = this.#readLines(fd, builder)
       const mark = markOf(fd, facts.offset)
@@ -64,24 +64,25 @@ export class TranscriptScanner {
 
   #readLines(fd: number, builder: FactsBuilder): boolean {
     const { facts } = builder
+    const buffer = this.#buffer
     let filled = 0
-    let searched = 0
     for (;;) {
-      const buffer = this.#buffer
-      const read = readSync(fd, buffer, filled, buffer.length - filled, facts.offset + filled)
+      const read = readSync(
+        fd,
+        buffer,
+        filled,
+        Math.min(chunkBytes, longestLineBytes - filled),
+        facts.offset + filled,
+      )
       if (read === 0) return filled > 0 && this.#lastLine(builder, filled)
       const end = filled + read
-      const rest = this.#wholeLines(builder, searched, end)
+      const rest = this.#wholeLines(builder, filled, end)
       filled = end - rest
-      searched = filled
-      if (filled < buffer.length) {
-        if (rest > 0) buffer.copyWithin(0, rest, end)
-      } else if (buffer.length < longestLineBytes) this.#grow(end)
-      else {
-        builder.overlong(buffer, 0, end)
-        facts.offset = skipLine(fd, buffer, facts.offset + end)
-        filled = searched = 0
-      }
+      if (rest > 0) buffer.copyWithin(0, rest, end)
+      if (filled < longestLineBytes) continue
+      builder.overlong(buffer, 0, end)
+      facts.offset = skipLine(fd, buffer, facts.offset + end)
+      filled = 0
     }
   }
 
@@ -105,18 +106,12 @@ export class TranscriptScanner {
   /** A last line without a line break is complete if it is JSON. Returns true if it is torn. */
   #lastLine(builder: FactsBuilder, filled: number): boolean {
     const data = this.#buffer.subarray(0, filled)
-    this.#walker.walk(data, 0, filled, true)
+    this.#walker.walk(0, filled, true)
     if (!this.#walker.isSound) return data.some((byte) => byte > 32)
     builder.line(data, 0, filled)
     builder.finishChunk(data)
     builder.facts.offset += filled
     return false
-  }
-
-  #grow(keep: number): void {
-    const larger = Buffer.allocUnsafeSlow(Math.min(this.#buffer.length * 4, longestLineBytes))
-    this.#buffer.copy(larger, 0, 0, keep)
-    this.#buffer = larger
   }
 }
 

@@ -1,7 +1,7 @@
 // The usage of each call to a model, once per message, as packed numbers: a machine has hundreds of thousands of them. Claude
 // repeats a message's usage with each of its blocks, and copies it into resumed and forked files; the record with the most
 // tokens is the final one.
-import type { Span } from './json-bytes.ts'
+import type { Span } from './scan-code.ts'
 
 /** Unsigned 32-bit words in one record. */
 const width = 10

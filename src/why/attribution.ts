@@ -135,7 +135,7 @@ export class Attribution {
       const command = attempt(() => commandThatWrote(path, wanted))
       if (!command) continue
       const place = { file: line.file, sessionId, path, agentKind: 'claude' as const, isGone: false }
-      const edit: FoundEdit = { ...command, ...place, kind: 'shell', id: 0, lines: [] }
+      const edit: FoundEdit = { ...command, ...place, kind: 'shell', id: 0, lines: new Uint32Array() }
       return { confidence: 'likely', edit, evidence: 'command', others: [] }
     }
     return undefined

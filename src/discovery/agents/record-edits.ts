@@ -10,7 +10,7 @@ type EditOf = Extract<AgentRecord, { kind: 'edit' }>
 /** `offset`: where the line of the record begins; 0 where the session is not a file of lines. */
 export function addEdit(table: EditTable, edit: EditOf, cwd: string | undefined, offset: number): void {
   const file = isAbsolute(edit.path) ? edit.path : cwd === undefined ? undefined : join(cwd, edit.path)
-  const lines = edit.change === 'delete' ? [] : hashesOfText(edit.content ?? addedText(edit.diff ?? ''))
+  const lines = hashesOfText(edit.change === 'delete' ? '' : (edit.content ?? addedText(edit.diff ?? '')))
   if (file === undefined || lines.length === 0) return
   table.edits.push({
     file,

@@ -1,0 +1,176 @@
+// Reads calls of tools that may change files, and their results.
+import {
+  afterLast,
+  firstItem,
+  firstValue,
+  lastKey,
+  nextItem,
+  nextValue,
+  openBrace,
+  openBracket,
+  quote,
+  readUpTo,
+  skip,
+  string,
+  wordOf,
+} from './cursor'
+import { hashLine, hashLines } from './line-hash'
+import { byteAt, endOf, Field, get, isPresent, set, setSpan, Span, startOf } from './memory'
+import { Word } from './words'
+
+const plus: i32 = 43
+const less: i32 = 60
+const letterG: i32 = 103
+const letterI: i32 = 105
+const letterT: i32 = 116
+
+/** What a call does. */
+export enum Tool {
+  other,
+  edit,
+  write,
+  command,
+}
+
+/**
+ * Reads the block at `at` of the reply that ends at `end`: its id, what kind of tool it calls, and the command for a shell. Returns
+ * the position of the next block that calls one of these tools, or -1.
+ */
+export function readCall(at: i32, end: i32): i32 {
+  readUpTo(end)
+  set(Field.tool, Tool.other)
+  set(Field.mayWrite, 0)
+  setSpan(Span.callId, -1, -1)
+  setSpan(Span.command, -1, -1)
+  for (let value = firstValue(at); value >= 0;) value = nextValue(callValue(value))
+  return nextCall(afterLast())
+}
+
+function callValue(at: i32): i32 {
+  switch (lastKey()) {
+    case Word.id:
+      return string(at, Span.callId)
+    case Word.name:
+      set(Field.tool, toolOf(wordOf(at)))
+      return skip(at)
+    case Word.input:
+      // The input of a call comes after its name.
+      return byteAt(at) == openBrace && get(Field.tool) == Tool.command ? readCommand(at) : skip(at)
+    default:
+      return skip(at)
+  }
+}
+
+function toolOf(word: Word): Tool {
+  if (word < Word.Edit) return Tool.other
+  if (word == Word.Bash) return Tool.command
+  return word == Word.Write ? Tool.write : Tool.edit
+}
+
+function nextCall(at: i32): i32 {
+  for (let block = nextItem(at); block >= 0; block = nextItem(skip(block)))
+    if (byteAt(block) == openBrace && isCall(block)) return block
+  return -1
+}
+
+function isCall(block: i32): bool {
+  for (let value = firstValue(block); value >= 0; value = nextValue(skip(value)))
+    if (lastKey() == Word.name && wordOf(value) >= Word.Edit) return true
+  return false
+}
+
+function readCommand(at: i32): i32 {
+  for (let value = firstValue(at); value >= 0;)
+    value = nextValue(lastKey() == Word.command ? string(value, Span.command) : skip(value))
+  const next = afterLast()
+  if (isPresent(Span.command))
+    set(Field.mayWrite, mayWrite(startOf(Span.command), endOf(Span.command)) ? 1 : 0)
+  return next
+}
+
+/** Whether a command can have a here-document or make a commit. */
+function mayWrite(at: i32, end: i32): bool {
+  for (; at + 1 < end; at++) {
+    const byte = byteAt(at)
+    if (byte == less && byteAt(at + 1) == less) return true
+    if (byte == letterG && byteAt(at + 1) == letterI && byteAt(at + 2) == letterT) return true
+  }
+  return false
+}
+
+/** Reads the id of the call whose result is at `at`. */
+export function readResultId(at: i32, end: i32): void {
+  readUpTo(end)
+  setSpan(Span.resultId, -1, -1)
+  for (let value = firstValue(at); value >= 0 && !isPresent(Span.resultId);)
+    value = nextValue(lastKey() == Word.tool_use_id ? string(value, Span.resultId) : skip(value))
+}
+
+/** Reads the result at `at`: whether it is an error, what it says, the file, and the hashes of the lines that the tool really added. */
+export function readResult(at: i32, end: i32): void {
+  readUpTo(end)
+  set(Field.hashCount, 0)
+  set(Field.isError, 0)
+  set(Field.isShown, 0)
+  setSpan(Span.resultContent, -1, -1)
+  setSpan(Span.path, -1, -1)
+  for (let value = firstValue(at); value >= 0;) {
+    if (lastKey() == Word.is_error) set(Field.isError, byteAt(value) == letterT ? 1 : 0)
+    value = nextValue(lastKey() == Word.content ? string(value, Span.resultContent) : skip(value))
+  }
+  for (let item = nextItem(afterLast()); item >= 0;) item = nextItem(skip(item))
+  // After the list of blocks and the message comes what the tool itself returned.
+  for (let value = nextValue(afterLast()); value >= 0;) value = nextValue(skip(value))
+  for (let value = nextValue(afterLast()); value >= 0;)
+    value = nextValue(lastKey() == Word.toolUseResult ? readReturned(value) : skip(value))
+}
+
+/** A new file is shown as its content, a change as a patch. */
+function readReturned(at: i32): i32 {
+  if (byteAt(at) != openBrace) return skip(at)
+  setSpan(Span.text, -1, -1)
+  for (let value = firstValue(at); value >= 0;) value = nextValue(returnedValue(value))
+  const next = afterLast()
+  if (get(Field.isShown) == 0 && isPresent(Span.text)) {
+    set(Field.isShown, 1)
+    hashLines(startOf(Span.text), endOf(Span.text))
+  }
+  return next
+}
+
+function returnedValue(at: i32): i32 {
+  switch (lastKey()) {
+    case Word.filePath:
+      return string(at, Span.path)
+    case Word.content:
+      return string(at, Span.text)
+    case Word.structuredPatch:
+      return byteAt(at) == openBracket ? readHunks(at) : skip(at)
+    default:
+      return skip(at)
+  }
+}
+
+function readHunks(at: i32): i32 {
+  for (let hunk = firstItem(at); hunk >= 0;)
+    hunk = nextItem(byteAt(hunk) == openBrace ? readHunk(hunk) : skip(hunk))
+  return afterLast()
+}
+
+function readHunk(at: i32): i32 {
+  set(Field.isShown, 1)
+  for (let value = firstValue(at); value >= 0;) {
+    const isLines = lastKey() == Word.lines && byteAt(value) == openBracket
+    value = nextValue(isLines ? readLines(value) : skip(value))
+  }
+  return afterLast()
+}
+
+function readLines(at: i32): i32 {
+  for (let item = firstItem(at); item >= 0;) {
+    const next = skip(item)
+    if (next >= 0 && byteAt(item) == quote && byteAt(item + 1) == plus) hashLine(item + 2, next - 1)
+    item = nextItem(next)
+  }
+  return afterLast()
+}

@@ -49,6 +49,7 @@ const migrations = [
   `DELETE FROM passage; DELETE FROM source; DELETE FROM vectors; DELETE FROM settled;
    INSERT INTO words (words) VALUES ('delete-all'); INSERT INTO pieces (pieces) VALUES ('delete-all');
    ALTER TABLE source ADD COLUMN agent_kind TEXT;`,
+  'CREATE TABLE deletions (count INTEGER NOT NULL) STRICT; INSERT INTO deletions VALUES (0)',
 ]
 
 export const roles: SearchRole[] = ['user', 'assistant', 'tool', 'memory']

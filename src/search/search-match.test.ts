@@ -43,6 +43,13 @@ function found(terms: string[], filter: SearchFilter = {}): string[] {
   return passages.map(({ source, line }) => `${source.sessionId} ${line}`)
 }
 
+/** Loads the lists of the words that were asked for. */
+async function listsLoaded(): Promise<void> {
+  index.loadLists()
+  // Each step is an immediate of its own, and these words need few.
+  for (let step = 0; step < 50; step++) await new Promise((resolve) => setImmediate(resolve))
+}
+
 test('a rare word is found in the oldest passage, with a common word beside it or instead of it', () => {
   expect(found(['"tide"', '"heron"'])).toEqual(['old 2', 'old 1'])
   expect(found(['"tide and heron"'])).toEqual(['old 1'])
@@ -75,4 +82,36 @@ test('a filter lets the same through, whether it lets through little or much', (
   expect(found(['"tide"', '"heron"'], { role: 'user' })).toEqual(['old 2', 'old 1'])
   expect(found(['"tide"'], { role: 'assistant' })).toEqual([])
   expect(found(['"tide"'], { file: 'heron' })).toEqual(['old 2', 'old 1'])
+})
+
+test('a question finds the same by the lists in memory, also after passages were added and deleted', async () => {
+  const asked = [
+    ['"tide"'],
+    ['"harbour"', '"tide"'],
+    ['"tide"', '"heron"', '"harbour"'],
+    ['"the harbour"', '"tid"*', '"nowhere"'],
+    ['"harbour"', '"the"', '"at"', '"tide"'],
+    ['"heron"', '"many"', '"at the"'],
+  ]
+  const answers = () =>
+    asked.map((terms) => {
+      const { passages, masks } = index.matchWords(terms, {})
+      return [
+        terms,
+        String(passages.map(({ id }) => id)),
+        String(masks),
+        String(found(terms, { agentId: 'main' })),
+      ]
+    })
+  const late = chat('late', ['main'], [['the tide at the harbour of the heron', 10 * day]])
+  const without = answers()
+  await listsLoaded()
+  expect(answers()).toEqual(without)
+  await index.add([late])
+  expect(found(['"tide"', '"harbour"'])[0]).toBe('late 1')
+  expect(found(['"tide"', '"heron"', '"harbour"'])[0]).toBe('late 1')
+  await index.remove(['/late'])
+  expect(answers()).toEqual(without)
+  await listsLoaded()
+  expect(answers()).toEqual(without)
 })

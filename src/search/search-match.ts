@@ -3,16 +3,10 @@
 // candidates, but it is looked up which candidates have it. A filter that allows few passages is evaluated first.
 import type { SearchFilter } from '../domain/search.ts'
 import type { Queries } from '../store/sqlite/database.ts'
-import {
-  conditions,
-  foundFromRow,
-  sourceColumns,
-  sourceFromRow,
-  type FoundPassage,
-  type SourceRow,
-} from './index-rows.ts'
-
-type MatchTable = 'words' | 'pieces'
+import { foundFromRow, sourceColumns, sourceFromRow } from './index-rows.ts'
+import type { FoundPassage, SourceRow } from './index-rows.ts'
+import { narrowed, type Condition, type MatchTable } from './search-filter.ts'
+import { WordList, WordLists, type IndexState } from './word-lists.ts'
 
 export interface WordMatches {
   passages: FoundPassage[]
@@ -38,23 +32,16 @@ const mostCandidates = 20_000
 const mostRanked = 500
 /** How much the length of a passage counts, as in BM25. */
 const lengthWeight = { k1: 0.6, b: 0.3 }
-/** If a filter allows at most this many passages, their ids are looked up first. */
-const fewAllowed = 20_000
 /** Size of the cache of common words. A count is used again until the index has grown by a tenth. */
 const cachedCounts = 5_000
-
-/** A condition on the passages, and the tables that it needs. */
-interface Condition {
-  tables?: string
-  sql: string
-  values: Array<string | number>
-}
 
 interface FoundTerm {
   /** How many passages have the term. */
   count: number
   /** Those that the filter allows; absent for a common word. */
   ids?: number[]
+  /** Those of a common word, if the list is loaded and there is no filter. */
+  list?: WordList
 }
 
 interface CountedPassage {
@@ -67,20 +54,27 @@ export class SearchMatch {
   readonly #q: Queries
   /** The common words: how many passages have each, and how many passages there were. */
   readonly #common = new Map<string, { count: number; passages: number }>()
+  readonly #lists: WordLists
 
   constructor(q: Queries) {
     this.#q = q
+    this.#lists = new WordLists(q)
+  }
+
+  /** Loads a part of the lists of recent terms; false when all are loaded. */
+  loadLists(): boolean {
+    return this.#lists.load(this.#state())
   }
 
   /** The passages with the largest share of the words. */
   byWords(terms: string[], filter: SearchFilter): WordMatches {
-    const among = this.#narrowed('words', filter)
+    const among = narrowed(this.#q, 'words', filter)
     if (!among || terms.length === 0) return { passages: [], masks: [], brevity: [], shares: [] }
-    const size = this.#size()
-    const looked = terms.map((term) => this.#lookUp(term, among, size.passages))
+    const state = this.#state()
+    const looked = terms.map((term) => this.#lookUp(term, among, state))
     const shares = sharesOf(
       looked.map(({ count }) => count),
-      size.passages,
+      state.passages,
     )
     const masks = this.#candidates(terms, looked, among)
     const best = bestOf(masks, shares)
@@ -88,14 +82,14 @@ export class SearchMatch {
     return {
       passages: found.map(({ passage }) => passage),
       masks: found.map(({ passage }) => masks.get(passage.id)!),
-      brevity: found.map(({ words }) => brevityOf(words / size.average)),
+      brevity: found.map(({ words }) => brevityOf(words / state.average)),
       shares,
     }
   }
 
   /** The newest passages that have all pieces. */
   byPieces(expression: string, filter: SearchFilter, limit: number): FoundPassage[] {
-    const among = this.#narrowed('pieces', filter)
+    const among = narrowed(this.#q, 'pieces', filter)
     if (!among) return []
     return this.#passages(this.#newest('pieces', expression, among, limit)).map(({ passage }) => passage)
   }
@@ -105,12 +99,15 @@ export class SearchMatch {
     const masks = new Map<number, number>()
     const rare = terms.filter((_, at) => found[at]!.ids && found[at]!.count > 0)
     if (rare.length === 0) this.#addCommon(masks, terms, found, among)
+    const withRare = rare.length === 0 ? [] : newestFirst(found.flatMap(({ ids }) => ids ?? []))
     terms.forEach((term, at) => {
-      const { ids } = found[at]!
+      const { ids, list } = found[at]!
       for (const id of ids ?? []) addBit(masks, id, at)
       if (ids || rare.length === 0) return
-      const expression = `(${rare.join(' OR ')}) AND ${term}`
-      for (const id of this.#newest('words', expression, among, mostCandidates)) addBit(masks, id, at)
+      const having = list
+        ? withRare.filter((id) => list.has(id)).slice(0, mostCandidates)
+        : this.#newest('words', `(${rare.join(' OR ')}) AND ${term}`, among, mostCandidates)
+      for (const id of having) addBit(masks, id, at)
     })
     return masks
   }
@@ -120,27 +117,34 @@ export class SearchMatch {
     const present = terms.flatMap((_, at) => (found[at]!.count > 0 ? [at] : []))
     const [rarest, ...others] = present.sort((a, b) => found[a]!.count - found[b]!.count)
     if (rarest === undefined) return
-    const list = (expression: string, limit = mostOfCommon): number[] =>
-      this.#newest('words', expression, among, limit)
-    for (const id of list(terms[rarest]!)) addBit(masks, id, rarest)
-    for (const at of others)
-      for (const id of list(`${terms[rarest]!} AND ${terms[at]!}`)) {
-        addBit(masks, id, rarest)
-        addBit(masks, id, at)
-      }
-    if (others.length < 2) return
-    for (const id of list(present.map((at) => terms[at]!).join(' AND '), mostOfAll))
-      for (const at of present) addBit(masks, id, at)
+    const addHaving = (having: number[], limit = mostOfCommon): void => {
+      const lists = having.flatMap((at) => found[at]!.list ?? [])
+      const expression = having.map((at) => terms[at]!).join(' AND ')
+      const ids =
+        lists.length === having.length
+          ? WordList.newest(lists, limit)
+          : this.#newest('words', expression, among, limit)
+      for (const id of ids) for (const at of having) addBit(masks, id, at)
+    }
+    addHaving([rarest])
+    for (const at of others) addHaving([rarest, at])
+    if (others.length > 1) addHaving(present, mostOfAll)
   }
 
   /** The passages that have the term, unless it is common, and how many passages have it whatever the filter allows: how rare
    *  a word is does not depend on who asks. */
-  #lookUp(term: string, among: Condition, passages: number): FoundTerm {
+  #lookUp(term: string, among: Condition, state: IndexState): FoundTerm {
+    const list = this.#lists.of(term, state)
+    if (list && among.sql === '') {
+      if (list.count > commonAbove) return { count: Math.min(list.count, mostCounted), list }
+      return { count: list.count, ids: WordList.newest([list], commonAbove) }
+    }
+    const { passages } = state
     const known = this.#common.get(term)
     if (known && Math.abs(known.passages - passages) * 10 <= known.passages) return { count: known.count }
     const ids = this.#newest('words', term, among, commonAbove + 1)
     if (among.sql === '' && ids.length <= commonAbove) return { count: ids.length, ids }
-    const count = this.#count(term)
+    const count = list ? Math.min(list.count, mostCounted) : this.#count(term)
     if (count <= commonAbove) return { count, ids }
     if (this.#common.size >= cachedCounts) this.#common.clear()
     this.#common.set(term, { count, passages })
@@ -159,11 +163,18 @@ export class SearchMatch {
     return JSON.parse(found!.ids) as number[]
   }
 
-  /** How many passages there are, and how many words they have on average. FTS5 keeps both in its first record. */
-  #size(): { passages: number; average: number } {
-    const row = this.#q.get<{ block: Uint8Array }>('SELECT block FROM words_data WHERE id = 1')
-    const [passages = 0, words = 0] = row ? varints(row.block) : []
-    return { passages, average: Math.max(1, words / Math.max(1, passages)) }
+  /** FTS5 keeps the number of passages and of their words in its first record. */
+  #state(): IndexState {
+    const { block, lastId, deletions } = this.#q.get<{
+      block: Uint8Array
+      lastId: number
+      deletions: number
+    }>(
+      `SELECT (SELECT block FROM words_data WHERE id = 1) AS block, count AS deletions,
+              (SELECT coalesce(max(id), 0) FROM passage) AS lastId FROM deletions`,
+    )!
+    const [passages = 0, words = 0] = varints(block)
+    return { passages, average: Math.max(1, words / Math.max(1, passages)), lastId, deletions }
   }
 
   /** These passages, in this order. As one text of JSON: a row for each would take twice as long. Many are of the same source,
@@ -191,21 +202,6 @@ export class SearchMatch {
     )
     return ids.flatMap((id) => byId.get(id) ?? [])
   }
-
-  /** The filter as a condition; undefined when it allows nothing. */
-  #narrowed(table: MatchTable, filter: SearchFilter): Condition | undefined {
-    const { where, values } = conditions(filter)
-    if (where === '') return { sql: '', values: [] }
-    const few = fewOf(this.#q, filter)
-    if (few?.count === 0) return undefined
-    const tables = 'JOIN passage p ON p.id = found.id JOIN source s ON s.id = p.source_id'
-    if (!few) return { tables: tables.replaceAll('found.id', `${table}.rowid`), sql: where, values }
-    const ids = `SELECT p.id FROM (${few.sql}) found ${tables} WHERE true ${where}`
-    return {
-      sql: ` AND ${table}.rowid BETWEEN ? AND ? AND +${table}.rowid IN (${ids})`,
-      values: [few.first, few.last, ...few.values, ...values],
-    }
-  }
 }
 
 /** The passages with the largest shares, the newest first among equals. Many have the same words: these are one group. */
@@ -223,6 +219,11 @@ function bestOf(masks: Map<number, number>, shares: number[]): number[] {
     best.push(...ids.sort((a, b) => b - a).slice(0, mostRanked - best.length))
   }
   return best
+}
+
+/** Each once. */
+function newestFirst(ids: number[]): number[] {
+  return [...new Set(ids)].sort((a, b) => b - a)
 }
 
 function addBit(masks: Map<number, number>, id: number, at: number): void {
@@ -258,41 +259,4 @@ function varints(bytes: Uint8Array): number[] {
     number = 0
   }
   return numbers
-}
-
-/** The sources that the filter allows; undefined for all of them. */
-export function allowedSources(q: Queries, filter: SearchFilter): number[] | undefined {
-  const { agentId, agentKind, repoPaths, channel, source, sessionIds, file } = filter
-  const { where, values } = conditions({ agentId, agentKind, repoPaths, channel, source, sessionIds, file })
-  if (where === '') return undefined
-  return q.all<{ id: number }>(`SELECT s.id FROM source s WHERE true ${where}`, ...values).map(({ id }) => id)
-}
-
-interface Few {
-  /** Selects the ids of these passages. */
-  sql: string
-  values: Array<string | number>
-  count: number
-  first: number
-  last: number
-}
-
-/** The passages of the allowed sources, or of the allowed time, if they are few. */
-function fewOf(q: Queries, filter: SearchFilter): Few | undefined {
-  const sources = allowedSources(q, filter)
-  const bySource = 'SELECT id FROM passage WHERE source_id IN (SELECT value FROM json_each(?))'
-  const byTime = 'SELECT id FROM passage INDEXED BY passage_at WHERE at >= ?'
-  return (
-    (sources && countFew(q, bySource, JSON.stringify(sources))) ??
-    (filter.since === undefined ? undefined : countFew(q, byTime, filter.since))
-  )
-}
-
-function countFew(q: Queries, sql: string, value: string | number): Few | undefined {
-  const found = q.get<Pick<Few, 'count' | 'first' | 'last'>>(
-    `SELECT count(*) AS count, coalesce(min(id), 0) AS first, coalesce(max(id), 0) AS last FROM (${sql} LIMIT ?)`,
-    value,
-    fewAllowed + 1,
-  )!
-  return found.count > fewAllowed ? undefined : { sql, values: [value], ...found }
 }

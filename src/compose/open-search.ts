@@ -1,7 +1,7 @@
 // Constructs search: the index file, the texts that it reads, and the secrets that must not get into it.
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { searchableCopies } from '../discovery/agents/searchable-copies.ts'
+import { copiesOf, searchableCopies } from '../discovery/agents/searchable-copies.ts'
 import type { DiscoveredSession } from '../domain/discovered-session.ts'
 import type { IndexProgress, SearchPart } from '../domain/search.ts'
 import type { App } from '../operations/app.ts'
@@ -38,6 +38,8 @@ export function openSearch(app: App, onProgress?: (progress: IndexProgress) => v
         ...(existsSync(paths.vault) ? await spokenCopies(await app.vault(), paths.spokenCopies) : []),
         ...(await searchableCopies(otherSessions(app), paths.agentCopies, log)),
       ],
+      copiesOfOthers: async (sessionIds) =>
+        copiesOf(await discovery().known(sessionIds), discovery(), paths.agentCopies, log),
       copies: storage.cluster?.openTranscriptCopies(),
     },
   })

@@ -39,7 +39,7 @@ export class SearchFollower {
   readonly #parts: FollowerParts
   readonly #sources: SourceParts
   readonly #thread: IndexThread
-  /** Changes since the last reading: our transcripts by file, Claude's sessions by id, sessions that a reset or a restore
+  /** Changes since the last reading: our transcripts by file, sessions of Claude Code and other agents by id, sessions that a reset or a restore
    *  moved, notes, and copies of a shared database. */
   #ours = new Map<string, Appended>()
   #native = new Set<string>()
@@ -142,10 +142,16 @@ export class SearchFollower {
       ...ours.map((event) => this.#appendedSource(event)),
       this.#changedCopies(),
     ])
-    // A session that was deleted meanwhile has no transcripts; the next round forgets them.
-    const transcripts = native.length === 0 ? [] : await this.#sources.discovery().transcripts(native)
-    const sources = [...found.flat(), ...transcripts.map(nativeSource), ...notes]
+    const sources = [...found.flat(), ...(await this.#nativeSources(native)), ...notes]
     if (sources.length > 0 && !this.#isStopped) await this.#thread.read(sources, false)
+  }
+
+  /** A session that was deleted meanwhile has no transcripts; the next round forgets them. */
+  async #nativeSources(sessionIds: string[]): Promise<SearchSource[]> {
+    if (sessionIds.length === 0) return []
+    const transcripts = await this.#sources.discovery().transcripts(sessionIds)
+    const copies = await this.#sources.copiesOfOthers(sessionIds)
+    return [...copies, ...transcripts].map(nativeSource)
   }
 
   /** What changed in the shared database. Dropped transcripts are included, so that the index forgets them. */

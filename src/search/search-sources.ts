@@ -26,6 +26,8 @@ export interface SourceParts {
   refreshNotes(): Promise<void>
   /** What was said in sessions that only the vault has, and in those of other agents, as files. */
   copiedTranscripts(): Promise<SessionTranscript[]>
+  /** What was said in those of these sessions that are of other agents, as files. */
+  copiesOfOthers(sessionIds: string[]): Promise<SessionTranscript[]>
   /** With a shared database: its transcripts as files of this machine. */
   copies?: TranscriptCopies
 }

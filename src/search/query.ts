@@ -120,14 +120,18 @@ function piecesOf(terms: Term[]): PiecesQuery | undefined {
   const always = long.filter(({ text }) => symbolic.test(text))
   const used = (always.length > 0 ? always : long).map(({ text }) => text)
   if (used.length === 0 || (always.length === 0 && long.length < terms.length)) return undefined
-  const trigrams = new Set(used.flatMap(trigramsOf).slice(0, 200))
   return {
-    // The index keeps no positions, to stay small: it tells which passages have all trigrams; whether they are adjacent
-    // is checked in the text itself.
-    expression: [...trigrams].map(quote).join(' AND '),
+    expression: trigramExpression(used),
     substrings: used,
     always: always.length > 0,
   }
+}
+
+/** The index of substrings keeps no positions, to stay small: it tells which passages have all trigrams; whether they are adjacent
+ *  is checked in the text itself. */
+export function trigramExpression(texts: string[]): string {
+  const trigrams = new Set(texts.flatMap(trigramsOf).slice(0, 200))
+  return [...trigrams].map(quote).join(' AND ')
 }
 
 function trigramsOf(text: string): string[] {

@@ -175,7 +175,11 @@ export class SearchIndex {
   loadLists(): void {
     this.#loading ??= setImmediate(() => {
       this.#loading = undefined
-      if (this.#match.loadLists()) this.loadLists()
+      try {
+        if (this.#match.loadLists()) this.loadLists()
+      } catch {
+        // The index is damaged or busy: the next search reports it, or succeeds.
+      }
     })
   }
 
@@ -184,17 +188,30 @@ export class SearchIndex {
     return this.#match.byPieces(expression, filter, limit)
   }
 
-  /** Passages that fit the filter, the newest first, for a regular expression. */
-  newest(filter: SearchFilter, limit: number, beforeId = Number.MAX_SAFE_INTEGER): FoundPassage[] {
+  /** Passages that fit the filter, the newest first, for a regular expression: those of `among`, if it is given, and those
+   *  whose substrings are not indexed yet. */
+  newest(
+    filter: SearchFilter,
+    limit: number,
+    beforeId = Number.MAX_SAFE_INTEGER,
+    among?: number[],
+  ): FoundPassage[] {
     const { where, values } = conditions(filter)
+    const isAmong = 'AND (p.has_pieces = 0 OR p.id IN (SELECT value FROM json_each(?)))'
     const rows = this.#db.queries.all<PassageRow>(
       `SELECT ${passageColumns}, ${sourceColumns} FROM passage p JOIN source s ON s.id = p.source_id
-        WHERE p.id < ? ${where} ORDER BY p.id DESC LIMIT ?`,
+        WHERE p.id < ? ${where} ${among ? isAmong : ''} ORDER BY p.id DESC LIMIT ?`,
       beforeId,
       ...values,
+      ...(among ? [JSON.stringify(among)] : []),
       limit,
     )
     return rows.map((row) => foundFromRow(row, sourceFromRow(row)))
+  }
+
+  /** The passages that have these pieces; undefined if they are many. */
+  withPieces(expression: string): number[] | undefined {
+    return this.#match.withPieces(expression)
   }
 
   passages(ids: number[], filter: SearchFilter): FoundPassage[] {

@@ -32,6 +32,8 @@ const mostCandidates = 20_000
 const mostRanked = 500
 /** How much the length of a passage counts, as in BM25. */
 const lengthWeight = { k1: 0.6, b: 0.3 }
+/** If so many passages have the letters of a regular expression, it finds matches soon without them. */
+const manyPassages = 5_000
 /** Size of the cache of common words. A count is used again until the index has grown by a tenth. */
 const cachedCounts = 5_000
 
@@ -92,6 +94,12 @@ export class SearchMatch {
     const among = narrowed(this.#q, 'pieces', filter)
     if (!among) return []
     return this.#passages(this.#newest('pieces', expression, among, limit)).map(({ passage }) => passage)
+  }
+
+  /** All passages that have these pieces; undefined if they are many. */
+  withPieces(expression: string): number[] | undefined {
+    const ids = this.#newest('pieces', expression, { sql: '', values: [] }, manyPassages)
+    return ids.length < manyPassages ? ids : undefined
   }
 
   /** Which terms each candidate has. */

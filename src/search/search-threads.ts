@@ -1,13 +1,14 @@
-// Starts the search threads and exchanges messages with them: one thread indexes while the gateway runs, and each regular
-// expression gets its own.
+// Starts the search threads and exchanges messages with them: one thread indexes while the gateway runs, and up to two search by
+// regular expression.
 import { existsSync } from 'node:fs'
 import { Worker } from 'node:worker_threads'
+import { AtMost } from '../domain/async.ts'
 import { RockpoolError, errorText } from '../domain/errors.ts'
 import type { IndexProgress, SearchAnswer, SearchSource } from '../domain/search.ts'
-import type { FromIndexThread, RegexFinding, ThreadJob, ToIndexThread } from './worker-tasks.ts'
+import type { RegexFinding, RegexQuestion } from './regex-search.ts'
+import type { FromIndexThread, ThreadJob, ToIndexThread } from './worker-tasks.ts'
 
 type IndexJob = Extract<ThreadJob, { job: 'index' }>
-type RegexJob = Extract<ThreadJob, { job: 'regex' }>
 
 /** A thread that does not stop within this time is terminated. */
 const stopMs = 1_000
@@ -15,6 +16,8 @@ const stopMs = 1_000
 const startMs = 10_000
 /** An idle thread is kept this long, because messages come in bursts; then it is ended to free its memory. */
 const lingerMs = 2_000
+/** People try an expression several times. */
+const regexLingerMs = 30_000
 
 export class IndexThread {
   readonly #job: IndexJob
@@ -115,44 +118,103 @@ export class IndexThread {
   }
 }
 
-function post(worker: Worker, message: ToIndexThread): void {
+function post(worker: Worker, message: ToIndexThread | RegexQuestion): void {
   // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread, not a window
   worker.postMessage(message)
 }
 
-/** What a regular expression matches within `limitMs`. */
-export function searchRegexInThread(job: RegexJob, limitMs: number): Promise<SearchAnswer> {
-  checkPattern(job.pattern)
-  return new Promise((resolve, reject) => {
-    const answer: SearchAnswer = { total: 0, hits: [], notes: [] }
-    let searched = 0
+/** Searches by regular expression, each in a thread, which is terminated when its time is over: a pathological expression must not
+ *  block the process. A thread takes longer to start than most searches, so it is kept for a while for the next one. */
+export class RegexThreads {
+  readonly #job: Extract<ThreadJob, { job: 'regex' }>
+  readonly #limitMs: number
+  /** Each search may use its whole time. */
+  readonly #running = new AtMost(2, 30)
+  readonly #idle = new Set<Worker>()
+  #linger: NodeJS.Timeout | undefined
+
+  constructor(about: Omit<Extract<ThreadJob, { job: 'regex' }>, 'job'>, limitMs: number) {
+    this.#job = { ...about, job: 'regex' }
+    this.#limitMs = limitMs
+  }
+
+  search(question: RegexQuestion): Promise<SearchAnswer> {
+    checkPattern(question.pattern)
+    return this.#running.run(() => this.#search(question))
+  }
+
+  /** Ends the idle threads, which have the index open. */
+  async endIdle(): Promise<void> {
+    clearTimeout(this.#linger)
+    const idle = [...this.#idle]
+    this.#idle.clear()
+    await Promise.all(idle.map((worker) => worker.terminate()))
+  }
+
+  #search(question: RegexQuestion): Promise<SearchAnswer> {
+    const limitMs = this.#limitMs
+    const worker = this.#takeIdle() ?? this.#start()
+    return new Promise((resolve, reject) => {
+      const answer: SearchAnswer = { total: 0, hits: [], notes: [] }
+      let searched = 0
+      const end = (): void => {
+        clearTimeout(timer)
+        worker.off('message', receive).off('error', fail)
+        answer.total = answer.hits.length
+      }
+      const fail = (error: unknown): void => {
+        end()
+        reject(error instanceof Error ? error : new Error(String(error)))
+      }
+      const stop = (): void => {
+        end()
+        answer.notes.push(
+          `Stopped after ${limitMs / 1000} s: ${searched} passages were searched, the newest first.`,
+        )
+        void worker.terminate().then(() => resolve(answer))
+      }
+      const receive = (finding: RegexFinding): void => {
+        if (finding.searched === 0) {
+          clearTimeout(timer)
+          timer = setTimeout(stop, limitMs)
+        }
+        searched = finding.searched
+        answer.hits.push(...finding.hits)
+        if (!finding.isDone) return
+        end()
+        this.#keep(worker)
+        resolve(answer)
+      }
+      let timer = setTimeout(stop, startMs + limitMs)
+      worker.on('message', receive).on('error', fail)
+      post(worker, question)
+    })
+  }
+
+  #start(): Worker {
     const worker = new Worker(threadFile(), {
-      workerData: job,
+      workerData: this.#job,
       resourceLimits: { maxOldGenerationSizeMb: 128 },
     })
-    const end = (note?: string): void => {
-      clearTimeout(timer)
-      if (note) answer.notes.push(note)
-      answer.total = answer.hits.length
-      void worker.terminate().then(() => resolve(answer))
-    }
-    const stop = (): void =>
-      end(`Stopped after ${limitMs / 1000} s: ${searched} passages were searched, the newest first.`)
-    let timer = setTimeout(stop, startMs + limitMs)
-    worker.on('error', (error) => {
-      clearTimeout(timer)
-      reject(error instanceof Error ? error : new Error(String(error)))
-    })
-    worker.on('message', (finding: RegexFinding) => {
-      if (finding.searched === 0) {
-        clearTimeout(timer)
-        timer = setTimeout(stop, limitMs)
-      }
-      searched = finding.searched
-      answer.hits.push(...finding.hits)
-      if (finding.isDone) end()
-    })
-  })
+    // Also while it is idle: nothing listens to it then.
+    const forget = (): unknown => this.#idle.delete(worker)
+    return worker.on('error', forget).on('exit', forget)
+  }
+
+  #takeIdle(): Worker | undefined {
+    const [worker] = this.#idle
+    if (!worker) return undefined
+    this.#idle.delete(worker)
+    worker.ref()
+    return worker
+  }
+
+  #keep(worker: Worker): void {
+    worker.unref()
+    this.#idle.add(worker)
+    clearTimeout(this.#linger)
+    this.#linger = setTimeout(() => void this.endIdle(), regexLingerMs).unref()
+  }
 }
 
 function checkPattern(pattern: string): void {

@@ -2,7 +2,6 @@
 // keeps the index up to date. compose/open-search.ts constructs it.
 import { watch } from 'node:fs'
 import { basename, dirname } from 'node:path'
-import { AtMost } from '../domain/async.ts'
 import type { Clock } from '../domain/clock.ts'
 import type { Config } from '../domain/config.ts'
 import { RockpoolError } from '../domain/errors.ts'
@@ -29,7 +28,7 @@ import { search } from './ranked-search.ts'
 import { SearchFollower } from './search-follower.ts'
 import { SearchIndex } from './search-index.ts'
 import { ourSources, searchSources, type SourceParts } from './search-sources.ts'
-import { searchRegexInThread } from './search-threads.ts'
+import { RegexThreads } from './search-threads.ts'
 
 export interface SearchParts {
   indexFile: string
@@ -55,8 +54,7 @@ const longReading = 1_000
 export class Search implements SearchPart {
   readonly #parts: SearchParts
   readonly #redact: (text: string) => string
-  /** Each regular expression takes a thread and may use its whole time. */
-  readonly #regexThreads = new AtMost(2, 30)
+  readonly #regexThreads: RegexThreads
   readonly #meaning: SearchMeaning
   #index: SearchIndex
   #replacing: Promise<void> | undefined
@@ -68,6 +66,7 @@ export class Search implements SearchPart {
     this.#parts = parts
     this.#redact = redactorOf(secrets)
     this.#index = SearchIndex.open(indexFile)
+    this.#regexThreads = new RegexThreads({ indexFile, secrets }, regexMs)
     this.#meaning = new SearchMeaning(meaningSettings(meaning), clock, this.#redact)
   }
 
@@ -91,6 +90,7 @@ export class Search implements SearchPart {
   #replaceIndex(removeOld?: () => void): Promise<void> {
     const replace = async (): Promise<void> => {
       // Close first: closing a database removes its log file by name, which must not be the new database's log.
+      await this.#regexThreads.endIdle()
       await this.#index.close()
       removeOld?.()
       this.#index = SearchIndex.open(this.#parts.indexFile)
@@ -109,7 +109,9 @@ export class Search implements SearchPart {
   async #answer({ text, regex, asIndexed, ...filter }: SearchQuestion): Promise<SearchAnswer> {
     const outdated = this.#follower || asIndexed ? undefined : await this.#refreshOrNote()
     if (!this.#follower && filter.role === 'tool') await this.#indexTools()
-    const answer = await (regex ? this.#searchRegex(text, filter) : this.#searchText(text, filter))
+    const answer = await (regex
+      ? this.#regexThreads.search({ pattern: text, filter })
+      : this.#searchText(text, filter))
     if (answer.total === 0 || filter.role === 'tool') answer.notes.push(...this.#noteOnTools(filter))
     if (outdated !== undefined) answer.notes.push(outdated)
     const reading = this.#follower?.reading
@@ -129,12 +131,6 @@ export class Search implements SearchPart {
       if (!(error instanceof StoreUnavailable)) throw error
       return `Not up to date: ${error.message}`
     }
-  }
-
-  #searchRegex(pattern: string, filter: SearchFilter): Promise<SearchAnswer> {
-    const { indexFile, secrets } = this.#parts
-    const job = { job: 'regex', indexFile, secrets, pattern, filter } as const
-    return this.#regexThreads.run(() => searchRegexInThread(job, regexMs))
   }
 
   async #searchText(text: string, filter: SearchFilter): Promise<SearchAnswer> {
@@ -264,6 +260,7 @@ export class Search implements SearchPart {
   async close(): Promise<void> {
     this.#meaning.close()
     await this.#follower?.stop()
+    await this.#regexThreads.endIdle()
     await this.#parts.sources.copies?.close()
     await this.#index.close()
   }

@@ -1,14 +1,12 @@
 // The work of the search threads. One thread indexes: new files first; when none are left it works on the other tiers, and
-// rests as long as it worked, to leave the processor to turns. Each regular expression is searched in a thread of its own,
-// which is terminated when its time is over: a pathological expression must not block the process.
+// rests as long as it worked, to leave the processor to turns. Others search by regular expression (regex-search.ts).
 import { parentPort } from 'node:worker_threads'
-import type { Embedder, IndexProgress, SearchFilter, SearchHit, SearchSource } from '../domain/search.ts'
-import { hitOf, isOwnMessage, isSameMessage, placeOf, snippetOf } from './hits.ts'
+import type { Embedder, IndexProgress, SearchSource } from '../domain/search.ts'
 import { indexSome, indexSources } from './index-files.ts'
-import type { FoundPassage } from './index-rows.ts'
 import { addSomePieces, addSomeTools, addSomeVectors, filesWithoutTools } from './index-tiers.ts'
 import { modelOf, openEmbedder, type MeaningSettings } from './meaning.ts'
-import { readPassage, redactorOf } from './passages.ts'
+import { redactorOf } from './passages.ts'
+import { searchRegex, type RegexQuestion } from './regex-search.ts'
 import { SearchIndex, type KnownSource } from './search-index.ts'
 
 interface Common {
@@ -17,9 +15,7 @@ interface Common {
   secrets: Array<[name: string, value: string]>
 }
 
-export type ThreadJob =
-  | (Common & { job: 'index'; meaning: MeaningSettings })
-  | (Common & { job: 'regex'; pattern: string; filter: SearchFilter })
+export type ThreadJob = (Common & { job: 'index'; meaning: MeaningSettings }) | (Common & { job: 'regex' })
 
 export type ToIndexThread =
   | { type: 'read'; id: number; sources: SearchSource[]; isAll: boolean }
@@ -36,9 +32,13 @@ export type FromIndexThread =
 export async function runThread(job: ThreadJob): Promise<void> {
   const redact = redactorOf(job.secrets)
   const index = SearchIndex.open(job.indexFile)
-  if (job.job === 'index') await new IndexWork(index, redact, job.meaning).run()
-  else
-    for (const finding of searchRegex(index, new RegExp(job.pattern, 'iu'), job.filter, redact)) post(finding)
+  if (job.job === 'regex') {
+    parentPort!.on('message', (question: RegexQuestion) => {
+      for (const finding of searchRegex(index, question, redact)) post(finding)
+    })
+    return
+  }
+  await new IndexWork(index, redact, job.meaning).run()
   await index.close()
 }
 
@@ -143,57 +143,4 @@ class IndexWork {
 function post(message: unknown): void {
   // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread, not a window
   parentPort!.postMessage(message)
-}
-
-export interface RegexFinding {
-  hits: SearchHit[]
-  searched: number
-  /** All passages were searched, or enough were found. */
-  isDone: boolean
-}
-
-/** Passages that are read from the index at once. */
-const pageSize = 200
-
-/** Yields matches as they are found, the newest first. */
-function* searchRegex(
-  index: SearchIndex,
-  pattern: RegExp,
-  filter: SearchFilter,
-  redact: (text: string) => string,
-): Generator<RegexFinding> {
-  const limit = filter.limit ?? 20
-  const shown = new Set<string>()
-  const found: FoundPassage[] = []
-  let beforeId: number | undefined
-  // Starts the time limit: starting the thread on a busy machine must not count.
-  yield { hits: [], searched: 0, isDone: false }
-  for (let searched = 0; ;) {
-    const page = index.newest(filter, pageSize, beforeId)
-    for (const passage of page) {
-      searched++
-      const message = readPassage(placeOf(passage))
-      // Redact first: a pattern must not be a way to guess secrets.
-      const text = message && redact(message.text)
-      const match = text === undefined ? null : pattern.exec(text)
-      if (!match || shown.has(text!) || found.some((each) => isSameMessage(each, passage))) continue
-      shown.add(text!)
-      found.push(passage)
-      const hit = hitOf(passage, snippetOf(text!, marksOf(match)), 1 / shown.size, ['regex'])
-      yield {
-        hits: [{ ...hit, messageId: isOwnMessage(passage) ? message?.id : undefined }],
-        searched,
-        isDone: shown.size >= limit,
-      }
-      if (shown.size >= limit) return
-    }
-    yield { hits: [], searched, isDone: page.length < pageSize }
-    if (page.length < pageSize) return
-    beforeId = page.at(-1)!.id
-  }
-}
-
-function marksOf(match: RegExpExecArray): string[] {
-  const line = match[0].split('\n').find((each) => each.trim() !== '')
-  return line === undefined ? [] : [line.slice(0, 200)]
 }

@@ -1,6 +1,6 @@
 // Commands around the house, as people run them: setup, service, agents, tokens and logs. Each in a home of its own.
 import { spawn } from 'node:child_process'
-import { appendFileSync, chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { appendFileSync, chmodSync, existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { makeHome, programFile } from './support/program.ts'
@@ -199,7 +199,7 @@ test('the demo shows sessions in every state without touching anything else, and
     'write-api-docs working',
   ]
   await vi.waitFor(async () => expect(await states()).toEqual(wanted), { timeout: 30_000 })
-  expect(existsSync(home.env['ROCKPOOL_STATE_DIR']!)).toBe(false)
+  expect(readdirSync(home.dir)).toEqual([])
   demo.child.kill('SIGINT')
   expect(await demo.ended).toMatchObject({ code: 0 })
   expect(existsSync(dirname(stateDir))).toBe(false)

@@ -96,15 +96,16 @@ test('keys choose, look, answer, approve, deny, end and leave', () => {
   const state: WatchState = {
     rows: [row(), row({ id: 'b' })],
     selected: 0,
-    details: { id: 'Z11Prpi3', approvalId: 'ab12', text: 'ls' },
+    details: { id: 'Z11Prpi3', approvalId: 'ab12', inputHash: 'of-what-is-shown', text: 'ls' },
   }
   const press = (now: WatchState, name: string) => pressKey(now, { name, sequence: name }, screen())
   for (const key of ['down', 'j']) expect(press(state, key).state.selected).toBe(1)
   for (const key of ['up', 'k']) expect(press({ ...state, selected: 1 }, key).state.selected).toBe(0)
   expect(press(state, 'return').state.peek).toEqual({ from: 0 })
   expect(press(press(state, 'return').state, 'q').state.peek).toBeUndefined()
-  expect(press(state, 'a').action).toMatchObject({ do: 'decide', decision: 'allow' })
-  expect(press(state, 'd').action).toMatchObject({ do: 'decide', decision: 'deny' })
+  const decides = { do: 'decide', inputHash: 'of-what-is-shown' }
+  expect(press(state, 'a').action).toMatchObject({ ...decides, decision: 'allow' })
+  expect(press(state, 'd').action).toMatchObject({ ...decides, decision: 'deny' })
   const asked = press(state, 'x')
   expect(asked.action).toBeUndefined()
   expect(renderWatch(asked.state, screen()).join('\n')).toContain('End fix-login-bug-of-the-shop? y/N')

@@ -2,12 +2,13 @@
 import { join } from 'node:path'
 import type { TestProjectInlineConfiguration } from 'vitest/config'
 import { defineConfig } from 'vitest/config'
+import { LongestFirst } from './test/support/longest-first.ts'
 
 const full = process.env['ROCKPOOL_TEST'] === 'full'
 
 const shared: TestProjectInlineConfiguration['test'] = {
   pool: 'forks',
-  // Workers that tests start from the sources: each start would strip the same types anew.
+  // Workers and processes that tests start from the sources: each start would strip the same types anew.
   env: { NODE_COMPILE_CACHE: join(import.meta.dirname, 'node_modules/.cache/test-workers') },
   testTimeout: full ? 600_000 : 90_000,
   hookTimeout: 60_000,
@@ -15,16 +16,34 @@ const shared: TestProjectInlineConfiguration['test'] = {
   expect: { poll: { timeout: 20_000, interval: 20 } },
 }
 
+/** Node reads the sources itself, as it does in the processes that tests start; no test replaces a module. */
+const byNode = { viteModuleRunner: false, nodeLoader: false }
+
 const fullRun: TestProjectInlineConfiguration[] = [
-  { test: { ...shared, name: 'full', include: ['test/full/**/*.test.ts'] } },
+  { test: { ...shared, name: 'full', include: ['test/full/**/*.test.ts'], experimental: byNode } },
 ]
 
 const defaultRun: TestProjectInlineConfiguration[] = [
-  // Nothing in src/ has state at module level, so the files of one worker can share what they import.
   {
-    test: { ...shared, name: 'parts', isolate: false, include: ['src/**/*.test.ts', 'web/**/*.test.ts'] },
+    test: {
+      ...shared,
+      name: 'program',
+      include: ['src/**/*.test.ts', 'test/*.test.ts'],
+      experimental: byNode,
+      // Nothing in src/ and test/support/ has state at module level, so the files of one worker share what they import.
+      isolate: false,
+    },
   },
-  { test: { ...shared, name: 'journeys', include: ['test/*.test.ts'] } },
+  // The page is TypeScript with markup, which Vite must transform.
+  {
+    test: {
+      ...shared,
+      name: 'page',
+      include: ['web/**/*.test.ts'],
+      isolate: false,
+      sequence: { groupOrder: 1 },
+    },
+  },
 ]
 
 export default defineConfig({
@@ -32,6 +51,7 @@ export default defineConfig({
     projects: full ? fullRun : defaultRun,
     // One more than there are cores: journeys spend half of their time waiting for other processes.
     maxWorkers: 3,
+    sequence: { sequencer: LongestFirst },
     reporters: ['./test/support/closing-lines.ts'],
   },
 })

@@ -1,6 +1,6 @@
 // What tests of coding sessions do again and again: houses that are closed by themselves, and waiting for states.
 import { rmSync } from 'node:fs'
-import { afterEach, expect, vi } from 'vitest'
+import { expect, onTestFinished, vi } from 'vitest'
 import type { CodingSession } from '../../src/domain/coding-session.ts'
 import { identifyProcess } from '../../src/store/disk/process-identity.ts'
 import type { ProcessIdentity } from '../../src/store/disk/process-identity.ts'
@@ -11,23 +11,16 @@ import type { DirectedAgent } from './directed-agent.ts'
 import { makeMovableClock } from './movable-clock.ts'
 import type { MovableClock } from './movable-clock.ts'
 
-const houses: CodingHouse[] = []
-const folders: string[] = []
-afterEach(async () => {
-  for (const house of houses.splice(0).reverse()) await house.close()
-  for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true })
-})
-
 export function open(options: HouseOptions = {}): CodingHouse {
   const house = openCodingHouse(options)
-  houses.push(house)
+  onTestFinished(() => house.close())
   return house
 }
 
 /** For several houses on one disk, one after the other or at once. */
 export function sharedFolder(): string {
   const folder = newFolder()
-  folders.push(folder)
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
   return folder
 }
 

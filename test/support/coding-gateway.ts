@@ -1,7 +1,7 @@
 // A gateway whose coding sessions are run by the offline agent, and the tools and commands that a chat has in it.
 import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterEach } from 'vitest'
+import { onTestFinished } from 'vitest'
 import { makeOfflineAgent } from '../../src/agent/offline.ts'
 import { codingCommands } from '../../src/chat/coding-commands.ts'
 import { chatToolServer, chatTools, isOwnersChat } from '../../src/chat/chat-tools.ts'
@@ -13,11 +13,6 @@ import type { Input } from '../../src/store/work-store.ts'
 import { rightsOfTurn } from '../../src/flow/turn-rights.ts'
 import { openHouse } from './gateway-house.ts'
 import type { House, HouseOptions } from './gateway-house.ts'
-
-const houses: House[] = []
-afterEach(async () => {
-  for (const house of houses.splice(0)) await house.close()
-})
 
 interface GatewayConfig extends Record<string, unknown> {
   coding?: Record<string, unknown>
@@ -38,7 +33,7 @@ export async function openGateway(
   })
   const runtime = makeOfflineAgent({ clock: house.app.clock, directions: true })
   house.app.runtime = async () => runtime
-  houses.push(house)
+  onTestFinished(() => house.close())
   return house
 }
 

@@ -1,9 +1,9 @@
 // What the agent may not do by itself is asked in the chat and answered there: by button where there are any, by words
 // where not, and only by the owner.
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { ConsoleChannel } from '../src/channels/console.ts'
 import { makeChannelHost } from '../src/flow/channel-host.ts'
 import { connected, linkWhatsapp, openChannelHouse } from './support/channel-house.ts'
@@ -17,12 +17,16 @@ const waiting = { timeout: 30_000, interval: 20 }
 const owner = { id: 501, name: 'Ada' }
 const guest = { id: 502, name: 'Ada' }
 const group = { id: -100777, title: 'The group' }
+/** Of every turn. */
+const lastWords = 'The file is there.'
 
 describe('on Telegram', () => {
   let telegram: TelegramApi
   let house: ChannelHouse
+  /** How many messages were shown before this test. */
+  let earlier: number
 
-  beforeEach(async () => {
+  beforeAll(async () => {
     telegram = await TelegramApi.listen()
     house = await openChannelHouse({
       channels: {
@@ -38,16 +42,25 @@ describe('on Telegram', () => {
     })
     house.api.script('make a file', [
       { tools: [{ name: 'Bash', input: { command: 'touch made-by-claude' } }] },
-      { text: 'The file is there.' },
+      { text: lastWords },
     ])
   })
+  beforeEach(() => {
+    earlier = telegram.shown.length
+  })
   afterEach(async () => {
+    await vi.waitFor(() => expect(shown().map(({ text }) => text)).toContain(lastWords), waiting)
+    rmSync(file(), { force: true })
+  })
+  afterAll(async () => {
     await house.close()
     await telegram.close()
   })
 
-  const made = (): boolean => existsSync(join(house.home.project, 'made-by-claude'))
-  const question = () => telegram.shown.find((one) => one.buttons.length > 0)
+  const file = (): string => join(house.home.project, 'made-by-claude')
+  const made = (): boolean => existsSync(file())
+  const shown = () => telegram.shown.slice(earlier)
+  const question = () => shown().find((one) => one.buttons.length > 0)
   const press = (data: string, by: { id: number; name: string }, chat = by.id): void => {
     const from = { id: by.id, is_bot: false, first_name: by.name }
     const place = chat < 0 ? { id: chat, type: 'supergroup', title: 'x' } : { id: chat, type: 'private' }
@@ -68,7 +81,7 @@ describe('on Telegram', () => {
     expect(question()!.text).toContain('touch made-by-claude')
     expect(made()).toBe(false)
     press(button(/allow/i), owner)
-    await vi.waitFor(() => expect(telegram.shown.at(-1)?.text).toBe('The file is there.'), waiting)
+    await vi.waitFor(() => expect(shown().at(-1)?.text).toBe(lastWords), waiting)
     expect(made()).toBe(true)
     expect(telegram.acknowledged).toHaveLength(1)
   })
@@ -89,7 +102,7 @@ describe('on Telegram', () => {
       },
     })
     telegram.emit({ message: personMessage(telegram, guest, { id: 502 }, '/approve') })
-    await vi.waitFor(() => expect(telegram.shown.some((one) => one.chat === 502)).toBe(true), waiting)
+    await vi.waitFor(() => expect(shown().some((one) => one.chat === 502)).toBe(true), waiting)
     await vi.waitFor(() => expect(telegram.pending).toEqual([]), waiting)
     expect(made()).toBe(false)
     expect(await house.ask('approvals.list')).toMatchObject({
@@ -98,7 +111,7 @@ describe('on Telegram', () => {
       ],
     })
     press(button(/deny/i), owner)
-    await vi.waitFor(() => expect(telegram.shown.at(-1)?.text).toBe('The file is there.'), waiting)
+    await vi.waitFor(() => expect(shown().at(-1)?.text).toBe(lastWords), waiting)
     expect(made()).toBe(false)
   })
 
@@ -106,16 +119,15 @@ describe('on Telegram', () => {
     const outside = join(house.home.variables['HOME']!, 'diary.txt')
     writeFileSync(outside, 'a secret of the owner')
     const read = (file_path: string): object => ({ tools: [{ name: 'Read', input: { file_path } }] })
-    house.api.script('the diary?', [read(outside), { text: 'I looked.' }] as Step[])
+    house.api.script('the diary?', [read(outside), { text: lastWords }] as Step[])
     const say = (by: { id: number; name: string }, text: string): void => {
       telegram.emit({ message: personMessage(telegram, by, { id: by.id }, text) })
     }
     say(owner, 'the diary?')
-    await vi.waitFor(() => expect(telegram.shown.at(-1)?.text).toBe('I looked.'), waiting)
-    const before = telegram.shown.length
+    await vi.waitFor(() => expect(shown()).toMatchObject([{ chat: 501, text: lastWords }]), waiting)
     say(guest, 'the diary?')
-    await vi.waitFor(() => expect(telegram.shown.length).toBeGreaterThan(before), waiting)
-    expect(telegram.shown.at(-1)).toMatchObject({ chat: 502, text: 'I looked.' })
+    await vi.waitFor(() => expect(shown()).toHaveLength(2), waiting)
+    expect(shown()[1]).toMatchObject({ chat: 502, text: lastWords })
     expect(question()).toBeUndefined()
     expect(house.api.calls().at(-1)!.text).not.toContain('a secret of the owner')
   })
@@ -123,13 +135,13 @@ describe('on Telegram', () => {
   test('a plain yes after something else was said is no answer to the question; a yes in reply to it is', async () => {
     await ask()
     const asked = question()!
-    const shown = telegram.shown.length
+    const before = shown().length
     await house.ask('message.send', {
       channel: 'telegram',
       target: '501',
       message: 'Shall I water the plants?',
     })
-    await vi.waitFor(() => expect(telegram.shown.length).toBeGreaterThan(shown), waiting)
+    await vi.waitFor(() => expect(shown().length).toBeGreaterThan(before), waiting)
     telegram.emit({ message: personMessage(telegram, owner, { id: 501 }, 'yes') })
     await vi.waitFor(() => expect(telegram.pending).toEqual([]), waiting)
     expect(await house.ask('approvals.list')).toMatchObject({
@@ -164,8 +176,10 @@ describe('on Discord', () => {
   const guests = { id: '5020', username: 'ada' }
   let discord: DiscordApi
   let house: ChannelHouse
+  /** How many messages were shown before this test. */
+  let earlier: number
 
-  beforeEach(async () => {
+  beforeAll(async () => {
     discord = await DiscordApi.listen()
     for (const [id, person] of [
       ['7001', ada],
@@ -181,17 +195,23 @@ describe('on Discord', () => {
     })
     house.api.script('make a file', [
       { tools: [{ name: 'Bash', input: { command: 'touch made-by-claude' } }] },
-      { text: 'The file is there.' },
+      { text: lastWords },
     ])
     await connected(house, 'discord')
   })
-  afterEach(async () => {
+  beforeEach(() => {
+    earlier = discord.ours().length
+  })
+  afterEach(() => rmSync(file()))
+  afterAll(async () => {
     await house.close()
     await discord.close()
   })
 
-  const made = (): boolean => existsSync(join(house.home.project, 'made-by-claude'))
-  const question = () => discord.ours().find((one) => one.components.length > 0)
+  const file = (): string => join(house.home.project, 'made-by-claude')
+  const made = (): boolean => existsSync(file())
+  const shown = () => discord.ours().slice(earlier)
+  const question = () => shown().find((one) => one.components.length > 0)
   const buttons = () => question()!.components.flatMap((row) => row.components)
   const ask = async (): Promise<void> => {
     discord.write({ channel_id: '7001', author: ada, content: 'make a file' })
@@ -218,7 +238,7 @@ describe('on Discord', () => {
     await vi.waitFor(() => expect(discord.followUps).toEqual(['Only the owner may answer this.']), waiting)
     expect(made()).toBe(false)
     press('3003', ada)
-    await vi.waitFor(() => expect(discord.ours().at(-1)?.content).toBe('The file is there.'), waiting)
+    await vi.waitFor(() => expect(shown().at(-1)?.content).toBe(lastWords), waiting)
     expect(made()).toBe(true)
     expect(discord.followUps.at(-1)).toBe('Done.')
   })
@@ -226,7 +246,7 @@ describe('on Discord', () => {
   test('plain words work, too, and the owner is recognized by id in a private chat', async () => {
     await ask()
     discord.write({ channel_id: '7001', author: ada, content: 'yes' })
-    await vi.waitFor(() => expect(discord.ours().at(-1)?.content).toBe('The file is there.'), waiting)
+    await vi.waitFor(() => expect(shown().at(-1)?.content).toBe(lastWords), waiting)
     expect(made()).toBe(true)
   })
 })

@@ -1,10 +1,12 @@
 // A laptop is lost with everything on it. Its gateway had copied its vault to a folder, to an S3-compatible server or to PostgreSQL:
-// another machine lists its session there, restores it, and the real Claude continues it.
+// another machine lists its session there, restores it, and the real Claude continues it. A gateway copies what changed once a
+// minute, so the three places are tested at once.
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
+import type { TestContext } from 'vitest'
 import { claudeBinary, makeClaudeHome, type ClaudeHome } from '../support/claude-home.ts'
 import { startMessagesApi, type MessagesApi } from '../support/messages-api.ts'
 import { startPostgres } from '../support/postgres.ts'
@@ -12,33 +14,21 @@ import { startProgram, type Ran } from '../support/program.ts'
 import { recordSession, runClaude } from '../support/recorded-sessions.ts'
 import { startS3, testAccount } from '../support/s3-server.ts'
 
-let api: MessagesApi
-const ending: Array<() => unknown> = []
-
-beforeEach(async (ctx) => {
-  if (!existsSync(claudeBinary)) ctx.skip('the Claude binary is not installed')
-  api = await startMessagesApi()
-  ending.push(() => api.close())
-})
-afterEach(async () => {
-  for (const end of ending.splice(0).reverse()) await end()
-})
-
 /** Where the machines share their vaults, and what they need to reach it. */
 interface Place {
   address: string
   variables: Record<string, string>
 }
 
-function aFolder(): Place {
+async function aFolder(ctx: TestContext): Promise<Place> {
   const drive = mkdtempSync(join(tmpdir(), 'rockpool-drive-'))
-  ending.push(() => rmSync(drive, { recursive: true }))
+  ctx.onTestFinished(() => rmSync(drive, { recursive: true }))
   return { address: drive, variables: {} }
 }
 
-async function anS3Server(): Promise<Place> {
+async function anS3Server(ctx: TestContext): Promise<Place> {
   const s3 = await startS3()
-  ending.push(() => s3.close())
+  ctx.onTestFinished(() => s3.close())
   const variables = {
     AWS_ACCESS_KEY_ID: testAccount.accessKeyId,
     AWS_SECRET_ACCESS_KEY: testAccount.secretAccessKey,
@@ -48,10 +38,9 @@ async function anS3Server(): Promise<Place> {
   return { address: 's3://backups/rockpool', variables }
 }
 
-async function aPostgres(): Promise<Place | undefined> {
-  const postgres = await startPostgres()
-  if (!postgres) return undefined
-  ending.push(() => postgres.stop())
+async function aPostgres(ctx: TestContext): Promise<Place> {
+  const postgres = (await startPostgres()) ?? ctx.skip('PostgreSQL is not installed')
+  ctx.onTestFinished(() => postgres.stop())
   return { address: 'postgres', variables: { ROCKPOOL_DATABASE_URL: postgres.url } }
 }
 
@@ -61,9 +50,10 @@ interface Machine {
   start(...args: string[]): ReturnType<typeof startProgram>
 }
 
-function makeMachine(name: string, { address, variables }: Place): Machine {
+function makeMachine(ctx: TestContext, api: MessagesApi, name: string, place: Place): Machine {
+  const { address, variables } = place
   const home = makeClaudeHome({ apiUrl: api.url, name })
-  ending.push(() => home.remove())
+  ctx.onTestFinished(() => home.remove())
   const config = { vault: { shared: address }, machine: { name } }
   writeFileSync(join(home.stateDir, 'rockpool.json'), JSON.stringify(config), { mode: 0o600 })
   const start = (...args: string[]) => startProgram(args, { ...home.variables, ...variables })
@@ -83,9 +73,11 @@ async function untilShared(desk: Machine, sessionId: string, file: string, confi
   }
 }
 
-async function loseAndRestore(place: Place): Promise<void> {
-  const laptop = makeMachine('laptop', place)
-  const desk = makeMachine('desk', place)
+async function loseAndRestore(ctx: TestContext, place: Place): Promise<void> {
+  const api = await startMessagesApi()
+  ctx.onTestFinished(() => api.close())
+  const laptop = makeMachine(ctx, api, 'laptop', place)
+  const desk = makeMachine(ctx, api, 'desk', place)
   // Both machines have the repository in the same place.
   desk.home.project = laptop.home.project
   const { sessionId, filePath } = await recordSession(laptop.home, api, 0)
@@ -121,16 +113,15 @@ async function loseAndRestore(place: Place): Promise<void> {
     expect(JSON.stringify(asked.body.messages)).toContain(word)
 }
 
-test('a session of a lost laptop continues on another machine, from a folder', async () => {
-  await loseAndRestore(aFolder())
-}, 300_000)
-
-test('a session of a lost laptop continues on another machine, from an S3-compatible server', async () => {
-  await loseAndRestore(await anS3Server())
-}, 300_000)
-
-test('a session of a lost laptop continues on another machine, from PostgreSQL', async (ctx) => {
-  const place = await aPostgres()
-  if (!place) ctx.skip('PostgreSQL is not installed')
-  await loseAndRestore(place!)
-}, 300_000)
+test.concurrent.for([
+  ['a folder', aFolder],
+  ['an S3-compatible server', anS3Server],
+  ['PostgreSQL', aPostgres],
+] as const)(
+  'a session of a lost laptop continues on another machine, from %s',
+  async ([, aPlace], ctx) => {
+    if (!existsSync(claudeBinary)) ctx.skip('the Claude binary is not installed')
+    await loseAndRestore(ctx, await aPlace(ctx))
+  },
+  300_000,
+)

@@ -49,8 +49,8 @@ const defaultRun: TestProjectInlineConfiguration[] = [
 export default defineConfig({
   test: {
     projects: full ? fullRun : defaultRun,
-    // One more than there are cores: journeys spend half of their time waiting for other processes.
-    maxWorkers: 3,
+    // One more than there are cores: journeys spend half of their time waiting for other processes. The soak mostly rests.
+    maxWorkers: full ? 4 : 3,
     sequence: { sequencer: LongestFirst },
     reporters: ['./test/support/closing-lines.ts'],
   },

@@ -5,6 +5,8 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Conversation } from '../src/domain/agent.ts'
+import { silentLog } from '../src/domain/log.ts'
+import type { Log } from '../src/domain/log.ts'
 import type { TurnEvent, TurnResult } from '../src/domain/turn.ts'
 import { identifyProcess, isSameProcess } from '../src/store/disk/process-identity.ts'
 import { descendantsOf } from './support/descendants.ts'
@@ -14,11 +16,20 @@ import { makeTestAgent, prompt, take } from './support/claude-agent.ts'
 import { makeClaudeHome } from './support/claude-home.ts'
 import { inline, overloaded, promptTooLong, rateLimited, refusedLogin } from './support/messages-api.ts'
 import type { Step } from './support/messages-api.ts'
+import { makeSkippingClock } from './support/movable-clock.ts'
 
 let t: TestAgent
 let conversation: Conversation
+const clock = makeSkippingClock()
+const minuteMs = 60_000
+let isGivenUp = false
+/** Lets time pass in which a turn is not given up yet; what follows then takes its real time. */
+function skip(ms: number): void {
+  if (!isGivenUp) clock.skip(ms)
+}
+const log: Log = { ...silentLog, warn: () => (isGivenUp = true) }
 beforeAll(async () => {
-  t = await makeTestAgent({ silenceSeconds: 6, toolSilenceSeconds: 60 })
+  t = await makeTestAgent({ silenceSeconds: 60, toolSilenceSeconds: 60, maxAnswerMinutes: 3 }, { clock, log })
   conversation = await t.open({ askPermission: async () => ({ behavior: 'allow' }) })
 })
 afterAll(() => t.close())
@@ -27,18 +38,17 @@ const sleeping: Step = {
   tools: [{ name: 'Bash', input: { command: 'python3 -c "import time; time.sleep(60)"' } }],
 }
 
-/** Resolves with the first event of this type; the turn continues. */
+/** `seen` resolves when there was an event of this type, with this text; the turn continues. */
 function begin(
   conversation: Conversation,
   text: string,
-): { result: Promise<TurnResult>; seen: (type: TurnEvent['type']) => Promise<TurnEvent> } {
+): { result: Promise<TurnResult>; seen: (type: TurnEvent['type'], text?: string) => Promise<void> } {
   const events: TurnEvent[] = []
   const result = conversation.turn(prompt(text), (event) => events.push(event))
-  const seen = (type: TurnEvent['type']): Promise<TurnEvent> =>
-    expect
-      .poll(() => events.find((event) => event.type === type), { timeout: 15_000, interval: 10 })
-      .toBeDefined()
-      .then(() => events.find((event) => event.type === type)!)
+  const seen = async (type: TurnEvent['type'], text?: string): Promise<void> => {
+    const wanted = expect.objectContaining(text === undefined ? { type } : { type, text }) as TurnEvent
+    await expect.poll(() => events, { timeout: 15_000, interval: 10 }).toContainEqual(wanted)
+  }
   return { result, seen }
 }
 
@@ -176,33 +186,40 @@ test('a second turn at the same time is refused', async () => {
 })
 
 test('silence ends the turn, and the conversation continues', async () => {
-  const result = await take(conversation, inline({ text: 'never', hang: true }))
-  expect(result.end).toMatchObject({ kind: 'failed', why: 'stalled' })
+  const { result } = begin(conversation, `silent ${inline({ text: 'never', hang: true })}`)
+  await t.api.requested((request) => request.prompt.includes('silent '))
+  // Claude may report a moment later that its request began.
+  isGivenUp = false
+  const skipping = setInterval(() => skip(minuteMs / 4), 50)
+  const { end } = await result
+  clearInterval(skipping)
+  expect(end).toMatchObject({ kind: 'failed', why: 'stalled' })
   expect((await take(conversation, inline({ text: 'Awake.' }))).text).toBe('Awake.')
 })
 
 test('an answer that never ends is cut off at a limit that is named; what was written is kept', async () => {
-  const patient = await makeTestAgent({ maxAnswerMinutes: 0.03 })
-  try {
-    const talking = await patient.open()
-    const result = await take(talking, inline({ text: 'and so on '.repeat(500), chunkDelayMs: 100 }))
-    expect(result.end).toMatchObject({ kind: 'failed', why: 'stalled' })
-    expect(result.end).toMatchObject({
-      message: expect.stringContaining('0.03 minutes (claude.maxAnswerMinutes)'),
-    })
-    expect(result.text).toContain('and so on')
-    expect((await take(talking, inline({ text: 'Short.' }))).text).toBe('Short.')
-  } finally {
-    await patient.close()
-  }
+  const text = inline({ text: 'and so on '.repeat(500), chunkDelayMs: 50 })
+  // Each word comes half a minute after the one before, so that Claude is never silent.
+  isGivenUp = false
+  const result = await conversation.turn(prompt(text), ({ type }) => {
+    if (type === 'text-delta') skip(minuteMs / 2)
+  })
+  expect(result.end).toMatchObject({ kind: 'failed', why: 'stalled' })
+  expect(result.end).toMatchObject({
+    message: expect.stringContaining('3 minutes (claude.maxAnswerMinutes)'),
+  })
+  expect(result.text).toContain('and so on')
+  expect((await take(conversation, inline({ text: 'Short.' }))).text).toBe('Short.')
 })
 
 test('a person who thinks for long is not silence of Claude', async () => {
   const resume = { sdkSessionId: conversation.sdkSessionId! }
   await t.open({
     resume,
-    askPermission: () =>
-      new Promise((resolve) => setTimeout(() => resolve({ behavior: 'deny', message: 'no' }), 2_600)),
+    askPermission: async () => {
+      clock.skip(10 * minuteMs)
+      return { behavior: 'deny', message: 'no' }
+    },
   })
   const write: Step = {
     tools: [{ name: 'Write', input: { file_path: join(t.home.project, 'x'), content: '' } }],
@@ -213,7 +230,7 @@ test('a person who thinks for long is not silence of Claude', async () => {
 })
 
 test('sub-agents are not the reply; one in the background is waited for, and its news joins the reply', async () => {
-  const agent = (background: boolean, words: string): Step => ({
+  const agent = (inner: Step, background = false): Step => ({
     text: 'I delegate.',
     tools: [
       {
@@ -222,20 +239,23 @@ test('sub-agents are not the reply; one in the background is waited for, and its
           description: 'Look',
           subagent_type: 'general-purpose',
           run_in_background: background,
-          // Longer than the rest of the turn takes, also on a busy machine.
-          prompt: `look ${inline({ text: words, startDelayMs: background ? 2_500 : 200 })}`,
+          prompt: `look ${inline({ text: 'inner words', ...inner })}`,
         },
       },
     ],
   })
-  const inFront = await take(conversation, inline(agent(false, 'inner words'), { text: 'It says so.' }))
+  const inFront = await take(conversation, inline(agent({}), { text: 'It says so.' }))
   expect(inFront.text).toBe('It says so.')
   expect(inFront.said.join()).not.toContain('inner words')
   expect(inFront.events).toContainEqual(expect.objectContaining({ type: 'subagent', text: 'inner words' }))
   expect(inFront.usage.input).toBe(300)
-  const steps = [agent(true, 'inner words'), { text: 'It runs.' }, { text: 'It is done.' }]
-  const behind = await take(conversation, inline(...steps))
-  expect(behind.text).toBe('It runs.\n\nIt is done.')
+  // The sub-agent works until the test has seen what the turn does meanwhile.
+  const steps = (hold: string): string =>
+    inline(agent({ hold }, true), { text: 'It runs.' }, { text: 'It is done.' })
+  const { result: behind, seen } = begin(conversation, steps('waited-for'))
+  await seen('text', 'It runs.')
+  t.api.release('waited-for')
+  expect((await behind).text).toBe('It runs.\n\nIt is done.')
   const unprompted: Array<TurnEvent | TurnResult> = []
   const { promise, resolve } = Promise.withResolvers<TurnResult>()
   await t.open({
@@ -243,8 +263,9 @@ test('sub-agents are not the reply; one in the background is waited for, and its
     askPermission: async () => ({ behavior: 'allow' }),
     onUnprompted: { event: (event) => void unprompted.push(event), ended: resolve },
   })
-  const atOnce = await take(conversation, inline(...steps))
+  const atOnce = await take(conversation, steps('not-waited-for'))
   expect(atOnce.text).toBe('It runs.')
+  t.api.release('not-waited-for')
   expect((await promise).text).toBe('It is done.')
   expect(unprompted).toContainEqual({ type: 'text', text: 'It is done.' })
   expect(conversation.busy).toBe(false)

@@ -8,6 +8,7 @@ import type { Clock } from '../../src/domain/clock.ts'
 import { systemClock } from '../../src/domain/clock.ts'
 import { configSchema } from '../../src/domain/config.ts'
 import { silentLog } from '../../src/domain/log.ts'
+import type { Log } from '../../src/domain/log.ts'
 import type { TurnEvent, TurnResult } from '../../src/domain/turn.ts'
 import { readEnvironment } from '../../src/store/config-file.ts'
 import { statePaths } from '../../src/store/paths.ts'
@@ -29,7 +30,7 @@ export interface TestAgent {
 
 export async function makeTestAgent(
   claude: Record<string, unknown> = {},
-  place: { api?: MessagesApi; home?: ClaudeHome; clock?: Clock } = {},
+  place: { api?: MessagesApi; home?: ClaudeHome; clock?: Clock; log?: Log } = {},
 ): Promise<TestAgent> {
   const api = place.api ?? (await startMessagesApi())
   const home = place.home ?? makeClaudeHome({ apiUrl: api.url, name: 'agent' })
@@ -40,7 +41,7 @@ export async function makeTestAgent(
     paths: statePaths(home.stateDir),
     credential: findCredential(environment, 'auto'),
     clock: place.clock ?? systemClock,
-    log: silentLog,
+    log: place.log ?? silentLog,
     version: 'test',
   })
   const options = (more: Partial<ConversationOptions> = {}): ConversationOptions => ({

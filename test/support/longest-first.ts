@@ -8,6 +8,7 @@ import type { TestSpecification } from 'vitest/node'
 const longFiles = [
   'soak',
   'machines',
+  'trim',
   'crash',
   'telegram-storm',
   'mail-storm',

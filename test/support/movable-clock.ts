@@ -1,4 +1,5 @@
-// A clock that moves when the test says so: timers fire in their order, and what they start gets its turn.
+// Clocks that move when the test says so: timers fire in their order, and what they start gets its turn.
+import { systemClock } from '../../src/domain/clock.ts'
 import type { Clock } from '../../src/domain/clock.ts'
 import { settle } from './in-flight.ts'
 
@@ -32,4 +33,35 @@ export function makeMovableClock(start = Date.now()): MovableClock {
       await settle()
     },
   }
+}
+
+export interface SkippingClock extends Clock {
+  /** What becomes due by this happens at once. */
+  skip(ms: number): void
+}
+
+/** The real time, of which a test can skip a part: for parts that also wait for processes. */
+export function makeSkippingClock(): SkippingClock {
+  let skippedMs = 0
+  const timers = new Set<{ at: number; fire: () => void }>()
+  const clock: SkippingClock = {
+    now: () => systemClock.now() + skippedMs,
+    monotonic: () => systemClock.monotonic() + skippedMs,
+    after(ms, fn) {
+      const timer = { at: clock.monotonic() + ms, fire: () => stop() && fn() }
+      const cancel = systemClock.after(ms, timer.fire)
+      const stop = (): boolean => {
+        cancel()
+        return timers.delete(timer)
+      }
+      timers.add(timer)
+      return () => void stop()
+    },
+    skip(ms) {
+      skippedMs += ms
+      const due = [...timers].filter((timer) => timer.at <= clock.monotonic())
+      for (const timer of due.sort((a, b) => a.at - b.at)) timer.fire()
+    },
+  }
+  return clock
 }

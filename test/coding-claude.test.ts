@@ -15,6 +15,8 @@ import { inline } from './support/messages-api.ts'
 import { realCoding } from './support/real-coding.ts'
 
 const coding = realCoding()
+/** The session of the first test; a process of Claude takes a second to start. */
+let asking: string
 
 test('a tool that was approved really runs, a denied one does not, and the marker is on the first message only', async () => {
   const workdir = coding.house.repo('approve')
@@ -22,6 +24,7 @@ test('a tool that was approved really runs, a denied one does not, and the marke
     tools: [{ name: 'Bash', input: { command: `python3 -c "open('${name}','w')"` } }],
   })
   const { id } = await coding.launch(inline(touch('yes'), { text: 'made it' }), { workdir })
+  asking = id
   const asked = await coding.until(id, 'awaiting-approval')
   expect(asked.waiting?.about).toContain("open('yes','w')")
   await coding.house.approvals.answer(asked.waiting!.approvalId!, { behavior: 'allow', by: 'ada' })
@@ -53,20 +56,6 @@ test('a tool that was approved really runs, a denied one does not, and the marke
   expect(sent.some((prompt) => prompt.includes('"no"') && prompt.includes('[openclaw:'))).toBe(false)
 })
 
-test('a tool that was asked about before a restart runs when it is allowed afterwards, and is not asked about again', async () => {
-  const workdir = coding.house.repo('restart')
-  const touch = { tools: [{ name: 'Bash', input: { command: `python3 -c "open('later','w')"` } }] }
-  coding.real.api.script(/A person allowed: python3/, [touch, { text: 'made it later' }])
-  const { id, name } = await coding.launch(inline(touch, { text: 'not said' }), { workdir })
-  const asked = await coding.until(id, 'awaiting-approval')
-  await coding.house.pool.killAll()
-  await coding.house.pool.recover()
-  expect(coding.house.pool.resolve(id)).toMatchObject({ lifecycle: 'suspended', waiting: asked.waiting })
-  await coding.house.approvals.answer(asked.waiting!.approvalId!, { behavior: 'allow', by: 'ada' })
-  expect(await coding.until(id, 'awaiting-input')).toMatchObject({ name, lastWords: 'made it later' })
-  expect(existsSync(join(workdir, 'later'))).toBe(true)
-})
-
 test('a question of Claude is answered by number, and Claude gets the chosen label', async () => {
   const questions = [
     {
@@ -79,13 +68,26 @@ test('a question of Claude is answered by number, and Claude gets the chosen lab
       ],
     },
   ]
-  const { id } = await coding.launch(
-    inline({ tools: [{ name: 'AskUserQuestion', input: { questions } }] }, { text: 'thanks' }),
-  )
-  const asked = await coding.until(id, 'awaiting-answer')
+  const question = inline({ tools: [{ name: 'AskUserQuestion', input: { questions } }] }, { text: 'thanks' })
+  await coding.house.pool.respond(asking, question, { userInitiated: true })
+  const asked = await coding.until(asking, 'awaiting-answer')
   await coding.house.approvals.answer(asked.waiting!.approvalId!, { behavior: 'allow', text: '2', by: 'ada' })
-  await coding.until(id, 'awaiting-input')
+  await coding.until(asking, 'awaiting-input')
   expect(JSON.stringify(coding.real.api.calls().at(-1)?.body.messages)).toContain('Blue')
+})
+
+test('a tool that was asked about before a restart runs when it is allowed afterwards, and is not asked about again', async () => {
+  const workdir = coding.house.repo('restart')
+  const touch = { tools: [{ name: 'Bash', input: { command: `python3 -c "open('later','w')"` } }] }
+  coding.real.api.script(/A person allowed: python3/, [touch, { text: 'made it later' }])
+  const { id, name } = await coding.launch(inline(touch, { text: 'not said' }), { workdir })
+  const asked = await coding.until(id, 'awaiting-approval')
+  await coding.house.pool.killAll()
+  await coding.house.pool.recover()
+  expect(coding.house.pool.resolve(id)).toMatchObject({ lifecycle: 'suspended', waiting: asked.waiting })
+  await coding.house.approvals.answer(asked.waiting!.approvalId!, { behavior: 'allow', by: 'ada' })
+  expect(await coding.until(id, 'awaiting-input')).toMatchObject({ name, lastWords: 'made it later' })
+  expect(existsSync(join(workdir, 'later'))).toBe(true)
 })
 
 test('at the budget the next tool waits, no further call is made, and the session continues when the budget is raised', async () => {
@@ -200,10 +202,11 @@ test('a session whose Rockpool was killed just after the start continues under t
 
 test('a new session has its name as the title of its Claude session, although the id was chosen before', async () => {
   const workdir = coding.house.repo('title')
-  const { id } = await coding.launch(inline({ text: 'ready' }), { workdir, name: 'heron-watch' })
+  const prompt = `remember the plover ${inline({ text: 'a plover' })}`
+  const { id } = await coding.launch(prompt, { workdir, name: 'plover-watch' })
   const { sdkSessionId, newSdkSessionId } = await coding.until(id, 'awaiting-input')
   expect(sdkSessionId).toBe(newSdkSessionId)
-  expect(titlesOf(sdkSessionId!)).toContain('heron-watch')
+  expect(titlesOf(sdkSessionId!)).toContain('plover-watch')
 })
 
 function titlesOf(sdkSessionId: string): Array<string | undefined> {
@@ -218,9 +221,7 @@ function titlesOf(sdkSessionId: string): Array<string | undefined> {
 }
 
 test('a resume sends the tools, the system prompt and the messages that Claude has cached for the session, so that it is priced as warm', async () => {
-  const workdir = coding.house.repo('prefix')
-  const { id } = await coding.launch(`remember the plover ${inline({ text: 'a plover' })}`, { workdir })
-  await coding.until(id, 'awaiting-input')
+  const { id } = coding.house.pool.resolve('plover-watch')
   await coding.house.pool.kill(id)
   const resumed = await coding.house.pool.resume(id, `which bird? ${inline({ text: 'the plover' })}`)
   await coding.until(resumed.id, 'awaiting-input')

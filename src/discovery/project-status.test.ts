@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import {
   chmodSync,
+  cpSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
@@ -14,7 +15,7 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, expect, test, vi } from 'vitest'
+import { afterAll, afterEach, expect, test, vi } from 'vitest'
 import { systemClock } from '../domain/clock.ts'
 import { discoveredSession } from '../../test/support/discovered-session.ts'
 import type { DiscoveredSession } from '../domain/discovered-session.ts'
@@ -43,12 +44,16 @@ function git(cwd: string, ...args: string[]): string {
   })
 }
 
+/** A repository with one commit, which the others are copies of. */
+const template = realpathSync(mkdtempSync(join(tmpdir(), 'rockpool-project-')))
+git(template, 'init', '-q', '-b', 'main')
+writeFileSync(join(template, 'a.txt'), 'one\n')
+git(template, 'add', '.')
+git(template, 'commit', '-q', '-m', 'First | commit')
+afterAll(() => rmSync(template, { recursive: true }))
+
 function repository(path = join(folder(), 'demo')): string {
-  mkdirSync(path, { recursive: true })
-  git(path, 'init', '-q', '-b', 'main')
-  writeFileSync(join(path, 'a.txt'), 'one\n')
-  git(path, 'add', '.')
-  git(path, 'commit', '-q', '-m', 'First | commit')
+  cpSync(template, path, { recursive: true })
   return path
 }
 

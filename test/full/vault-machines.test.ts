@@ -113,15 +113,11 @@ async function loseAndRestore(ctx: TestContext, place: Place): Promise<void> {
     expect(JSON.stringify(asked.body.messages)).toContain(word)
 }
 
-test.concurrent.for([
-  ['a folder', aFolder],
-  ['an S3-compatible server', anS3Server],
-  ['PostgreSQL', aPostgres],
-] as const)(
-  'a session of a lost laptop continues on another machine, from %s',
-  async ([, aPlace], ctx) => {
+const places = { 'a folder': aFolder, 'an S3-compatible server': anS3Server, PostgreSQL: aPostgres }
+
+for (const [name, aPlace] of Object.entries(places)) {
+  test.concurrent(`a session of a lost laptop continues on another machine, from ${name}`, async (ctx) => {
     if (!existsSync(claudeBinary)) ctx.skip('the Claude binary is not installed')
     await loseAndRestore(ctx, await aPlace(ctx))
-  },
-  300_000,
-)
+  }, 300_000)
+}

@@ -107,6 +107,8 @@ export async function openDashboard(
         // The policy of the page forbids fonts that the gateway does not serve.
         bypassCSP: takesPictures,
         storageState: loggedIn,
+        // Animations of pages that wait would take most of the processor time.
+        reducedMotion: 'reduce',
         ...contextOptions,
       })
       contexts.add(context)

@@ -1,10 +1,11 @@
 // The command line as people and scripts meet it: the built program, its output and its exit codes.
 import { execFileSync, spawnSync } from 'node:child_process'
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { allLocalCommands } from '../src/cli/commands.ts'
 import { makeCatalog } from '../src/operations/catalog.ts'
+import { gatewayFile } from '../src/store/paths.ts'
 import { makeHome, startProgram } from './support/program.ts'
 import type { Home } from './support/program.ts'
 
@@ -220,6 +221,22 @@ describe('errors', () => {
     expect(stdout).toContain('session.dmScop')
     expect(stdout).toContain('rockpool.json')
     other.remove()
+  })
+
+  test('a program that is not installed is named before a gateway is started for it', async () => {
+    const launch = ['cc', 'launch', 'x', '--agent-kind', 'codex']
+    const { code, stderr } = await home.run(launch, { PATH: '/nowhere' })
+    expect([code, stderr]).toEqual([
+      69,
+      expect.stringMatching(/^Error: Codex is not installed\.[^]*npm install -g/),
+    ])
+    expect(existsSync(gatewayFile(home.env['ROCKPOOL_STATE_DIR']!))).toBe(false)
+  })
+
+  test('a reader may stop in the middle of a list', () => {
+    const command = `'${process.execPath}' bin/rockpool.js sessions --json | head -c 1`
+    const { stdout, stderr } = spawnSync('sh', ['-c', command], { env: home.env, encoding: 'utf8' })
+    expect([stdout, stderr]).toEqual(['{', ''])
   })
 
   test('a gateway that is named but not there is an error, not another answer', async () => {

@@ -178,9 +178,10 @@ const readyWithinMs = 30_000
 /** The exit code of `up` when another gateway holds the state directory. */
 const lockedCode = 5
 
-/** A coding session outlives the command that launched it, so it needs a gateway: starts one if none runs. */
-export async function ensureGateway(host: Host): Promise<void> {
+/** A coding session outlives the command that launched it, so it needs a gateway: starts one if none runs and `check` allows it. */
+export async function ensureGateway(host: Host, check?: () => Promise<void> | undefined): Promise<void> {
   if (await findGateway(host.environment)) return
+  await check?.()
   const child = spawn(process.execPath, [host.program, 'up'], { detached: true, stdio: 'ignore' })
   child.unref()
   let failure: string | undefined

@@ -115,7 +115,8 @@ async function performCommand(
 ): Promise<number> {
   const { openClient } = await import('./call-operation.ts')
   if (operation.command?.startsBackgroundWork?.(input)) {
-    await (await import('./gateway-commands.ts')).ensureGateway(host)
+    const { ensureGateway } = await import('./gateway-commands.ts')
+    await ensureGateway(host, () => operation.command?.checkBeforeStart?.(input, host.environment))
   }
   const client = await openClient(host)
   const stopAsking = await answerWhileWaiting(operation, input, client, host, json)

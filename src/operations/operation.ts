@@ -3,6 +3,7 @@
 import type { z } from 'zod'
 import type { Address } from '../domain/address.ts'
 import type { Author } from '../rights/author.ts'
+import type { Environment } from '../store/config-file.ts'
 import type { App, HeavyPart } from './app.ts'
 
 /** What a caller may do. Each scope includes the ones before it, except that `approve` does not include `write`. */
@@ -55,6 +56,8 @@ export interface CommandShape {
   examples?: readonly string[]
   /** The started work must outlive the command: without a gateway, the command first starts one in the background. */
   startsBackgroundWork?(input: Fields): boolean
+  /** Throws what the operation would refuse anyway on this machine, before a gateway is started for it. */
+  checkBeforeStart?(input: Fields, environment: Environment): Promise<void>
   /** The output reports a failure: the command then exits with 1. */
   isFailure?(output: Fields): boolean
   /** The operation to call before the confirmation prompt; there is no prompt if the target does not exist. The prompt shows the

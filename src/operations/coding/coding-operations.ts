@@ -16,7 +16,7 @@ import type { Caller } from '../operation.ts'
 import { launchCoding, launchInput } from './coding-launch.ts'
 import { resumeCoding, resumeInput } from './coding-resume.ts'
 import { afterRecovery, codingRow, codingSession, findCoding, rowOf } from './coding-row.ts'
-import { refuseOtherPrograms, refuseWider } from './launch-rights.ts'
+import { refuseMissingProgram, refuseOtherPrograms, refuseWider } from './launch-rights.ts'
 
 const note = z
   .string()
@@ -83,6 +83,7 @@ const launch = operation({
     paths: ['workdir'],
     currentDirectory: 'workdir',
     startsBackgroundWork: (input) => input['wait'] !== true,
+    checkBeforeStart: refuseMissingProgram,
     isFailure: hasFailed,
     valueAlone: { trim: 'normal' },
     examples: [

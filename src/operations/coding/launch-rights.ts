@@ -3,7 +3,7 @@
 import { realPath } from '../../discovery/repo-paths.ts'
 import { formatOriginChannel, openclawChannel, parseOriginChannel } from '../../domain/address.ts'
 import type { Address } from '../../domain/address.ts'
-import type { AgentKind, PermissionMode } from '../../domain/agent.ts'
+import { agentKinds, type AgentKind, type PermissionMode } from '../../domain/agent.ts'
 import { parseOpenClawOrigin } from '../../domain/openclaw-contract.ts'
 import { allowedToolsOf } from '../../domain/config/read-settings.ts'
 import { deliveryContextOf } from '../../domain/session.ts'
@@ -14,6 +14,7 @@ import { mayCost, mayUseDirectory, type LaunchLimits } from '../../rights/rights
 import type { App } from '../app.ts'
 import type { Caller } from '../operation.ts'
 import { workspaceOf } from '../../store/agents.ts'
+import { loadConfig, type Environment } from '../../store/config-file.ts'
 import { openclawAgentIds, openclawAgentOf } from '../../store/openclaw/openclaw-report.ts'
 
 interface Rights {
@@ -97,6 +98,17 @@ export function checkProgram(
       hint: 'Leave them out.',
     })
   checkWish(program, { ...asked, allowedTools: asked.allowedTools ?? [], fork })
+}
+
+/** The same for a command, before there is a gateway. A session on another machine needs the program there. */
+export async function refuseMissingProgram(
+  { agentKind, machine }: Record<string, unknown>,
+  environment: Environment,
+): Promise<void> {
+  const kind = agentKinds.find((known) => known === agentKind) ?? 'claude'
+  if (kind === 'claude' || machine !== undefined) return
+  const { config } = await loadConfig(environment)
+  findProgram(programOf(kind), config.coding.programs[kind] ?? {}, environment)
 }
 
 /** Refuses a directory that is closed to this agent; `undefined` stands for a person. */

@@ -35,7 +35,7 @@ export class NativeIndex {
   readonly #index: DiscoveryIndex
   readonly #agents: AgentHomes
   readonly #log: Log
-  /** The rows of the index; the text of the facts is dropped once it has been parsed. */
+  /** Rows of the index that are not in `files`: not compared with the disk yet, or damaged. */
   readonly #stored = new Map<string, IndexedFile>()
   #isLoaded = false
   readonly #refreshes = new KeyedQueue()
@@ -128,7 +128,8 @@ export class NativeIndex {
     for (const { path, reason } of listing.unreadable) this.#noteUnreadable(path, reason)
     this.side = listing.side
     const found = new Map(listing.files.map((file) => [file.path, file]))
-    const gone = [...this.#stored.keys()].filter((path) => !found.has(path) && this.#isConfigured(path))
+    const indexed = [...this.files.keys(), ...this.#stored.keys()]
+    const gone = indexed.filter((path) => !found.has(path) && this.#isConfigured(path))
     const changed: TranscriptFile[] = []
     for (const file of listing.files) {
       if (!this.#isCurrent(file) || !this.#keep(file)) changed.push(file)
@@ -160,27 +161,27 @@ export class NativeIndex {
   }
 
   #isCurrent(file: TranscriptFile): boolean {
-    return isCurrent(file, this.#stored.get(file.path))
+    return isCurrent(file, this.#placeOf(file.path))
+  }
+
+  /** The size and the time of a file when it was last read. */
+  #placeOf(path: string): FilePlace | undefined {
+    return this.files.get(path)?.file ?? this.#stored.get(path)
   }
 
   /** The content is unchanged; the kind or the directory may have changed. False if the index has damaged facts of it. */
   #keep(file: TranscriptFile): boolean {
     const known = this.files.get(file.path)
-    if (!known) return this.#remember(file, this.#stored.get(file.path)!)
-    known.file = file
-    return true
+    if (known) known.file = file
+    return known !== undefined || this.#remember(file, this.#stored.get(file.path)!)
   }
 
   #remember(file: TranscriptFile, stored: IndexedFile): boolean {
     const known = knownFrom(file, stored)
-    if (!known) {
-      this.#forget(file.path)
-      return false
-    }
-    this.#stored.set(file.path, stored)
-    this.files.set(file.path, known)
-    stored.facts = ''
-    return true
+    this.#stored.delete(file.path)
+    if (known) this.files.set(file.path, known)
+    else this.files.delete(file.path)
+    return known !== undefined
   }
 
   #forget(path: string): void {
@@ -205,16 +206,14 @@ export class NativeIndex {
 
   /** Continues where the last scan ended, if the file only grew. */
   #jobFor(file: TranscriptFile): ScanJob {
-    const stored = this.#stored.get(file.path)
     const { path, agentKind } = file
+    const last = this.#placeOf(path)
     const agent = agentKind && { file: { ...file, agentKind } }
-    if (!stored || stored.inode !== file.inode || file.size <= stored.size)
-      return { path, bytes: file.size, ...agent }
-    const facts = stored.facts || JSON.stringify(this.files.get(file.path)!.facts)
-    const usage = this.#index.usage(file.path) ?? new Uint8Array()
-    const edits = this.#index.edits([file.path])[0]?.edits ?? new Uint8Array()
-    const before = { facts, usage, edits, mark: stored.mark }
-    return { path, bytes: file.size - stored.size, before, ...agent }
+    const scanned =
+      last?.inode === file.inode && file.size > last.size ? this.#index.scanned(path) : undefined
+    if (!last || !scanned) return { path, bytes: file.size, ...agent }
+    const edits = this.#index.edits([path])[0]?.edits ?? new Uint8Array()
+    return { path, bytes: file.size - last.size, before: { ...scanned, edits }, ...agent }
   }
 
   #take(outcomes: ScanOutcome[], files: Map<string, TranscriptFile>): ScannedFile[] {
@@ -222,11 +221,11 @@ export class NativeIndex {
     for (const outcome of outcomes) {
       if ('scanned' in outcome) {
         scanned.push(outcome.scanned)
-        const { usage: _, edits: _edits, editedNames: _names, sessionId: _id, ...stored } = outcome.scanned
-        const file = files.get(outcome.path)!
+        const { inode, size, mtimeMs } = outcome.scanned
+        const file = { ...files.get(outcome.path)!, inode, size, mtimeMs }
         // The name of a transcript has priority: the records of a copy may name the original.
         outcome.scanned.sessionId = file.sessionId ?? outcome.scanned.sessionId
-        this.#remember(file, stored)
+        this.#remember(file, outcome.scanned)
         this.#unreadable.delete(outcome.path)
       } else if (outcome.failed !== undefined) this.#noteUnreadable(outcome.path, outcome.failed)
     }

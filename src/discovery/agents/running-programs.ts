@@ -38,9 +38,11 @@ const toleranceMs = 1_000
 
 export function openByProcess(name: string, world: LiveWorld): Map<string, LiveSession> {
   const live = new Map<string, LiveSession>()
+  const sessions = world.sessions()
+  // Most people use one agent, and a look at all processes takes longer than everything else in a list.
+  if (sessions.length === 0) return live
   for (const { pid, cwd, startedMs } of world.processes().filter((one) => one.name === name)) {
-    const [newest] = world
-      .sessions()
+    const [newest] = sessions
       .filter((session) => session.cwd === cwd && session.mtimeMs >= startedMs - toleranceMs)
       .sort((a, b) => b.mtimeMs - a.mtimeMs)
     if (newest) live.set(newest.sessionId, { sessionId: newest.sessionId, pid, status: 'idle', statusAt: 0 })

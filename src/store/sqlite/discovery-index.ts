@@ -17,8 +17,6 @@ export interface FilePlace {
 export interface IndexedFile extends FilePlace {
   /** 1 when it ended in the middle of a line. A number, as in the database, because thousands of rows are read. */
   torn: number
-  /** A digest of the last bytes that were read: if they are still there, the file has only grown. */
-  mark: string
   /** The result of the scan, in the scanner's own format. */
   facts: string
 }
@@ -27,6 +25,8 @@ export interface IndexedFile extends FilePlace {
 export interface ScannedFile extends IndexedFile {
   /** The session that it belongs to; empty if it names none. */
   sessionId: string
+  /** A digest of the last bytes that were read: if they are still there, the file has only grown. */
+  mark: string
   usage: Uint8Array
   edits: Uint8Array
   /** Which file names the edits are about. */
@@ -39,7 +39,7 @@ const migrations = sqlFiles(
   'discovery/003-edits.sql',
 )
 
-const columns = 'path, inode, size, mtime AS mtimeMs, torn, mark, facts'
+const columns = 'path, inode, size, mtime AS mtimeMs, torn, facts'
 
 export class DiscoveryIndex {
   readonly #database: Database
@@ -72,10 +72,9 @@ export class DiscoveryIndex {
     return this.#database.read((q) => q.all<IndexedFile>(sql, JSON.stringify(paths)))
   }
 
-  usage(path: string): Uint8Array | undefined {
-    return this.#database.read((q) =>
-      q.get<{ usage: Uint8Array }>('SELECT usage FROM file WHERE path = ?', path),
-    )?.usage
+  /** What a scan of a file that has grown continues from. */
+  scanned(path: string): Pick<ScannedFile, 'facts' | 'mark' | 'usage'> | undefined {
+    return this.#database.read((q) => q.get('SELECT facts, mark, usage FROM file WHERE path = ?', path))
   }
 
   /** The usage of every file that has any. */

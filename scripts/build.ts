@@ -10,7 +10,7 @@ import { buildClaudePlugin } from './claude-plugin.ts'
 import { writeMethods } from './methods-file.ts'
 import { buildOpenClawPlugin } from './openclaw-plugin.ts'
 
-const heavyBuiltins = ['node:crypto', 'node:fs/promises', 'node:timers/promises']
+const heavyBuiltins = ['node:crypto', 'node:fs/promises', 'node:timers/promises', 'node:v8', 'node:zlib']
 /** What `rockpool sessions` loads, as one file; `cc list` and `search` load one or two more. */
 const startRoots = [
   'main',
@@ -105,7 +105,7 @@ function loadedTogether(): Array<{
   const start = modulesOf(startRoots)
   // The entry stays where it is: it finds the package and the dashboard beside itself.
   start.delete(resolve('src/main.ts'))
-  const discovery = modulesOf(['compose/discovery', 'operations/cc/cc-list'])
+  const discovery = modulesOf(['compose/discovery', 'operations/cc/cc-list', 'operations/vault/keep-briefly'])
   const search = modulesOf(['compose/open-search', 'operations/search/search-sessions'])
   return [
     { name: 'start', test: (id) => start.has(id) || /\/node_modules\/zod\//.test(id) },

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { allLocalCommands } from './cli/commands.ts'
 import { processTerminal } from './cli/host.ts'
 import type { Host } from './cli/host.ts'
-import { run } from './cli/run.ts'
+import { run, wantsJson } from './cli/run.ts'
 import type { CatalogEntry } from './operations/catalog.ts'
 import { readEnvironment } from './store/config-file.ts'
 
@@ -12,9 +12,10 @@ export async function main(args: string[]): Promise<void> {
   process.umask(0o077)
   const environment = readEnvironment()
   const version = readVersion()
+  const terminal = processTerminal(environment.variables, wantsJson(args))
   const host: Host = {
     environment,
-    terminal: processTerminal(environment.variables),
+    terminal,
     version,
     now: () => Date.now(),
     cwd: process.cwd(),
@@ -59,7 +60,7 @@ export async function main(args: string[]): Promise<void> {
   process.exitCode = await run(args, host)
   // Baileys leaves timers of up to half a minute after its connection has ended, so the process exits by itself. But first the
   // output is flushed: its reader may be slow.
-  process.stdout.write('', () => setTimeout(() => process.exit(), 1_000).unref())
+  terminal.flush(() => setTimeout(() => process.exit(), 1_000).unref())
 }
 
 /** stderr is opened at the first write: a command without diagnostics starts faster. */

@@ -1,4 +1,5 @@
 // What a command writes to stderr besides its output: errors of the log, and how far a long task is.
+import { systemClock } from '../domain/clock.ts'
 import type { ScanProgress } from '../domain/discovered-session.ts'
 import { silentLog } from '../domain/log.ts'
 import type { Log } from '../domain/log.ts'
@@ -50,7 +51,7 @@ export function indexProgress(output: Output, now?: () => number): (progress: In
 /** For a copy of unknown size: prints a line every few seconds. */
 export function copyProgress(
   output: Output,
-  now = (): number => performance.now(),
+  now = (): number => systemClock.monotonic(),
 ): (copied: Record<string, unknown>) => void {
   let printedAt = now()
   return (copied) => {
@@ -64,7 +65,7 @@ export function copyProgress(
 function showProgress<Progress extends { files: number; filesDone: number }>(
   output: Output,
   lineOf: (progress: Progress) => string,
-  now = (): number => performance.now(),
+  now = (): number => systemClock.monotonic(),
 ): (progress: Progress) => void {
   let began: number | undefined
   let printedAt: number | undefined

@@ -1,9 +1,11 @@
 // What main.ts passes to the command line: the terminal, the environment and the parts in higher layers; and the shape of
 // a command that exists only here, because it starts, installs or explains something and is not an operation.
+import { fstatSync, writeSync } from 'node:fs'
 import type { App } from '../operations/app.ts'
 import type { CatalogEntry } from '../operations/catalog.ts'
 import type { Scope } from '../operations/operation.ts'
 import type { Environment } from '../store/config-file.ts'
+import { errorCode } from '../store/disk/atomic-file.ts'
 import type { CommandDefinition } from './parse-options.ts'
 import type { Page } from './print.ts'
 
@@ -87,15 +89,21 @@ const pipeWidth = 10_000
 
 type Variables = Readonly<Record<string, string | undefined>>
 
-export function processTerminal(variables: Variables): Terminal {
-  const { stdout } = process
-  // A reader that closed the pipe (`| head`) is not an error.
-  stdout.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code === 'EPIPE') process.exit(0)
-    throw error
-  })
+/** Standard output, as far as the command line uses it. */
+interface Output {
+  isTTY: boolean
+  columns?: number
+  write(text: string | Uint8Array): void
+  /** Calls `done` when everything is written. */
+  flush(done: () => void): void
+}
+
+/** `json`: a program reads the output. */
+export function processTerminal(variables: Variables, json: boolean): Terminal & Pick<Output, 'flush'> {
+  const stdout = json && !fstatSync(1).isCharacterDevice() ? directOutput() : streamOutput()
   return {
-    out: (text) => void stdout.write(text),
+    out: (text) => stdout.write(text),
+    flush: (done) => stdout.flush(done),
     err: (text) => void process.stderr.write(text),
     isInteractive: stdout.isTTY,
     // Most commands do not use stdin, so it is opened only when this is read.
@@ -105,6 +113,41 @@ export function processTerminal(variables: Variables): Terminal {
     width: stdout.columns ?? pipeWidth,
     color: wantsColor(variables, stdout.isTTY),
   }
+}
+
+function streamOutput(): Output {
+  const { stdout } = process
+  stdout.on('error', onOutputError)
+  return {
+    isTTY: stdout.isTTY,
+    columns: stdout.columns,
+    write: (text) => void stdout.write(text),
+    flush: (done) => void stdout.write('', done),
+  }
+}
+
+/** Into a file or a pipe. Node's stream would load the code of sockets, which takes longer than writing a list. */
+function directOutput(): Output {
+  let stream: Output | undefined
+  const write = (text: string | Uint8Array): void => {
+    if (stream) return stream.write(text)
+    let rest = Buffer.from(text)
+    try {
+      while (rest.length > 0) rest = rest.subarray(writeSync(1, rest))
+    } catch (error) {
+      // The pipe does not block and is full: from here on Node waits for the reader.
+      if (errorCode(error) !== 'EAGAIN') return onOutputError(error)
+      stream = streamOutput()
+      stream.write(rest)
+    }
+  }
+  return { isTTY: false, write, flush: (done) => (stream ? stream.flush(done) : done()) }
+}
+
+/** A reader that closed the pipe (`| head`) is not an error. */
+function onOutputError(error: unknown): void {
+  if (errorCode(error) === 'EPIPE') process.exit(0)
+  throw error
 }
 
 function wantsColor(variables: Variables, isTty: boolean): boolean {

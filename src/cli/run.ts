@@ -87,7 +87,7 @@ function isPath(typed: string, cwd: string): boolean {
 }
 
 /** `--json` may be anywhere before `--`. */
-function wantsJson(args: readonly string[]): boolean {
+export function wantsJson(args: readonly string[]): boolean {
   const end = args.indexOf('--')
   return (end < 0 ? args : args.slice(0, end)).includes('--json')
 }

@@ -1,6 +1,6 @@
 // Small tools for waiting: one queue for each key, a limit on parallel tasks, a run that callers share, a condition, a pause, a
 // limit on waiting, a task that repeats, a time slice for long work.
-import type { Clock } from './clock.ts'
+import { systemClock, type Clock } from './clock.ts'
 import { RockpoolError } from './errors.ts'
 
 /** Runs the tasks of one key one after another; tasks of different keys do not wait for each other. */
@@ -177,18 +177,18 @@ export function repeat(clock: Clock, ms: number, task: () => Promise<void> | voi
 /** Long work checks its time slice, and yields to the event loop when the slice is used up. */
 export class TimeSlice {
   readonly #ms: number
-  #since = performance.now()
+  #since = systemClock.monotonic()
 
   constructor(ms: number) {
     this.#ms = ms
   }
 
   get isUsedUp(): boolean {
-    return performance.now() - this.#since > this.#ms
+    return systemClock.monotonic() - this.#since > this.#ms
   }
 
   async yield(): Promise<void> {
     await new Promise((resolve) => setImmediate(resolve))
-    this.#since = performance.now()
+    this.#since = systemClock.monotonic()
   }
 }

@@ -8,6 +8,9 @@ const sessionIdRule = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/
 const deviceName = /^(?:con|prn|aux|nul|com\d|lpt\d)(?:\.|$)/i
 const reserved = new Set(['__proto__', 'constructor', 'prototype', 'node_modules'])
 
+/** Folders in the vault with copies that exist while they are read. */
+export const readingPrefix = 'reading-'
+
 export type StatePaths = ReturnType<typeof statePaths>
 
 export function statePaths(root: string) {

@@ -6,6 +6,7 @@ import type { Clock } from '../domain/clock.ts'
 import { RockpoolError } from '../domain/errors.ts'
 import type { Log } from '../domain/log.ts'
 import { modifiedAt, namesIn } from '../store/disk/foreign-file.ts'
+import { readingPrefix } from '../store/paths.ts'
 import type { FileRow, SessionRow } from '../store/sqlite/vault-index.ts'
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
@@ -56,8 +57,7 @@ function keptSessions(rows: readonly SessionRow[]): KeptSession[] {
   })
 }
 
-/** Folders in the vault with copies that exist while they are read. */
-export const readingPrefix = 'reading-'
+/** A copy for reading that is older was left behind. */
 const leftoverMs = 3_600_000
 
 /** So much new content is written before it is committed: bounds what a crash makes to do again. */

@@ -3,7 +3,6 @@
 import { existsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { writePrivateFile } from '../../store/disk/private-file.ts'
-import { keepSome } from '../../vault/follow.ts'
 import type { App } from '../app.ts'
 
 const againMs = 60_000
@@ -19,6 +18,7 @@ export async function keepBriefly(app: App, isSeen: boolean): Promise<string | u
   const began = clock.monotonic()
   try {
     writePrivateFile(stamp, '')
+    const { keepSome } = await import('../../vault/follow.ts')
     const vault = await app.vault()
     await keepSome({ vault, discovery }, () => clock.monotonic() - began > longestMs)
     if (!isSeen || isTold(paths.vault)) return undefined

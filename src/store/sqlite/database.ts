@@ -4,6 +4,7 @@
 import { readdirSync, rmSync, statSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
+import { systemClock } from '../../domain/clock.ts'
 import { RockpoolError } from '../../domain/errors.ts'
 import { DamagedContent, asDatabaseError, isBusy } from './database-errors.ts'
 import { makeDatabaseFile, migrate, type Migration } from './migrations.ts'
@@ -60,13 +61,13 @@ export class Database {
 
   static open(path: string, migrations: Migration[], options: DatabaseOptions = {}): Database {
     const { busyMs = 10_000 } = options
-    const deadline = performance.now() + busyMs
+    const deadline = systemClock.monotonic() + busyMs
     for (;;) {
       try {
         return new Database(path, openNow(path, migrations, options), busyMs)
       } catch (error) {
         // While processes open a new database at the same moment, SQLite answers some of them "locked" without waiting.
-        if (!isBusy(error) || performance.now() > deadline) throw asDatabaseError(error, path)
+        if (!isBusy(error) || systemClock.monotonic() > deadline) throw asDatabaseError(error, path)
         Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5 + Math.random() * 20)
       }
     }
@@ -233,20 +234,20 @@ export class Database {
 
   /** Waits for other writers without blocking the event loop. */
   async #whenFree(work: () => void): Promise<void> {
-    const deadline = performance.now() + this.#busyMs
-    for (const started = performance.now(); ;) {
+    const deadline = systemClock.monotonic() + this.#busyMs
+    for (const started = systemClock.monotonic(); ;) {
       try {
         this.#endSharedRead()
         if (this.#db.isTransaction) throw new Error('SQLITE_BUSY: a group is being written')
         this.#db.exec('PRAGMA busy_timeout = 0')
         return work()
       } catch (error) {
-        if (!isBusy(error) || performance.now() > deadline) throw error
+        if (!isBusy(error) || systemClock.monotonic() > deadline) throw error
       } finally {
         this.#db.exec(`PRAGMA busy_timeout = ${readerWaitMs}`)
       }
       // Most writers finish within a millisecond, so the first retries come quickly.
-      const wait = Math.min(1 + (performance.now() - started) / 10, 25)
+      const wait = Math.min(1 + (systemClock.monotonic() - started) / 10, 25)
       await new Promise((resolve) => setTimeout(resolve, wait * (0.5 + Math.random())))
     }
   }

@@ -93,7 +93,14 @@ async function fill(dir: string, { sessions, people, coding }: Size): Promise<vo
   })
   const store = new CodingStore(database)
   for (let n = 0; n < coding; n++)
-    await store.save(aCodingSession(`c${n}`, { name: `task-${n}`, lifecycle: 'ended', status: 'completed' }))
+    await store.save(
+      aCodingSession(`c${n}`, {
+        name: `task-${n}`,
+        lifecycle: 'ended',
+        status: 'completed',
+        createdAt: 1_790_000_000_000 + n * 60_000,
+      }),
+    )
   await database.close()
 }
 

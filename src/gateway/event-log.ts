@@ -1,13 +1,17 @@
 // The last events, numbered, so that a client that was disconnected can catch up or learn that events are missing. Each
-// event is turned into text once, for all listeners.
+// event is turned into a frame once, for all listeners.
 import type { Events, RockpoolEvent } from '../domain/events.ts'
 import { jsonText } from '../domain/json.ts'
+import { EventFrame } from './event-frame.ts'
 
 export interface LoggedEvent {
   seq: number
   event: RockpoolEvent
-  json: string
+  frame: EventFrame
 }
+
+/** Gets events in their order, several at once if it gets them late. */
+type Listener = (events: readonly LoggedEvent[]) => void
 
 export interface EventPosition {
   epoch: string
@@ -16,16 +20,18 @@ export interface EventPosition {
 
 const maxEvents = 5000
 const maxBytes = 4 * 1024 * 1024
-/** Requests are answered between two slices of listeners: hundreds of open pages take tens of milliseconds. */
-const sliceSize = 50
+/** Requests are answered between two slices of listeners: hundreds of open pages take some milliseconds. */
+const sliceSize = 25
+/** More listeners than one slice get what happened in this time together: a write to a socket takes longer than an event. */
+const roundMs = 100
 
 export class EventLog {
   readonly epoch: string
   #events: LoggedEvent[] = []
   #bytes = 0
   #seq = 0
-  #listeners = new Set<(logged: LoggedEvent) => void>()
-  /** Events that wait while an earlier one is sent. */
+  #listeners = new Set<Listener>()
+  /** Events that wait while earlier ones are sent. */
   #unsent: LoggedEvent[] = []
   #isSending = false
   #stop: () => void
@@ -42,7 +48,7 @@ export class EventLog {
     return { epoch: this.epoch, seq: this.#seq }
   }
 
-  on(listener: (logged: LoggedEvent) => void): () => void {
+  on(listener: Listener): () => void {
     this.#listeners.add(listener)
     return () => this.#listeners.delete(listener)
   }
@@ -61,30 +67,42 @@ export class EventLog {
   }
 
   #add(event: RockpoolEvent): void {
-    const logged = { seq: ++this.#seq, event, json: this.#mask(jsonText(event)) }
+    const seq = ++this.#seq
+    const frame = new EventFrame({ epoch: this.epoch, seq }, this.#mask(jsonText(event)))
+    const logged = { seq, event, frame }
     this.#events.push(logged)
-    this.#bytes += logged.json.length
+    this.#bytes += frame.length
     if (this.#events.length > maxEvents || this.#bytes > maxBytes) this.#trim()
     this.#unsent.push(logged)
     if (!this.#isSending) void this.#sendAll()
   }
 
-  /** With few listeners all get the event at once. */
+  /** Few listeners get each event at once. */
   async #sendAll(): Promise<void> {
     this.#isSending = true
     try {
-      for (let logged = this.#unsent.shift(); logged; logged = this.#unsent.shift()) await this.#send(logged)
+      while (this.#unsent.length > 0) {
+        if (this.#listeners.size > sliceSize) await this.#sendRound()
+        else {
+          const events = this.#unsent.splice(0)
+          for (const listener of this.#listeners) listener(events)
+        }
+      }
     } finally {
       this.#isSending = false
     }
   }
 
-  async #send(logged: LoggedEvent): Promise<void> {
+  /** Begins when the caller whose request made the event has its answer. */
+  async #sendRound(): Promise<void> {
+    await new Promise((resolve) => setImmediate(resolve))
+    const events = this.#unsent.splice(0)
     let count = 0
     for (const listener of this.#listeners) {
       if (++count % sliceSize === 0) await new Promise((resolve) => setImmediate(resolve))
-      listener(logged)
+      listener(events)
     }
+    await new Promise((resolve) => setTimeout(resolve, roundMs).unref())
   }
 
   /** Drops a fifth of the events at once, so that trimming is rare. */
@@ -94,7 +112,7 @@ export class EventLog {
       drop < this.#events.length &&
       (this.#events.length - drop > maxEvents * 0.8 || this.#bytes > maxBytes * 0.8)
     ) {
-      this.#bytes -= this.#events[drop++]!.json.length
+      this.#bytes -= this.#events[drop++]!.frame.length
     }
     this.#events.splice(0, drop)
   }

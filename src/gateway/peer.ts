@@ -11,6 +11,7 @@ import { answer, failure, isRequest, parseJson, rpcError } from '../rpc/frames.t
 import type { RequestId, RpcRequest, RpcResponse } from '../rpc/frames.ts'
 import type { Admission } from './auth.ts'
 import type { Calls } from './calls.ts'
+import { EventFrame } from './event-frame.ts'
 import type { EventLog, EventPosition, LoggedEvent } from './event-log.ts'
 import { stringifyInPieces } from './http.ts'
 import { isVisibleTo, topics, type Topic } from './subscriptions.ts'
@@ -66,11 +67,7 @@ export class Peer {
     this.#stream = stream
     this.#parts = parts
     this.#admission = admission
-    this.#stopListening = parts.events.on((logged) => {
-      for (const [id, subscription] of this.#subscriptions)
-        // The answer to the subscription covers earlier events.
-        if (logged.seq > subscription.from) this.#deliver(id, subscription, logged)
-    })
+    this.#stopListening = parts.events.on((events) => this.#deliver(this.#subscriptions, events))
     socket.on('message', (data: Buffer, isBinary) =>
       this.#receive(isBinary ? undefined : data.toString('utf8')),
     )
@@ -200,16 +197,14 @@ export class Peer {
     const missed = since ? this.#parts.events.since(since) : { gap: false, events: [] }
     this.#sendResult(id, { subscriptionId, gap: missed.gap, ...this.#parts.events.position })
     const { app } = this.#parts.calls
-    const send = (event: object): void =>
-      this.#sendEvent(
-        subscriptionId,
-        this.#parts.events.position.seq,
-        app.redactor().knownValues(jsonText(event)),
-      )
-    const from = this.#parts.events.position.seq
-    const subscription = { topic, input, from, end: topic.open?.(app, send) }
-    this.#subscriptions.set(subscriptionId, subscription)
-    for (const logged of missed.events) this.#deliver(subscriptionId, subscription, logged)
+    const send = (event: object): void => {
+      const json = app.redactor().knownValues(jsonText(event))
+      this.#sendFrames([new EventFrame(this.#parts.events.position, json).copyFor(subscriptionId)])
+    }
+    const subscription = { topic, input, from: since?.seq ?? -1, end: topic.open?.(app, send) }
+    this.#deliver([[subscriptionId, subscription]], missed.events)
+    // The answer covers earlier events.
+    this.#subscriptions.set(subscriptionId, { ...subscription, from: this.#parts.events.position.seq })
   }
 
   #unsubscribe(topic: Topic, params: Record<string, unknown>, id: RequestId): void {
@@ -225,16 +220,25 @@ export class Peer {
     this.#sendResult(id, { removed: gone.length })
   }
 
-  #deliver(subscriptionId: string, { topic, input }: Subscription, logged: LoggedEvent): void {
+  #deliver(
+    subscriptions: Iterable<readonly [id: string, subscription: Subscription]>,
+    events: readonly LoggedEvent[],
+  ): void {
     const agentId = this.#admission?.caller.agentId
-    if (!isVisibleTo(agentId, logged.event) || !topic.matches(logged.event, input)) return
-    this.#sendEvent(subscriptionId, logged.seq, logged.json)
+    const frames: Buffer[] = []
+    for (const { seq, event, frame } of events) {
+      if (!isVisibleTo(agentId, event)) continue
+      for (const [id, { topic, input, from }] of subscriptions)
+        if (seq > from && topic.matches(event, input)) frames.push(frame.copyFor(id))
+    }
+    if (frames.length > 0) this.#sendFrames(frames)
   }
 
-  #sendEvent(subscriptionId: string, seq: number, json: string): void {
-    const { epoch } = this.#parts.events
-    const head = `{"jsonrpc":"2.0","method":"event","params":{"subscriptionId":"${subscriptionId}"`
-    this.#send(`${head},"epoch":"${epoch}","seq":${seq},"event":${json}}}`)
+  /** Events are frames already, so they bypass `ws`; answers of the same tick keep their place. */
+  #sendFrames(frames: Buffer[]): void {
+    if (!this.#canSend()) return
+    this.#cork()
+    this.#stream.write(frames.length === 1 ? frames[0]! : Buffer.concat(frames))
   }
 
   #sendResult(id: RequestId, result: unknown): void {
@@ -245,13 +249,16 @@ export class Peer {
     this.#send(jsonText(failure(id, rpcError(asRockpoolError(error)))))
   }
 
+  #canSend(): boolean {
+    if (this.socket.readyState !== this.socket.OPEN) return false
+    if (this.socket.bufferedAmount <= maxBuffered) return true
+    // The client does not read. A close frame would wait behind the unread answers.
+    this.socket.terminate()
+    return false
+  }
+
   #send(text: string | Buffer): void {
-    if (this.socket.readyState !== this.socket.OPEN) return
-    if (this.socket.bufferedAmount > maxBuffered) {
-      // The client does not read. A close frame would wait behind the unread answers.
-      this.socket.terminate()
-      return
-    }
+    if (!this.#canSend()) return
     this.#cork()
     this.socket.send(typeof text === 'string' ? Buffer.from(text) : text, { binary: false })
   }

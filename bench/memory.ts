@@ -116,21 +116,35 @@ function corpusResults(run: CorpusRun, bytes: number, size: string): BenchResult
 }
 
 function gatewayResults(asked: GatewayRun, run: CorpusRun): BenchResult[] {
-  const { p50Ms, p95Ms, cpuMs, searches, prefixP95Ms, regexP95Ms } = asked
+  const { p50Ms, p95Ms, cpuMs, searches, firstP50Ms, firstWorstMs, prefixP95Ms, regexP95Ms } = asked
   return [
     {
       name: 'search from the gateway, p95',
       measured: `${p95Ms.toFixed(1)} ms (p50 ${p50Ms.toFixed(1)} ms, ${cpuMs.toFixed(1)} ms of processor)`,
       wanted: 'at most 20 ms',
       ok: p95Ms <= 20,
-      how: `${searches} questions over a socket, from one word to a sentence, snippets read from the transcripts; in the process itself p95 ${run.p95Ms.toFixed(1)} ms, ${run.searchCpuMs.toFixed(1)} ms of processor`,
+      how: `${searches} questions over a socket, from one word to a sentence, snippets read from the transcripts, each asked before; in a process that keeps no lists of words p95 ${run.p95Ms.toFixed(1)} ms, ${run.searchCpuMs.toFixed(1)} ms of processor`,
     },
     {
-      name: 'search by prefix and by regular expression, p95',
-      measured: `${prefixP95Ms.toFixed(1)} ms and ${regexP95Ms.toFixed(0)} ms`,
+      name: 'search for words that were not asked for before',
+      measured: `${firstP50Ms.toFixed(1)} ms, at worst ${firstWorstMs.toFixed(1)} ms`,
       wanted: 'no limit',
       ok: true,
-      how: 'from the gateway; a regular expression starts a thread and reads the texts from the newest on',
+      how: 'median and slowest of 8 questions from the gateway, each asked once; all of their words are in most passages',
+    },
+    {
+      name: 'search by prefix, p95',
+      measured: `${prefixP95Ms.toFixed(1)} ms`,
+      wanted: 'at most 20 ms',
+      ok: prefixP95Ms <= 20,
+      how: 'from the gateway; one or two beginnings of common words',
+    },
+    {
+      name: 'search by regular expression, p95',
+      measured: `${regexP95Ms.toFixed(0)} ms`,
+      wanted: 'no limit',
+      ok: true,
+      how: 'from the gateway; the first one starts a thread, which stays for the others; texts are read from the newest on',
     },
   ]
 }

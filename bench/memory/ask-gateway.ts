@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { GatewayClient } from '../../src/rpc/client.ts'
 import { startProgram } from '../../test/support/program.ts'
-import { patterns, prefixes, questions } from './questions.ts'
+import { firstAsked, patterns, prefixes, questions } from './questions.ts'
 
 export interface GatewayRun {
   p50Ms: number
@@ -10,6 +10,9 @@ export interface GatewayRun {
   /** Processor time of the gateway for one question. */
   cpuMs: number
   searches: number
+  /** The slowest question whose words were not asked for before, and the median. */
+  firstWorstMs: number
+  firstP50Ms: number
   /** By the beginning of a word, and by regular expression. */
   prefixP95Ms: number
   regexP95Ms: number
@@ -39,7 +42,10 @@ export async function measureGateway(env: Record<string, string>): Promise<Gatew
     const times = await timesOf(questions, rounds)
     const cpuMs = (cpuOf(pid!) - before) / times.length
     const at = (share: number, of: number[]): number => of[Math.floor(of.length * share)]!
+    const first = await timesOf(firstAsked, 1)
     return {
+      firstWorstMs: first.at(-1)!,
+      firstP50Ms: at(0.5, first),
       p50Ms: at(0.5, times),
       p95Ms: at(0.95, times),
       cpuMs,

@@ -234,10 +234,14 @@ test('settings of agents override the general ones', async () => {
   expect(await json('cc', 'select', 'Repair the login form')).toMatchObject({ action: 'fresh' })
 })
 
-test('a task must be said', async () => {
+test('a task must be said, and not for a replay', async () => {
   expect(await rockpool('cc', 'select')).toMatchObject({
     code: 2,
     err: expect.stringContaining('task is missing'),
+  })
+  expect(await rockpool('cc', 'select', 'Repair it', '--eval')).toMatchObject({
+    code: 2,
+    err: expect.stringContaining('takes no task'),
   })
 })
 
@@ -259,7 +263,9 @@ test('history is replayed over the whole machine, and over one repository', asyn
       ],
     })
   }
-  expect((await rockpool('cc', 'select', '--eval')).out).toMatch(/selection +100% +1\.00/)
+  const { out } = await rockpool('cc', 'select', '--eval')
+  expect(out).toMatch(/selection +100% +1\.00/)
+  expect(out).toContain('1 return to a session, 1 new session.')
 })
 
 test('project status is the same for programs and people', async () => {

@@ -101,20 +101,23 @@ function printEvaluation(evaluation: Evaluation, page: Page): string {
   if (decisions === 0)
     return 'There is no history to replay yet: no session was resumed, and no repository has a second one.'
   const percent = (share: number): string => `${Math.round(share * 100)}%`
-  const head = `${decisions} decisions (${resumed} resumed, ${fresh} fresh) in ${sessions} sessions of ${repositories === 1 ? 'one repository' : `${repositories} repositories`}`
+  const where = `${sessions} sessions of ${repositories === 1 ? 'one repository' : `${repositories} repositories`}`
+  const head = `Replayed ${decisions} decisions from ${where}: ${count(resumed, 'return')} to a session, ${count(fresh, 'new session')}.`
   const shown = table(page, results, {
     METHOD: { value: (one) => one.method, min: 11 },
     'HIT RATE': { value: (one) => percent(one.hitRate), align: 'right', min: 8 },
     MRR: { value: (one) => one.mrr.toFixed(2), align: 'right', min: 4 },
     AGREES: { value: (one) => percent(one.agreement), align: 'right', min: 6 },
   })
-  const explained =
-    'Hit rate: how often the session that a person returned to was ranked first. MRR: mean of 1 / its rank. Agrees: all decisions, fresh ones included.'
+  const explained = [
+    'selection is what `rockpool cc select` chooses; the other two are simple rules to compare it with: the session that was used last, and the most words in common.',
+    'Hit rate: how often the session that a person returned to ranked first. MRR: mean of 1 / its rank. Agrees: the same choice in all decisions, new sessions included.',
+  ]
   return [
-    head,
+    prose(head, page),
     shown,
-    styled(page, 'dim', prose(explained, page)),
-    ...notes.map((note) => `! ${oneLine(note)}`),
+    ...explained.map((text) => styled(page, 'dim', prose(text, page))),
+    ...notes.map((note) => prose(`! ${oneLine(note)}`, page)),
   ].join('\n\n')
 }
 

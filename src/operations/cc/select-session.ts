@@ -44,8 +44,12 @@ export const operations = [
       ],
     },
     async run(app, input, caller) {
-      if (input.eval) return evaluate(app, input, caller)
       const { task = '', label, budget, agentKind } = input
+      if (input.eval && task !== '')
+        throw new RockpoolError('input-invalid', '--eval replays the history and takes no task.', {
+          hint: 'Leave out the task, or leave out --eval to see which session would take the task.',
+        })
+      if (input.eval) return evaluate(app, input, caller)
       if (task.trim() === '' && label === undefined)
         throw new RockpoolError('input-invalid', 'task is missing.', {
           hint: 'Say what is to be done: `rockpool cc select "fix the login form"`.',

@@ -33,6 +33,13 @@ test('no file name occurs in more than two folders', () => {
   expect([...folders].filter(([, files]) => files.length > 2).map(([name]) => name)).toEqual([])
 })
 
+test('no module of test/support registers a hook when it is imported', () => {
+  // The files of a worker share what they import: only the first of them would have the hook.
+  const hook = /^(?:before|after)(?:All|Each)\(/m
+  const modules = globSync('test/support/*.ts').filter((file) => hook.test(readFileSync(file, 'utf8')))
+  expect(modules).toEqual([])
+})
+
 test('the compiled part of the scan was made from the sources in wasm/', () => {
   const isCurrent = isOfSources(readFileSync('src/discovery/scan.wasm'))
   expect(isCurrent, 'Run `npm run wasm` after a change in wasm/.').toBe(true)

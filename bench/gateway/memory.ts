@@ -1,4 +1,4 @@
-// How much memory the gateway keeps when it has nothing to do: empty, with many sessions, and after many messages.
+// What the gateway keeps and takes when it has nothing to do: empty, with many sessions, and after many messages.
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -9,8 +9,10 @@ import { openClient, startGateway } from './program.ts'
 import type { BenchClient, BenchGateway } from './program.ts'
 
 const people = 200
-const firstMessages = 1_000
-const moreMessages = 5_000
+const firstMessages = 500
+const moreMessages = 2_500
+/** The size counts when it has not fallen for so long. */
+const restSeconds = 12
 
 /** `full` has 10,000 sessions, and no gateway runs on it yet. */
 export async function measureMemory(full: string): Promise<BenchResult[]> {
@@ -26,10 +28,12 @@ export async function measureMemory(full: string): Promise<BenchResult[]> {
 async function manySessions(gateway: BenchGateway, client: BenchClient): Promise<BenchResult[]> {
   await client.call('sessions.list', { limit: 50 })
   const rested = await restedMb(gateway.pid)
+  const percent = await idlePercent(gateway.pid)
   for (let n = 0; n < 5; n++) await client.call('sessions.list', { limit: 'all' })
   const afterLists = await restedMb(gateway.pid)
   return [
     atMost('memory at rest, 10,000 full sessions', rested, 100, 'MB', 'resident, after the first list'),
+    atMost('processor at rest, 10,000 full sessions', percent, 0.5, '%', 'of one core, for 10 s'),
     atMost(
       'memory at rest, after lists of all 10,000',
       afterLists,
@@ -56,11 +60,11 @@ async function manyMessages(gateway: BenchGateway, client: BenchClient): Promise
       'resident; about 55 MB of it is the program file of Node',
     ),
     atMost(
-      'memory at rest, after 6,000 messages of 200 people',
+      'memory at rest, after 3,000 messages of 200 people',
       after,
       120,
       'MB',
-      `resident, ${before.toFixed(0)} MB after the first 1,000; offline agent`,
+      `resident, ${before.toFixed(0)} MB after the first 500; offline agent`,
     ),
   ]
 }
@@ -76,16 +80,29 @@ async function talk(client: BenchClient, messages: number): Promise<void> {
   await Promise.all(Array.from({ length: 32 }, lane))
 }
 
-/** V8 gives memory back some seconds after the last work: the size counts when it has not fallen for 15 s. */
+/** V8 returns memory some seconds after the last work. */
 async function restedMb(pid: number): Promise<number> {
   let lowest = Infinity
-  for (let unchanged = 0; unchanged < 3;) {
-    await sleep(5_000)
+  for (let unchanged = 0; unchanged < restSeconds; unchanged++) {
+    await sleep(1_000)
     const now = residentMb(pid)
-    unchanged = now < lowest - 1 ? 0 : unchanged + 1
+    if (now < lowest - 1) unchanged = 0
     lowest = Math.min(lowest, now)
   }
   return residentMb(pid)
+}
+
+async function idlePercent(pid: number): Promise<number> {
+  const began = { at: performance.now(), cpuMs: cpuMs(pid) }
+  await sleep(10_000)
+  return (100 * (cpuMs(pid) - began.cpuMs)) / (performance.now() - began.at)
+}
+
+/** User and system time, in clock ticks of 10 ms. */
+function cpuMs(pid: number): number {
+  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+  return (Number(fields[11]) + Number(fields[12])) * 10
 }
 
 function residentMb(pid: number): number {

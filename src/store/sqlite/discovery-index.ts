@@ -64,7 +64,10 @@ export class DiscoveryIndex {
   }
 
   files(): IndexedFile[] {
-    return this.#database.read((q) => q.all<IndexedFile>(`SELECT ${columns} FROM file`))
+    const files = this.#database.read((q) => q.all<IndexedFile>(`SELECT ${columns} FROM file`))
+    // A gateway reads all rows once; the map would count as its memory from then on.
+    this.#database.queries.exec('PRAGMA mmap_size = 0')
+    return files
   }
 
   filesAt(paths: string[]): IndexedFile[] {

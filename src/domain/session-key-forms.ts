@@ -46,9 +46,26 @@ export function parseAgentSessionKey(sessionKey: string | null | undefined): Par
   return { agentId: parts[1]!, rest: parts.slice(2).join(':') }
 }
 
-export function classifySessionKey(key: string, options: { mainKey?: string } = {}): SessionKeyForm {
+/** A turn asks about the same key several times, so the last answers are kept. */
+const knownForms = new Map<string, Readonly<SessionKeyForm>>()
+const maxKnownForms = 1_000
+
+export function classifySessionKey(
+  key: string,
+  options: { mainKey?: string } = {},
+): Readonly<SessionKeyForm> {
+  if (options.mainKey !== undefined) return readForm(key, options.mainKey)
+  let form = knownForms.get(key)
+  if (form) return form
+  if (knownForms.size >= maxKnownForms) knownForms.clear()
+  form = readForm(key)
+  knownForms.set(key, form)
+  return form
+}
+
+function readForm(key: string, mainKey?: string): SessionKeyForm {
   const { agentId, rest } = splitAgent(key)
-  const form = splitRest(rest, normalizeMainKey(options.mainKey))
+  const form = splitRest(rest, normalizeMainKey(mainKey))
   const { kind, channel, account, ids, thread, run, heartbeat } = form
   const decoded = (segment: string | undefined) => (segment === undefined ? undefined : decodeId(segment))
   return {

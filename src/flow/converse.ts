@@ -14,7 +14,7 @@ import { Admission } from './admission.ts'
 import { untrustedWakePrompt, wakeInput } from './asked-input.ts'
 import { commandIn, isTurnCommand, runCommand } from './chat-commands.ts'
 import type { FoundCommand } from './chat-commands.ts'
-import type { FlowParts, HeldBack, TurnWatcher } from './flow-parts.ts'
+import type { FlowParts, HeldBack, TurnParts, TurnWatcher } from './flow-parts.ts'
 import { resolveQueueSettings } from './queue-settings.ts'
 import { SharedLanes } from './shared-lanes.ts'
 import { receive, takeTurn } from './turn.ts'
@@ -33,11 +33,13 @@ export class Converse {
   #admission: Admission
   #watchers = new Map<string, TurnWatcher>()
   #isAbandoned = false
+  #turnParts: TurnParts
   #commands = new KeyedQueue()
 
   constructor(parts: FlowParts) {
     this.parts = parts
     this.deliverer = makeDeliverer(parts, (lane, text) => this.systemEvent(lane, text))
+    this.#turnParts = this.#makeTurnParts()
     this.queue = this.#makeQueue()
     this.#admission = new Admission(parts, {
       queue: this.queue,
@@ -58,8 +60,10 @@ export class Converse {
 
   /** A channel received a message. When this resolves, the message is on disk, or needs no turn. */
   accept(message: Message): Promise<NotAccepted | void> {
+    const { work, events } = this.parts
     return receive(message, {
-      ...this.parts,
+      work,
+      events,
       admission: this.#admission,
       hasRoom: this.shared?.hasRoom,
       enqueue: (input) => this.#enqueue(input),
@@ -150,7 +154,11 @@ export class Converse {
   async #take(batch: Batch, onStart: (turn: TurnControls) => void): Promise<WaitingInput[]> {
     // The lane is being returned to the store, which assigns its inputs again, in order.
     if (this.shared?.isGivingUp(batch.lane)) return []
-    return takeTurn(batch, onStart, {
+    return takeTurn(batch, onStart, this.#turnParts)
+  }
+
+  #makeTurnParts(): TurnParts {
+    return {
       ...this.parts,
       deliverer: this.deliverer,
       mentionsFor: (message) => this.#admission.mentionsFor(message),
@@ -158,7 +166,7 @@ export class Converse {
       isAbandoned: () => this.#isAbandoned,
       onNotOurs: (lane) => this.shared?.failed(lane),
       onHeldBack: (held) => void this.#wakeForHeldBack(held),
-    })
+    }
   }
 
   /** Commands of one lane run in order. */

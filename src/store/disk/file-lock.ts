@@ -31,6 +31,9 @@ export interface HeldLock {
 /** Far below the age at which a lock is stale. */
 const trustMs = 200
 
+/** How late a holder may notice that another process waits. */
+const wantedMs = 25
+
 export interface Lock {
   /** Runs `fn` under the lock. `op` names the work, for the error message of processes that time out. */
   hold<T>(op: string, fn: (held: HeldLock) => Promise<T>): Promise<T>
@@ -57,7 +60,7 @@ export class FileLock implements Lock {
     const touch = (): void => attempt(() => utimesSync(this.#file, new Date(), new Date()))
     const touching = setInterval(touch, this.#options.touchEveryMs).unref()
     try {
-      return await fn({ confirm, wasAbandoned, isWanted: () => existsSync(`${this.#file}.waiting`) })
+      return await fn({ confirm, wasAbandoned, isWanted: waitingCheck(this.#file, this.#options.clock) })
     } finally {
       clearInterval(touching)
       this.#release(payload)
@@ -184,6 +187,17 @@ function confirmation(file: string, payload: LockPayload, clock: Clock): () => v
         hint: 'Try again. If it happens often, another program removes the lock of a process that still runs.',
       })
     known = now
+  }
+}
+
+/** A holder asks after every write, so the disk is asked only every few milliseconds. */
+function waitingCheck(file: string, clock: Clock): () => boolean {
+  let isWanted = false
+  let knownUntil = -Infinity
+  return () => {
+    if (clock.monotonic() < knownUntil) return isWanted
+    knownUntil = clock.monotonic() + wantedMs
+    return (isWanted = existsSync(`${file}.waiting`))
   }
 }
 

@@ -19,7 +19,7 @@ import type {
   TranscriptStore,
   Truncated,
 } from '../session-store.ts'
-import { checkBodies } from '../transcripts/transcript-append.ts'
+import { bodyTexts } from '../transcripts/transcript-append.ts'
 import {
   forkName,
   noArchive,
@@ -210,7 +210,7 @@ export class PostgresTranscripts implements TranscriptStore {
   }
 
   async #append(ref: TranscriptRef, bodies: EntryBody[], options: AppendOptions): Promise<TranscriptEntry[]> {
-    checkBodies(bodies)
+    bodyTexts(bodies)
     const { key, isKeptElsewhere: _isKeptElsewhere, ...header } = options
     const now = this.#options.clock.now()
     const timestamp = new Date(now).toISOString()

@@ -24,6 +24,8 @@ const { O_RDWR, O_APPEND, O_CREAT, O_NOFOLLOW } = constants
 
 export interface NewEntries {
   bodies: EntryBody[]
+  /** The JSON of each body (`bodyTexts`). */
+  texts: string[]
   /** For the header, if there is no file yet. */
   header: { id: string; cwd: string; parentSession?: string }
   isKeptElsewhere: boolean
@@ -31,8 +33,8 @@ export interface NewEntries {
 
 /** Cached knowledge about the end of a file; valid while the file is the same and has this size. */
 export interface FileEnd {
-  inode: bigint
-  size: bigint
+  inode: number
+  size: number
   leafId: string | null
   /** The ids of all entries; undefined for a file that is too large to read them. */
   ids: Set<string> | undefined
@@ -58,15 +60,15 @@ export async function appendEntries(
   const { handle, path } = file
   try {
     const end = await endOf(handle, path, groups[0]!.header.id, options.known)
-    const isNew = end.size === 0n
+    const isNew = end.size === 0
     const { text, entries } = compose(groups, end, options.clock)
     options.confirm()
     const bytes = Buffer.from(text)
     const mayWait = !isNew && groups.every((group) => group.isKeptElsewhere)
     const sync = options.durability === 'full' && !mayWait
-    await writeWhole(handle, bytes, Number(end.size), sync)
+    await writeWhole(handle, bytes, end.size, sync)
     if (isNew && sync) await syncDirectory(dirname(path))
-    const size = end.size + BigInt(bytes.length)
+    const size = end.size + bytes.length
     const ids = size > knownIdsBytes ? undefined : end.ids
     return { entries, end: { ...end, size, ids, leafId: entries.at(-1)!.at(-1)!.id, needsHeader: false } }
   } catch (error) {
@@ -89,14 +91,29 @@ export function headerLine(header: HeaderFields): string {
 /** The line of an entry, with the fields in pi's order. */
 export function entryLine(entry: TranscriptEntry): string {
   const { id, parentId, timestamp, ...body } = entry
-  checkJsonDepth(entry, 'An entry for a transcript')
-  const isCustom = entry.type === 'custom' || entry.type === 'custom_message'
-  const { type, ...rest } = body
-  const fields = isCustom
-    ? { type, ...rest, id, parentId, timestamp }
-    : { type, id, parentId, timestamp, ...rest }
-  const line = `${jsonText(fields)}\n`
-  if (Buffer.byteLength(line) <= maxLineBytes) return line
+  return lineOf(body.type, bodyText(body), { id, parentId, timestamp })
+}
+
+type Place = Pick<TranscriptEntry, 'id' | 'parentId' | 'timestamp'>
+
+function lineOf(type: string, text: string, { id, parentId, timestamp }: Place): string {
+  const isCustom = type === 'custom' || type === 'custom_message'
+  // All three are JSON of objects: `{…}`.
+  const [head, own] = [JSON.stringify({ type }), JSON.stringify({ id, parentId, timestamp })]
+  const [second, third] = isCustom ? [text, own] : [own, text]
+  const rest = [second, third].filter((part) => part !== '{}').map((part) => part.slice(1, -1))
+  return `${[head.slice(0, -1), ...rest].join(',')}}\n`
+}
+
+/** The longest `{"type":…,"id":…,"parentId":…,"timestamp":…}`, and more. */
+const placeBytes = 512
+
+/** The JSON of what an entry says, without its type. */
+function bodyText(body: EntryBody): string {
+  checkJsonDepth(body, 'An entry for a transcript')
+  const { type: _type, ...fields } = body
+  const text = jsonText(fields)
+  if (Buffer.byteLength(text) <= maxLineBytes - placeBytes) return text
   throw new RockpoolError(
     'input-invalid',
     `An entry for a transcript has more than ${maxLineBytes >> 20} MiB.`,
@@ -129,10 +146,10 @@ async function* piecesOf(header: HeaderFields, entries: Entries): AsyncGenerator
 }
 
 /** Throws if these entries cannot be written, before they are grouped with other writers' entries. */
-export function checkBodies(bodies: EntryBody[]): void {
+export function bodyTexts(bodies: EntryBody[]): string[] {
   if (bodies.length === 0)
     throw new RockpoolError('input-invalid', 'There is no entry to add to the transcript.')
-  for (const body of bodies) entryLine({ ...body, id: '00000000', parentId: null, timestamp: '' })
+  return bodies.map(bodyText)
 }
 
 export async function openToAppend(file: string): Promise<OpenTranscript> {
@@ -152,18 +169,18 @@ export async function openToAppend(file: string): Promise<OpenTranscript> {
 
 async function endOf(handle: FileHandle, file: string, id: string, known?: FileEnd): Promise<FileEnd> {
   // fstat of an open file is fast, so it runs synchronously.
-  const { ino: inode, size } = fstatSync(handle.fd, { bigint: true })
+  const { ino: inode, size } = fstatSync(handle.fd)
   if (known && known.inode === inode && known.size === size) return known
-  if (size === 0n) return { inode, size, leafId: null, ids: new Set(), needsHeader: true }
+  if (size === 0) return { inode, size, leafId: null, ids: new Set(), needsHeader: true }
   await refuseOther(handle, file, id)
-  const repaired = await repairEnd(handle, file, Number(size))
+  const repaired = await repairEnd(handle, file, size)
   if (repaired <= knownIdsBytes) {
     const { header, leafId, nodes } = await readTree(handle)
     const needsHeader = !header && nodes.size === 0
-    return { inode, size: BigInt(repaired), leafId, ids: new Set(nodes.keys()), needsHeader }
+    return { inode, size: repaired, leafId, ids: new Set(nodes.keys()), needsHeader }
   }
   const leafId = await findLeaf(handle, repaired)
-  return { inode, size: BigInt(repaired), leafId, ids: undefined, needsHeader: false }
+  return { inode, size: repaired, leafId, ids: undefined, needsHeader: false }
 }
 
 /** On a case-insensitive file system two ids may name one file. */
@@ -230,11 +247,11 @@ function compose(
   const timestamp = new Date(clock.now()).toISOString()
   let text = end.needsHeader ? headerLine({ ...groups[0]!.header, timestamp }) : ''
   let parentId = end.leafId
-  const entries = groups.map(({ bodies }) =>
-    bodies.map((body) => {
+  const entries = groups.map(({ bodies, texts }) =>
+    bodies.map((body, index) => {
       const id = newId(end.ids)
       const entry = { ...body, id, parentId, timestamp }
-      text += entryLine(entry)
+      text += lineOf(body.type, texts[index]!, entry)
       end.ids?.add(id)
       parentId = id
       return entry

@@ -1,7 +1,7 @@
 // Transcripts as files in the agent's sessions folder, in pi's session format: one JSON object per line. Reading never changes a
 // file; all changes go through the queue and the lock of the file.
 import { link, lstat, rename, rm, stat, type FileHandle } from 'node:fs/promises'
-import { basename, join } from 'node:path'
+import { basename, join, normalize, sep } from 'node:path'
 import { systemClock, type Clock } from '../../domain/clock.ts'
 import { RockpoolError } from '../../domain/errors.ts'
 import type { Events } from '../../domain/events.ts'
@@ -70,7 +70,7 @@ export class FileTranscripts implements TranscriptStore {
     lockOf = lockOfTranscript,
   }: TranscriptOptions) {
     this.agentId = agentId
-    this.#dir = dir
+    this.#dir = normalize(dir)
     this.#events = events
     this.#options = { clock, durability, lockOf }
   }
@@ -216,7 +216,7 @@ export class FileTranscripts implements TranscriptStore {
   #fileOf(ref: TranscriptRef): string {
     if (ref.file === undefined && ref.topicId === undefined) {
       // An open transcript with its usual name is not searched for among the forks.
-      const named = join(this.#dir, transcriptName(ref.sessionId))
+      const named = `${this.#dir}${sep}${transcriptName(ref.sessionId)}`
       if (this.#queues.has(named)) return named
     }
     return transcriptFile(this.#dir, this.agentId, ref)

@@ -6,7 +6,7 @@ import type { Clock } from '../../domain/clock.ts'
 import type { TranscriptEntry } from '../../domain/transcript.ts'
 import { ensureDirectory } from '../disk/atomic-file.ts'
 import type { HeldLock, Lock } from '../disk/file-lock.ts'
-import { appendEntries, checkBodies, openToAppend } from './transcript-append.ts'
+import { appendEntries, bodyTexts, openToAppend } from './transcript-append.ts'
 import { repairForOtherPrograms } from './transcript-repair.ts'
 import type { FileEnd, NewEntries, OpenTranscript } from './transcript-append.ts'
 
@@ -47,6 +47,7 @@ export class TranscriptQueue {
   #others = 0
   #lastWrite = -Infinity
   #wake: (() => void) | undefined
+  #looking: NodeJS.Timeout | undefined
 
   constructor(file: string, options: QueueOptions) {
     this.#file = file
@@ -58,10 +59,10 @@ export class TranscriptQueue {
     return this.#waiting === 0 && this.#syncSoon === undefined
   }
 
-  append(entries: NewEntries): Promise<TranscriptEntry[]> {
-    checkBodies(entries.bodies)
+  append(entries: Omit<NewEntries, 'texts'>): Promise<TranscriptEntry[]> {
+    const texts = bodyTexts(entries.bodies)
     return new Promise((resolve, reject) => {
-      this.#appends.push({ entries, resolve, reject })
+      this.#appends.push({ entries: { ...entries, texts }, resolve, reject })
       if (this.#wake) this.#wake()
       else if (this.#appends.length === 1) void this.#inTurn(() => this.#writeWaiting())
     })
@@ -120,6 +121,8 @@ export class TranscriptQueue {
           do answers.push(await this.#writeGroup(held, file))
           while (await this.#isMoreComing(held, sliceEnd, answerAll))
         } finally {
+          clearInterval(this.#looking)
+          this.#looking = undefined
           await file.handle.close()
         }
       })
@@ -156,21 +159,23 @@ export class TranscriptQueue {
     const isWanted = held.isWanted()
     if (this.#others > 0 || (isWanted && now >= sliceEnd)) return false
     if (this.#appends.length === 0 && isRush) {
-      const lingering = isWanted ? this.#linger(politeLingerMs) : this.#linger(lingerMs, held)
+      const lingering = this.#linger(held)
+      if (isWanted) setTimeout(() => this.#wake?.(), politeLingerMs)
       answerAll()
       await lingering
     }
     return this.#appends.length > 0
   }
 
-  #linger(ms: number, unlessWanted?: HeldLock): Promise<void> {
+  /** Resolves at the next append, when another process waits, or after a while. One timer serves all pauses of a burst. */
+  #linger(held: HeldLock): Promise<void> {
+    this.#looking ??= setInterval(() => {
+      const pause = this.#options.clock.monotonic() - this.#lastWrite
+      if (pause >= lingerMs || held.isWanted()) this.#wake?.()
+    }, lookEveryMs)
     return new Promise((resolve) => {
-      const timer = setTimeout(() => this.#wake?.(), ms)
-      const looking = setInterval(() => unlessWanted?.isWanted() && this.#wake?.(), lookEveryMs)
       this.#wake = () => {
         this.#wake = undefined
-        clearTimeout(timer)
-        clearInterval(looking)
         resolve()
       }
     })

@@ -8,6 +8,7 @@ const calls = {
     'openat',
     'pwrite64',
     'fsync',
+    'fdatasync',
     'ftruncate',
     'fchmod',
     'unlink',

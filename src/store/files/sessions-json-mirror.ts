@@ -1,7 +1,7 @@
 // Keeps sessions.json beside the database, in the format that OpenClaw and its tools read. The database is the truth. One of the
 // processes that have the database open writes the file soon after a change, many changes at once. Edits by other programs are
 // imported into the database first, so that none is overwritten.
-import { existsSync, statSync } from 'node:fs'
+import { existsSync, lstatSync, statSync, type Stats } from 'node:fs'
 import { rename } from 'node:fs/promises'
 import { basename, dirname } from 'node:path'
 import { setImmediate as turn } from 'node:timers/promises'
@@ -49,6 +49,8 @@ export class SessionsJsonMirror {
   readonly #lock: FileLock
   /** The version of the file that was imported, or that could not be. */
   #known: FileIdentity | undefined
+  /** The file when `#known` was last compared with it. */
+  #seen: Stats | undefined
   #isFailing = false
   #tookMs = 0
   #cancelTimer: (() => void) | undefined
@@ -82,10 +84,14 @@ export class SessionsJsonMirror {
   }
 
   #isUnknown(): boolean {
+    // Every read and update of a session asks, so the file is first compared with the one of the last answer.
+    const stats = lstatSync(this.#options.path, { throwIfNoEntry: false })
+    if (!stats || this.#isHolding || isSameVersion(stats, this.#seen)) return false
     const identity = fileIdentity(this.#options.path)
-    if (identity === undefined || identity === this.#known || this.#isHolding) return false
-    if (identity === this.#state().mirror_identity) {
+    if (identity === undefined) return false
+    if (identity === this.#known || identity === this.#state().mirror_identity) {
       this.#known = identity
+      this.#seen = stats
       return false
     }
     // Another Rockpool has just replaced the file and is about to record that.
@@ -293,6 +299,15 @@ function parseIfReadable(text: string, path: string): SessionsContent | Rockpool
     if (error instanceof RockpoolError && error.code === 'damaged') return error
     throw error
   }
+}
+
+function isSameVersion(one: Stats, other: Stats | undefined): boolean {
+  return (
+    one.ino === other?.ino &&
+    one.size === other.size &&
+    one.mtimeMs === other.mtimeMs &&
+    one.ctimeMs === other.ctimeMs
+  )
 }
 
 function sizeOf(path: string): number {

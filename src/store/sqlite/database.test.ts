@@ -1,4 +1,13 @@
-import { mkdtempSync, rmSync } from 'node:fs'
+import {
+  closeSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  statSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, expect, test } from 'vitest'
@@ -47,6 +56,47 @@ test('a write that throws by itself is run once; one whose neighbour throws may 
   expect(runs).toBe(3)
   await db.close()
 })
+
+test.runIf(process.platform === 'linux')(
+  'a write fails if the log cannot be synced, and the next one writes everything again, to the database itself',
+  async () => {
+    const path = newPath()
+    const db = Database.open(path, schema)
+    const insert = (name: string) => db.write((q) => q.run('INSERT INTO thing (name) VALUES (?)', name))
+    await insert('a')
+    const repair = breakSync(`${path}-wal`)
+    await expect(insert('b')).rejects.toMatchObject({ code: 'disk-failed' })
+    repair()
+    await insert('c')
+    expect(statSync(`${path}-wal`).size).toBe(0)
+    await insert('d')
+    expect(statSync(`${path}-wal`).size).toBeGreaterThan(0)
+    await db.close()
+  },
+)
+
+/** Puts a device that cannot be synced in the place of the descriptor with which we sync this file; SQLite has another one. */
+function breakSync(file: string): () => void {
+  const fd = readdirSync('/proc/self/fd')
+    .map(Number)
+    .find((one) => isOpenForReading(one, file))!
+  closeSync(fd)
+  expect(openSync('/dev/null', 'r')).toBe(fd)
+  return () => {
+    closeSync(fd)
+    expect(openSync(file, 'r')).toBe(fd)
+  }
+}
+
+function isOpenForReading(fd: number, file: string): boolean {
+  try {
+    const [, flags] = /^flags:\s+(\d+)$/m.exec(readFileSync(`/proc/self/fdinfo/${fd}`, 'utf8'))!
+    return readlinkSync(`/proc/self/fd/${fd}`) === file && (parseInt(flags!, 8) & 3) === 0
+  } catch {
+    // The descriptor with which the folder was listed is closed again.
+    return false
+  }
+}
 
 test('a database of a newer Rockpool is refused and left alone', async () => {
   const path = newPath()

@@ -8,6 +8,7 @@ import { systemClock } from '../../domain/clock.ts'
 import { RockpoolError } from '../../domain/errors.ts'
 import { DamagedContent, asDatabaseError, isBusy } from './database-errors.ts'
 import { makeDatabaseFile, migrate, type Migration } from './migrations.ts'
+import { LogSync } from './log-sync.ts'
 import { placeholders } from '../tables/sql-database.ts'
 
 export type Row = Record<string, unknown>
@@ -32,6 +33,7 @@ export interface DatabaseOptions {
 }
 
 const readerWaitMs = 2_000
+const defaultBusyMs = 10_000
 
 /** The log is checkpointed at 16 MB. With SQLite's default of 4 MB a busy gateway spends most of its time on checkpoints. */
 const checkpointPages = 4_000
@@ -51,20 +53,25 @@ export class Database {
   #pending: PendingWrite[] = []
   #flushing: Promise<void> | undefined
   #busyMs: number
+  /** Absent where a power cut may lose the last writes. */
+  #log: LogSync | undefined
+  /** The last sync failed, or has not ended. */
+  #isInDoubt = false
 
-  private constructor(path: string, db: DatabaseSync, busyMs: number) {
+  private constructor(path: string, db: DatabaseSync, { busyMs, durability }: DatabaseOptions) {
     this.path = path
     this.#db = db
-    this.#busyMs = busyMs
+    this.#busyMs = busyMs ?? defaultBusyMs
+    this.#log = durability === 'relaxed' || path === ':memory:' ? undefined : new LogSync(path)
     this.queries = makeQueries(db)
   }
 
   static open(path: string, migrations: Migration[], options: DatabaseOptions = {}): Database {
-    const { busyMs = 10_000 } = options
+    const { busyMs = defaultBusyMs } = options
     const deadline = systemClock.monotonic() + busyMs
     for (;;) {
       try {
-        return new Database(path, openNow(path, migrations, options), busyMs)
+        return new Database(path, openNow(path, migrations, options), options)
       } catch (error) {
         // While processes open a new database at the same moment, SQLite answers some of them "locked" without waiting.
         if (!isBusy(error) || systemClock.monotonic() > deadline) throw asDatabaseError(error, path)
@@ -109,6 +116,11 @@ export class Database {
     })
   }
 
+  /** Resolves when everything that reads can see now is on disk. */
+  async synced(): Promise<void> {
+    if (this.#flushing || this.#isInDoubt) await this.write(() => undefined)
+  }
+
   /** Keeps all other writers out while `fn` runs. What `fn` wrote is committed, also when `fn` throws. */
   async exclusively<T>(fn: () => Promise<T>): Promise<T> {
     try {
@@ -117,6 +129,7 @@ export class Database {
         return await fn()
       } finally {
         if (this.#db.isTransaction) this.#db.exec('COMMIT')
+        await this.#sync()
       }
     } catch (error) {
       throw asDatabaseError(error, this.path)
@@ -131,6 +144,7 @@ export class Database {
       this.#db.exec('PRAGMA busy_timeout = 0; BEGIN IMMEDIATE')
       const value = fn(this.queries)
       this.#db.exec('COMMIT')
+      this.#log?.syncNow()
       return value
     } catch (error) {
       if (this.#db.isTransaction) this.#db.exec('ROLLBACK')
@@ -176,6 +190,7 @@ export class Database {
     await this.#flushing
     this.#endSharedRead()
     this.#db.close()
+    this.#log?.close()
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -199,6 +214,7 @@ export class Database {
       await this.#begin()
       for (const write of group) answers.push(hasSavepoints ? this.#runInSavepoint(write) : this.#run(write))
       this.#db.exec('COMMIT')
+      await this.#sync()
     } catch (error) {
       // A full or failing disk may have ended the transaction; then all writes of the group fail.
       const isOpen = this.#db.isOpen && this.#db.isTransaction
@@ -208,6 +224,17 @@ export class Database {
       return
     }
     for (const answer of answers) answer()
+  }
+
+  /** Writes that are requested meanwhile form the next group. */
+  async #sync(): Promise<void> {
+    if (!this.#log) return
+    // After a failed sync the kernel may have dropped what it could not write, and report success the next time. A checkpoint
+    // writes everything again, to the database itself.
+    if (this.#isInDoubt) await this.emptyLog()
+    this.#isInDoubt = true
+    await this.#log.sync()
+    this.#isInDoubt = false
   }
 
   #run(write: PendingWrite): () => void {
@@ -254,7 +281,7 @@ export class Database {
 }
 
 function openNow(path: string, migrations: Migration[], options: DatabaseOptions): DatabaseSync {
-  const { durability = 'full', readOnly = false, busyMs = 10_000, cacheMb = 2 } = options
+  const { durability = 'full', readOnly = false, busyMs = defaultBusyMs, cacheMb = 2 } = options
   refuseOtherThanFile(path)
   if (!readOnly && path !== ':memory:') makeDatabaseFile(path)
   const db = new DatabaseSync(path, { readOnly, timeout: busyMs, allowExtension: true })
@@ -262,9 +289,10 @@ function openNow(path: string, migrations: Migration[], options: DatabaseOptions
     db.exec(`PRAGMA foreign_keys = ON; PRAGMA cache_size = ${-1024 * cacheMb}`)
     if (!readOnly) {
       db.exec(`PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = ${checkpointPages}`)
-      db.exec(`PRAGMA synchronous = ${durability === 'full' ? 'FULL' : 'NORMAL'}`)
       // What can be rebuilt needs no copy, and purged content must not survive in one.
       migrate(db, path, migrations, durability === 'full')
+      // Commits are synced by us (log-sync.ts).
+      db.exec('PRAGMA synchronous = NORMAL')
     }
     // A reader waits rarely and briefly: during a recovery, or while the last connection closes.
     db.exec(`PRAGMA busy_timeout = ${readerWaitMs}`)

@@ -62,8 +62,13 @@ const columns = [
   'entry',
   'checksum',
 ] as const
+type SessionColumns = Record<(typeof columns)[number], SQLInputValue>
 const upsert = `INSERT INTO session (${columns.join(', ')}) VALUES (${placeholders(columns)}) ON CONFLICT (key) DO UPDATE
   SET ${columns.map((name) => `${name} = excluded.${name}`).join(', ')} RETURNING id`
+
+/** Most updates leave the other columns as they are: then their indexes are not written. */
+const updateIndexedByTime = `UPDATE session SET updated_at = ?, search_text = ?, revision = ?, entry = ?, checksum = ?
+  WHERE id = ? AND session_id = ? AND archived_at IS ? AND label IS ? AND spawned_by IS ?`
 
 /** Writes the row; the bulky fields only if they differ from `before`. */
 export function writeRow(
@@ -74,7 +79,7 @@ export function writeRow(
   now: number,
 ): void {
   const { lean, bulk } = splitEntry(entry)
-  const row: Record<(typeof columns)[number], SQLInputValue> = {
+  const row: SessionColumns = {
     key,
     session_id: entry.sessionId,
     updated_at: entry.updatedAt,
@@ -86,11 +91,24 @@ export function writeRow(
     entry: lean,
     checksum: checksumOf(key, lean),
   }
-  const { id } = queries.get<{ id: number }>(upsert, ...columns.map((name) => row[name]))!
+  const id = (before && updateRow(queries, before.id, row)) ?? upsertRow(queries, row)
   if (bulk === null && before?.bulk) queries.run('DELETE FROM session_bulk WHERE id = ?', id)
   else if (bulk !== null && bulk !== before?.bulk)
     insertRow(queries, 'session_bulk', { id, fields: bulk, checksum: bulkChecksumOf(bulk) })
   if (!before) replaceFormer(queries, key, now)
+}
+
+/** Undefined if it changes more than the time and the content. */
+function updateRow(queries: Queries, id: number, row: SessionColumns): number | undefined {
+  const { updated_at: at, search_text: text, revision, entry, checksum } = row
+  const { session_id: sessionId, archived_at: archivedAt, label, spawned_by: spawnedBy } = row
+  const same = [id, sessionId, archivedAt, label, spawnedBy]
+  const { changes } = queries.run(updateIndexedByTime, at, text, revision, entry, checksum, ...same)
+  return changes === 1 ? id : undefined
+}
+
+function upsertRow(queries: Queries, row: SessionColumns): number {
+  return queries.get<{ id: number }>(upsert, ...columns.map((name) => row[name]))!.id
 }
 
 export function removeRow(queries: Queries, key: string, now: number): void {

@@ -54,7 +54,7 @@ export class SqliteSessions implements SessionStore {
   }
 
   async get(key: string): Promise<SessionEntry | undefined> {
-    const row = (await this.#toRead())?.read((q) => readRow(q, key))
+    const row = (await this.#toRead())?.sharedRead((q) => readRow(q, key))
     return row && wholeEntry(row)
   }
 

@@ -6,8 +6,8 @@ export function sqliteSql(db: Database): SqlDatabase {
   const run: SqlDatabase['run'] = (sql, values = []) =>
     db.write((q) => q.run(sql, ...values.map(asStored)).changes)
   return {
-    all: async (sql, values = []) => db.read((q) => q.all(sql, ...values.map(asStored))),
-    get: async (sql, values = []) => db.read((q) => q.get(sql, ...values.map(asStored))),
+    all: async (sql, values = []) => db.sharedRead((q) => q.all(sql, ...values.map(asStored))),
+    get: async (sql, values = []) => db.sharedRead((q) => q.get(sql, ...values.map(asStored))),
     run,
     repeat: run,
     transaction: (steps) => db.write((q) => runAll(q, steps())),

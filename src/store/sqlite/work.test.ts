@@ -1,8 +1,8 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach } from 'vitest'
-import { workStoreContract } from '../../../test/support/work-store-contract.ts'
+import { afterEach, expect, test } from 'vitest'
+import { anInput, workStoreContract } from '../../../test/support/work-store-contract.ts'
 import { systemClock } from '../../domain/clock.ts'
 import type { Database } from './database.ts'
 import { openStateDatabase } from './state-database.ts'
@@ -27,4 +27,19 @@ workStoreContract(async () => {
     return sqliteWork(db, clock)
   }
   return { work: open(), reopen: async () => open(), at: (time) => (now = time) }
+})
+
+test('a repeated message is known only when the first one is on disk', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'rockpool-work-'))
+  folders.push(folder)
+  const db = openStateDatabase(join(folder, 'rockpool.sqlite'))
+  databases.push(db)
+  const { inbox } = sqliteWork(db, systemClock)
+  const order: string[] = []
+  const accepted = inbox.accept(anInput('k')).then(() => order.push('accepted'))
+  // The commit is visible before its sync has ended.
+  while (!db.read((q) => q.get('SELECT 1 FROM inbox'))) await new Promise((resolve) => setImmediate(resolve))
+  const known = inbox.knows(anInput('k').key).then((isKnown) => order.push(`known: ${isKnown}`))
+  await Promise.all([accepted, known])
+  expect(order).toEqual(['accepted', 'known: true'])
 })

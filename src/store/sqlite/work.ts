@@ -19,7 +19,7 @@ import type {
   WaitingInput,
   WorkStore,
 } from '../work-store.ts'
-import { insertRow, type Database, type Queries } from './database.ts'
+import type { Database, Queries } from './database.ts'
 import { sqliteSql } from './sql.ts'
 
 export function sqliteWork(db: Database, clock: Clock): WorkStore {
@@ -35,12 +35,19 @@ export function sqliteWork(db: Database, clock: Clock): WorkStore {
 
 function sqliteInbox(db: Database, clock: Clock): Inbox {
   const sql = sqliteSql(db)
+  const reads = inboxReads(sql, 'agent_id')
   return {
-    ...inboxReads(sql, 'agent_id'),
+    ...reads,
+    async knows(key) {
+      const isKnown = await reads.knows(key)
+      // The caller acknowledges a message that is known.
+      if (isKnown) await db.synced()
+      return isKnown
+    },
     accept: (input) => db.write((q) => insertInput(q, input, clock.now())),
     end: (ids, how, deliveries = []) =>
       db.write((q) => {
-        endInputs(q, ids, how)
+        for (const id of ids) q.run(`${endInput} WHERE id = ?2`, how, id)
         return insertDeliveries(q, deliveries, clock.now())
       }),
     forget: (before) =>
@@ -50,21 +57,20 @@ function sqliteInbox(db: Database, clock: Clock): Inbox {
 
 function insertInput(q: Queries, input: Input, now: number): WaitingInput | undefined {
   const { key, lane, agentId, isWatched: _isWatched, ...record } = input
-  const columns = { key, lane, agent_id: agentId, state: 'waiting', accepted_at: now }
-  const { changes, lastInsertRowid } = insertRow(
-    q,
-    'inbox',
-    { ...columns, record: JSON.stringify(record) },
-    'ON CONFLICT (key) DO NOTHING',
+  const { changes, lastInsertRowid } = q.run(
+    `INSERT INTO inbox (key, lane, agent_id, state, accepted_at, record) VALUES (?, ?, ?, 'waiting', ?, ?)
+     ON CONFLICT (key) DO NOTHING`,
+    key,
+    lane,
+    agentId,
+    now,
+    JSON.stringify(record),
   )
   return changes === 0 ? undefined : { ...input, id: lastInsertRowid, acceptedAt: now, lostTurns: 0 }
 }
 
 /** Their text is no longer needed, unless somebody may ask for them again. */
-function endInputs(q: Queries, ids: number[], how: InputEnd): void {
-  const end = `UPDATE inbox SET state = ?1, record = iif(?1 = 'given-up', record, '{}') WHERE id = ?2`
-  for (const id of ids) q.run(end, how, id)
-}
+const endInput = `UPDATE inbox SET state = ?1, record = iif(?1 = 'given-up', record, '{}')`
 
 function sqliteTurnLanes(db: Database, clock: Clock): TurnLanes {
   return {
@@ -86,8 +92,17 @@ function sqliteTurnLanes(db: Database, clock: Clock): TurnLanes {
 
 function beginTurn(q: Queries, turn: Parameters<TurnLanes['begin']>[0], now: number): boolean {
   const { id, lane, agentId, kind, owner, inputs } = turn
-  const row = { id, lane, agent_id: agentId, kind, state: 'running', owner, started_at: now }
-  if (insertRow(q, 'turn', row, 'ON CONFLICT DO NOTHING').changes === 0) return false
+  const { changes } = q.run(
+    `INSERT INTO turn (id, lane, agent_id, kind, state, owner, started_at) VALUES (?, ?, ?, ?, 'running', ?, ?)
+     ON CONFLICT DO NOTHING`,
+    id,
+    lane,
+    agentId,
+    kind,
+    owner,
+    now,
+  )
+  if (changes === 0) return false
   if (claimInputs(q, id, inputs)) return true
   q.run('DELETE FROM turn WHERE id = ?', id)
   return false
@@ -102,6 +117,7 @@ function claimInputs(q: Queries, turnId: string, inputs: number[]): boolean {
   return false
 }
 
+const endInputsOfTurn = `${endInput} WHERE turn_id = ?2 AND state = 'running'`
 const inputEnds = { completed: 'answered', interrupted: 'stopped', failed: 'failed' } as const
 
 function finishTurn(q: Queries, turnId: string, outcome: TurnOutcome, now: number): OutboxRow[] {
@@ -124,9 +140,7 @@ function finishTurn(q: Queries, turnId: string, outcome: TurnOutcome, now: numbe
   )
   for (const id of outcome.unanswered ?? [])
     q.run(`UPDATE inbox SET state = 'waiting', turn_id = NULL WHERE id = ? AND state = 'running'`, id)
-  const inputs = q.all<{ id: number }>(`SELECT id FROM inbox WHERE turn_id = ? AND state = 'running'`, turnId)
-  const ids = inputs.map(({ id }) => id)
-  endInputs(q, ids, inputEnds[end.kind])
+  q.run(endInputsOfTurn, inputEnds[end.kind], turnId)
   for (const id of received?.systemEvents ?? []) q.run('DELETE FROM system_event WHERE id = ?', id)
   if (received?.overheard) {
     const { group, upTo } = received.overheard
@@ -161,31 +175,34 @@ function insertDeliveries(q: Queries, deliveries: Delivery[], now: number, sends
   return deliveries.flatMap((delivery, index) => {
     const isMarked = sendsFirst && index === 0
     const { id, idempotencyKey, lane } = delivery
-    const state = isMarked ? 'attempting' : 'queued'
-    const columns = {
+    const added = q.run(
+      `INSERT INTO outbox (id, idempotency_key, lane, state, attempts, updated_at, record)
+       VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (idempotency_key) DO NOTHING`,
       id,
-      idempotency_key: idempotencyKey,
+      idempotencyKey,
       lane,
-      state,
-      attempts: Number(isMarked),
-      updated_at: now,
-    }
-    const row = { ...columns, record: JSON.stringify(delivery) }
-    const added = insertRow(q, 'outbox', row, 'ON CONFLICT (idempotency_key) DO NOTHING')
+      isMarked ? 'attempting' : 'queued',
+      Number(isMarked),
+      now,
+      JSON.stringify(delivery),
+    )
     return added.changes === 0 ? [] : [newOutboxRow(added.lastInsertRowid, delivery, now, isMarked)]
   })
 }
 
+const updateDelivery = (columns: string): string =>
+  `UPDATE outbox SET updated_at = ?, state = ?, ${columns} WHERE id = ?`
+const setMessageIds = updateDelivery('message_ids = ?')
+const setAttempt = updateDelivery('attempts = attempts + 1, resent = max(resent, ?)')
+const setRetry = updateDelivery('not_before = ?, reason = ?')
+const setReason = updateDelivery('reason = ?')
+
 function changeDelivery(q: Queries, id: string, change: DeliveryChange, now: number): void {
-  const set = (sql: string, ...values: Array<string | number>): void => {
-    const update = `UPDATE outbox SET updated_at = ?, state = ?, ${sql} WHERE id = ?`
-    q.run(update, now, change.state, ...values, id)
-  }
-  if ('messageIds' in change) set('message_ids = ?', JSON.stringify(change.messageIds))
-  else if (change.state === 'attempting')
-    set('attempts = attempts + 1, resent = max(resent, ?)', Number(change.resent))
-  else if (change.state === 'retry') set('not_before = ?, reason = ?', change.notBefore, change.reason)
-  else set('reason = ?', change.reason)
+  const { state } = change
+  if ('messageIds' in change) q.run(setMessageIds, now, state, JSON.stringify(change.messageIds), id)
+  else if (change.state === 'attempting') q.run(setAttempt, now, state, Number(change.resent), id)
+  else if (change.state === 'retry') q.run(setRetry, now, state, change.notBefore, change.reason, id)
+  else q.run(setReason, now, state, change.reason, id)
 }
 
 /** Removes what the state database holds of a session, so that no byte is left in the file. Resolves to the files of its replies. */

@@ -3,6 +3,17 @@ CREATE OR REPLACE FUNCTION lock_lanes(of_inputs bigint[]) RETURNS void LANGUAGE 
   SELECT 1 FROM lane WHERE key IN (SELECT lane FROM inbox WHERE id = ANY (of_inputs)) ORDER BY key FOR UPDATE
 $$;
 
+-- The row of a lane, locked. Makes it when there is none; an existing row is not written.
+CREATE OR REPLACE FUNCTION locked_lane(its_key text) RETURNS lane LANGUAGE plpgsql AS $$
+DECLARE l lane;
+BEGIN
+  SELECT * INTO l FROM lane WHERE key = its_key FOR UPDATE;
+  IF NOT FOUND THEN
+    INSERT INTO lane (key) VALUES (its_key) ON CONFLICT (key) DO UPDATE SET key = excluded.key RETURNING * INTO l;
+  END IF;
+  RETURN l;
+END $$;
+
 -- Accepts a message and numbers it under the lock of its lane. A member with room (has_room) also takes the lane when the lane has
 -- no owner and no other living member served it last. Returns no row when the message was accepted before.
 CREATE OR REPLACE FUNCTION accept_input(
@@ -12,27 +23,21 @@ DECLARE l lane; claims boolean;
 BEGIN
   PERFORM 1 FROM inbox WHERE key = its_key;
   IF FOUND THEN RETURN; END IF;
-  INSERT INTO lane (key) VALUES (its_lane) ON CONFLICT (key) DO UPDATE SET key = excluded.key RETURNING * INTO l;
-  INSERT INTO inbox (key, lane, agent, state, accepted_at, pin, record)
-    VALUES (its_key, its_lane, its_agent, 'waiting', at, its_pin, its_record)
-    ON CONFLICT (key) DO NOTHING RETURNING id INTO new_id;
-  IF new_id IS NULL THEN RETURN; END IF;
-  moved := false;
-  holder := l.owner;
-  IF me IS NULL THEN RETURN NEXT; RETURN; END IF;
-  claims := l.owner IS NULL AND l.waiting = 0 AND has_room AND (its_pin = me OR l.home IS NULL OR l.home = me
-    OR NOT EXISTS (SELECT 1 FROM member WHERE id = l.home));
-  IF claims THEN
-    moved := l.home IS NOT NULL AND l.home <> me;
-    holder := me;
-    UPDATE lane SET owner = me, home = me WHERE key = its_lane;
-  END IF;
+  l := locked_lane(its_lane);
+  claims := coalesce(me IS NOT NULL AND l.owner IS NULL AND l.waiting = 0 AND has_room AND (its_pin = me
+    OR l.home IS NULL OR l.home = me OR NOT EXISTS (SELECT 1 FROM member WHERE id = l.home)), false);
+  holder := CASE WHEN claims THEN me ELSE l.owner END;
+  moved := claims AND l.home IS NOT NULL AND l.home <> me;
   -- Earlier messages that a dead member left behind go first.
   IF holder = me AND (
-    EXISTS (SELECT 1 FROM inbox WHERE lane = its_lane AND state = 'waiting' AND id < new_id AND handed_to IS DISTINCT FROM me)
+    EXISTS (SELECT 1 FROM inbox WHERE lane = its_lane AND state = 'waiting' AND handed_to IS DISTINCT FROM me)
     OR EXISTS (SELECT 1 FROM turn WHERE lane = its_lane AND state = 'running' AND owner <> me)
   ) THEN holder := NULL; END IF;
-  IF holder = me THEN UPDATE inbox SET handed_to = me WHERE id = new_id; END IF;
+  INSERT INTO inbox (key, lane, agent, state, accepted_at, pin, handed_to, record)
+    VALUES (its_key, its_lane, its_agent, 'waiting', at, its_pin, CASE WHEN holder = me THEN me END, its_record)
+    ON CONFLICT (key) DO NOTHING RETURNING id INTO new_id;
+  IF new_id IS NULL THEN RETURN; END IF;
+  IF claims THEN UPDATE lane SET owner = me, home = me WHERE key = its_lane; END IF;
   RETURN NEXT;
 END $$;
 

@@ -1,9 +1,11 @@
--- Refuses the writes of a member whose row was deleted. Deleting the row waits for its running writes.
+-- Refuses the writes of a member whose row was deleted. Deleting the row waits for its running writes. The lock lasts until the end
+-- of the transaction, so only the first call of a transaction takes it.
 CREATE OR REPLACE FUNCTION fence(me text) RETURNS boolean LANGUAGE plpgsql AS $$
 BEGIN
-  IF me IS NULL THEN RETURN true; END IF;
+  IF me IS NULL OR me = current_setting('rockpool.fenced', true) THEN RETURN true; END IF;
   PERFORM 1 FROM member WHERE id = me FOR KEY SHARE;
   IF NOT FOUND THEN RAISE EXCEPTION 'member % was buried', me USING ERRCODE = 'RP001'; END IF;
+  PERFORM set_config('rockpool.fenced', me, true);
   RETURN true;
 END $$;
 

@@ -15,9 +15,12 @@ BEGIN
     sender := before.owner;
   END IF;
   marked := at_once AND (me IS NULL OR (is_first AND sender = me));
-  mine := me IS NULL OR (coalesce(sender = me, false) AND NOT EXISTS (
-    SELECT 1 FROM outbox WHERE lane = its_lane AND via = its_via AND state IN ('queued', 'attempting', 'retry', 'unknown')
-      AND (owner IS DISTINCT FROM me OR NOT handed)));
+  mine := me IS NULL OR coalesce(sender = me, false);
+  IF mine AND me IS NOT NULL AND NOT is_first THEN
+    mine := NOT EXISTS (
+      SELECT 1 FROM outbox WHERE lane = its_lane AND via = its_via AND state IN ('queued', 'attempting', 'retry', 'unknown')
+        AND (owner IS DISTINCT FROM me OR NOT handed));
+  END IF;
   INSERT INTO outbox (id, idempotency_key, lane, state, attempts, updated_at, record, via, owner, handed)
     VALUES (its_id, its_key, its_lane, CASE WHEN marked THEN 'attempting' ELSE 'queued' END,
       CASE WHEN marked THEN 1 ELSE 0 END, at, its_record, its_via, sender, mine AND me IS NOT NULL)

@@ -42,7 +42,7 @@ BEGIN
     SELECT whose, t.entries + g.place, g.id, CASE WHEN g.place = 1 THEN t.leaf_id ELSE ids[g.place - 1] END, g.line
     FROM unnest(ids, lines) WITH ORDINALITY AS g (id, line, place);
   UPDATE transcript SET entries = t.entries + array_length(ids, 1), leaf_id = ids[array_length(ids, 1)],
-    bytes = t.bytes + (SELECT sum(octet_length(l) + 1) FROM unnest(lines) l), changed_at = at
+    bytes = t.bytes + octet_length(array_to_string(lines, E'\n')) + 1, changed_at = at
   WHERE id = whose;
   RETURN coalesce(t.leaf_id, '');
 END $$;

@@ -5,7 +5,7 @@ CREATE OR REPLACE FUNCTION begin_turn(
 DECLARE l lane;
 BEGIN
   PERFORM fence(me);
-  INSERT INTO lane (key) VALUES (its_lane) ON CONFLICT (key) DO UPDATE SET key = excluded.key RETURNING * INTO l;
+  l := locked_lane(its_lane);
   IF me IS NOT NULL AND l.owner IS NOT NULL AND l.owner <> me THEN RETURN false; END IF;
   -- Earlier messages that wait for another member go first.
   PERFORM 1 FROM inbox WHERE lane = its_lane AND state = 'waiting' AND id < (SELECT min(input) FROM unnest(inputs) AS input)
@@ -49,12 +49,14 @@ BEGIN
     cache_write = coalesce((outcome->>'cacheWrite')::bigint, 0), cost_usd = coalesce((outcome->>'costUsd')::float8, 0),
     context_tokens = (outcome->>'contextTokens')::bigint, compactions = coalesce((outcome->>'compactions')::int, 0)
   WHERE id = its_turn;
-  UPDATE inbox SET state = 'waiting', turn_id = NULL WHERE id = ANY (unanswered) AND state = 'running';
+  IF cardinality(unanswered) > 0 THEN
+    UPDATE inbox SET state = 'waiting', turn_id = NULL WHERE id = ANY (unanswered) AND state = 'running';
+  END IF;
   UPDATE inbox SET record = '{}', state = CASE outcome->>'end'
     WHEN 'completed' THEN 'answered' WHEN 'interrupted' THEN 'stopped' ELSE 'failed' END
   WHERE turn_id = its_turn AND state = 'running';
-  DELETE FROM system_event WHERE id = ANY (events);
-  DELETE FROM overheard WHERE group_key = heard_group AND id <= heard_to;
+  IF cardinality(events) > 0 THEN DELETE FROM system_event WHERE id = ANY (events); END IF;
+  IF heard_group IS NOT NULL THEN DELETE FROM overheard WHERE group_key = heard_group AND id <= heard_to; END IF;
   RETURN 'done';
 END $$;
 

@@ -50,10 +50,7 @@ export const maxJsonDepth = 64
 
 export function isTooDeep(value: unknown, limit = maxJsonDepth): boolean {
   if (typeof value !== 'object' || value === null) return false
-  if (limit === 0) return true
-  // Every entry of a transcript passes here, so no list of its values is made.
-  for (const name in value) if (isTooDeep((value as Record<string, unknown>)[name], limit - 1)) return true
-  return false
+  return limit === 0 || Object.values(value).some((inner) => isTooDeep(inner, limit - 1))
 }
 
 export function checkJsonDepth(value: unknown, what: string): void {

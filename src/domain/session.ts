@@ -204,9 +204,13 @@ export function deliveryFields(context: DeliveryContext): Partial<SessionEntry> 
   }
 }
 
-function withoutEmpty(context: DeliveryContext): DeliveryContext | undefined {
-  const filled = Object.entries(context).filter(([, value]) => value !== undefined && value !== '')
-  return filled.length > 0 ? Object.fromEntries(filled) : undefined
+function withoutEmpty({ channel, to, accountId, threadId }: DeliveryContext): DeliveryContext | undefined {
+  const filled: DeliveryContext = {}
+  if (channel) filled.channel = channel
+  if (to) filled.to = to
+  if (accountId) filled.accountId = accountId
+  if (threadId !== undefined && threadId !== '') filled.threadId = threadId
+  return channel || to || accountId || filled.threadId !== undefined ? filled : undefined
 }
 
 function text(value: unknown): string | undefined {

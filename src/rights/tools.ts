@@ -63,10 +63,12 @@ const openTo: Record<Author | 'coding', readonly string[]> = {
 
 /** `shared` are the tools that the configuration opens to guests and groups; rules such as `Bash(ls:*)` open the tool. */
 export function toolsOf(author: Author | 'coding', shared: readonly string[] = []): ToolRights {
+  const settingsServers = author === 'owner' || author === 'coding'
   const isShared = author === 'guest' || author === 'group'
-  const more = isShared ? shared.map((rule) => rule.replace(/\(.*$/s, '').trim()) : []
+  if (!isShared || shared.length === 0) return { open: openTo[author], settingsServers }
+  const more = shared.map((rule) => rule.replace(/\(.*$/s, '').trim())
   const open = [...new Set([...openTo[author], ...more])].filter((name) => !refusedEverywhere.includes(name))
-  return { open, settingsServers: author === 'owner' || author === 'coding' }
+  return { open, settingsServers }
 }
 
 /** The reason why a tool is refused, as a text for the model; undefined when the tool may be used. `ownServers` are the MCP

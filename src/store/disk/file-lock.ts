@@ -32,7 +32,7 @@ export interface HeldLock {
 const trustMs = 200
 
 /** How late a holder may notice that another process waits. */
-const wantedMs = 25
+const wantedMs = 75
 
 export interface Lock {
   /** Runs `fn` under the lock. `op` names the work, for the error message of processes that time out. */

@@ -11,7 +11,6 @@ import type {
   DeliveryChange,
   Inbox,
   Input,
-  InputEnd,
   Outbox,
   OutboxRow,
   TurnLanes,

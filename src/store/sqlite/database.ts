@@ -198,9 +198,9 @@ export class Database {
   }
 
   async #flush(): Promise<void> {
-    // One turn of the event loop: other writes of this moment join the group.
-    await new Promise((resolve) => setImmediate(resolve))
     while (this.#pending.length > 0) {
+      // One turn of the event loop: other writes of this moment join the group.
+      await new Promise((resolve) => setImmediate(resolve))
       const group = this.#pending.splice(0, 500)
       await this.#writeGroup(group, group.length === 1)
     }

@@ -19,10 +19,6 @@ export class EventFrame {
     this.#idAt = header.length + head.length
   }
 
-  get length(): number {
-    return this.#bytes.length
-  }
-
   copyFor(subscriptionId: string): Buffer {
     const copy = Buffer.from(this.#bytes)
     copy.write(subscriptionId, this.#idAt, idLength, 'latin1')

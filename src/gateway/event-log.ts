@@ -1,12 +1,17 @@
 // The last events, numbered, so that a client that was disconnected can catch up or learn that events are missing. Each
-// event is turned into a frame once, for all listeners.
+// event is turned into a frame once, for all listeners. The log keeps text: a frame in it would keep the memory of its copies.
 import type { Events, RockpoolEvent } from '../domain/events.ts'
 import { jsonText } from '../domain/json.ts'
 import { EventFrame } from './event-frame.ts'
 
-export interface LoggedEvent {
+interface StoredEvent {
   seq: number
   event: RockpoolEvent
+  json: string
+}
+
+/** An event for listeners. */
+export interface LoggedEvent extends Omit<StoredEvent, 'json'> {
   frame: EventFrame
 }
 
@@ -27,12 +32,12 @@ const roundMs = 100
 
 export class EventLog {
   readonly epoch: string
-  #events: LoggedEvent[] = []
+  #events: StoredEvent[] = []
   #bytes = 0
   #seq = 0
   #listeners = new Set<Listener>()
   /** Events that wait while earlier ones are sent. */
-  #unsent: LoggedEvent[] = []
+  #unsent: StoredEvent[] = []
   #isSending = false
   #stop: () => void
   readonly #mask: (json: string) => string
@@ -58,7 +63,8 @@ export class EventLog {
     if (position.epoch !== this.epoch || position.seq > this.#seq) return { gap: true, events: [] }
     const oldest = this.#events[0]?.seq ?? this.#seq + 1
     const gap = position.seq + 1 < oldest
-    return { gap, events: gap ? [] : this.#events.filter((logged) => logged.seq > position.seq) }
+    const missed = gap ? [] : this.#events.filter(({ seq }) => seq > position.seq)
+    return { gap, events: this.#framed(missed) }
   }
 
   close(): void {
@@ -67,11 +73,9 @@ export class EventLog {
   }
 
   #add(event: RockpoolEvent): void {
-    const seq = ++this.#seq
-    const frame = new EventFrame({ epoch: this.epoch, seq }, this.#mask(jsonText(event)))
-    const logged = { seq, event, frame }
+    const logged = { seq: ++this.#seq, event, json: this.#mask(jsonText(event)) }
     this.#events.push(logged)
-    this.#bytes += frame.length
+    this.#bytes += logged.json.length
     if (this.#events.length > maxEvents || this.#bytes > maxBytes) this.#trim()
     this.#unsent.push(logged)
     if (!this.#isSending) void this.#sendAll()
@@ -84,7 +88,7 @@ export class EventLog {
       while (this.#unsent.length > 0) {
         if (this.#listeners.size > sliceSize) await this.#sendRound()
         else {
-          const events = this.#unsent.splice(0)
+          const events = this.#framed(this.#unsent.splice(0))
           for (const listener of this.#listeners) listener(events)
         }
       }
@@ -93,16 +97,21 @@ export class EventLog {
     }
   }
 
-  /** Begins when the caller whose request made the event has its answer. */
+  /** Begins in the next turn of the event loop: the caller whose request made the event gets its answer first. */
   async #sendRound(): Promise<void> {
     await new Promise((resolve) => setImmediate(resolve))
-    const events = this.#unsent.splice(0)
+    const events = this.#framed(this.#unsent.splice(0))
     let count = 0
     for (const listener of this.#listeners) {
       if (++count % sliceSize === 0) await new Promise((resolve) => setImmediate(resolve))
       listener(events)
     }
     await new Promise((resolve) => setTimeout(resolve, roundMs).unref())
+  }
+
+  #framed(events: StoredEvent[]): LoggedEvent[] {
+    const { epoch } = this
+    return events.map(({ seq, event, json }) => ({ seq, event, frame: new EventFrame({ epoch, seq }, json) }))
   }
 
   /** Drops a fifth of the events at once, so that trimming is rare. */
@@ -112,7 +121,7 @@ export class EventLog {
       drop < this.#events.length &&
       (this.#events.length - drop > maxEvents * 0.8 || this.#bytes > maxBytes * 0.8)
     ) {
-      this.#bytes -= this.#events[drop++]!.frame.length
+      this.#bytes -= this.#events[drop++]!.json.length
     }
     this.#events.splice(0, drop)
   }

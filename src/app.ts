@@ -132,7 +132,7 @@ function openParts(
       async (shared) => (await shared.catch(() => undefined))?.close(),
     ),
     repositories: lazy.once(async () => {
-      const { Repositories } = await import('./why/repository.ts')
+      const { Repositories } = await import('./why/open-repository.ts')
       const { environment, paths, clock } = app()
       return new Repositories(environment.variables, paths.commitGraphs, clock)
     }),

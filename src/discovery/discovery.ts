@@ -9,16 +9,15 @@ import type {
   CostReport,
   DiscoveredSession,
   Discovery,
+  EditLookup,
   ScanProgress,
   SessionFilter,
   SessionHealth,
   SessionList,
   SessionTranscript,
   Subagent,
-  TranscriptEdits,
   TranscriptSnapshot,
   UnreadablePath,
-  WantedEdits,
 } from '../domain/discovered-session.ts'
 import { RockpoolError } from '../domain/errors.ts'
 import { dayIn } from '../domain/local-time.ts'
@@ -29,7 +28,7 @@ import { reportCosts } from './cost.ts'
 import { matching, sortSessions, theOne } from './filter.ts'
 import { AgentHomes, filesOf, type AgentHome } from './agents/agent-homes.ts'
 import { watchAgents } from './agents/watch-agents.ts'
-import { nameHash } from './edit-table.ts'
+import { IndexedEdits, type PresentFiles } from './edit-lookup.ts'
 import { accessFault, type Listing, type TranscriptFile } from './list-files.ts'
 import { NativeIndex, indexFormat, stampOf } from './native-index.ts'
 import type { LiveReports } from './live-reports.ts'
@@ -106,6 +105,7 @@ class SessionDiscovery implements Discovery {
 
   async known(sessionIds: Iterable<string>): Promise<DiscoveredSession[]> {
     const wanted = new Set(sessionIds)
+    if (wanted.size === 0) return []
     const some =
       this.#groups === undefined ? this.#listed && this.#native.some(this.#listed, wanted) : undefined
     if (this.#groups === undefined && !some) await this.refresh()
@@ -113,6 +113,11 @@ class SessionDiscovery implements Discovery {
   }
 
   async ids(): Promise<ReadonlySet<string>> {
+    // The names of transcripts are enough in a short-lived process that has listed them.
+    if (this.#groups === undefined && this.#listed)
+      return new Set(
+        this.#listed.files.flatMap(({ kind, sessionId }) => (kind === 'session' ? (sessionId ?? []) : [])),
+      )
     if (this.#groups === undefined) await this.refresh()
     return new Set(this.#groups!.keys())
   }
@@ -122,21 +127,22 @@ class SessionDiscovery implements Discovery {
     return this.#transcripts(await this.#registryRows(), sessionIds)
   }
 
-  async edits({ names, sessionId }: WantedEdits = {}): Promise<TranscriptEdits[]> {
-    const fileAt = await this.#presentFiles()
-    return this.#native.edits({ sessionId, names: names && new Set(names.map(nameHash)) }, fileAt)
+  async edits(): Promise<EditLookup> {
+    return new IndexedEdits(this.#native, await this.#presentFiles())
   }
 
-  /** All transcripts by their paths. In a short-lived process nothing is loaded if no file has changed. */
-  async #presentFiles(): Promise<(path: string) => TranscriptFile | undefined> {
+  /** All transcripts. In a short-lived process nothing is loaded if no file has changed. */
+  async #presentFiles(): Promise<PresentFiles> {
     if (this.#groups === undefined) {
       const listing = this.#native.list()
       this.#listed = listing
       const files = new Map(listing.files.map((file) => [file.path, file]))
-      if (this.#native.isUpToDate(listing)) return (path) => files.get(path)
+      if (this.#native.isUpToDate(listing))
+        return { at: (path) => files.get(path), all: () => files.values() }
     }
     await this.#refreshUnlessWatching()
-    return (path) => this.#native.files.get(path)?.file
+    const { files } = this.#native
+    return { at: (path) => files.get(path)?.file, all: () => [...files.values()].map(({ file }) => file) }
   }
 
   async snapshot(): Promise<TranscriptSnapshot> {

@@ -5,7 +5,7 @@ import { isAbsolute, relative } from 'node:path'
 import { attempt } from '../domain/errors.ts'
 
 export const gitTimeoutMs = 5_000
-const maxBytes = 4 * 1024 * 1024
+const mostBytes = 4 * 1024 * 1024
 
 export type Variables = Readonly<Record<string, string | undefined>>
 
@@ -31,12 +31,13 @@ export interface Git {
   (args: readonly string[]): Promise<Ran>
 }
 
-/** Git in `cwd`, with every setting disabled that could start a program. `more`: variables for git itself. */
+/** Git in `cwd`, with every setting disabled that could start a program. `more`: variables for git itself. `maxBytes`: of its output. */
 export function gitIn(
   cwd: string,
   variables: Variables,
   timeoutMs = gitTimeoutMs,
   more: Readonly<Record<string, string>> = {},
+  maxBytes = mostBytes,
 ): Git {
   const env = { ...gitEnvironment(cwd, variables), ...more }
   const settings = harmless.flatMap(([key, value]) => ['-c', `${key}=${value}`])

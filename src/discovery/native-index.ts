@@ -3,12 +3,11 @@
 import { hash } from 'node:crypto'
 import { statSync } from 'node:fs'
 import { KeyedQueue } from '../domain/async.ts'
-import type { ScanProgress, TranscriptEdits, UnreadablePath } from '../domain/discovered-session.ts'
+import type { ScanProgress, UnreadablePath } from '../domain/discovered-session.ts'
 import { attempt } from '../domain/errors.ts'
 import type { Log } from '../domain/log.ts'
 import type { DiscoveryIndex, FilePlace, IndexedFile, ScannedFile } from '../store/sqlite/discovery-index.ts'
 import type { AgentHomes } from './agents/agent-homes.ts'
-import { hasName } from './edit-table.ts'
 import type { Listing, SideFiles, TranscriptFile } from './list-files.ts'
 import { pricesAsOf } from './model-prices.ts'
 import type { RegistryRow } from './registries.ts'
@@ -92,19 +91,20 @@ export class NativeIndex {
     }
   }
 
-  /** The edits in all transcripts that are there, in those with one of these names, or in those of a session. */
-  edits(
-    { names, sessionId }: { names?: ReadonlySet<number>; sessionId?: string },
-    fileAt: (path: string) => TranscriptFile | undefined,
-  ): TranscriptEdits[] {
-    const some = this.#index
-      .editedNames()
-      .filter((row) => names === undefined || hasName(row.names, names))
-      .filter((row) => sessionId === undefined || row.sessionId === sessionId)
-    return this.#index.edits(some.map(({ path }) => path)).flatMap((edits) => {
-      const file = fileAt(edits.path)
-      return file ? [{ ...edits, agentKind: file.agentKind ?? 'claude' }] : []
-    })
+  editedNames(some?: readonly Uint8Array[]): ReturnType<DiscoveryIndex['editedNames']> {
+    return this.#index.editedNames(some)
+  }
+
+  editsAt(paths: string[]): ReturnType<DiscoveryIndex['edits']> {
+    return this.#index.edits(paths)
+  }
+
+  /** What is known of a transcript, from memory or from the index. */
+  factsOf(file: TranscriptFile): TranscriptFacts | undefined {
+    const known = this.files.get(file.path)
+    if (known) return known.facts
+    const [stored] = this.#index.filesAt([file.path])
+    return stored && knownFrom(file, stored)?.facts
   }
 
   /** True if the index has every file of this listing as it is now. */

@@ -303,6 +303,14 @@ export interface WantedEdits {
   sessionId?: string
 }
 
+/** The edits of all transcripts at one moment. */
+export interface EditLookup {
+  /** The edits of all transcripts, or of those that are wanted. */
+  find(wanted?: WantedEdits): TranscriptEdits[]
+  /** Transcripts of Claude Code that were in use in these folders at a time (milliseconds), the nearest last write first. */
+  inUse(folders: readonly string[], at: number, most: number): Array<{ path: string; sessionId: string }>
+}
+
 /** A sub-agent that has a transcript of its own. */
 export const subagent = z.lazy(() =>
   z.object({
@@ -334,8 +342,8 @@ export interface Discovery {
   known(sessionIds: Iterable<string>): Promise<DiscoveredSession[]>
   /** The files of all listed sessions, or of these, by the time of the last write. */
   transcripts(sessionIds?: Iterable<string>): Promise<SessionTranscript[]>
-  /** The edits of all transcripts, or of those that are wanted. */
-  edits(wanted?: WantedEdits): Promise<TranscriptEdits[]>
+  /** The edits of all transcripts as they are now. */
+  edits(): Promise<EditLookup>
   /** Reads names, sizes and times only: usually nothing has changed, and then nothing has to be loaded. */
   snapshot(): Promise<TranscriptSnapshot>
   /** The ids of all sessions, as they were at the last look. */

@@ -21,7 +21,7 @@ import type { StatePaths } from '../store/paths.ts'
 import type { Storage } from '../store/storage.ts'
 import type { SharedVault } from '../vault/shared-vault.ts'
 import type { Vault } from '../vault/vault.ts'
-import type { Repositories } from '../why/repository.ts'
+import type { Repositories } from '../why/open-repository.ts'
 import type { CodingWorld } from './coding/coding-world.ts'
 
 export interface App {

@@ -24,7 +24,7 @@ export interface AttributedFile {
   found: FoundEdits
 }
 
-const longestFile = 4 << 20
+const longestFile = 32 << 20
 /** For a question about so few lines, transcripts are read for commands that changed them. */
 const fewLines = 20
 /** Other files of a commit whose lines vote, too. */
@@ -40,7 +40,9 @@ export async function attributeLines(
   const texts = textsOf(repository, file)
   if (range && range.from > texts.length) throw outOfRange(file, range.from, texts.length)
   const wanted = range && { from: range.from, to: Math.min(range.to, texts.length) }
-  const blamed = await blameOf(repository, file, texts, { range: wanted, withCopies: !range })
+  // The index is read while git runs.
+  const blaming = blameOf(repository, file, texts, { range: wanted, withCopies: !range })
+  const [blamed] = await Promise.all([blaming, parts.discovery.edits()])
   if (!range) return attribute(parts, { file, texts, blamed, effort: 'edits', votes: 'file' })
   // Whole commits and transcripts take long to read, and most lines have one clear source.
   const first = await attribute(parts, { file, texts, blamed, effort: 'matches', votes: 'file' })

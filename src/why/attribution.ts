@@ -11,7 +11,7 @@ import type { Repository } from './repository.ts'
 import { isBot, lettersOf, Votes, type Verdict } from './votes.ts'
 
 export interface AttributeParts {
-  discovery: Pick<Discovery, 'edits' | 'known' | 'list'>
+  discovery: Pick<Discovery, 'edits' | 'known'>
   repository: Repository
   reader: EditReader
 }
@@ -25,8 +25,6 @@ const fewestLetters = 10
 /** So many letters in the same order are no chance. */
 const manyLetters = 25
 const mostTranscripts = 4
-/** What a command changed is committed within this time. */
-const commandMs = 86_400_000
 
 /** Nothing is known from this commit. */
 const onlyForm: Verdict = { confidence: 'unknown', isOnlyForm: true, others: [] }
@@ -116,10 +114,8 @@ export class Attribution {
     if (this.#hasLookedForMoves || this.#found.byFile.has(line.file)) return undefined
     this.#hasLookedForMoves = true
     const { discovery, repository } = this.#parts
-    const hashes = votes.commit.added.flatMap((one) =>
-      one.file === line.file && one.hash !== undefined ? [one.hash] : [],
-    )
-    const moved = await findMoved(discovery, repository, line.file, hashes.slice(0, 200))
+    const added = votes.commit.added.filter(({ file, hash }) => file === line.file && hash !== undefined)
+    const moved = await findMoved(discovery, repository, line, added)
     if (moved.length === 0) return undefined
     this.#found.byFile.set(line.file, moved)
     for (const { commit } of this.#votes.values()) this.add(commit)
@@ -147,22 +143,11 @@ export class Attribution {
     const makers = this.#found.reported.get(commit.sha.slice(0, 7)) ?? []
     const editors = this.#editsBefore(line, votes).filter(({ agentKind }) => agentKind === 'claude')
     const near = [...editors, ...makers].toReversed().map(({ path, sessionId }) => [path, sessionId] as const)
-    const here = await this.#atWork(commit.sha === '' ? Date.now() : commit.committedAt * 1_000)
-    return new Map([...[...new Map(near)].slice(0, mostTranscripts), ...here.slice(0, mostTranscripts)])
-  }
-
-  async #atWork(at: number): Promise<Array<readonly [path: string, sessionId: string]>> {
     const { discovery, repository } = this.#parts
-    const { sessions } = await discovery.list({ repoPath: repository.root })
-    return sessions
-      .filter(
-        ({ agentKind, createdAt, lastModified }) =>
-          agentKind === 'claude' &&
-          (createdAt?.getTime() ?? 0) <= at &&
-          lastModified.getTime() >= at - commandMs,
-      )
-      .sort((a, b) => Math.abs(a.lastModified.getTime() - at) - Math.abs(b.lastModified.getTime() - at))
-      .map(({ filePath, sessionId }) => [filePath, sessionId] as const)
+    const at = commit.sha === '' ? Date.now() : commit.committedAt * 1_000
+    const inUse = (await discovery.edits()).inUse(repository.trees, at, mostTranscripts)
+    const here = inUse.map(({ path, sessionId }) => [path, sessionId] as const)
+    return new Map([...[...new Map(near)].slice(0, mostTranscripts), ...here])
   }
 
   #guess(verdict: Verdict, { file }: AddedLine, votes: Votes): Verdict {

@@ -19,6 +19,7 @@ export class CommitGraph {
   readonly #folder: string
   readonly #objects: string
   #written: Promise<void> | undefined
+  #writtenAt = 0
 
   /** `objects`: the object folder of the repository. */
   constructor(graphs: string, objects: string, clock: Clock) {
@@ -34,12 +35,19 @@ export class CommitGraph {
     return { GIT_OBJECT_DIRECTORY: this.#folder, GIT_ALTERNATE_OBJECT_DIRECTORIES: this.#objects }
   }
 
-  /** Writes the graph if it is missing or old, and waits a moment for it. Without it git only takes longer. */
-  async ready(git: Git): Promise<void> {
+  get isReady(): boolean {
     const file = statSync(join(this.#folder, 'info/commit-graph'), { throwIfNoEntry: false })
-    if (this.#clock.now() - (file?.mtimeMs ?? 0) < maxAgeMs) return
-    this.#written ??= this.#write(git)
-    await within(this.#clock, waitMs, this.#written, () => {})
+    return this.#clock.now() - (file?.mtimeMs ?? 0) < maxAgeMs
+  }
+
+  /** Writes a graph that is missing or old, and waits a moment for it. Without it git only takes longer. */
+  async write(git: Git): Promise<void> {
+    // If git cannot write it, the next try is as late as if it could.
+    if (this.#clock.now() - this.#writtenAt >= maxAgeMs) {
+      this.#writtenAt = this.#clock.now()
+      this.#written = this.#write(git)
+    }
+    await within(this.#clock, waitMs, this.#written!, () => {})
   }
 
   async #write(git: Git): Promise<void> {

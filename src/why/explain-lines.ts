@@ -13,7 +13,7 @@ import type { Repository } from './repository.ts'
 import { isBot } from './votes.ts'
 
 export interface WhyParts {
-  discovery: Pick<Discovery, 'edits' | 'known' | 'list'>
+  discovery: Pick<Discovery, 'edits' | 'known'>
   repository: Repository
   reader: EditReader
   /** Prompts are private: the answer contains nothing about sessions that the caller may not read. */

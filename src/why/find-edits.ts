@@ -5,6 +5,7 @@ import { EditTable, type Edit, type ReportedCommit } from '../discovery/edit-tab
 import { isInside } from '../discovery/repo-paths.ts'
 import type { AgentKind } from '../domain/agent.ts'
 import type { DiscoveredSession, Discovery, TranscriptEdits } from '../domain/discovered-session.ts'
+import type { AddedLine } from './git-lines.ts'
 import type { Repository } from './repository.ts'
 
 export interface FoundEdit extends Edit {
@@ -36,7 +37,7 @@ export async function findEdits(
   const wanted = new Map<string, string[]>()
   for (const file of files) wanted.set(basename(file), [...(wanted.get(basename(file)) ?? []), file])
   const found: FoundEdits = { byFile: new Map(), reported: new Map() }
-  for (const transcript of await index.edits({ names: [...new Set(names)] })) {
+  for (const transcript of (await index.edits()).find({ names: [...new Set(names)] })) {
     const table = new EditTable(transcript.edits)
     for (const edit of table.edits) {
       const candidates = wanted.get(basename(edit.file)) ?? []
@@ -51,22 +52,30 @@ export async function findEdits(
   return found
 }
 
+/** Lines by which the edits of a renamed file are found: the longest are the most distinct. */
+const mostNeedles = 16
+const mostLines = 200
+
 /** Edits of files with other names that added one of these lines: a file that was renamed before it was committed. Only in the
  *  working trees that exist. */
 export async function findMoved(
   index: Index,
   { trees }: Repository,
-  file: string,
-  hashes: readonly number[],
+  { file, hash }: AddedLine,
+  added: readonly AddedLine[],
 ): Promise<FoundEdit[]> {
-  const needles = hashes.map((hash) => Buffer.from(Uint32Array.of(hash).buffer))
+  const hashes = added.slice(0, mostLines).flatMap((one) => one.hash ?? [])
+  const longest = added.toSorted((a, b) => b.text.length - a.text.length).slice(0, mostNeedles)
+  const needles = [hash, ...longest.map((one) => one.hash)].map((one) =>
+    Buffer.from(Uint32Array.of(one!).buffer),
+  )
   const found: FoundEdits = { byFile: new Map(), reported: new Map() }
-  for (const { edits, sessionId, path, agentKind } of await index.edits()) {
+  for (const { edits, sessionId, path, agentKind } of (await index.edits()).find()) {
     const bytes = Buffer.from(edits.buffer, edits.byteOffset, edits.byteLength)
     // Searching the bytes first avoids unpacking nearly all tables.
     if (!needles.some((needle) => bytes.includes(needle))) continue
     for (const edit of new EditTable(edits).edits) {
-      const isWanted = hashes.some((hash) => edit.lines.includes(hash))
+      const isWanted = hashes.some((one) => edit.lines.includes(one))
       if (isWanted && trees.some((tree) => isInside(edit.file, tree)))
         push(found.byFile, file, { ...edit, sessionId, path, agentKind, isGone: false })
     }

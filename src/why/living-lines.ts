@@ -38,7 +38,7 @@ export async function linesOfSession(
   { sessionId }: DiscoveredSession,
 ): Promise<SessionLines> {
   const { discovery, repository } = parts
-  const tables = (await discovery.edits({ sessionId })).map(({ edits }) => new EditTable(edits))
+  const tables = (await discovery.edits()).find({ sessionId }).map(({ edits }) => new EditTable(edits))
   const files = filesIn(repository, tables)
   const looked: SessionLines['files'] = []
   const counts = new Map<string, { commit: WhyCommit; lines: number }>()

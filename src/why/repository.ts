@@ -1,13 +1,12 @@
 // What git knows about lines: which commit wrote each, and which lines a commit added. The repository may be hostile, so git runs
 // as everywhere (discovery/git.ts): no program of the repository is started, and nothing from outside becomes an option.
 import { existsSync, statSync } from 'node:fs'
-import { basename, dirname, join, relative, resolve } from 'node:path'
-import { gitIn, withoutFilters, type Git, type Ran, type Variables } from '../discovery/git.ts'
+import { basename, dirname, join, relative } from 'node:path'
+import { gitIn, type Git, type Ran, type Variables } from '../discovery/git.ts'
 import { isInside, realPath, worktreesOf } from '../discovery/repo-paths.ts'
-import type { Clock } from '../domain/clock.ts'
-import { attempt, RockpoolError } from '../domain/errors.ts'
+import { RockpoolError } from '../domain/errors.ts'
 import { plainLine } from '../domain/text.ts'
-import { CommitGraph } from './commit-graph.ts'
+import type { CommitGraph } from './commit-graph.ts'
 import { commitFormat, parseBlame, parseChanges, parseDiffs } from './git-lines.ts'
 import type { BlamedLine, Changes, CommitDiff, CommitInfo, LineRange } from './git-lines.ts'
 
@@ -19,7 +18,9 @@ export interface BlameOptions {
   withCopies: boolean
 }
 
-const timeoutMs = 20_000
+export const gitTimeoutMs = 20_000
+/** Of what git prints: all lines of a file of 32 MB. */
+const mostBytes = 64 << 20
 const patchOptions = [
   '--no-color',
   '--no-ext-diff',
@@ -33,50 +34,13 @@ const patchOptions = [
 ]
 const showOptions = ['--no-show-signature', '--diff-merges=first-parent']
 const settings = ['-c', 'core.quotePath=false', '-c', 'blame.ignoreRevsFile=', '-c', 'diff.noprefix=false']
+/** Letters and digits of lines that git takes for moved. With its own limit of 20, a new import is taken for a copy of an old one. */
+const fewestMoved = 40
 /** Commits of which the diff is kept in memory. */
 const mostKept = 300
 /** Files whose lines are kept in memory. */
 const mostBlamed = 50
-const mostRepositories = 20
-
-/** Repositories that were asked about, so that a second question about the same file is answered at once. */
-export class Repositories {
-  readonly #variables: Variables
-  readonly #graphs: string
-  readonly #clock: Clock
-  readonly #known = new Map<string, Repository>()
-
-  /** `graphs`: a folder for commit graphs (commit-graph.ts). */
-  constructor(variables: Variables, graphs: string, clock: Clock) {
-    this.#variables = variables
-    this.#graphs = graphs
-    this.#clock = clock
-  }
-
-  /** The repository that a file or folder is in. */
-  async open(path: string): Promise<Repository> {
-    const folder = nearestFolder(path)
-    const ask = gitIn(folder, this.#variables, timeoutMs)
-    // Without a commit there is no HEAD, and the first lines are there all the same.
-    const wanted = ['--show-toplevel', '--git-common-dir', '--verify', '--quiet', 'HEAD']
-    const ran = await ask(['rev-parse', ...wanted])
-    const [root = '', gitFolder = '', head = ''] = ran.kind === 'done' ? ran.stdout.split('\n') : []
-    if (!root.startsWith('/'))
-      throw new RockpoolError('not-found', `${path} is not in a git repository.`, {
-        hint: 'Run the command inside of a repository, or name one with --repo.',
-      })
-    const real = realPath(root)
-    const objects = join(resolve(folder, gitFolder), 'objects')
-    const graph = new CommitGraph(this.#graphs, objects, this.#clock)
-    const repository = this.#known.get(real) ?? new Repository(real, this.#variables, graph)
-    this.#known.set(real, repository)
-    dropOldest(this.#known, mostRepositories)
-    repository.look(head)
-    return repository
-  }
-}
-
-function dropOldest(map: Map<string, unknown>, most: number): void {
+export function dropOldest(map: Map<string, unknown>, most: number): void {
   for (const key of map.keys()) if (map.size > most) map.delete(key)
 }
 
@@ -95,22 +59,23 @@ export class Repository {
   /** Blame reads the whole history of a file, so its answer is kept as long as neither the file nor HEAD has changed. */
   readonly #blames = new Map<string, { stamp: string; lines: Promise<BlamedLine[] | undefined> }>()
   #head = ''
-  #filtersOff: Promise<string[] | undefined> | undefined
+  #filtersOff: string[] | undefined
   readonly #places = new Map<string, Promise<'same' | 'other' | 'gone'>>()
 
   constructor(root: string, variables: Variables, graph: CommitGraph) {
     this.root = root
     this.#variables = variables
     this.#graph = graph
-    this.#git = gitIn(root, variables, timeoutMs)
-    this.#gitWithGraph = gitIn(root, variables, timeoutMs, graph.variables)
+    this.#git = gitIn(root, variables, gitTimeoutMs, {}, mostBytes)
+    this.#gitWithGraph = gitIn(root, variables, gitTimeoutMs, graph.variables, mostBytes)
   }
 
-  /** Called before every question: the repository may have changed since the last one. */
-  look(head: string): void {
+  /** Called before every question: the repository may have changed since the last one. `head`: changes with HEAD. `filtersOff`:
+   *  arguments for git. */
+  look(head: string, filtersOff: string[] | undefined): void {
     this.#head = head
     this.trees = worktreesOf(this.root)
-    this.#filtersOff = undefined
+    this.#filtersOff = filtersOff
     this.#places.clear()
   }
 
@@ -147,9 +112,9 @@ export class Repository {
   }
 
   async #blame(file: string, limits: readonly string[]): Promise<BlamedLine[] | undefined> {
-    const options = ['--porcelain', '-w', '-M', '--no-textconv', ...limits, '--', file]
-    const [filtersOff] = await Promise.all([this.#noFilters(), this.#graph.ready(this.#gitWithGraph)])
-    const ran = await this.#gitWithGraph([...settings, ...filtersOff, 'blame', ...options])
+    const options = ['--porcelain', '-w', `-M${fewestMoved}`, '--no-textconv', ...limits, '--', file]
+    if (!this.#graph.isReady) await this.#graph.write(this.#gitWithGraph)
+    const ran = await this.#gitWithGraph([...settings, ...this.#noFilters(), 'blame', ...options])
     if (ran.kind === 'done' && ran.code === 0) return parseBlame(ran.stdout)
     const stderr = ran.kind === 'done' ? ran.stderr : ''
     if (/no such path|no such ref|bad revision 'HEAD'|cannot stat|does not have any commits/i.test(stderr))
@@ -160,7 +125,7 @@ export class Repository {
   /** The lines of a file that are not committed; undefined if git does not know the file. */
   async uncommitted(file: string): Promise<Changes | undefined> {
     const options = ['diff', 'HEAD', ...patchOptions, '--', `:(top,literal)${file}`]
-    const text = textOf(await this.#git([...settings, ...(await this.#noFilters()), ...options]))
+    const text = textOf(await this.#git([...settings, ...this.#noFilters(), ...options]))
     return text === undefined ? undefined : parseChanges(text)
   }
 
@@ -168,6 +133,12 @@ export class Repository {
   async resolve(name: string): Promise<string | undefined> {
     const args = ['rev-parse', '--verify', '--quiet', '--end-of-options', `${name}^{commit}`]
     return /^[0-9a-f]{40,64}/.exec(textOf(await this.#git(args)) ?? '')?.[0]
+  }
+
+  /** The last commit that removed a file; undefined if none did. */
+  async removal(file: string): Promise<string | undefined> {
+    const options = ['log', '-1', '--format=%H', '--diff-filter=D', '--', `:(top,literal)${file}`]
+    return textOf(await this.#gitWithGraph([...settings, ...options]))?.trim() || undefined
   }
 
   /** The added lines of these commits, in all files or in these. */
@@ -230,14 +201,13 @@ export class Repository {
     if (!existsSync(real)) return this.trees.some((tree) => isInside(real, tree)) ? 'same' : 'gone'
     const [ours, theirs] = await Promise.all([
       identityOf(this.#git),
-      identityOf(gitIn(real, this.#variables, timeoutMs)),
+      identityOf(gitIn(real, this.#variables, gitTimeoutMs)),
     ])
     return theirs.some((mark) => ours.includes(mark)) ? 'same' : 'other'
   }
 
-  async #noFilters(): Promise<string[]> {
-    const filtersOff = await (this.#filtersOff ??= withoutFilters(this.#git))
-    if (filtersOff) return filtersOff
+  #noFilters(): string[] {
+    if (this.#filtersOff) return this.#filtersOff
     throw new RockpoolError('refused', `A content filter of ${this.root} cannot be switched off.`, {
       hint: 'Rename the filter in the configuration of the repository: its name contains "=".',
     })
@@ -257,12 +227,6 @@ async function identityOf(git: Git): Promise<string[]> {
 /** `https://me:token@host/a.git` and `https://host/a` are the same remote. */
 function withoutAccount(url: string): string {
   return url.replace(/^(\w+:\/\/)[^@/]*@/, '$1').replace(/\.git\/?$/, '')
-}
-
-/** The path itself, or the nearest folder above that exists. */
-function nearestFolder(path: string): string {
-  const isFolder = attempt(() => statSync(path).isDirectory(), false)
-  return isFolder || path === dirname(path) ? path : nearestFolder(dirname(path))
 }
 
 export function outOfRange(file: string, line: number, length: number): RockpoolError {

@@ -1,4 +1,4 @@
-import { chmodSync, copyFileSync, existsSync, mkdirSync, renameSync, writeFileSync } from 'node:fs'
+import { chmodSync, copyFileSync, existsSync, mkdirSync, renameSync, writeFileSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { EditedRepository } from '../../test/support/edited-repository.ts'
@@ -10,7 +10,7 @@ import { EditReader } from './edit-reader.ts'
 import { explainCommit } from './explain-commit.ts'
 import { explainLines, type WhyParts } from './explain-lines.ts'
 import { linesOfSession, mapFile } from './living-lines.ts'
-import { Repositories } from './repository.ts'
+import { Repositories } from './open-repository.ts'
 
 let world: EditedRepository
 let discovery: Discovery
@@ -339,6 +339,35 @@ test("programs that a hostile repository names don't run", async () => {
   expect(existsSync(trace)).toBe(false)
   for (const name of ['diff.trap', 'filter.trap']) world.git('config', '--remove-section', name)
   for (const name of ['core.fsmonitor', 'diff.external']) world.git('config', '--unset', name)
+})
+
+test('between two questions a repository may get a content filter, another HEAD, or another repository inside', async () => {
+  const open = repositories({ PATH: process.env['PATH'], HOME: world.folder })
+  const [folder, trace] = [join(world.root, 'src'), join(world.folder, 'filtered')]
+  const shaNow = async (): Promise<string | undefined> =>
+    (await (await open.open(folder)).blame('src/between.ts', { withCopies: false }))?.[0]?.sha
+  world.write('src/between.ts', code('between'))
+  world.write('.gitattributes', '*.ts filter=later\n')
+  const first = world.commit('Ask before')
+  expect(await shaNow()).toBe(first)
+  world.git('config', 'filter.later.clean', `touch ${trace}; cat`)
+  world.write('src/between.ts', `// By hand.\n${code('between')}`)
+  expect(await shaNow()).toBeUndefined()
+  writeFileSync(join(world.folder, 'included'), '')
+  world.git('config', '--remove-section', 'filter.later')
+  world.git('config', 'include.path', join(world.folder, 'included'))
+  expect(await shaNow()).toBeUndefined()
+  writeFileSync(join(world.folder, 'included'), `[filter "later"]\n\tclean = "touch ${trace}; cat"\n`)
+  world.write('src/between.ts', `// By another hand.\n${code('between')}`)
+  expect(await shaNow()).toBeUndefined()
+  expect(existsSync(trace)).toBe(false)
+  world.git('config', '--remove-section', 'include')
+  const second = world.commit('Ask after')
+  expect(await shaNow()).toBe(second)
+  world.git('init', '-q', 'src')
+  expect((await open.open(folder)).root).toBe(folder)
+  rmSync(join(folder, '.git'), { recursive: true })
+  expect((await open.open(folder)).root).toBe(world.root)
 })
 
 test('a line that Codex wrote has its session, its prompt and the cost of its turn', async () => {

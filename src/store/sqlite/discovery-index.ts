@@ -92,9 +92,11 @@ export class DiscoveryIndex {
     )
   }
 
-  /** Every transcript that has edits, with the names of the files. */
-  editedNames(): Array<{ path: string; sessionId: string; names: Uint8Array }> {
-    return this.#database.read((q) => q.all('SELECT path, session AS sessionId, names FROM edits'))
+  /** Every transcript that has edits, or whose names may contain one of these, with the names of the files. */
+  editedNames(some?: readonly Uint8Array[]): Array<{ path: string; sessionId: string; names: Uint8Array }> {
+    const where = some ? `WHERE ${some.map(() => 'instr(names, ?)').join(' OR ')}` : ''
+    const sql = `SELECT path, session AS sessionId, names FROM edits ${where}`
+    return this.#database.read((q) => q.all(sql, ...(some ?? [])))
   }
 
   edits(paths: string[]): Array<Omit<TranscriptEdits, 'agentKind'>> {

@@ -103,8 +103,11 @@ export class SimulatedHistory {
       return
     }
     if (before.length === 0 || kind < 0.15) session.create(file, textOf(after))
-    else if (kind < 0.18) session.run(`cat > ${file} <<'END'\n${textOf(after)}END`)
-    else session.edit(file, textOf(before), textOf(after))
+    else if (kind < 0.18) {
+      // A session cannot repeat a file that it has not seen.
+      session.run(`cat ${file}`)
+      session.run(`cat > ${file} <<'END'\n${textOf(after)}END`)
+    } else session.edit(file, textOf(before), textOf(after))
     if (before.length > 0 && kind > 0.9) session.edit(file, textOf(after), textOf(before))
     else this.files.set(file, after)
     if (random.chance(0.04)) this.#format(file, session)

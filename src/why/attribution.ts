@@ -3,7 +3,7 @@
 import { hashOfLine } from '../discovery/line-hash.ts'
 import type { Discovery } from '../domain/discovered-session.ts'
 import { attempt } from '../domain/errors.ts'
-import { commandThatWrote } from './command-evidence.ts'
+import { commandThatWrote, linesSeen } from './command-evidence.ts'
 import type { EditReader } from './edit-reader.ts'
 import { findMoved, type FoundEdit, type FoundEdits } from './find-edits.ts'
 import type { AddedLine, BlamedLine, CommitDiff } from './git-lines.ts'
@@ -25,6 +25,8 @@ const fewestLetters = 10
 /** So many letters in the same order are no chance. */
 const manyLetters = 25
 const mostTranscripts = 4
+/** Lines on each side among which the next ones with letters are looked for. */
+const nearLines = 6
 
 /** Nothing is known from this commit. */
 const onlyForm: Verdict = { confidence: 'unknown', isOnlyForm: true, others: [] }
@@ -37,6 +39,8 @@ export class Attribution {
   readonly #votes = new Map<string, Votes>()
   /** The letters that each edit added, read when they are needed. */
   readonly #letters = new Map<FoundEdit, string>()
+  /** What the session of a here-document had seen of the file before. */
+  readonly #seen = new Map<FoundEdit, ReadonlySet<string>>()
   #hasLookedForMoves = false
 
   /** `texts`: the lines among which a distinct one is looked for. */
@@ -66,8 +70,13 @@ export class Attribution {
   async ofAdded(sha: string, line: AddedLine): Promise<Verdict> {
     const votes = this.#votes.get(sha)!
     const verdict = votes.verdict(line, this.#copies.get(line.hash ?? 0) ?? 1)
-    // A here-document repeats lines of the file that a formatter had changed before it.
-    if (verdict.evidence === 'shell' && line.hash !== undefined && votes.isOnlyForm(line)) return onlyForm
+    // A here-document repeats lines of the file, also those that a formatter had changed before it.
+    if (verdict.evidence === 'shell' && line.hash !== undefined) {
+      if (votes.isOnlyForm(line)) return onlyForm
+      const earlier = await this.#reformatted(line, votes, verdict.edit!.seconds)
+      if (earlier) return earlier
+      if (this.#isRepeated(line, verdict.edit!)) return { ...verdict, confidence: 'unknown' }
+    }
     const isEnough = this.#effort === 'matches' || line.hash === undefined || isBot(votes.commit)
     if (verdict.confidence !== 'unknown' || isEnough) return verdict
     if (votes.isOnlyForm(line)) return onlyForm
@@ -79,21 +88,28 @@ export class Attribution {
     )
   }
 
-  /** A formatter leaves the letters of a line as they are, and breaks lines elsewhere. */
-  async #reformatted(line: AddedLine, votes: Votes): Promise<Verdict | undefined> {
+  /** A formatter leaves the letters of a line and the order of lines as they are, and breaks lines elsewhere. */
+  async #reformatted(line: AddedLine, votes: Votes, before = Infinity): Promise<Verdict | undefined> {
     const letters = lettersOf(line.text)
-    if (letters.length < fewestLetters) return undefined
-    const around = votes.hunkOf(line).map(({ text }) => lettersOf(text))
-    // Short lines stand in many files, and a folder that is gone may have been another repository: then the edit must have another
-    // line of the hunk, too.
+    const edits = this.#editsBefore(line, votes).filter(({ seconds }) => seconds < before)
+    if (letters.length < fewestLetters || edits.length === 0) return undefined
+    const together = lettersAround(line, votes.hunkOf(line))
+    // Short lines stand in many files, and a folder that is gone may have been another repository: then the edit must have the line
+    // together with the next ones.
     const isFrom = (written: string, isGone: boolean): boolean =>
       written.includes(letters) &&
-      ((letters.length >= manyLetters && !isGone) ||
-        around.some((other) => other !== letters && other.length >= fewestLetters && written.includes(other)))
-    for (const edit of this.#editsBefore(line, votes).slice(-mostRead).toReversed())
+      ((letters.length >= manyLetters && !isGone) || together.some((some) => written.includes(some)))
+    for (const edit of edits.slice(-mostRead).toReversed())
       if (isFrom(await this.#lettersIn(edit), edit.isGone))
         return { confidence: 'likely', edit, evidence: 'reformatted', others: [] }
     return undefined
+  }
+
+  /** The session had seen the line in the file before its command wrote it. */
+  #isRepeated({ file, text }: AddedLine, edit: FoundEdit): boolean {
+    const seen = this.#seen.get(edit) ?? attempt(() => linesSeen(edit.path, file, edit.offset), new Set())
+    this.#seen.set(edit, seen)
+    return seen.has(text.trim())
   }
 
   #editsBefore({ file }: AddedLine, votes: Votes): FoundEdit[] {
@@ -155,4 +171,22 @@ export class Attribution {
     const edit = votes.mostIn(file)
     return edit ? { ...verdict, edit, evidence: 'neighbours' } : verdict
   }
+}
+
+/** The letters of a line together with those of one or two lines before or after it, as far as they are many. */
+function lettersAround(line: AddedLine, hunk: readonly AddedLine[]): string[] {
+  const at = line.line - hunk[0]!.line
+  const lettersIn = (lines: readonly AddedLine[]): string[] =>
+    lines.map(({ text }) => lettersOf(text)).filter((letters) => letters !== '')
+  const before = lettersIn(hunk.slice(Math.max(0, at - nearLines), at)).slice(-2)
+  const after = lettersIn(hunk.slice(at + 1, at + 1 + nearLines)).slice(0, 2)
+  const [above = '', below = '', own] = [before.at(-1), after[0], lettersOf(line.text)]
+  const together = [
+    above + own,
+    own + below,
+    before.join('') + own,
+    own + after.join(''),
+    above + own + below,
+  ]
+  return together.filter((letters) => letters.length >= manyLetters && letters !== own)
 }

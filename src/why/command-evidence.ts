@@ -6,6 +6,7 @@ import { blocksIn, textIn } from '../discovery/cards.ts'
 import { isRecord, parseRecord } from '../domain/json.ts'
 import { closeAtEnd, openForeign } from '../store/disk/foreign-file.ts'
 import { linesOfFile } from '../store/disk/file-lines.ts'
+import { lettersOf } from './votes.ts'
 
 type Fields = Record<string, unknown>
 
@@ -94,7 +95,7 @@ class CommandReader {
   #noteCommand({ id, name, input }: Fields): void {
     const text = isRecord(input) ? textIn(input['command']) : undefined
     if (name !== 'Bash' || text === undefined) return
-    const isReadOnly = text
+    const isReadOnly = withoutHereDocuments(text)
       .split(/&&|\|\||[;|\n]/)
       .every((part) => part.trim() === '' || readOnly.some((one) => one.test(part)))
     this.#running.set(String(id), { text, isReadOnly })
@@ -108,6 +109,8 @@ class CommandReader {
     const shown = isRecord(result) ? this.#contentShown(result, command?.text) : undefined
     if (shown === undefined) return undefined
     if (!this.#isIn(shown)) {
+      // The words were there in another form, which the command changed.
+      if (lettersOf(shown).includes(lettersOf(this.#text))) return 'elsewhere'
       // The line came after this look, so no earlier command wrote it.
       this.#isSeenWithout = true
       this.#last = undefined
@@ -140,4 +143,45 @@ class CommandReader {
     // Other output than of a difference may leave out the line.
     return isAbout && this.#isIn(output) ? output : undefined
   }
+}
+
+/** What a here-document writes into a file stands in the command: no other line comes from it. */
+function withoutHereDocuments(command: string): string {
+  return command.replaceAll(/<<-?\s*(["']?)([\w.-]+)\1(.*)\n[\s\S]*?^\s*\2$/gm, '$3')
+}
+
+/** The lines of a file that a session had on its screen before this place in its transcript. */
+export function linesSeen(path: string, file: string, before: number): Set<string> {
+  const fd = openForeign(path)
+  using _ = closeAtEnd(fd)
+  const name = Buffer.from(basename(file))
+  const commands = new Set<string>()
+  const seen = new Set<string>()
+  for (const { offset, bytes } of linesOfFile(fd, 0)) {
+    if (offset >= Math.min(before, mostBytes)) break
+    const isCommandResult = bytes.includes('"stdout":')
+    const record = isCommandResult || bytes.includes(name) ? parseRecord(bytes.toString('utf8')) : undefined
+    const message = isRecord(record?.['message']) ? record['message'] : {}
+    for (const block of blocksIn(message['content'])) {
+      const command = isRecord(block['input']) ? (textIn(block['input']['command']) ?? '') : ''
+      if (withoutHereDocuments(command).includes(basename(file))) commands.add(String(block['id']))
+      const isAbout = commands.has(String(block['tool_use_id']))
+      const shown = isRecord(record?.['toolUseResult'])
+        ? textShown(record['toolUseResult'], file, isAbout)
+        : ''
+      for (const line of shown.split('\n')) seen.add(line.replace(/^\s*\d+[\t→]/, '').trim())
+    }
+  }
+  return seen
+}
+
+function textShown(
+  { file, filePath, originalFile, stdout }: Fields,
+  wanted: string,
+  isAbout: boolean,
+): string {
+  const isIt = (path: unknown): boolean => typeof path === 'string' && path.endsWith(`/${wanted}`)
+  if (isRecord(file) && isIt(file['filePath'])) return textIn(file['content']) ?? ''
+  if (isIt(filePath)) return textIn(originalFile) ?? ''
+  return isAbout ? (textIn(stdout) ?? '') : ''
 }

@@ -42,6 +42,9 @@ interface Tally {
 export class Votes {
   readonly commit: CommitDiff
   readonly #edits: FoundEdits
+  readonly #places: ReadonlyMap<AddedLine, number>
+  #numbered: Map<string, AddedLine> | undefined
+  #lines: Map<number, AddedLine[]> | undefined
   readonly #ofLine = new Map<AddedLine, FoundEdit[]>()
   readonly #sessionsOfHash = new Map<number, Set<string>>()
   readonly #hunks = new Map<number, Tally>()
@@ -52,13 +55,15 @@ export class Votes {
   constructor(commit: CommitDiff, edits: FoundEdits) {
     this.commit = commit
     this.#edits = edits
+    this.#places = new Map(commit.added.map((line, i) => [line, i]))
     this.#match()
     for (const line of commit.added) this.#count(line)
   }
 
   /** The added line with this number; undefined if the commit does not show it. */
   line(file: string, number: number): AddedLine | undefined {
-    return this.commit.added.find((line) => line.file === file && line.line === number)
+    this.#numbered ??= new Map(this.commit.added.map((line) => [`${line.line} ${line.file}`, line]))
+    return this.#numbered.get(`${number} ${file}`)
   }
 
   /** `copies`: how often the line is in the file. */
@@ -81,7 +86,8 @@ export class Votes {
   }
 
   hunkOf({ hunk }: AddedLine): AddedLine[] {
-    return this.commit.added.filter((line) => line.hunk === hunk)
+    this.#lines ??= Map.groupBy(this.commit.added, (line) => line.hunk)
+    return this.#lines.get(hunk) ?? []
   }
 
   /** The session with most lines of a file, for a guess. */
@@ -145,7 +151,7 @@ export class Votes {
       if (!known || !isLate) last.set(edit.sessionId, edit)
     }
     return [...last.values()]
-      .map((edit) => ({ edit, rank: this.#rank(line, edit.sessionId) }))
+      .map((edit) => ({ edit, rank: this.#rank(line, edit.sessionId) + this.#inOrder(line, edit) * 4 }))
       .sort((a, b) => (isClose(a.rank, b.rank) ? b.edit.seconds - a.edit.seconds : b.rank - a.rank))
   }
 
@@ -154,6 +160,18 @@ export class Votes {
     const file = shareOf(this.#files.get(line.file), sessionId)
     const isReported = this.#reporters().has(sessionId)
     return hunk * 4 + file * 2 + shareOf(this.#whole, sessionId) * 2 + (isReported ? 1 : 0)
+  }
+
+  /** How many of the lines before and after it the edit wrote next to this line: none, one or both. */
+  #inOrder(line: AddedLine, { lines }: FoundEdit): number {
+    const [above, below] = [this.#nextTo(line, -1)?.hash, this.#nextTo(line, 1)?.hash]
+    const sides = lines.map((hash, i) =>
+      hash === line.hash
+        ? Number(above !== undefined && lines[i - 1] === above) +
+          Number(below !== undefined && lines[i + 1] === below)
+        : 0,
+    )
+    return Math.max(0, ...sides)
   }
 
   #reporters(): Set<string> {
@@ -195,22 +213,24 @@ export class Votes {
     return { confidence: isOwn ? 'likely' : 'unknown', edit, evidence: 'neighbours', others: [] }
   }
 
-  /** The nearest line with letters in the same hunk, and the edit that wrote it; undefined at the border of the hunk. */
+  /** The edit that wrote the nearest line with letters; undefined at the border of the hunk. */
   #neighbour(line: AddedLine, step: 1 | -1): { edit: FoundEdit | undefined } | undefined {
+    const other = this.#nextTo(line, step)
+    return other && { edit: this.#ranked(other)[0]?.edit }
+  }
+
+  /** The nearest line with letters in the same hunk. */
+  #nextTo(line: AddedLine, step: 1 | -1): AddedLine | undefined {
     const { added } = this.commit
-    for (let at = added.indexOf(line) + step; added[at]?.hunk === line.hunk; at += step) {
-      const other = added[at]!
-      if (other.hash !== undefined) return { edit: this.#ranked(other)[0]?.edit }
-    }
-    return undefined
+    let at = this.#places.get(line)! + step
+    while (added[at]?.hunk === line.hunk && added[at]!.hash === undefined) at += step
+    return added[at]?.hunk === line.hunk ? added[at] : undefined
   }
 }
 
-/** A here-document often writes the whole file again: lines that another edit had added before are not its own. */
+/** A here-document often writes the whole file again: lines that an edit had added before are not its own. */
 function withoutRepeats(edits: readonly FoundEdit[]): FoundEdit[] {
-  return edits.filter(
-    (edit, i) => edit.kind !== 'shell' || !edits.slice(0, i).some((one) => one.sessionId !== edit.sessionId),
-  )
+  return edits.filter(({ kind }, i) => kind !== 'shell' || i === 0)
 }
 
 /** Letters, digits and underscores: what a formatter leaves as it is. */

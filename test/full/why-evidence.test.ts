@@ -12,7 +12,7 @@ import type { LineAnswer } from '../../src/domain/why-answers.ts'
 import { EditReader } from '../../src/why/edit-reader.ts'
 import { explainCommit } from '../../src/why/explain-commit.ts'
 import { explainLines, type WhyParts } from '../../src/why/explain-lines.ts'
-import { Repositories } from '../../src/why/repository.ts'
+import { Repositories } from '../../src/why/open-repository.ts'
 import { EditedRepository, EditingSession } from '../support/edited-repository.ts'
 
 let world: EditedRepository
@@ -186,7 +186,7 @@ test('MultiEdit, NotebookEdit and a rewritten file are edits; the message and th
   )
   world.commit('Rename both')
   expect(await answer('src/multi.ts', 'renamed second')).toEqual([session.sessionId, 'exact', 'edit'])
-  const found = await discovery.edits({ names: ['analysis.ipynb'] })
+  const found = (await discovery.edits()).find({ names: ['analysis.ipynb'] })
   const { edits: ofNotebook } = new EditTable(found[0]!.edits)
   expect(ofNotebook.find(({ file }) => file === notebook)?.lines).toEqual(hashesOfText(source))
 })
@@ -270,11 +270,13 @@ test('a session of another agent is named with its prompt, its words and the cos
   const [claude] = (await discovery.list()).sessions
   const codex: DiscoveredSession = { ...claude!, sessionId: 'codex-1', agentKind: 'codex', title: 'Buoys' }
   const agents: WhyParts['discovery'] = {
-    list: (filter) => discovery.list(filter),
     known: async (ids) => ([...ids].includes('codex-1') ? [codex] : []),
-    edits: async () => [
-      { sessionId: 'codex-1', agentKind: 'codex', path: '/nowhere/store.db#codex-1', edits: table.pack() },
-    ],
+    edits: async () => ({
+      find: () => [
+        { sessionId: 'codex-1', agentKind: 'codex', path: '/nowhere/store.db#codex-1', edits: table.pack() },
+      ],
+      inUse: () => [],
+    }),
   }
   const reader = new EditReader({ conversation: async () => ({ records, damaged: 0 }) })
   const parts = { ...(await partsOf()), discovery: agents, reader }
@@ -305,4 +307,70 @@ test('a file that was renamed in the commit that changed it has its sessions und
   world.commit('Rename and change by hand')
   expect((await answer('src/new-name.ts', 'quay 4')).slice(0, 2)).toEqual([session.sessionId, 'exact'])
   expect(await answer('src/new-name.ts', 'run by hand')).toEqual(unknown)
+})
+
+test('a new copy of a line belongs to the edit that wrote it together with the next line, not to the first copy', async () => {
+  const [common, first] = [`import { join } from 'node:path'`, world.session('Write the first mast')]
+  const block = (name: string): string =>
+    `${common}\nexport const ${name} = join('ropes', '${name} of oak')\n`
+  first.create('src/mast.ts', block('foremast'))
+  world.commit('Add a mast')
+  const second = world.session('Write the second mast')
+  second.edit('src/mast.ts', block('foremast'), `${block('foremast')}${block('mizzenmast')}`)
+  world.commit('Add another mast')
+  const at = (line: number): Promise<LineAnswer> =>
+    partsOf().then((parts) => explainLines(parts, { file: 'src/mast.ts', from: line, to: line }))
+  expect((await at(1)).session?.sessionId).toBe(first.sessionId)
+  expect((await at(3)).session?.sessionId).toBe(second.sessionId)
+})
+
+test('a here-document that repeats a line which the session had seen did not write it', async () => {
+  world.write('src/net.ts', "export const mesh = 'forty knots'\n")
+  world.commit('Add the net')
+  const byHand = `${world.read('src/net.ts')}export const floats = 'cork, added by hand'\n`
+  world.write('src/net.ts', byHand)
+  const session = world.session('Add weights to the net')
+  session.run('cat src/net.ts')
+  session.run(`cat > src/net.ts <<'END'\n${byHand}export const weights = 'lead at the bottom'\nEND`)
+  const sha = world.commit('Add floats and weights')
+  expect(await answer('src/net.ts', 'lead')).toEqual([session.sessionId, 'exact', 'shell'])
+  expect(await answer('src/net.ts', 'cork')).toEqual(unknown)
+  expect(await explainCommit(await partsOf(), sha)).toMatchObject({ lines: 2, unknownLines: 1 })
+})
+
+test('a short line that a formatter changed belongs to an edit only together with the lines next to it', async () => {
+  const tail = (name: string): string =>
+    `export const ${name} = 'a crane on the ${name}'\n  return undefined\n`
+  const session = world.session('Add a crane')
+  session.create('src/crane.ts', `${tail('quay')}${'\n'.repeat(3)}  return result\n`)
+  world.write(
+    'src/crane.ts',
+    `${world.read('src/crane.ts').replaceAll('undefined', 'undefined;')}by hand\n  return result;\n`,
+  )
+  world.commit('Format, and add lines by hand')
+  expect(await answer('src/crane.ts', 'return undefined;')).toEqual([
+    session.sessionId,
+    'likely',
+    'reformatted',
+  ])
+  expect(await answer('src/crane.ts', 'return result;')).toEqual(unknown)
+})
+
+test('a command that only changed the form of words did not write them', async () => {
+  const path = join(world.root, 'src/sail.ts')
+  const look = (by: EditingSession, content: string): string =>
+    by.call('Read', { file_path: path }, content, {
+      type: 'text',
+      file: { filePath: path, content, startLine: 1, numLines: 1, totalLines: 1 },
+    })
+  const before = `export const sail = canvas('red', 'patched twice')\n`
+  const after = `export const sail = canvas("red", "patched twice");\n`
+  const session = world.session('Format the sail')
+  world.write('src/sail.ts', before)
+  look(session, before)
+  world.write('src/sail.ts', after)
+  session.call('Bash', { command: 'format src/sail.ts' }, 'ok', { stdout: 'ok', stderr: '' })
+  look(session, after)
+  world.commit('Add the sail')
+  expect(await answer('src/sail.ts', 'canvas')).toEqual(unknown)
 })

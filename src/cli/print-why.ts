@@ -14,12 +14,17 @@ type Session = NonNullable<Line['session']>
 export const printers: Printers = {
   'why.ask': (answer, page) => {
     if (answer.markdown !== undefined) return visible(answer.markdown).trimEnd()
-    if (answer.kind === 'line') return printLine(answer, page)
-    if (answer.kind === 'commit') return printCommit(answer, page)
-    return answer.kind === 'pr' ? printPullRequest(answer, page) : printFile(answer, page)
+    const { note } = answer
+    return [printAnswer(answer, page), ...(note ? [wrapped(styled(page, 'dim', note), page)] : [])].join('\n')
   },
   'why.session': (lines, page) =>
     livingLines(lines, page).join('\n') || 'Nothing of this session is in HEAD.',
+}
+
+function printAnswer(answer: Answer, page: Page): string {
+  if (answer.kind === 'line') return printLine(answer, page)
+  if (answer.kind === 'commit') return printCommit(answer, page)
+  return answer.kind === 'pr' ? printPullRequest(answer, page) : printFile(answer, page)
 }
 
 const styles: Record<Line['confidence'], Style> = { exact: 'green', likely: 'yellow', unknown: 'dim' }

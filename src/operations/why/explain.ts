@@ -3,8 +3,8 @@
 import { existsSync, statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { readPullRequest } from '../../discovery/github-status.ts'
-import type { DiscoveredSession } from '../../domain/discovered-session.ts'
-import { RockpoolError } from '../../domain/errors.ts'
+import type { DiscoveredSession, EditLookup } from '../../domain/discovered-session.ts'
+import { attempt, RockpoolError } from '../../domain/errors.ts'
 import type {
   CommitAnswer,
   FileAnswer,
@@ -16,6 +16,8 @@ import { EditReader } from '../../why/edit-reader.ts'
 import { explainCommit, explainPullRequest } from '../../why/explain-commit.ts'
 import { explainLines, type WhyParts } from '../../why/explain-lines.ts'
 import { linesOfSession, mapFile } from '../../why/living-lines.ts'
+import type { Repository } from '../../why/repository.ts'
+import { readForeign } from '../../store/disk/foreign-file.ts'
 import type { App } from '../app.ts'
 
 export interface Question {
@@ -37,13 +39,19 @@ export interface Access {
 
 export type Answer = LineAnswer | CommitAnswer | PullRequestAnswer | FileAnswer
 
-export async function explain(app: App, question: Question, access: Access): Promise<Answer> {
-  const answer = await explainWith(app, readersOf(app), question, access)
+/** `note`: what could not be asked. */
+export type NotedAnswer = Answer & { note?: string }
+
+export async function explain(app: App, question: Question, access: Access): Promise<NotedAnswer> {
+  const readers = readersOf(app)
+  const answer = await explainWith(app, readers, question, access)
   if (isComplete(answer) || !existsSync(app.paths.vault)) return answer
   // Sessions that Claude Code has deleted cost more to ask, and are few.
-  const { openKeptWorld } = await import('./kept-edits.ts')
-  await using kept = await openKeptWorld(app)
-  return kept ? explainWith(app, kept, question, access) : answer
+  const { notAsked, openKeptWorld } = await import('./kept-edits.ts')
+  await using kept = await openKeptWorld(app, readers)
+  return kept
+    ? explainWith(app, kept, question, access)
+    : { ...answer, note: await notAsked(app, access.mayRead) }
 }
 
 function isComplete(answer: Answer): boolean {
@@ -73,11 +81,41 @@ async function explainWith(
   }
   const place = placeIn(target!, folder)
   const parts = await partsFor(app, readers, place?.path ?? folder, access)
-  if (!place) return explainCommit(parts, target!)
-  const file = parts.repository.relativePath(place.path)
-  if (file === undefined)
-    throw new RockpoolError('not-found', `${place.path} is not in ${parts.repository.root}.`)
+  const { repository } = parts
+  if (!place && (await repository.resolve(target!)) !== undefined) return explainCommit(parts, target!)
+  const path = place?.path ?? resolve(folder, target!)
+  const file = repository.relativePath(path)
+  if (!existsSync(path)) throw await missing(repository, target!, file)
+  if (!place || file === undefined)
+    throw new RockpoolError('not-found', `${path} is not in ${repository.root}.`)
+  if (isBinary(path))
+    throw new RockpoolError('input-invalid', `${file} is not a text file, so it has no lines.`, {
+      hint: `\`git log -- ${file}\` shows its commits; ask about one with \`rockpool why <commit>\`.`,
+    })
   return place.lines ? explainLines(parts, { file, ...place.lines }) : mapFile(parts, file, text)
+}
+
+/** What is neither a file nor a commit may be a file that was removed. */
+async function missing(
+  repository: Repository,
+  target: string,
+  file: string | undefined,
+): Promise<RockpoolError> {
+  const removal = file === undefined ? undefined : await repository.removal(file)
+  if (removal !== undefined)
+    return new RockpoolError('not-found', `${file} was removed by commit ${removal.slice(0, 10)}.`, {
+      hint: `\`git log -- ${file}\` shows its commits; ask about one with \`rockpool why <commit>\`.`,
+    })
+  return new RockpoolError(
+    'not-found',
+    `There is no file and no commit ${JSON.stringify(target)} in ${repository.root}.`,
+    { hint: 'Name a file from the current directory, file:line, or a commit that `git log` shows.' },
+  )
+}
+
+/** As git decides it. */
+function isBinary(path: string): boolean {
+  return attempt(() => readForeign(path, 8_000).includes(0), false)
 }
 
 interface FilePlace {
@@ -96,10 +134,6 @@ function placeIn(target: string, folder: string): FilePlace | undefined {
   if (!lines) return undefined
   const path = resolve(folder, lines[1]!)
   const [from, to] = [Number(lines[2]), Number(lines[3] ?? lines[2])]
-  if (!existsSync(path))
-    throw new RockpoolError('not-found', `There is no file ${path}.`, {
-      hint: 'Name it from the current directory.',
-    })
   if (from < 1 || to < from)
     throw new RockpoolError('input-invalid', `${from}-${to} is not a range of lines.`, {
       hint: 'Lines are counted from 1, and the first one comes first.',
@@ -118,10 +152,11 @@ export async function livingLines(
   if (!existsSync(session.repoPath)) return none
   const repository = await (await app.repositories()).open(session.repoPath).catch(() => undefined)
   if (!repository) return none
-  if (!session.kept) return linesOfSession({ ...readersOf(app), repository, mayRead }, session)
+  const readers = readersOf(app)
+  if (!session.kept) return linesOfSession({ ...readers, repository, mayRead }, session)
   const { openKeptWorld } = await import('./kept-edits.ts')
-  await using kept = await openKeptWorld(app)
-  return linesOfSession({ ...(kept ?? readersOf(app)), repository, mayRead }, session)
+  await using kept = await openKeptWorld(app, readers)
+  return linesOfSession({ ...(kept ?? readers), repository, mayRead }, session)
 }
 
 async function partsFor(
@@ -135,8 +170,12 @@ async function partsFor(
   return { ...readers, repository, mayRead }
 }
 
-/** Each edit is read once for a question. */
+/** The files are checked once, and each edit is read once for a question. */
 function readersOf(app: App): Readers {
   const discovery = app.discovery()
-  return { discovery, reader: new EditReader(discovery) }
+  let edits: Promise<EditLookup> | undefined
+  return {
+    discovery: { known: (ids) => discovery.known(ids), edits: () => (edits ??= discovery.edits()) },
+    reader: new EditReader(discovery),
+  }
 }

@@ -3,9 +3,13 @@
 import { mkdirSync, readdirSync, rmSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { join, relative } from 'node:path'
+import { RecordFacts } from '../../discovery/agents/record-facts.ts'
 import { EditTable, hasName, nameHash } from '../../discovery/edit-table.ts'
 import { indexFormat } from '../../discovery/native-index.ts'
 import { TranscriptScanner } from '../../discovery/scan.ts'
+import { newFacts } from '../../discovery/transcript-facts.ts'
+import { UsageTable } from '../../discovery/usage-table.ts'
+import type { AgentConversation } from '../../domain/agent-records.ts'
 import type { DiscoveredSession, TranscriptEdits, WantedEdits } from '../../domain/discovered-session.ts'
 import { attempt } from '../../domain/errors.ts'
 import { parseStored } from '../../domain/json.ts'
@@ -16,12 +20,17 @@ import type { Vault } from '../../vault/vault.ts'
 import { EditReader } from '../../why/edit-reader.ts'
 import type { WhyParts } from '../../why/explain-lines.ts'
 import type { App } from '../app.ts'
-import { goneSessions } from '../vault/kept-sessions.ts'
+import { goneSessions, keptConversation } from '../vault/kept-sessions.ts'
 
 /** The edits of one session on disk. */
 interface StoredEdits {
   format: string
   transcripts: Array<{ path: string; edits: string }>
+}
+
+interface PackedEdits {
+  path: string
+  edits: Uint8Array
 }
 
 const longestFile = 64 << 20
@@ -33,26 +42,42 @@ export interface KeptWorld extends AsyncDisposable {
 }
 
 /** Undefined if there are no such sessions. Nothing of an encrypted vault is readable on disk, so it has no such index. */
-export async function openKeptWorld(app: App): Promise<KeptWorld | undefined> {
+export async function openKeptWorld(
+  app: App,
+  { discovery: live }: Pick<WhyParts, 'discovery'>,
+): Promise<KeptWorld | undefined> {
   const vault = await app.vault()
-  const gone = vault.isEncrypted
-    ? []
-    : (await goneSessions(app)).filter(({ agentKind }) => agentKind === 'claude')
-  const kept = new KeptSessions(vault, app.paths, gone)
+  const gone = new Map((await goneSessions(app)).map((session) => [session.sessionId, session]))
+  if (gone.size === 0 || vault.isEncrypted) return undefined
+  const kept = new KeptSessions(app, vault, gone)
   const edits = await kept.edits()
-  if (edits.length === 0) return undefined
-  const live = app.discovery()
-  const known = async (ids: Iterable<string>): Promise<DiscoveredSession[]> => {
-    const wanted = new Set(ids)
-    return [...(await live.known(wanted)), ...gone.filter(({ sessionId }) => wanted.has(sessionId))]
-  }
   const discovery: WhyParts['discovery'] = {
-    list: (filter) => live.list(filter),
-    known,
-    edits: async (wanted = {}) => [...(await live.edits(wanted)), ...edits.filter(isWanted(wanted))],
+    known: async (ids) => {
+      const wanted = [...ids]
+      return [...(await live.known(wanted)), ...wanted.flatMap((id) => gone.get(id) ?? [])]
+    },
+    edits: async () => {
+      const present = await live.edits()
+      return {
+        find: (wanted = {}) => [...present.find(wanted), ...edits.filter(isWanted(wanted))],
+        inUse: (...asked) => present.inUse(...asked),
+      }
+    },
   }
-  const reader = new EditReader(live, (path, sessionId) => kept.copyOf(path, sessionId))
+  const reader = new EditReader(
+    { conversation: (sessionId) => kept.conversation(sessionId) },
+    (path, sessionId) => kept.copyOf(path, sessionId),
+  )
   return { discovery, reader, [Symbol.asyncDispose]: () => kept.removeCopies() }
+}
+
+/** What an answer without a known session says about sessions that were not asked. */
+export async function notAsked(app: App, mayRead: WhyParts['mayRead']): Promise<string | undefined> {
+  if (!(await app.vault()).isEncrypted) return undefined
+  const { length } = (await goneSessions(app)).filter(mayRead)
+  if (length === 0) return undefined
+  const sessions = length === 1 ? '1 session' : `${length} sessions`
+  return `${sessions} that only the vault has could not be asked, because the vault is encrypted. \`rockpool vault list\` shows them; \`rockpool vault restore <id>\` brings one back.`
 }
 
 function isWanted({ names, sessionId }: WantedEdits): (edits: TranscriptEdits) => boolean {
@@ -63,17 +88,17 @@ function isWanted({ names, sessionId }: WantedEdits): (edits: TranscriptEdits) =
 }
 
 class KeptSessions {
+  readonly #app: App
   readonly #vault: Vault
   readonly #folder: string
-  readonly #vaultFolder: string
   readonly #sessions: ReadonlyMap<string, DiscoveredSession>
   readonly #copies = new Map<string, Promise<string>>()
 
-  constructor(vault: Vault, paths: App['paths'], gone: readonly DiscoveredSession[]) {
+  constructor(app: App, vault: Vault, gone: ReadonlyMap<string, DiscoveredSession>) {
+    this.#app = app
     this.#vault = vault
-    this.#folder = paths.keptEdits
-    this.#vaultFolder = paths.vault
-    this.#sessions = new Map(gone.map((session) => [session.sessionId, session]))
+    this.#folder = app.paths.keptEdits
+    this.#sessions = gone
   }
 
   /** Scans sessions that are new here, and forgets those that the vault no longer has. */
@@ -82,10 +107,11 @@ class KeptSessions {
     for (const name of readdirSync(this.#folder))
       if (!this.#sessions.has(name.replace(/\.json$/, ''))) rmSync(join(this.#folder, name), { force: true })
     const all: TranscriptEdits[] = []
-    for (const sessionId of this.#sessions.keys()) {
-      const { transcripts } = this.#read(sessionId) ?? (await this.#scan(sessionId))
+    for (const session of this.#sessions.values()) {
+      const { sessionId, agentKind } = session
+      const { transcripts } = this.#read(sessionId) ?? (await this.#scan(session))
       for (const { path, edits } of transcripts)
-        all.push({ sessionId, path, agentKind: 'claude', edits: Buffer.from(edits, 'base64') })
+        all.push({ sessionId, path, agentKind, edits: Buffer.from(edits, 'base64') })
     }
     return all
   }
@@ -96,20 +122,40 @@ class KeptSessions {
     return stored?.format === indexFormat ? stored : undefined
   }
 
-  async #scan(sessionId: string): Promise<StoredEdits> {
-    const { configDir } = this.#sessions.get(sessionId)!
+  async #scan(session: DiscoveredSession): Promise<StoredEdits> {
+    const scanned = session.agentKind === 'claude' ? this.#scanClaude(session) : this.#scanOther(session)
+    const transcripts = (await scanned)
+      .filter(({ edits }) => edits.byteLength > 0)
+      .map(({ path, edits }) => ({ path, edits: Buffer.from(edits).toString('base64') }))
+    const stored = { format: indexFormat, transcripts }
+    await writeFileAtomically(join(this.#folder, `${session.sessionId}.json`), JSON.stringify(stored))
+    return stored
+  }
+
+  async #scanClaude({ sessionId, configDir }: DiscoveredSession): Promise<PackedEdits[]> {
     const scanner = new TranscriptScanner()
-    const transcripts: StoredEdits['transcripts'] = []
+    const transcripts: PackedEdits[] = []
     for (const { path } of this.#vault.files(sessionId).filter((file) => file.path.endsWith('.jsonl'))) {
       const original = join(configDir, path)
       const copy = await this.copyOf(original, sessionId)
       const edits = attempt(() => scanner.scan(copy).edits.pack(), new Uint8Array())
-      if (edits.byteLength > 0)
-        transcripts.push({ path: original, edits: Buffer.from(edits).toString('base64') })
+      transcripts.push({ path: original, edits })
     }
-    const stored = { format: indexFormat, transcripts }
-    await writeFileAtomically(join(this.#folder, `${sessionId}.json`), JSON.stringify(stored))
-    return stored
+    return transcripts
+  }
+
+  async #scanOther({ sessionId, filePath }: DiscoveredSession): Promise<PackedEdits[]> {
+    // A damaged copy has no edits.
+    const { records } = await this.conversation(sessionId).catch(() => ({ records: [] }))
+    const scanned = { facts: newFacts(), usage: new UsageTable(), edits: new EditTable() }
+    const reader = new RecordFacts(scanned)
+    for (const record of records) reader.take(record)
+    return [{ path: filePath, edits: scanned.edits.pack() }]
+  }
+
+  conversation(sessionId: string): Promise<AgentConversation> {
+    const kept = this.#sessions.get(sessionId)
+    return kept ? keptConversation(this.#app, kept) : this.#app.discovery().conversation(sessionId)
   }
 
   /** Where a transcript can be read: a copy for a session that is gone. */
@@ -122,7 +168,7 @@ class KeptSessions {
   }
 
   async #restore(sessionId: string): Promise<string> {
-    const folder = await mkdtemp(join(this.#vaultFolder, readingPrefix))
+    const folder = await mkdtemp(join(this.#app.paths.vault, readingPrefix))
     await this.#vault.restore(sessionId, folder)
     return folder
   }

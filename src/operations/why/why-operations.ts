@@ -16,7 +16,10 @@ import { flag } from '../input-fields.ts'
 import { operation, type Caller } from '../operation.ts'
 import { explain, livingLines, type Access } from './explain.ts'
 
-const markdown = { markdown: z.string().optional().describe('With annotate: a block for a pull request.') }
+const extras = {
+  markdown: z.string().optional().describe('With annotate: a block for a pull request.'),
+  note: z.string().optional().describe('Which sessions could not be asked, and what to do about it.'),
+}
 
 const ask = operation({
   name: 'why.ask',
@@ -36,10 +39,10 @@ const ask = operation({
     withPrompts: flag('With prompts and titles in that block; they are private.'),
   }),
   output: z.discriminatedUnion('kind', [
-    lineAnswer.unwrap().extend(markdown),
-    commitAnswer.unwrap().extend(markdown),
-    pullRequestAnswer.unwrap().extend(markdown),
-    fileAnswer.unwrap().extend(markdown),
+    lineAnswer.unwrap().extend(extras),
+    commitAnswer.unwrap().extend(extras),
+    pullRequestAnswer.unwrap().extend(extras),
+    fileAnswer.unwrap().extend(extras),
   ]),
   scope: 'read',
   redactOutput: true,

@@ -33,11 +33,13 @@ export async function explainCommit(parts: WhyParts, name: string): Promise<Comm
   const contributions = await contributionsOf(parts.reader, counted, sessions)
   const attributed = contributions.reduce((sum, one) => sum + one.lines, 0)
   const reporter = reporters.map((id) => sessions.get(id)).find((session) => session !== undefined)
+  const decision = decide(commit, contributions, lines, reporter)
   return {
     kind: 'commit',
     repo: parts.repository.root,
     commit: asCommit(commit),
-    ...decide(commit, contributions, lines, reporter),
+    ...decision,
+    reason: decision.reason + parts.repository.noteOn(sha),
     lines,
     unknownLines: lines - attributed,
     sessions: contributions,

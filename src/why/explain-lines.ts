@@ -46,7 +46,7 @@ export async function explainLines(parts: WhyParts, { file, from, to }: WantedLi
     session: isKnown ? asWhySession(session) : undefined,
     confidence: isKnown ? verdict.confidence : 'unknown',
     evidence: isKnown ? verdict.evidence : undefined,
-    reason: reasonOf(source, isKnown),
+    reason: reasonOf(source, isKnown) + parts.repository.noteOn(source.sha),
     guess: isKnown || !session ? undefined : asWhySession(session),
     ...(isKnown ? await aroundEdit(parts, session, verdict.edit!) : { decisions: [] }),
     ...(isKnown ? await pastOf(parts, attributed, verdict.edit!, texts) : { earlier: [], later: [] }),

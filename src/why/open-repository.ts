@@ -56,7 +56,7 @@ export class Repositories {
     const repository = this.#known.get(root) ?? this.#create(root, commonFolder)
     this.#known.set(root, repository)
     dropOldest(this.#known, mostRepositories)
-    repository.look(headOf(place), filtersOff)
+    repository.look(headOf(place), filtersOff, textOf(join(commonFolder, 'shallow')).split('\n'))
     return repository
   }
 

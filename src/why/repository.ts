@@ -59,6 +59,7 @@ export class Repository {
   /** Blame reads the whole history of a file, so its answer is kept as long as neither the file nor HEAD has changed. */
   readonly #blames = new Map<string, { stamp: string; lines: Promise<BlamedLine[] | undefined> }>()
   #head = ''
+  #firstHere: readonly string[] = []
   #filtersOff: string[] | undefined
   readonly #places = new Map<string, Promise<'same' | 'other' | 'gone'>>()
 
@@ -71,12 +72,20 @@ export class Repository {
   }
 
   /** Called before every question: the repository may have changed since the last one. `head`: changes with HEAD. `filtersOff`:
-   *  arguments for git. */
-  look(head: string, filtersOff: string[] | undefined): void {
+   *  arguments for git. `firstHere`: commits whose parents a shallow clone does not have. */
+  look(head: string, filtersOff: string[] | undefined, firstHere: readonly string[]): void {
+    this.#firstHere = firstHere
     this.#head = head
     this.trees = worktreesOf(this.root)
     this.#filtersOff = filtersOff
     this.#places.clear()
+  }
+
+  /** What people must know about a commit at which a shallow clone begins: git shows all older lines as its own. */
+  noteOn(sha: string | undefined): string {
+    return sha !== undefined && this.#firstHere.includes(sha)
+      ? ' The history of this clone begins with this commit, so an earlier one may have written it: `git fetch --unshallow` gets the rest.'
+      : ''
   }
 
   /** The path in the repository; undefined outside of it. */

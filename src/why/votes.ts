@@ -19,6 +19,9 @@ export interface Verdict {
 const slackSeconds = 90
 const clearShare = 0.5
 const distinctLetters = 8
+/** So many letters are rarely written twice; fewer say something only for a day. */
+const lastingLetters = 16
+const daySeconds = 86_400
 const almostEqual = 0.9
 
 const bot =
@@ -134,11 +137,15 @@ export class Votes {
   #count(line: AddedLine): void {
     if (line.hash === undefined) return
     const sessions = new Set(this.#ofLine.get(line)?.map(({ sessionId }) => sessionId))
-    const weight = 1 / Math.max(1, this.#sessionsOfHash.get(line.hash)?.size ?? 1)
+    const weight = this.#weightOf(line.hash)
     for (const tally of [tallyIn(this.#hunks, line.hunk), tallyIn(this.#files, line.file), this.#whole]) {
       tally.total += weight
       for (const id of sessions) tally.bySession.set(id, (tally.bySession.get(id) ?? 0) + weight)
     }
+  }
+
+  #weightOf(hash: number): number {
+    return 1 / Math.max(1, this.#sessionsOfHash.get(hash)?.size ?? 1)
   }
 
   /** Sessions that wrote this very line, the most probable first, each with its last edit that can be the source. */
@@ -182,9 +189,15 @@ export class Votes {
   /** A line that stands alone must be distinct: others may have written the same one. */
   #isClear({ hash, hunk, file, text }: AddedLine, edit: FoundEdit, copies: number): boolean {
     const { sessionId } = edit
+    const letters = lettersOf(text).length
+    // What is not committed has no date.
+    const isFresh = this.commit.sha === '' || this.commit.authoredAt - edit.seconds <= daySeconds
+    const hasLetters = letters >= (isFresh ? distinctLetters : lastingLetters)
+    const around = this.#hunks.get(hunk)!
+    // A line that says little does not speak for itself.
+    const own = hasLetters ? 0 : this.#weightOf(hash!)
     const isAround =
-      shareOf(this.#hunks.get(hunk), sessionId) >= clearShare && (this.#hunks.get(hunk)?.total ?? 0) > 1
-    const hasLetters = lettersOf(text).length >= distinctLetters
+      around.total > 1 && (around.bySession.get(sessionId)! - own) / (around.total - own) >= clearShare
     const isMost = hasLetters && shareOf(this.#files.get(file), sessionId) >= clearShare
     const written = edit.lines.filter((one) => one === hash).length
     const isDistinct = hasLetters && copies <= Math.max(1, written)

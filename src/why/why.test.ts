@@ -318,6 +318,17 @@ test('bad questions get an answer that helps', async () => {
   )
 })
 
+test('a shallow clone says that an earlier commit may have written the line', async () => {
+  const clone = join(world.folder, 'shallow')
+  world.git('clone', '-q', '--depth', '1', `file://${world.root}`, clone)
+  const variables = { PATH: process.env['PATH'], HOME: world.folder }
+  const parts = { ...(await partsOf()), repository: await repositories(variables).open(clone) }
+  const remedy = { reason: expect.stringContaining('git fetch --unshallow') as string }
+  expect(await explainLines(parts, { file: 'src/login.ts', from: 2, to: 2 })).toMatchObject(remedy)
+  expect(await explainCommit(parts, 'HEAD')).toMatchObject(remedy)
+  expect((await why('src/login.ts', 'findPerson')).reason).not.toContain('clone')
+})
+
 test("programs that a hostile repository names don't run", async () => {
   const session = world.session('Write the trap')
   session.create('src/trap.ts', code('trap'))

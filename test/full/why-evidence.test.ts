@@ -374,3 +374,15 @@ test('a command that only changed the form of words did not write them', async (
   world.commit('Add the sail')
   expect(await answer('src/sail.ts', 'canvas')).toEqual(unknown)
 })
+
+test('a short line that a session wrote days ago is not its own when a person writes it again', async () => {
+  const session = world.session('Write the locks')
+  const lines = ['function lower(lock: Lock) {', 'await lock.water.sink()', 'throw error', '}']
+  session.create('src/locks.ts', `${lines.join('\n')}\n`)
+  world.commit('Add the locks')
+  expect(await answer('src/locks.ts', 'throw error')).toEqual([session.sessionId, 'exact', 'edit'])
+  world.seconds += 3 * 86_400
+  world.write('src/locks.ts', `throw error\n// by the keeper of the lock\n${world.read('src/locks.ts')}`)
+  world.commit('Throw at once')
+  expect(await answer('src/locks.ts', 'throw error')).toEqual(unknown)
+})

@@ -126,19 +126,22 @@ interface FilePlace {
 /** The file and lines that a target names; undefined if it can only be a commit. */
 function placeIn(target: string, folder: string): FilePlace | undefined {
   const whole = resolve(folder, target)
-  if (existsSync(whole)) {
-    if (statSync(whole).isFile()) return { path: whole }
-    throw new RockpoolError('input-invalid', `${whole} is not a file.`, { hint: 'Name a file in it.' })
-  }
+  if (existsSync(whole)) return { path: fileAt(whole) }
   const lines = /^(.+):(\d{1,9})(?:-(\d{1,9}))?$/.exec(target)
   if (!lines) return undefined
-  const path = resolve(folder, lines[1]!)
+  const path = fileAt(resolve(folder, lines[1]!))
   const [from, to] = [Number(lines[2]), Number(lines[3] ?? lines[2])]
   if (from < 1 || to < from)
     throw new RockpoolError('input-invalid', `${from}-${to} is not a range of lines.`, {
       hint: 'Lines are counted from 1, and the first one comes first.',
     })
   return { path, lines: { from, to } }
+}
+
+/** The path, unless something else than a file is there. */
+function fileAt(path: string): string {
+  if (statSync(path, { throwIfNoEntry: false })?.isFile() !== false) return path
+  throw new RockpoolError('input-invalid', `${path} is not a file.`, { hint: 'Name a file in it.' })
 }
 
 /** Nothing for a session whose folder is gone or is not in a repository. */

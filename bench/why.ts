@@ -4,6 +4,7 @@ import { execFileSync, spawnSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { EditScan } from '../src/discovery/edit-scan.ts'
 import { TranscriptScanner } from '../src/discovery/scan.ts'
 import { GatewayClient } from '../src/rpc/client.ts'
@@ -105,7 +106,7 @@ function benchCommand({ repo }: LargeRepository, env: Record<string, string>): B
 
 async function benchGateway({ repo }: LargeRepository, env: Record<string, string>): Promise<BenchResult[]> {
   const gateway = startProgram(['up', '--port', '0', '--json'], env)
-  const { wsUrl, tokenFile } = JSON.parse(await gateway.line) as Record<string, string>
+  const { wsUrl, tokenFile, pid } = JSON.parse(await gateway.line) as Record<string, string>
   const client = new GatewayClient({ url: wsUrl!, token: readFileSync(tokenFile!, 'utf8').trim() })
   const askAll = async (wanted: string[]): Promise<Asked[]> => {
     const asked: Asked[] = []
@@ -121,6 +122,7 @@ async function benchGateway({ repo }: LargeRepository, env: Record<string, strin
   }
   try {
     await askAll(targets(3, 2))
+    await untilIdle(Number(pid))
     const wanted = targets(40, 5)
     return [
       rowOf('`why file:line` in the gateway, a file for the first time', await askAll(wanted), 100),
@@ -130,6 +132,23 @@ async function benchGateway({ repo }: LargeRepository, env: Record<string, strin
     client.close()
     gateway.child.kill('SIGTERM')
     await gateway.ended
+  }
+}
+
+const mostSettling = 300
+
+/** A new gateway first fills its vault and its search index, which takes both cores. */
+async function untilIdle(pid: number): Promise<void> {
+  const ticks = (): number => {
+    const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ')
+    return Number(fields[11]) + Number(fields[12])
+  }
+  let [before, idleSeconds] = [ticks(), 0]
+  for (let seconds = 0; seconds < mostSettling && idleSeconds < 3; seconds++) {
+    await sleep(1_000)
+    const now = ticks()
+    idleSeconds = now - before < 10 ? idleSeconds + 1 : 0
+    before = now
   }
 }
 

@@ -1,5 +1,5 @@
 // Reads JSON in the buffer. Positions go in and come out; -1 means that the bytes are not JSON.
-import { byteAt, base, setSpan, Span } from './memory'
+import { byteAt, find, setSpan, Span } from './memory'
 import { Word, wordAt } from './words'
 
 export const quote: i32 = 34
@@ -132,13 +132,8 @@ export function stringEnd(at: i32): i32 {
   return at < end ? at : -1
 }
 
-/** Compares 16 bytes at once. May read behind the end of the line. */
 function nextQuote(at: i32): i32 {
-  for (; at < end; at += 16) {
-    const found = i8x16.bitmask(i8x16.eq(v128.load(at, base), i8x16.splat(<i8>quote)))
-    if (found != 0) return at + ctz(found)
-  }
-  return at
+  return find(quote, at, end)
 }
 
 /** An escaped quote has an odd number of backslashes before it. */

@@ -1,7 +1,7 @@
 // Hashes of lines of text, to find again where a line came from. A line is hashed as it stands in JSON, so that the scan need not
 // decode what it reads; white space at both ends does not matter.
 import { backslash } from './cursor'
-import { base, byteAt, Field, get, hashes, set } from './memory'
+import { base, byteAt, Field, find, get, hashes, set } from './memory'
 
 const space: i32 = 32
 const letterN: i32 = 110
@@ -31,20 +31,12 @@ export function hashLines(start: i32, end: i32): void {
 /** Where the line that begins at `at` ends: before `\n` or at `end`. */
 function endOfLine(at: i32, end: i32): i32 {
   while (at < end) {
-    at = nextBackslash(at, end)
+    at = find(backslash, at, end)
     if (at >= end) return end
     if (byteAt(at + 1) == letterN) return at
     at += 2
   }
   return end
-}
-
-function nextBackslash(at: i32, end: i32): i32 {
-  for (; at < end; at += 16) {
-    const found = i8x16.bitmask(i8x16.eq(v128.load(at, base), i8x16.splat(<i8>backslash)))
-    if (found != 0) return at + ctz(found)
-  }
-  return at
 }
 
 /** Adds the hash of a text without line breaks. */

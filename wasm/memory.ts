@@ -100,6 +100,16 @@ export function byteAt(at: i32): i32 {
   return load<u8>(at, base)
 }
 
+/** The position of the first such byte; at or behind `end` if there is none. Compares 16 bytes at once. */
+export function find(byte: i32, at: i32, end: i32): i32 {
+  const wanted = i8x16.splat(<i8>byte)
+  for (; at < end; at += 16) {
+    const found = i8x16.bitmask(i8x16.eq(v128.load(at, base), wanted))
+    if (found != 0) return at + ctz(found)
+  }
+  return at
+}
+
 export function get(field: Field): i32 {
   return load<i32>(fields + (field << 2))
 }

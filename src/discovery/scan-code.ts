@@ -30,6 +30,8 @@ interface Exports {
   spansAt(): number
   fieldsAt(): number
   hashesAt(): number
+  /** The position of the first such byte; at or behind `end` if there is none. */
+  find(byte: number, at: number, end: number): number
   walk(start: number, end: number, isWhole: boolean): void
   readCall(at: number, end: number): number
   readResultId(at: number, end: number): void

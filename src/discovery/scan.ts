@@ -88,13 +88,14 @@ export class TranscriptScanner {
 
   /** Processes the lines that end before `end`; returns where the first unfinished line begins. */
   #wholeLines(builder: FactsBuilder, searched: number, end: number): number {
-    const data = this.#buffer.subarray(0, end)
+    const data = this.#buffer
+    const { run } = this.#walker.code
     const { facts } = builder
     let start = 0
     if (facts.offset === 0 && data[0] === 0xef && data[1] === 0xbb && data[2] === 0xbf) start = 3
     for (let from = searched; ; from = start) {
-      const stop = data.indexOf(newline, from)
-      if (stop < 0) break
+      const stop = run.find(newline, from, end)
+      if (stop >= end) break
       if (stop > start + 1 || (stop > start && data[start]! > 32)) builder.line(data, start, stop)
       start = stop + 1
     }

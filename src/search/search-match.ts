@@ -107,7 +107,8 @@ export class SearchMatch {
     const masks = new Map<number, number>()
     const rare = terms.filter((_, at) => found[at]!.ids && found[at]!.count > 0)
     if (rare.length === 0) this.#addCommon(masks, terms, found, among)
-    const withRare = rare.length === 0 ? [] : newestFirst(found.flatMap(({ ids }) => ids ?? []))
+    const usesLists = rare.length > 0 && found.some(({ ids, list }) => list && !ids)
+    const withRare = usesLists ? newestFirst(found.flatMap(({ ids }) => ids ?? [])) : []
     terms.forEach((term, at) => {
       const { ids, list } = found[at]!
       for (const id of ids ?? []) addBit(masks, id, at)

@@ -1,5 +1,5 @@
 #!/bin/sh
-# The front door of a checkout: installs what is missing, builds, then starts, tests, measures or takes pictures.
+# What `npm start`, `npm test` and the like run in a checkout: installs what is missing, builds, then starts, tests, measures or takes pictures.
 # Plain sh, because on a fresh machine nothing else is certain yet.
 set -eu
 cd "$(dirname "$0")/.."

@@ -64,7 +64,7 @@ export async function openClient(url: string, token?: string): Promise<BenchClie
   socket.on('message', (data: Buffer) => {
     const text = data.toString('utf8')
     // An event of a subscription.
-    if (text.includes('"method":')) return
+    if (text.includes('"method":"event"')) return
     const id = Number(text.match(/"id":(\d+)/)![1])
     if (text.includes('"error":{"code"')) throw new Error(text.slice(0, 500))
     waiting.get(id)!()

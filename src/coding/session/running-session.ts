@@ -230,6 +230,8 @@ export class RunningSession {
 
   /** Closes the process, so that somebody continues the conversation elsewhere. */
   async release(): Promise<void> {
+    // The row may show that the session waits a moment before that is on disk, and only then is it known here.
+    await this.#record.settled()
     if (this.session.lifecycle !== 'awaiting-input') throw sessionAtWork(this.session)
     this.#ending.stop()
     await this.claude.close()

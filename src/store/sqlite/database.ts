@@ -35,6 +35,9 @@ export interface DatabaseOptions {
 const readerWaitMs = 2_000
 const defaultBusyMs = 10_000
 
+/** From this many writes on, the event loop has other work during a sync. */
+const largeGroup = 8
+
 /** The log is checkpointed at 16 MB. With SQLite's default of 4 MB a busy gateway spends most of its time on checkpoints. */
 const checkpointPages = 4_000
 
@@ -129,7 +132,7 @@ export class Database {
         return await fn()
       } finally {
         if (this.#db.isTransaction) this.#db.exec('COMMIT')
-        await this.#sync()
+        await this.#sync(1)
       }
     } catch (error) {
       throw asDatabaseError(error, this.path)
@@ -214,7 +217,7 @@ export class Database {
       await this.#begin()
       for (const write of group) answers.push(hasSavepoints ? this.#runInSavepoint(write) : this.#run(write))
       this.#db.exec('COMMIT')
-      await this.#sync()
+      await this.#sync(group.length)
     } catch (error) {
       // A full or failing disk may have ended the transaction; then all writes of the group fail.
       const isOpen = this.#db.isOpen && this.#db.isTransaction
@@ -226,14 +229,16 @@ export class Database {
     for (const answer of answers) answer()
   }
 
-  /** Writes that are requested meanwhile form the next group. */
-  async #sync(): Promise<void> {
+  /** A large group is synced in the thread pool: writes that are requested meanwhile form the next group. A small one is synced at
+   *  once, so that no read sees it before it is on disk. */
+  async #sync(writes: number): Promise<void> {
     if (!this.#log) return
     // After a failed sync the kernel may have dropped what it could not write, and report success the next time. A checkpoint
     // writes everything again, to the database itself.
     if (this.#isInDoubt) await this.emptyLog()
     this.#isInDoubt = true
-    await this.#log.sync()
+    if (writes < largeGroup) this.#log.syncNow()
+    else await this.#log.sync()
     this.#isInDoubt = false
   }
 

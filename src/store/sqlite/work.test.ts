@@ -36,10 +36,12 @@ test('a repeated message is known only when the first one is on disk', async () 
   databases.push(db)
   const { inbox } = sqliteWork(db, systemClock)
   const order: string[] = []
-  const accepted = inbox.accept(anInput('k')).then(() => order.push('accepted'))
+  // A large group is synced outside the main thread.
+  const inputs = Array.from({ length: 8 }, (_, n) => anInput(`k${n}`))
+  const accepted = Promise.all(inputs.map((input) => inbox.accept(input))).then(() => order.push('accepted'))
   // The commit is visible before its sync has ended.
   while (!db.read((q) => q.get('SELECT 1 FROM inbox'))) await new Promise((resolve) => setImmediate(resolve))
-  const known = inbox.knows(anInput('k').key).then((isKnown) => order.push(`known: ${isKnown}`))
+  const known = inbox.knows(inputs[0]!.key).then((isKnown) => order.push(`known: ${isKnown}`))
   await Promise.all([accepted, known])
   expect(order).toEqual(['accepted', 'known: true'])
 })

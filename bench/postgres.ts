@@ -176,9 +176,9 @@ async function longTranscript(url: string): Promise<BenchResult> {
 
 /** From one machine to another and back, as a launch goes; what the other does is not counted. */
 async function betweenMachines(url: string): Promise<BenchResult[]> {
-  const folder = mkdtempSync(join(tmpdir(), 'rockpool-errand-'))
+  const folder = mkdtempSync(join(tmpdir(), 'rockpool-request-'))
   const [here, there] = await Promise.all(['here', 'there'].map((name) => openMachine(url, folder, name)))
-  there!.machines.open({ echo: async (_desk, { n }) => n })
+  there!.machines.open({ echo: async (_recipient, { n }) => n })
   await there!.machines.announce()
   const taken: number[] = []
   for (let n = 0; n < 20; n++) taken.push(await timed(() => here!.machines.ask('there', 'echo', { n })))
@@ -188,11 +188,11 @@ async function betweenMachines(url: string): Promise<BenchResult[]> {
   const ms = median(taken)
   return [
     {
-      name: 'an errand to another machine and back, p50',
+      name: 'a request to another machine and back, p50',
       measured: `${ms.toFixed(0)} ms`,
       wanted: '<= 1000 ms',
       ok: ms <= 1_000,
-      how: '20 errands one after the other; both look at their desks five times a second',
+      how: '20 requests one after the other; both look for requests five times a second',
     },
     {
       name: 'changes of coding sessions that two machines write and copy',
@@ -223,7 +223,7 @@ async function openMachine(
   name: string,
 ): Promise<{ machines: Machines; store: CodingStore; close(): Promise<void> }> {
   const [clock, log] = [systemClock, silentLog]
-  const postgres = connect(url, 'errands')
+  const postgres = connect(url, 'requests')
   const members = new Members(postgres, { machine: name, labels: [], serves: true, clock, log })
   await members.join()
   const copy = openStateDatabase(join(folder, `${name}.sqlite`))

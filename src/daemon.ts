@@ -17,7 +17,7 @@ import type { App } from './operations/app.ts'
 import { channelSecrets } from './store/channel-tokens.ts'
 import type { Environment } from './store/config-file.ts'
 import { updatePlugins } from './operations/claude-plugin/claude-plugin-operations.ts'
-import { serveErrands } from './operations/coding/machine-operations.ts'
+import { serveMachineRequests } from './operations/coding/machine-operations.ts'
 import { followSpawnedCoding, followSubagents } from './operations/sessions/subagents.ts'
 import { loadConfig } from './store/config-file.ts'
 import { removeClaudeHookFile, writeClaudeHookFile } from './store/claude-hook-file.ts'
@@ -121,7 +121,7 @@ async function openConsole(app: App): Promise<void> {
 /** What only the gateway does: receive, send, recover interrupted work, and follow Claude's files. The result stops it. */
 async function startServing(app: App): Promise<() => Promise<void>> {
   await retryWhileUnavailable(app.clock, () => app.coding().pool.recover())
-  serveErrands(app)
+  serveMachineRequests(app)
   await (await app.conversations()).start()
   await retryWhileUnavailable(app.clock, () => followSubagents(app))
   await followSpawnedCoding(app)

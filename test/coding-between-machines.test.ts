@@ -8,7 +8,7 @@ import { afterAll, expect, test } from 'vitest'
 import { makeOfflineAgent } from '../src/agent/offline.ts'
 import type { Conversation } from '../src/domain/agent.ts'
 import type { App } from '../src/operations/app.ts'
-import { serveErrands } from '../src/operations/coding/machine-operations.ts'
+import { serveMachineRequests } from '../src/operations/coding/machine-operations.ts'
 import { startPostgres } from './support/postgres.ts'
 import { openSharedHome } from './support/shared-homes.ts'
 import type { SharedHome } from './support/shared-homes.ts'
@@ -141,6 +141,6 @@ async function openMachine(name: string, url: string): Promise<SharedHome> {
   home.app.runtime = async () => runtime
   await home.app.conversations()
   await home.app.coding().pool.recover()
-  serveErrands(home.app)
+  serveMachineRequests(home.app)
   return home
 }

@@ -1,4 +1,4 @@
-// The machines that share coding sessions. Each announces its repositories, and answers errands of the others: launch this
+// The machines that share coding sessions. Each announces its repositories, and answers requests of the others: launch this
 // session, take over that one.
 import { repeat } from '../../domain/async.ts'
 import { machinesCalled, repositoryAt } from '../../domain/machine.ts'
@@ -27,7 +27,7 @@ const answerWithinMs = 60_000
 
 export class Machines {
   #parts: MachinesParts
-  #errands: RequestListener | undefined
+  #requests: RequestListener | undefined
   #stopAnnouncing = (): void => {}
   #known = new Map<string, Repository | undefined>()
   #announced = 0
@@ -41,8 +41,8 @@ export class Machines {
     return this.#parts.directory.name
   }
 
-  /** In the gateway: answers errands from now on. */
-  open(errands: Record<string, RequestHandler>): void {
+  /** In the gateway: answers requests from now on. */
+  open(handlers: Record<string, RequestHandler>): void {
     const announce = (): Promise<void> =>
       this.announce().catch((error: unknown) =>
         this.#parts.log.error(
@@ -50,14 +50,14 @@ export class Machines {
           'Could not announce the repositories of this machine; retrying at the next interval.',
         ),
       )
-    this.#errands = new RequestListener(this.#parts, errands)
-    this.#errands.add(recipientOf(this.name))
+    this.#requests = new RequestListener(this.#parts, handlers)
+    this.#requests.add(recipientOf(this.name))
     void announce()
     this.#stopAnnouncing = repeat(this.#parts.clock, announceEveryMs, announce)
   }
 
   close(): void {
-    this.#errands?.close()
+    this.#requests?.close()
     this.#stopAnnouncing()
   }
 
@@ -97,13 +97,13 @@ export class Machines {
     return repository && repositoryAt([repository], path)
   }
 
-  /** Sends an errand to another machine; resolves to its answer. */
-  async ask(called: string, errand: string, input: Record<string, unknown>): Promise<unknown> {
+  /** Sends a request to another machine; resolves to its answer. */
+  async ask(called: string, action: string, input: Record<string, unknown>): Promise<unknown> {
     const [machine] = machinesCalled(await this.list(), called)
     const { name } = machine!
     const answer = await sendRequest(this.#parts, {
       recipient: recipientOf(name),
-      action: errand,
+      action,
       input,
       withinMs: answerWithinMs,
       isAlive: () => this.#parts.directory.lives(name),

@@ -1,4 +1,4 @@
-// The machines that share the database: their list, and the errands that they send each other.
+// The machines that share the database: their list, and the requests that they send each other.
 import { hostname } from 'node:os'
 import { z } from 'zod'
 import { machine } from '../../domain/machine.ts'
@@ -33,33 +33,33 @@ function thisMachine(app: App): Machine {
 }
 
 /** What other machines ask of this one. They have checked the rights of their caller. */
-interface LaunchErrand {
+interface LaunchRequest {
   id: string
   input: LaunchInput & { workdir: string }
   caller: Caller
 }
 
-interface ResumeErrand {
+interface ResumeRequest {
   ref: string
   prompt: string
   options: ResumeOptions
 }
 
-export function serveErrands(app: App): void {
+export function serveMachineRequests(app: App): void {
   const { machines, pool } = app.coding()
   machines?.open({
-    async launch(_desk, given) {
+    async launch(_recipient, given) {
       // `launchThere` wrote it.
-      const { id, input, caller } = given as unknown as LaunchErrand
+      const { id, input, caller } = given as unknown as LaunchRequest
       const { action, reason } = await launchHere(app, input, caller, id)
       return { action, reason }
     },
-    async resume(_desk, given) {
+    async resume(_recipient, given) {
       // `resumeThere` wrote it.
-      const { ref, prompt, options } = given as unknown as ResumeErrand
+      const { ref, prompt, options } = given as unknown as ResumeRequest
       await pool.resume(ref, prompt, options)
     },
-    look: (_desk, { path }) => lookAt(app, machines.name, String(path)),
+    look: (_recipient, { path }) => lookAt(app, machines.name, String(path)),
     'take-over': () => pool.takeOver(),
   })
 }

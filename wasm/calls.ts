@@ -33,13 +33,12 @@ export enum Tool {
 }
 
 /**
- * Reads the block at `at` of the reply that ends at `end`: its id, what kind of tool it calls, and the command for a shell. Returns
- * the position of the next block that calls one of these tools, or -1.
+ * Reads the block at `at` of the reply that ends at `end`: its id, what kind of tool it calls, and the command for a shell if that
+ * may write. Returns the position of the next block that calls one of these tools, or -1.
  */
 export function readCall(at: i32, end: i32): i32 {
   readUpTo(end)
   set(Field.tool, Tool.other)
-  set(Field.mayWrite, 0)
   setSpan(Span.callId, -1, -1)
   setSpan(Span.command, -1, -1)
   for (let value = firstValue(at); value >= 0;) value = nextValue(callValue(value))
@@ -83,8 +82,9 @@ function readCommand(at: i32): i32 {
   for (let value = firstValue(at); value >= 0;)
     value = nextValue(lastKey() == Word.command ? string(value, Span.command) : skip(value))
   const next = afterLast()
-  if (isPresent(Span.command))
-    set(Field.mayWrite, mayWrite(startOf(Span.command), endOf(Span.command)) ? 1 : 0)
+  // Most commands change nothing that we could see, and are left here.
+  if (!isPresent(Span.command) || !mayWrite(startOf(Span.command), endOf(Span.command)))
+    set(Field.tool, Tool.other)
   return next
 }
 
@@ -98,12 +98,25 @@ function mayWrite(at: i32, end: i32): bool {
   return false
 }
 
-/** Reads the id of the call whose result is at `at`. */
+/** Reads the id of the call whose result is at `at`, and its number. */
 export function readResultId(at: i32, end: i32): void {
   readUpTo(end)
   setSpan(Span.resultId, -1, -1)
   for (let value = firstValue(at); value >= 0 && !isPresent(Span.resultId);)
     value = nextValue(lastKey() == Word.tool_use_id ? string(value, Span.resultId) : skip(value))
+  setIdNumber(startOf(Span.resultId), endOf(Span.resultId))
+}
+
+/** 48 bits of a call's id, in two fields. */
+function setIdNumber(at: i32, end: i32): void {
+  let low: u32 = 0x811c9dc5
+  let high: u32 = 0x1b873593
+  for (; at < end; at++) {
+    low = (low ^ byteAt(at)) * 0x01000193
+    high = (high ^ byteAt(at)) * 0x5bd1e995
+  }
+  set(Field.idLow, low)
+  set(Field.idHigh, (high >>> 8) & 0xffff)
 }
 
 /** Reads the result at `at`: whether it is an error, what it says, the file, and the hashes of the lines that the tool really added. */

@@ -47,17 +47,17 @@ export class EditScan {
 
   /** The calls in a reply that the walker has passed, from `offset` in the file and to `end` in the buffer. */
   reply(end: number, offset: number): void {
-    const seconds = secondsOf(this.#code.buffer, this.#walker.timestamp)
     for (let call = this.#walker.firstCall; call >= 0;) {
       call = this.#code.run.readCall(call, end)
-      this.#noteCall(seconds, offset)
+      const kind = callKinds[this.#code.fields[this.#field.tool]! - 1]
+      if (kind !== undefined) this.#noteCall(kind, offset)
     }
   }
 
-  #noteCall(seconds: number, offset: number): void {
-    const kind = callKinds[this.#code.fields[this.#field.tool]! - 1]
-    if (kind === undefined || this.#callId.start < 0) return
+  #noteCall(kind: PendingCall['kind'], offset: number): void {
+    if (this.#callId.start < 0) return
     const toolUseId = this.#latin(this.#callId)
+    const seconds = secondsOf(this.#code.buffer, this.#walker.timestamp)
     const command = kind === 'command' ? this.#changes() : { written: [], mayCommit: false }
     if (!command) return
     const { pending } = this.#table
@@ -68,8 +68,7 @@ export class EditScan {
   /** What a command writes itself, and whether it may make a commit; undefined if it does neither. */
   #changes(): Pick<PendingCall, 'written' | 'mayCommit'> | undefined {
     const { start, end } = this.#command
-    const isShort = start >= 0 && end - start <= longestCommand
-    if (!isShort || this.#code.fields[this.#field.mayWrite] === 0) return undefined
+    if (end - start > longestCommand) return undefined
     const command = this.#text(this.#command) ?? ''
     const edits = command.includes('<<') ? shellEdits(command, this.#walker.folder()) : []
     const written = edits.map(({ file, lines }) => ({ file, lines: hashesOfText(lines.join('\n')) }))
@@ -90,7 +89,7 @@ export class EditScan {
     if (this.#isRefused()) return
     if (call.mayCommit) this.#noteCommits(this.#code.buffer.toString('utf8', at, end), call.seconds, offset)
     const kind = call.kind === 'command' ? 'shell' : call.kind
-    const about = { kind, seconds: call.seconds, offset, id: idNumber(call.toolUseId) } as const
+    const about = { kind, seconds: call.seconds, offset, id: this.#idNumber() } as const
     for (const edit of kind === 'shell' ? call.written : this.#changed(call))
       if (edit.lines.length > 0) this.#table.edits.push({ ...edit, ...about })
   }
@@ -119,6 +118,12 @@ export class EditScan {
     for (const sha of new Set(shas)) this.#table.commits.push({ sha, seconds, offset })
   }
 
+  /** Of the call whose result was read last. */
+  #idNumber(): number {
+    const { fields } = this.#code
+    return (fields[this.#field.idLow]! >>> 0) + fields[this.#field.idHigh]! * 2 ** 32
+  }
+
   #latin({ start, end }: Span): string {
     return start < 0 ? '' : this.#code.buffer.toString('latin1', start, end)
   }
@@ -128,15 +133,4 @@ export class EditScan {
     const raw = this.#code.buffer.toString('utf8', start, end)
     return raw.includes('\\') ? attempt(() => JSON.parse(`"${raw}"`) as string) : raw
   }
-}
-
-/** 48 bits of a call's id. */
-function idNumber(id: string): number {
-  let [low, high] = [0x811c9dc5, 0x1b873593]
-  for (let i = 0; i < id.length; i++) {
-    const code = id.codePointAt(i)!
-    low = Math.imul(low ^ code, 0x01000193)
-    high = Math.imul(high ^ code, 0x5bd1e995)
-  }
-  return (low >>> 0) + ((high >>> 8) & 0xffff) * 2 ** 32
 }

@@ -86,8 +86,13 @@ export class EditTable {
 
   /** Hashes of the names of all edited files and of the commits: with them the transcripts are found that have one. */
   names(): Uint8Array {
-    const named = [...this.edits.map(({ file }) => file), ...this.commits.map(({ sha }) => sha)]
-    const names = new Set([...new Set(named)].map(nameHash))
+    const names = new Set<number>()
+    let last = ''
+    for (const { file } of this.edits) {
+      if (file !== last) names.add(nameHash(file))
+      last = file
+    }
+    for (const { sha } of this.commits) names.add(nameHash(sha))
     return new Uint8Array(Uint32Array.from(names).sort().buffer)
   }
 

@@ -19,7 +19,7 @@ const fieldNames = [
   ...(['isToolResult', 'hasBlocks', 'hasUsage', 'hasCacheBreakdown', 'isFast'] as const),
   ...(['inputTokens', 'outputTokens', 'cacheReadTokens', 'cacheCreationTokens'] as const),
   ...(['cache5mTokens', 'cache1hTokens', 'firstCall', 'resultAt'] as const),
-  ...(['tool', 'mayWrite', 'isError', 'isShown', 'hashCount'] as const),
+  ...(['tool', 'idLow', 'idHigh', 'isError', 'isShown', 'hashCount'] as const),
 ]
 type FieldName = (typeof fieldNames)[number]
 

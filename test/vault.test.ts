@@ -23,6 +23,7 @@ import { readEnvironment } from '../src/store/config-file.ts'
 import { removeGatewayFile, writeGatewayFile } from '../src/store/gateway-file.ts'
 import { openClient, operator } from '../src/cli/call-operation.ts'
 import { conversationNamed } from '../src/operations/coding/coding-launch.ts'
+import { systemClock, type Clock } from '../src/domain/clock.ts'
 import { followSessions } from '../src/vault/follow.ts'
 import { makeCorpus, type CorpusSession } from './support/corpus.ts'
 import { openHouse, type House } from './support/gateway-house.ts'
@@ -101,13 +102,26 @@ test('deleted sessions stay in the list, can be read, are restored before a resu
   expect(((await call('cc.list')) as typeof list).sessions.some(({ kept }) => kept)).toBe(false)
 })
 
+/** Follows all sessions, with a clock whose timers are these. */
+async function follow(after: Clock['after']): Promise<() => Promise<void>> {
+  const { app } = house
+  const parts = { ...app, vault: await app.vault(), discovery: app.discovery(), maxBytes: 1e9 }
+  return followSessions({ ...parts, shared: undefined, clock: { ...systemClock, after } })
+}
+
+test('stopped during its first look at all sessions, the follower ends without waiting for a timer', async () => {
+  const stop = await follow(() => () => {})
+  await stop()
+})
+
 test('what is appended is kept while the gateway follows', async () => {
   const { app } = house
   const endWatching = await app
     .discovery()
     .watch((sessionId, why) => app.events.emit({ type: 'native-changed', sessionId, why }))
   const vault = await app.vault()
-  const stop = followSessions({ ...app, vault, shared: undefined, discovery: app.discovery(), maxBytes: 1e9 })
+  // Changes are gathered for five seconds, which pass in a moment.
+  const stop = await follow((ms, fn) => systemClock.after(ms / 100, fn))
   const [, second] = sessions as [CorpusSession, CorpusSession]
   const sizeOf = (): number => vault.files(second.sessionId).find(({ about }) => about !== null)?.size ?? 0
   await expect.poll(sizeOf, { timeout: 30_000 }).toBe(statSync(second.file).size)

@@ -173,16 +173,16 @@ class SessionFollower {
 
   /** Ends early when it is time to stop. */
   #pause(ms: number): Promise<void> {
+    const { signal } = this.#stopping
+    if (signal.aborted) return Promise.resolve()
     return new Promise((resolve) => {
-      const cancel = this.#parts.clock.after(ms, resolve)
-      this.#stopping.signal.addEventListener(
-        'abort',
-        () => {
-          cancel()
-          resolve()
-        },
-        { once: true },
-      )
+      const end = (): void => {
+        cancel()
+        signal.removeEventListener('abort', end)
+        resolve()
+      }
+      const cancel = this.#parts.clock.after(ms, end)
+      signal.addEventListener('abort', end)
     })
   }
 }

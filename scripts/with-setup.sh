@@ -11,11 +11,21 @@ what=$1
 shift
 
 stamp=node_modules/.rockpool-installed
-wanted=$(cksum < package.json)
-if [ ! -f "$stamp" ] || [ "$(cat "$stamp")" != "$wanted" ]; then
+# Only what npm installs: any other line of package.json may change without a new installation.
+dependencies() {
+  node -p '
+    const isOfInstallation = (field) => /dependencies|overrides|allowscripts/i.test(field)
+    const { readFileSync } = require("node:fs")
+    const fields = Object.entries(JSON.parse(readFileSync("package.json", "utf8")))
+    JSON.stringify(fields.filter(([field]) => isOfInstallation(field)))'
+  cat package-lock.json
+}
+if [ ! -f "$stamp" ] || [ "$(cat "$stamp")" != "$(dependencies | cksum)" ]; then
   echo "Installing dependencies (once: a minute or two, about 1 GB) ..." >&2
+  rm -f "$stamp"
   npm install --no-audit --no-fund --loglevel=error >&2
-  printf '%s\n' "$wanted" > "$stamp"
+  # npm may have written package-lock.json.
+  dependencies | cksum > "$stamp"
 fi
 
 node scripts/build.ts

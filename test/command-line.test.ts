@@ -1,4 +1,5 @@
-// The command line as people and scripts meet it: the built program, its output and its exit codes.
+// The command line as people and scripts meet it: its output and its exit codes. What the program itself adds to them (its start,
+// its streams, its faster ways) is tested with the built program.
 import { execFileSync, spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -22,17 +23,17 @@ describe('answers', () => {
     const file = join(home.env['ROCKPOOL_STATE_DIR']!, 'rockpool.json')
     const text = '{\n  // few are enough\n  coding: { maxSessions: 5 }, // for now\n}\n'
     writeFileSync(file, text)
-    const set = await home.run(['config', 'set', 'coding.maxSessions', '9'])
+    const set = await home.type(['config', 'set', 'coding.maxSessions', '9'])
     expect(set.stdout).toMatch(
       /coding\.maxSessions: 5 → 9 [^]*Undo: rockpool config set coding\.maxSessions '5'/,
     )
     expect(readFileSync(file, 'utf8')).toBe(text.replace('5', '9'))
-    expect((await home.run(['config', 'get', 'coding.maxSessions'])).stdout).toBe('9\n')
-    const wrong = await home.run(['config', 'set', 'coding.maxSessions', 'many'])
+    expect((await home.type(['config', 'get', 'coding.maxSessions'])).stdout).toBe('9\n')
+    const wrong = await home.type(['config', 'set', 'coding.maxSessions', 'many'])
     expect(wrong.code).not.toBe(0)
     expect(wrong.stderr).toMatch(/Not changed\..*coding\.maxSessions/)
     expect(readFileSync(file, 'utf8')).toBe(text.replace('5', '9'))
-    expect((await home.run(['config', 'set', 'no.such.key', '1'])).stderr).toMatch(/unknown key no/)
+    expect((await home.type(['config', 'set', 'no.such.key', '1'])).stderr).toMatch(/unknown key no/)
     rmSync(file)
   })
 
@@ -65,12 +66,14 @@ describe('answers', () => {
   })
 
   test('small words that people try work: cc show, project ., logs -n, --no-color, login without a terminal', async () => {
-    expect((await home.run(['cc', 'show', 'no-such-name'])).stderr).toMatch(/no-such-name/)
-    expect((await home.run(['project', '.', '--json'], {})).json()).toMatchObject({ repo: expect.anything() })
-    expect((await home.run(['logs', '-n', '1'])).code).toBe(0)
+    expect((await home.type(['cc', 'show', 'no-such-name'])).stderr).toMatch(/no-such-name/)
+    expect((await home.type(['project', '.', '--json'], {})).json()).toMatchObject({
+      repo: expect.anything(),
+    })
+    expect((await home.type(['logs', '-n', '1'])).code).toBe(0)
     const plain = await home.run(['status', '--no-color'], { FORCE_COLOR: '1' })
     expect([plain.code, plain.stdout.includes('\u001b')]).toEqual([0, false])
-    expect(await home.run(['login'])).toMatchObject({
+    expect(await home.type(['login'])).toMatchObject({
       code: 2,
       stderr: expect.stringContaining('needs a terminal'),
     })
@@ -109,7 +112,7 @@ describe('answers', () => {
       sessionId: string
     }
     for (const ref of ['agent:main:main', 'main', sessionId, sessionId.slice(0, 8), 'home']) {
-      expect((await home.run(['sessions', 'resolve', ref, '--json'])).json()).toMatchObject({
+      expect((await home.type(['sessions', 'resolve', ref, '--json'])).json()).toMatchObject({
         key: 'agent:main:main',
       })
     }
@@ -117,20 +120,20 @@ describe('answers', () => {
 
   test('--json may stand anywhere, and `sessions` is `sessions list`', async () => {
     expect((await home.run(['--json', 'sessions'])).json()).toMatchObject({ count: 2 })
-    expect((await home.run(['sessions', 'list', '--json', '--limit', '1'])).json()).toMatchObject({
+    expect((await home.type(['sessions', 'list', '--json', '--limit', '1'])).json()).toMatchObject({
       count: 1,
       total: 2,
       hasMore: true,
     })
-    expect((await home.run(['sessions', '--limit', 'all', '--json'])).json()).toMatchObject({ count: 2 })
+    expect((await home.type(['sessions', '--limit', 'all', '--json'])).json()).toMatchObject({ count: 2 })
   })
 
   test('without a log-in to Claude, status and doctor say how to connect it', async () => {
-    expect((await home.run(['status'])).stdout).toMatch(
+    expect((await home.type(['status'])).stdout).toMatch(
       /Claude +not connected\. To connect Claude, run `rockpool login`/,
     )
-    expect((await home.run(['doctor'])).stdout).toContain('Claude is not connected. To connect Claude')
-    expect((await home.run(['doctor', '--json'])).json()).toMatchObject({ ok: true })
+    expect((await home.type(['doctor'])).stdout).toContain('Claude is not connected. To connect Claude')
+    expect((await home.type(['doctor', '--json'])).json()).toMatchObject({ ok: true })
   })
 
   test('--version --json is JSON, too', async () => {
@@ -147,7 +150,7 @@ describe('answers', () => {
     mkdirSync(join(other.dir, 'state'), { mode: 0o700 })
     const written = '{ // a comment\n "session": { "dmScope": "per-peer" } }'
     writeFileSync(join(other.dir, 'state', 'rockpool.json'), written, { mode: 0o600 })
-    const answer = await other.run(['config', 'show', '--origin', '--json'], {
+    const answer = await other.type(['config', 'show', '--origin', '--json'], {
       ANTHROPIC_API_KEY: 'sk-ant-secret-secret-secret',
     })
     expect(answer.stdout).not.toContain('sk-ant-secret')
@@ -183,7 +186,7 @@ describe('errors', () => {
     [['gateway', 'call', 'no.such.method'], 3, 'not-found'],
     [['gateway', 'call', 'health', '{'], 2, 'usage'],
   ])('%j ends with %i and says %s', async (args, exit, errorCode) => {
-    const { code, stdout } = await home.run([...args, '--json'])
+    const { code, stdout } = await home.type([...args, '--json'])
     expect(code).toBe(exit)
     const { error } = JSON.parse(stdout) as { error: object }
     expect(error).toMatchObject({
@@ -201,11 +204,11 @@ describe('errors', () => {
     expect([code, stdout]).toEqual([2, ''])
     expect(stderr).toContain('There is no command `rockpool sesions`.')
     expect(stderr).toContain('Did you mean `rockpool sessions`?')
-    expect((await home.run(['sessions', '--jsn'])).stderr).toContain('Did you mean --json?')
-    const odd = await home.run(['--verison'])
+    expect((await home.type(['sessions', '--jsn'])).stderr).toContain('Did you mean --json?')
+    const odd = await home.type(['--verison'])
     expect([odd.code, odd.stdout]).toEqual([2, ''])
     expect(odd.stderr).toContain('"--verison" is not an option of `rockpool`.')
-    expect((await home.run(['sessions', 'lsit'])).stderr).toContain('Did you mean `rockpool sessions list`?')
+    expect((await home.type(['sessions', 'lsit'])).stderr).toContain('Did you mean `rockpool sessions list`?')
   })
 
   test('a configuration that is wrong is named with file, key and remedy', async () => {
@@ -216,7 +219,7 @@ describe('errors', () => {
       '{"session":{"dmScop":"main"},"store":"paper"}',
       { mode: 0o600 },
     )
-    const { code, stdout } = await other.run(['sessions', '--json'])
+    const { code, stdout } = await other.type(['sessions', '--json'])
     expect(code).toBe(2)
     expect(stdout).toContain('session.dmScop')
     expect(stdout).toContain('rockpool.json')
@@ -225,7 +228,7 @@ describe('errors', () => {
 
   test('a program that is not installed is named before a gateway is started for it', async () => {
     const launch = ['cc', 'launch', 'x', '--agent-kind', 'codex']
-    const { code, stderr } = await home.run(launch, { PATH: '/nowhere' })
+    const { code, stderr } = await home.type(launch, { PATH: '/nowhere' })
     expect([code, stderr]).toEqual([
       69,
       expect.stringMatching(/^Error: Codex is not installed\.[^]*npm install -g/),
@@ -240,7 +243,7 @@ describe('errors', () => {
   })
 
   test('a gateway that is named but not there is an error, not another answer', async () => {
-    const { code, stdout } = await home.run(['sessions', '--json'], {
+    const { code, stdout } = await home.type(['sessions', '--json'], {
       ROCKPOOL_GATEWAY_URL: 'http://127.0.0.1:9',
     })
     expect(code).toBe(69)
@@ -253,7 +256,7 @@ describe('changes', () => {
     const names = ['one', 'two', 'three', 'four'].map((name) => `at-once-${name}`)
     const added = await Promise.all(names.map((name) => home.run(['tokens', 'add', name])))
     expect(added.map(({ code }) => code)).toEqual([0, 0, 0, 0])
-    const { tokens } = JSON.parse((await home.run(['tokens', 'list', '--json'])).stdout) as {
+    const { tokens } = JSON.parse((await home.type(['tokens', 'list', '--json'])).stdout) as {
       tokens: Array<{ name: string }>
     }
     expect(tokens.map(({ name }) => name)).toEqual(expect.arrayContaining(names))
@@ -267,42 +270,42 @@ describe('changes', () => {
   afterAll(() => other.remove())
 
   test('what a reset put away is listed, and comes back by the name that was reset', async () => {
-    expect((await other.run(['sessions', 'reset', 'main'])).stdout).toContain('Reset agent:main:main.')
-    expect((await other.run(['history', 'main'])).stdout).toContain('Nothing was said')
-    const { archives } = (await other.run(['sessions', 'archives', '--json'])).json()
+    expect((await other.type(['sessions', 'reset', 'main'])).stdout).toContain('Reset agent:main:main.')
+    expect((await other.type(['history', 'main'])).stdout).toContain('Nothing was said')
+    const { archives } = (await other.type(['sessions', 'archives', '--json'])).json()
     expect(archives).toMatchObject([{ key: 'agent:main:main', reason: 'reset', agentId: 'main' }])
-    expect((await other.run(['sessions', 'restore', 'main'])).stdout).toContain('agent:main:main is back.')
-    expect((await other.run(['history', 'main'])).stdout).toContain('the tide is low')
+    expect((await other.type(['sessions', 'restore', 'main'])).stdout).toContain('agent:main:main is back.')
+    expect((await other.type(['history', 'main'])).stdout).toContain('the tide is low')
   })
 
   test('what `--max-lines` cut off is listed, and `history --lost` gives it back', async () => {
-    await other.run(['sessions', 'compact', 'main', '--max-lines', '1'])
-    expect((await other.run(['history', 'main'])).stdout).not.toContain('user')
-    const { archives } = (await other.run(['sessions', 'archives', '--json'])).json()
+    await other.type(['sessions', 'compact', 'main', '--max-lines', '1'])
+    expect((await other.type(['history', 'main'])).stdout).not.toContain('user')
+    const { archives } = (await other.type(['sessions', 'archives', '--json'])).json()
     expect(archives).toContainEqual(
       expect.objectContaining({ key: 'agent:main:main', reason: 'shortened', agentId: 'main' }),
     )
-    expect((await other.run(['history', 'main', '--lost'])).stdout).toMatch(/user\n +the tide is low/)
+    expect((await other.type(['history', 'main', '--lost'])).stdout).toMatch(/user\n +the tide is low/)
   })
 
   test('a sentence sets a label, and only an empty one removes it', async () => {
-    expect((await other.run(['sessions', 'label', 'main', 'shore'])).stdout).toBe(
+    expect((await other.type(['sessions', 'label', 'main', 'shore'])).stdout).toBe(
       'agent:main:main is now called shore.\n',
     )
-    expect((await other.run(['sessions', 'label', 'main'])).stderr).toContain(
+    expect((await other.type(['sessions', 'label', 'main'])).stderr).toContain(
       'Missing <label>. Usage: rockpool sessions label <key> <label>',
     )
-    expect((await other.run(['sessions', 'label', 'main', ''])).stdout).toContain('has no label now')
+    expect((await other.type(['sessions', 'label', 'main', ''])).stdout).toContain('has no label now')
   })
 
   test('a setting that does nothing here is stored and said to do nothing', async () => {
-    const { stdout } = await other.run(['sessions', 'patch', 'main', '--elevated-level', 'on'])
+    const { stdout } = await other.type(['sessions', 'patch', 'main', '--elevated-level', 'on'])
     expect(stdout).toContain('without effect here: elevatedLevel')
-    expect((await other.run(['sessions', 'show', 'main'])).stdout).toMatch(/No effect +elevatedLevel/)
+    expect((await other.type(['sessions', 'show', 'main'])).stdout).toMatch(/No effect +elevatedLevel/)
   })
 
   test('what could not be archived is said, and the command fails', async () => {
-    const { code, stdout } = await other.run(['sessions', 'archive', 'main', 'nope'])
+    const { code, stdout } = await other.type(['sessions', 'archive', 'main', 'nope'])
     expect(code).toBe(1)
     expect(stdout).toContain('main was not archived: The main session cannot be archived.')
     expect(stdout).toContain('nope was not archived')
@@ -329,14 +332,14 @@ describe('hostile text', () => {
     writeFileSync(join(sessions, 'abc.jsonl'), lines.map((line) => `${JSON.stringify(line)}\n`).join(''), {
       mode: 0o600,
     })
-    for (const args of [
-      ['sessions'],
-      ['history', 'abc'],
-      ['sessions', 'show', 'abc'],
-      ['sessions', 'tail', 'abc'],
+    for (const [how, ...args] of [
+      [other.run, 'sessions'] as const,
+      [other.type, 'history', 'abc'] as const,
+      [other.type, 'sessions', 'show', 'abc'] as const,
+      [other.type, 'sessions', 'tail', 'abc'] as const,
     ]) {
       for (const json of [[], ['--json']]) {
-        const { stdout, code } = await other.run([...args, ...json])
+        const { stdout, code } = await how([...args, ...json])
         expect(code).toBe(0)
         expect(stdout).not.toMatch(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e]/)
         expect(stdout).toContain('\\u202e')
@@ -367,10 +370,10 @@ describe('help and completion', () => {
     expect(stdout).toContain('--active <n>')
     expect(stdout).toContain('$ rockpool sessions')
     expect((await home.run(['--help'])).stdout).toContain('sessions')
-    expect((await home.run(['help', 'sessions'])).stdout).toContain('sessions list')
-    const listed = (await home.run(['sessions', 'list', '--help'])).stdout
-    expect((await home.run(['help', 'sessions', 'list'])).stdout).toBe(listed)
-    expect((await home.run(['sessions', '--help', 'list'])).stdout).toBe(listed)
+    expect((await home.type(['help', 'sessions'])).stdout).toContain('sessions list')
+    const listed = (await home.type(['sessions', 'list', '--help'])).stdout
+    expect((await home.type(['help', 'sessions', 'list'])).stdout).toBe(listed)
+    expect((await home.type(['sessions', '--help', 'list'])).stdout).toBe(listed)
   })
 
   test('the built catalog is the one that the operations make', async () => {
@@ -379,7 +382,7 @@ describe('help and completion', () => {
   })
 
   test('bash completes commands and options', async () => {
-    const script = (await home.run(['completion', 'bash'])).stdout
+    const script = (await home.type(['completion', 'bash'])).stdout
     const ask = (words: string): string[] => {
       const line = words.split(' ')
       const setUp = `COMP_WORDS=(${line.map((word) => `'${word}'`).join(' ')}); COMP_CWORD=${line.length - 1}; _rockpool; echo "\${COMPREPLY[@]}"`
@@ -395,7 +398,7 @@ describe('help and completion', () => {
 
   test('the scripts for zsh and fish can be read by their shells', async () => {
     for (const shell of ['zsh', 'fish']) {
-      const script = (await home.run(['completion', shell])).stdout
+      const script = (await home.type(['completion', shell])).stdout
       expect(script).toContain('sessions')
       if (spawnSync(shell, ['--version']).error) continue
       expect(spawnSync(shell, ['-n', '-c', script]).status).toBe(0)

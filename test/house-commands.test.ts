@@ -34,13 +34,13 @@ async function until(condition: () => boolean): Promise<void> {
 
 describe('setup', () => {
   test('where no one can answer it reports what it found and changes nothing', async () => {
-    const first = await home.run(['setup', '--json'])
+    const first = await home.type(['setup', '--json'])
     expect(first.json()).toMatchObject({
       claude: { found: false, hint: expect.stringContaining('ANTHROPIC_API_KEY') },
       agents: [],
       service: { installed: false },
     })
-    expect((await home.run(['setup', '--json'])).stdout).toBe(first.stdout)
+    expect((await home.type(['setup', '--json'])).stdout).toBe(first.stdout)
     expect((await home.run(['setup'])).code).toBe(0)
     expect(readConfig()).toBeUndefined()
   })
@@ -100,73 +100,75 @@ describe('service', () => {
   test('is installed, seen, read and removed; each may be done again', async (context) => {
     if (process.platform !== 'linux') context.skip('systemd is on Linux only')
     const { env, asked } = systemd()
-    const installed = (await home.run(['service', 'install', '--json'], env)).json()
+    const installed = (await home.type(['service', 'install', '--json'], env)).json()
     expect(installed).toMatchObject({ installed: true, changed: true, started: true, file: unit() })
     expect(readFileSync(unit(), 'utf8')).toContain(`ROCKPOOL_STATE_DIR=${home.env['ROCKPOOL_STATE_DIR']}`)
     expect(asked()).toEqual([
       'systemctl --user daemon-reload',
       'systemctl --user enable --now rockpool.service',
     ])
-    expect((await home.run(['service', 'install', '--json'], env)).json()).toMatchObject({ changed: false })
-    expect((await home.run(['service', 'status', '--json'], env)).json()).toMatchObject({
+    expect((await home.type(['service', 'install', '--json'], env)).json()).toMatchObject({ changed: false })
+    expect((await home.type(['service', 'status', '--json'], env)).json()).toMatchObject({
       installed: true,
       running: true,
     })
-    expect((await home.run(['service', 'logs', '--json'], env)).json()).toEqual({
+    expect((await home.type(['service', 'logs', '--json'], env)).json()).toEqual({
       lines: ['a line of journalctl'],
     })
-    expect((await home.run(['service', 'uninstall', '--json'], env)).json()).toMatchObject({ changed: true })
+    expect((await home.type(['service', 'uninstall', '--json'], env)).json()).toMatchObject({ changed: true })
     expect(existsSync(unit())).toBe(false)
-    expect((await home.run(['service', 'uninstall', '--json'], env)).json()).toMatchObject({ changed: false })
+    expect((await home.type(['service', 'uninstall', '--json'], env)).json()).toMatchObject({
+      changed: false,
+    })
   })
 
   test('where systemd does not answer, the file is in place and the error says what to do', async (context) => {
     if (process.platform !== 'linux') context.skip('systemd is on Linux only')
-    const failed = await home.run(['service', 'install', '--json'], { PATH: '/nowhere' })
+    const failed = await home.type(['service', 'install', '--json'], { PATH: '/nowhere' })
     expect([failed.code, failed.json()]).toMatchObject([69, { error: { code: 'unavailable' } }])
     expect(existsSync(unit())).toBe(true)
   })
 })
 
 test('an agent is added beside the one that answers, and set aside when it is removed', async () => {
-  const add = await home.run(['agents', 'add', 'work', '--name', 'Work', '--json'])
+  const add = await home.type(['agents', 'add', 'work', '--name', 'Work', '--json'])
   expect(add.json()).toMatchObject({ ok: true, id: 'work' })
-  expect((await home.run(['agents', 'list', '--json'])).json()).toMatchObject({
+  expect((await home.type(['agents', 'list', '--json'])).json()).toMatchObject({
     defaultId: 'main',
     agents: [{ id: 'main' }, { id: 'work', name: 'Work' }],
   })
-  expect((await home.run(['agents', 'add', 'work', '--name', 'X', '--json'])).json()).toMatchObject({
+  expect((await home.type(['agents', 'add', 'work', '--name', 'X', '--json'])).json()).toMatchObject({
     error: { code: 'conflict' },
   })
-  await home.run(['sessions', 'patch', 'agent:work:main', '--label', 'kept'])
-  const removed = (await home.run(['agents', 'remove', 'work', '--yes', '--json'])).json()
+  await home.type(['sessions', 'patch', 'agent:work:main', '--label', 'kept'])
+  const removed = (await home.type(['agents', 'remove', 'work', '--yes', '--json'])).json()
   expect(existsSync(String(removed['setAside']))).toBe(true)
-  expect((await home.run(['agents', 'remove', 'main', '--yes', '--json'])).json()).toMatchObject({
+  expect((await home.type(['agents', 'remove', 'main', '--yes', '--json'])).json()).toMatchObject({
     error: { code: 'refused' },
   })
-  await home.run(['agents', 'add', 'boss', '--default'])
-  expect((await home.run(['agents', 'list', '--json'])).json()).toMatchObject({ defaultId: 'boss' })
+  await home.type(['agents', 'add', 'boss', '--default'])
+  expect((await home.type(['agents', 'list', '--json'])).json()).toMatchObject({ defaultId: 'boss' })
 })
 
 test('a token is made, shown once, listed without its secret, and withdrawn', async () => {
-  const made = (await home.run(['tokens', 'add', 'grafana', '--scope', 'read', '--json'])).json()
+  const made = (await home.type(['tokens', 'add', 'grafana', '--scope', 'read', '--json'])).json()
   expect(made).toMatchObject({
     name: 'grafana',
     scopes: ['read'],
     token: expect.stringMatching(/^[\w-]{43}$/),
   })
-  const listed = await home.run(['tokens', 'list', '--json'])
+  const listed = await home.type(['tokens', 'list', '--json'])
   expect(listed.json()).toMatchObject({ tokens: [{ name: 'grafana', scopes: ['read'] }] })
   expect(listed.stdout).not.toContain(made['token'])
-  expect((await home.run(['tokens', 'add', 'grafana', '--json'])).json()).toMatchObject({
+  expect((await home.type(['tokens', 'add', 'grafana', '--json'])).json()).toMatchObject({
     error: { code: 'conflict' },
   })
-  expect((await home.run(['tokens', 'remove', 'grafana', '--yes', '--json'])).code).toBe(0)
-  expect((await home.run(['tokens', 'list', '--json'])).json()).toMatchObject({ tokens: [] })
+  expect((await home.type(['tokens', 'remove', 'grafana', '--yes', '--json'])).code).toBe(0)
+  expect((await home.type(['tokens', 'list', '--json'])).json()).toMatchObject({ tokens: [] })
   const file = join(home.dir, 'state', 'credentials', 'gateway-token')
-  await home.run(['tokens', 'rotate'])
+  await home.type(['tokens', 'rotate'])
   const first = readFileSync(file, 'utf8')
-  await home.run(['tokens', 'rotate'])
+  await home.type(['tokens', 'rotate'])
   expect(readFileSync(file, 'utf8')).not.toBe(first)
 })
 

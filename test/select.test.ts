@@ -7,7 +7,6 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { makeOfflineAgent } from '../src/agent/offline.ts'
 import { openApp } from '../src/app.ts'
-import { run } from '../src/cli/run.ts'
 import { repoPathToSlug } from '../src/discovery/repo-paths.ts'
 import {
   ccSessionFileExists,
@@ -23,6 +22,8 @@ import type { Caller } from '../src/operations/operation.ts'
 import { readEnvironment } from '../src/store/config-file.ts'
 import { claudePidDomain, identifyProcess } from '../src/store/disk/process-identity.ts'
 import { startMessagesApi } from './support/messages-api.ts'
+import { typeCommand } from './support/program.ts'
+import type { Ran } from './support/program.ts'
 
 let root = ''
 let repo = ''
@@ -115,33 +116,10 @@ function running(sessionId: string): void {
   writeFileSync(join(root, 'claude', 'sessions', `${self.pid}.json`), JSON.stringify(entry))
 }
 
-async function rockpool(...args: string[]): Promise<{ code: number; out: string; err: string }> {
-  const environment = readEnvironment(variables)
-  const written = { out: '', err: '' }
-  const code = await run(args, {
-    environment,
-    terminal: {
-      width: 160,
-      color: false,
-      isInteractive: false,
-      canAsk: false,
-      out: (text: string) => (written.out += text),
-      err: (text: string) => (written.err += text),
-    },
-    version: '0',
-    now: () => Date.now(),
-    cwd: repo,
-    openApp: () => openApp(environment, { version: '0' }),
-    catalog: async () => [],
-    serveMcp: async () => {},
-    program: '',
-    up: async () => {},
-  })
-  return { code, ...written }
-}
+const rockpool = (...args: string[]): Promise<Ran> => typeCommand(args, variables, repo)
 
 async function json(...args: string[]): Promise<Record<string, unknown>> {
-  return JSON.parse((await rockpool(...args, '--json')).out) as Record<string, unknown>
+  return JSON.parse((await rockpool(...args, '--json')).stdout) as Record<string, unknown>
 }
 
 test('the same branch and a similar task: resume, with the numbers of the seed and a price', async () => {
@@ -182,12 +160,12 @@ test('a decision is kept: why shows it by its own id, by the chosen session and 
       ],
     })
   }
-  const shown = (await rockpool('cc', 'why', '00000001')).out
+  const shown = (await rockpool('cc', 'why', '00000001')).stdout
   expect(shown).toContain('Repair the login form again')
   expect(shown).toMatch(/SESSION +ABOUT +SCORE/)
   expect(await rockpool('cc', 'why', 'nobody')).toMatchObject({
     code: 3,
-    err: expect.stringContaining('nobody'),
+    stderr: expect.stringContaining('nobody'),
   })
 })
 
@@ -199,7 +177,7 @@ test('a running native session is forked, never resumed, and never waited for', 
 
 test('three compactions: fresh, and the answer for people says why', async () => {
   session(1, [{ minutesAgo: 1, text: 'Repair the login form' }], { compactions: 3 })
-  const { out, code } = await rockpool('cc', 'select', 'Repair the login form')
+  const { stdout: out, code } = await rockpool('cc', 'select', 'Repair the login form')
   expect(code).toBe(0)
   expect(out).toMatch(/^fresh: the only session, 00000001, is ruled out: compacted 3 times/)
 })
@@ -237,11 +215,11 @@ test('settings of agents override the general ones', async () => {
 test('a task must be said, and not for a replay', async () => {
   expect(await rockpool('cc', 'select')).toMatchObject({
     code: 2,
-    err: expect.stringContaining('task is missing'),
+    stderr: expect.stringContaining('task is missing'),
   })
   expect(await rockpool('cc', 'select', 'Repair it', '--eval')).toMatchObject({
     code: 2,
-    err: expect.stringContaining('takes no task'),
+    stderr: expect.stringContaining('takes no task'),
   })
 })
 
@@ -263,7 +241,7 @@ test('history is replayed over the whole machine, and over one repository', asyn
       ],
     })
   }
-  const { out } = await rockpool('cc', 'select', '--eval')
+  const { stdout: out } = await rockpool('cc', 'select', '--eval')
   expect(out).toMatch(/selection +100% +1\.00/)
   expect(out).toContain('1 return to a session, 1 new session.')
 })
@@ -279,7 +257,7 @@ test('project status is the same for programs and people', async () => {
     docs: { hasReadme: true },
     problems: [],
   })
-  const { out } = await rockpool('project', 'status', '--repo', '.')
+  const { stdout: out } = await rockpool('project', 'status', '--repo', '.')
   expect(out).toContain('shop')
   expect(out).toContain('?? README.md')
   expect(out).toMatch(/00000001 +busy +main/)

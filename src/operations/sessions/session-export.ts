@@ -42,7 +42,7 @@ const exportSessionText = operation({
 /** In characters. The answer is in memory several times until it is sent. */
 const maxExport = 64 * 1024 * 1024
 
-async function joined(pieces: AsyncIterable<string>, key: string): Promise<string> {
+export async function joined(pieces: AsyncIterable<string>, key: string): Promise<string> {
   const parts: string[] = []
   let size = 0
   for await (const piece of pieces) {

@@ -15,8 +15,16 @@ import { inline } from './support/messages-api.ts'
 import { realCoding } from './support/real-coding.ts'
 
 const coding = realCoding()
-/** The session of the first test; a process of Claude takes a second to start. */
-let asking: string
+/** Sessions that wait for a message, for the tests that come later: a process of Claude takes a second to start. */
+const waiting: string[] = []
+
+/** Sends a message, and allows what the session then asks for. */
+async function sayAndAllow(id: string, text: string): Promise<void> {
+  await coding.house.pool.respond(id, text, { userInitiated: true })
+  const { waiting: asked } = await coding.until(id, 'awaiting-approval')
+  await coding.house.approvals.answer(asked!.approvalId!, { behavior: 'allow', by: 'ada' })
+  await coding.until(id, 'awaiting-input')
+}
 
 test('a tool that was approved really runs, a denied one does not, and the marker is on the first message only', async () => {
   const workdir = coding.house.repo('approve')
@@ -24,7 +32,7 @@ test('a tool that was approved really runs, a denied one does not, and the marke
     tools: [{ name: 'Bash', input: { command: `python3 -c "open('${name}','w')"` } }],
   })
   const { id } = await coding.launch(inline(touch('yes'), { text: 'made it' }), { workdir })
-  asking = id
+  waiting.push(id)
   const asked = await coding.until(id, 'awaiting-approval')
   expect(asked.waiting?.about).toContain("open('yes','w')")
   await coding.house.approvals.answer(asked.waiting!.approvalId!, { behavior: 'allow', by: 'ada' })
@@ -46,10 +54,7 @@ test('a tool that was approved really runs, a denied one does not, and the marke
   expect(said).toContain('denied: not here')
   expect(said.filter((text) => text.startsWith('failed: '))).toEqual([])
   const failing = { tools: [{ name: 'Bash', input: { command: 'echo broken >&2; exit 3' } }] }
-  await coding.house.pool.respond(id, inline(failing, { text: 'it failed' }), { userInitiated: true })
-  const third = await coding.until(id, 'awaiting-approval')
-  await coding.house.approvals.answer(third.waiting!.approvalId!, { behavior: 'allow', by: 'ada' })
-  await coding.until(id, 'awaiting-input')
+  await sayAndAllow(id, inline(failing, { text: 'it failed' }))
   expect(coding.said(id).findLast((text) => text.startsWith('failed: '))).toContain('broken')
   const sent = coding.real.api.calls().map((call) => call.prompt)
   expect(sent[0]).toMatch(/(^|\n)\[openclaw:agent=main\]\n/)
@@ -68,6 +73,7 @@ test('a question of Claude is answered by number, and Claude gets the chosen lab
       ],
     },
   ]
+  const [asking] = waiting as [string]
   const question = inline({ tools: [{ name: 'AskUserQuestion', input: { questions } }] }, { text: 'thanks' })
   await coding.house.pool.respond(asking, question, { userInitiated: true })
   const asked = await coding.until(asking, 'awaiting-answer')
@@ -88,6 +94,7 @@ test('a tool that was asked about before a restart runs when it is allowed after
   await coding.house.approvals.answer(asked.waiting!.approvalId!, { behavior: 'allow', by: 'ada' })
   expect(await coding.until(id, 'awaiting-input')).toMatchObject({ name, lastWords: 'made it later' })
   expect(existsSync(join(workdir, 'later'))).toBe(true)
+  waiting.push(id)
 })
 
 test('at the budget the next tool waits, no further call is made, and the session continues when the budget is raised', async () => {
@@ -107,6 +114,7 @@ test('at the budget the next tool waits, no further call is made, and the sessio
   await coding.house.approvals.answer(held.waiting!.approvalId!, { behavior: 'allow', text: '10', by: 'ada' })
   await coding.until(id, 'awaiting-input')
   expect(coding.house.store.lastOutput(id, 3).map((block) => block.text)).toContain('all read')
+  waiting.push(id)
 })
 
 test('a kill ends the process and the command that it runs; the killed session is resumed with its context', async () => {
@@ -149,12 +157,10 @@ const detaching = [
 test.each(['kill', 'shutdown', 'crash of Claude'] as const)(
   'after the %s nothing is left that the session started, not even detached processes',
   async (end) => {
-    const workdir = coding.house.repo(`detach-${end.replaceAll(' ', '-')}`)
-    const { id } = await coding.launch(
-      inline({ tools: [{ name: 'Bash', input: { command: detaching } }] }, { text: 'started them' }),
-      { workdir, allowedTools: ['Bash'] },
-    )
-    await coding.until(id, 'awaiting-input')
+    const id = waiting.shift()!
+    const { workdir } = coding.house.pool.resolve(id).request
+    const tools = [{ name: 'Bash', input: { command: detaching } }]
+    await sayAndAllow(id, inline({ tools }, { text: 'started them' }))
     const detached = readFileSync(join(workdir, 'pids'), 'utf8').trim().split('\n').map(Number)
     const before = detached.map((pid) => identifyProcess(pid)!)
     expect(before).toHaveLength(3)
@@ -268,9 +274,8 @@ test('a session is resumed in a trimmed copy: the real Claude gets notes for old
 })
 
 test('a waiting session that is continued in a terminal is noticed before its next turn: resumed with those words, or forked while it is open there', async () => {
-  const workdir = coding.house.repo('terminal')
-  const { id } = await coding.launch(inline({ text: 'ready' }), { workdir })
-  const { sdkSessionId } = await coding.until(id, 'awaiting-input')
+  const { id, sdkSessionId, request } = coding.house.pool.resolve('plover-watch')
+  const { workdir } = request
   await inTerminal(workdir, sdkSessionId!, `the heron landed ${inline({ text: 'seen' })}`).ended
   const resumed = await coding.say(id, `what landed? ${inline({ text: 'a heron' })}`)
   expect(resumed.sdkSessionId).toBe(sdkSessionId)

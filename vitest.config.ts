@@ -19,8 +19,19 @@ const shared: TestProjectInlineConfiguration['test'] = {
 /** Node reads the sources itself, as it does in the processes that tests start; no test replaces a module. */
 const byNode = { viteModuleRunner: false, nodeLoader: false }
 
+/** Tests that start databases. */
+const globalSetup = ['test/support/shared-folder.ts']
+
 const fullRun: TestProjectInlineConfiguration[] = [
-  { test: { ...shared, name: 'full', include: ['test/full/**/*.test.ts'], experimental: byNode } },
+  {
+    test: {
+      ...shared,
+      name: 'full',
+      include: ['test/full/**/*.test.ts'],
+      experimental: byNode,
+      globalSetup,
+    },
+  },
 ]
 
 const defaultRun: TestProjectInlineConfiguration[] = [
@@ -30,6 +41,7 @@ const defaultRun: TestProjectInlineConfiguration[] = [
       name: 'program',
       include: ['src/**/*.test.ts', 'test/*.test.ts'],
       experimental: byNode,
+      globalSetup,
       // Nothing in src/ and test/support/ has state at module level, so the files of one worker share what they import.
       isolate: false,
     },

@@ -4,22 +4,72 @@ import { basename } from 'node:path'
 import { BaseSequencer } from 'vitest/node'
 import type { TestSpecification } from 'vitest/node'
 
-/** Files that are short to read and long to run, the longest first. The soak takes half an hour. */
-const longFiles = [
+/** Of test/full, the longest first. The soak takes half an hour. */
+const longFullTests = [
   'soak',
+  'outage',
   'machines',
-  'trim',
+  'openclaw-install',
+  'openclaw-plugin',
+  'schedules-month',
   'crash',
-  'telegram-storm',
-  'mail-storm',
   'store-storms',
+  'mail-storm',
   'transcript-crash',
+  'trim',
+  'coding-machines',
+  'syscall-sweep',
+  'dashboard',
+  'vault-machines',
+  'agent-storm',
+  'journeys',
+  'coding-program',
+  'telegram-storm',
+  'usage-limit',
+  'agent-programs',
+  'failover',
+  'power-cut',
+]
+
+/** Of the default run, the longest first, as far as their size does not say so. */
+const longDefaultTests = [
+  'dashboard',
   'coding-claude',
   'agent-trouble',
-  'dashboard',
   'command-line',
-  'pairs',
+  'postgres-stores',
+  'gateway-program',
+  'postgres-machines',
+  'coding-program',
+  'channels-whole-way',
+  'converse-claude',
+  'project-status',
+  'coding',
+  'channels-approvals',
+  'openclaw-plugin',
+  'agent-around',
+  'converse',
+  'store-storms',
+  'house-commands',
+  'select',
+  'channels-operations',
+  'agent-conversation',
+  'agent-permissions',
+  'agent-command',
+  'discord',
+  'telegram-storm',
+  'crash',
+  'process',
+  'coding-trouble',
+  'coding-between-machines',
+  'channels-coding',
+  'transcript-crash',
+  'session-store',
+  'rights-claude',
   'power-cut',
+  'syscall-sweep',
+  'pairs',
+  'index-crash',
 ]
 
 export class LongestFirst extends BaseSequencer {
@@ -30,6 +80,7 @@ export class LongestFirst extends BaseSequencer {
 }
 
 function rankOf({ moduleId }: TestSpecification): number {
+  const longFiles = moduleId.includes('/test/full/') ? longFullTests : longDefaultTests
   const rank = longFiles.indexOf(basename(moduleId, '.test.ts'))
   return rank < 0 ? longFiles.length : rank
 }

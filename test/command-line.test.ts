@@ -332,14 +332,18 @@ describe('hostile text', () => {
     writeFileSync(join(sessions, 'abc.jsonl'), lines.map((line) => `${JSON.stringify(line)}\n`).join(''), {
       mode: 0o600,
     })
-    for (const [how, ...args] of [
-      [other.run, 'sessions'] as const,
-      [other.type, 'history', 'abc'] as const,
-      [other.type, 'sessions', 'show', 'abc'] as const,
-      [other.type, 'sessions', 'tail', 'abc'] as const,
+    for (const args of [
+      ['sessions'],
+      ['history', 'abc'],
+      ['sessions', 'show', 'abc'],
+      ['sessions', 'tail', 'abc'],
     ]) {
       for (const json of [[], ['--json']]) {
-        const { stdout, code } = await how([...args, ...json])
+        // The list has a faster way of its own in the program.
+        const isList = args.length === 1
+        const { stdout, code } = await (isList
+          ? other.run([...args, ...json])
+          : other.type([...args, ...json]))
         expect(code).toBe(0)
         expect(stdout).not.toMatch(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e]/)
         expect(stdout).toContain('\\u202e')

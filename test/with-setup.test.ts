@@ -27,7 +27,7 @@ const node = `#!/bin/sh
 `
 
 /** A checkout whose `npm` writes one line for each installation, and fails while there is a file `offline`. */
-function makeCheckout(): { dir: string; setUp(): number | null; installations(): number } {
+function makeCheckout(): { dir: string; setUp: () => number | null; installations: () => number } {
   const dir = mkdtempSync(join(tmpdir(), 'rockpool-setup-'))
   onTestFinished(() => rmSync(dir, { recursive: true }))
   for (const folder of ['scripts', 'bin', 'node_modules']) mkdirSync(join(dir, folder))

@@ -1,15 +1,14 @@
-// npm run bench [part …]: runs every bench or those named, and writes their sections of bench/RESULTS.md.
+// Runs every bench, or those that are named, and writes their sections of bench/RESULTS.md.
 import { existsSync, globSync, readFileSync, writeFileSync } from 'node:fs'
 import { cpus, loadavg } from 'node:os'
 import { basename } from 'node:path'
 import type { BenchResult } from './result.ts'
 
-const wanted = process.argv.slice(2)
-const parts = globSync('bench/*.ts')
+const all = globSync('bench/*.ts')
   .map((file) => basename(file, '.ts'))
   .filter((name) => name !== 'run' && name !== 'result')
-  .filter((name) => wanted.length === 0 || wanted.includes(name))
   .sort((a, b) => a.localeCompare(b))
+const parts = chosenParts(process.argv.slice(2))
 
 const page = 'bench/RESULTS.md'
 const sections = readSections()
@@ -29,6 +28,21 @@ for (const part of parts) {
 }
 console.log(`\nbench: ${missed === 0 ? 'every figure reached' : `${missed} figures missed`}`)
 process.exit(missed === 0 ? 0 : 1)
+
+/** The parts to measure; `--help` and unknown names end the program. */
+function chosenParts(names: string[]): string[] {
+  const usage = `Usage: npm run bench [part …]\nWithout a part, all of them run: ${all.join(', ')}.`
+  if (names.includes('--help') || names.includes('-h')) {
+    console.log(usage)
+    process.exit(0)
+  }
+  const unknown = names.filter((name) => !all.includes(name))
+  if (unknown.length > 0) {
+    console.error(`There is no part ${unknown.join(', ')}.\n${usage}`)
+    process.exit(2)
+  }
+  return names.length === 0 ? all : all.filter((name) => names.includes(name))
+}
 
 /** One that cannot be measured must not keep the others from it. */
 function whatFailed(error: unknown): BenchResult {

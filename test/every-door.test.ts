@@ -51,6 +51,15 @@ test('every operation has a name, a sentence, a scope and a schema that refuses 
   }
 })
 
+test('a command without options gets what the schema of its operation would make of that', () => {
+  const some = operations.filter(({ withoutOptions }) => withoutOptions)
+  expect(some.map(({ name }) => name)).toEqual(['cc.list', 'sessions.list'])
+  for (const { input, withoutOptions } of some) {
+    expect(input.parse({})).toEqual(withoutOptions!.program)
+    expect(input.parse(withoutOptions!.person)).toEqual(withoutOptions!.person)
+  }
+})
+
 test('what changes something is not open to readers', () => {
   const changing = operations.filter((operation) => operation.changesState || operation.destructive)
   expect(changing.filter((operation) => operation.scope === 'read').map(({ name }) => name)).toEqual([])

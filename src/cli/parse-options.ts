@@ -8,7 +8,10 @@ import type { Field } from '../operations/fields.ts'
 import type { Operation } from '../operations/operation.ts'
 
 /** An operation, or a command that exists only on the command line. */
-export type CommandDefinition = Pick<Operation, 'name' | 'description' | 'input' | 'command' | 'destructive'>
+export type CommandDefinition = Pick<
+  Operation,
+  'name' | 'description' | 'input' | 'command' | 'destructive' | 'withoutOptions'
+>
 
 export interface ParsedCommand {
   input: Record<string, unknown>
@@ -26,6 +29,8 @@ export function parseCommand(
   args: readonly string[],
   given: Record<string, unknown> = {},
 ): ParsedCommand {
+  if (definition.withoutOptions && args.every((arg) => arg === '--json'))
+    return { input: given, help: false, follow: false, yes: false }
   const fields = fieldsOf(definition)
   const positional = positionalFields(definition, fields)
   const options = optionsOf(definition, fields)

@@ -1,6 +1,7 @@
 // `rockpool cc list`, `cc info` and `cc repair`: sessions of Claude Code and other coding agents.
 import { basename } from 'node:path'
 import { titleText } from '../domain/machine-text.ts'
+import { shownInTerminal } from '../operations/input-fields.ts'
 import type { OutputOf } from '../rpc/client.ts'
 import { currentActivity, stateStyle } from './print-coding.ts'
 import { keptLine } from './print-cc-session.ts'
@@ -38,7 +39,6 @@ export const printers: Printers = {
   },
 }
 
-const defaultLimit = 40
 const unreadableShown = 5
 
 function unreadableLines({ unreadable = [] }: List, page: Page): string[] {
@@ -57,7 +57,7 @@ function printSessions({ sessions, total }: List, page: Page): string {
       : 'No sessions of a coding agent. `rockpool cc launch "…" --repo .` starts one.'
   const isAll = page.input?.['all'] === true || page.input?.['limit'] !== undefined
   const current = sessions.filter((row) => isAll || !row.archived || page.input?.['archived'] === true)
-  const shown = isAll ? current : current.slice(0, defaultLimit)
+  const shown = isAll ? current : current.slice(0, shownInTerminal)
   const more = total - shown.length
   const hint = isAll ? '--limit and --offset show other pages' : '--all shows them, --search finds some'
   const note = more > 0 ? [styled(page, 'dim', `… and ${more} more; ${hint}.`)] : []

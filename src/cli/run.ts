@@ -122,7 +122,7 @@ async function performCommand(
   const stopAsking = await answerWhileWaiting(operation, input, client, host, json)
   try {
     if (operation.destructive && !yes && host.terminal.canAsk) await confirm(operation, input, client)
-    const output = await callOperation(operation.name, input, client, host, json)
+    const output = await callOperation(operation.name, askedInput(operation, input, json), client, host, json)
     stopAsking()
     await print(operation.name, output, host, json, { following: follow, input })
     if (follow) await followOutput(operation, input, output, client, host, json)
@@ -132,6 +132,16 @@ async function performCommand(
     const notice = await client.close(host.terminal.isInteractive && !json)
     if (notice !== undefined) host.terminal.err(`\n${notice}\n`)
   }
+}
+
+/** A person looks at a screen or two, so a list without options is short for a person and complete for a program. */
+function askedInput(
+  { withoutOptions }: Operation,
+  input: Record<string, unknown>,
+  json: boolean,
+): Record<string, unknown> {
+  if (!withoutOptions || Object.keys(input).length > 0) return input
+  return json ? withoutOptions.program : withoutOptions.person
 }
 
 /** Nothing is answered by accident: a request that was not named is shown first. */

@@ -4,20 +4,22 @@ interface Closable {
   close(): Promise<void>
 }
 
+/** Makes a value at the first call; later calls return the same one. */
+export function once<T>(make: () => T): () => T {
+  let made: { value: T } | undefined
+  return () => (made ??= { value: make() }).value
+}
+
 export class LazyParts {
   #closing: Array<() => Promise<void>> = []
 
   /** Makes the part at the first call; later calls return the same one. */
   once<T>(make: () => T, close?: (part: T) => Promise<void>): () => T {
-    let made: { part: T } | undefined
-    return () => {
-      if (!made) {
-        const part = make()
-        made = { part }
-        if (close) this.#closing.push(() => close(part))
-      }
-      return made.part
-    }
+    return once(() => {
+      const part = make()
+      if (close) this.#closing.push(() => close(part))
+      return part
+    })
   }
 
   /** Like `once`, but closed after all other parts, although it may be made after them. */
@@ -51,11 +53,7 @@ export class LazyParts {
 export function lazily<T extends object>(make: { [Name in keyof T]-?: () => T[Name] }): T {
   const object = {} as T
   for (const name of Object.keys(make) as Array<keyof T>) {
-    let read: { value: T[keyof T] } | undefined
-    Object.defineProperty(object, name, {
-      enumerable: true,
-      get: () => (read ??= { value: make[name]() }).value,
-    })
+    Object.defineProperty(object, name, { enumerable: true, get: once<T[keyof T]>(make[name]) })
   }
   return object
 }

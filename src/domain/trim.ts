@@ -39,6 +39,3 @@ export const trimSaving = z.object({
   tokensAfter: z.number(),
 })
 export type TrimSaving = z.infer<typeof trimSaving>
-
-/** A trim is offered, and done by itself where the owner allows it, only if it saves at least this share of the price. */
-export const worthwhileShare = 0.25

@@ -198,11 +198,11 @@ export function underAlias<Named extends Pick<Operation, 'description' | 'comman
   const renamed = Object.entries(alias.fields ?? {}).map(([theirs, ours]) => [ours, theirs])
   const flags = { ...operation.command?.flags, ...Object.fromEntries(renamed) }
   const examples = alias.examples ?? operation.command?.examples
-  return {
-    ...operation,
+  // Not a copy, which would build the schema of an operation that builds it at its first use.
+  return Object.assign(Object.create(operation) as Named, {
     description: alias.description ?? operation.description,
     command: { ...operation.command, flags, implied: Object.keys(alias.implied ?? {}), examples },
-  }
+  })
 }
 
 /** The name in a terminal: `sessions.list` is `sessions list`, `coding.kill` is `cc kill`. */

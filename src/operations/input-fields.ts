@@ -1,28 +1,29 @@
-// Input fields that operations of several groups have in common.
+// Input fields that operations of several groups have in common. They are functions, because a schema takes longer to build than most
+// commands need for their work: a command builds only its own.
 import { z } from 'zod'
 import { permissionModes } from '../domain/agent.ts'
 import { RockpoolError } from '../domain/errors.ts'
 
 /** Text for an agent. */
-export const nonBlankText = z.string().regex(/\S/, 'It has no words.')
+export const nonBlankText = () => z.string().regex(/\S/, 'It has no words.')
 
 /** The name or the id of one thing. */
-export const nameField = z.string().min(1).max(200)
-export const pathField = z.string().max(4_096).optional()
-export const agentField = z.string().max(100).optional()
+export const nameField = () => z.string().min(1).max(200)
+export const pathField = () => z.string().max(4_096).optional()
+export const agentField = () => z.string().max(100).optional()
+
+/** As many sessions as a person can look through; `--all` shows the others. */
+export const shownInTerminal = 40
 
 /** An option that is off unless it is given. */
 export const flag = (description: string) => z.boolean().default(false).describe(description)
 
 export const thinkingLevels = ['off', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as const
-export const permissionMode = z.enum(permissionModes).optional()
+export const permissionMode = () => z.enum(permissionModes).optional()
 
 /** A time as people write it; parseTime reads it. */
-export const sinceField = z
-  .string()
-  .max(64)
-  .optional()
-  .describe('From this time on: 2026-11-01, an ISO time, or 7d, 12h.')
+export const sinceField = () =>
+  z.string().max(64).optional().describe('From this time on: 2026-11-01, an ISO time, or 7d, 12h.')
 
 const spanMs: Record<string, number> = { m: 60_000, h: 3_600_000, d: 86_400_000, w: 7 * 86_400_000 }
 

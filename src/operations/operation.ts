@@ -106,6 +106,9 @@ export interface Operation<Input extends z.ZodObject = z.ZodObject, Output exten
   /** The heavy parts to load before `run`; all of them when absent. */
   heavyParts?: readonly HeavyPart[]
   command?: CommandShape
+  /** What the schema makes of a command line without options, for a program that reads the output and for a person. A command that
+   *  is typed often has this, so that it need not build its schema; a test compares both. */
+  withoutOptions?: { program: z.output<Input>; person: z.output<Input> }
   run(app: App, input: z.output<Input>, caller: Caller): Promise<z.input<Output>>
 }
 

@@ -2,8 +2,9 @@
 import { existsSync } from 'node:fs'
 import { z } from 'zod'
 import { ownerCheck } from '../../coding/machines/owner.ts'
-import { matching, sortSessions } from '../../discovery/filter.ts'
+import { havingWords, matching, sortSessions } from '../../discovery/filter.ts'
 import type { CodingSession } from '../../domain/coding-session.ts'
+import { once } from '../../domain/lazy-parts.ts'
 import { sessionState } from '../../domain/coding-state.ts'
 import { agentKinds } from '../../domain/agent.ts'
 import { sessionRecord, sessionSorts, sessionSources } from '../../domain/discovered-session.ts'
@@ -17,16 +18,14 @@ import type { App } from '../app.ts'
 import { visibleTo } from '../perform-operation.ts'
 import { operation } from '../operation.ts'
 import { goneSessions } from '../vault/kept-sessions.ts'
-import { flag, pathField, agentField } from '../input-fields.ts'
+import { agentField, flag, pathField, shownInTerminal } from '../input-fields.ts'
 
-export const listSessions = operation({
-  name: 'cc.list',
-  description:
-    'List every session of Claude Code and other coding agents on this machine: running ones first, then the newest.',
-  input: z.strictObject({
-    repo: pathField.describe('Only sessions of this repository and its worktrees.'),
+// Built at its first use: the command without options does not need it.
+const listInput = once(() =>
+  z.strictObject({
+    repo: pathField().describe('Only sessions of this repository and its worktrees.'),
     all: flag('Show all of them in the terminal, including archived ones.'),
-    agent: agentField.describe("Only this agent's sessions."),
+    agent: agentField().describe("Only this agent's sessions."),
     agentKind: z.enum(agentKinds).optional().describe('Only sessions of this program.'),
     source: z.enum(sessionSources).optional().describe('Only sessions of this registry, or of none.'),
     running: z.boolean().optional().describe('Only running sessions.'),
@@ -36,6 +35,16 @@ export const listSessions = operation({
     offset: z.int().min(0).optional().describe('How many to skip.'),
     sort: z.enum(sessionSorts).default('recent').describe('The order after the running ones.'),
   }),
+)
+
+const withoutOptions = { all: false, sort: 'recent' as const }
+export const listSessions = operation({
+  name: 'cc.list',
+  description:
+    'List every session of Claude Code and other coding agents on this machine: running ones first, then the newest.',
+  get input() {
+    return listInput()
+  },
   output: z.lazy(() =>
     z.object({
       total: z.number(),
@@ -58,6 +67,10 @@ export const listSessions = operation({
       'rockpool cc list --agent-kind codex',
       'rockpool cc list --sort cost --limit 10',
     ],
+  },
+  withoutOptions: {
+    program: withoutOptions,
+    person: { ...withoutOptions, archived: false, limit: shownInTerminal },
   },
   async run(app, input, caller) {
     const {
@@ -100,15 +113,17 @@ export async function listEverySession(app: App, filter: SessionFilter): Promise
   const candidates = mayHaveNoTranscript(app)
   if (candidates.length === 0 && !existsSync(app.paths.vault)) return app.discovery().list(filter)
   const { limit, offset = 0, ...which } = filter
-  const { sessions, unreadable } = await app.discovery().list(which)
+  const end = limit === undefined ? undefined : offset + limit
+  const { total, sessions, unreadable } = await app.discovery().list({ ...which, limit: end })
   const gone = await goneSessions(app)
-  const found = new Set<string | undefined>(await app.discovery().ids())
-  for (const { sessionId } of gone) found.add(sessionId)
-  const missing = candidates.filter(({ sdkSessionId }) => !found.has(sdkSessionId))
-  const own = matching([...missing.map((session) => withoutTranscript(app, session)), ...gone], filter)
-  const all = sortSessions([...own, ...sessions], filter.sort ?? 'recent')
-  const page = all.slice(offset, limit === undefined ? undefined : offset + limit)
-  return { total: all.length, sessions: page, unreadable }
+  const present = await app.discovery().ids()
+  const kept = new Set(gone.map(({ sessionId }) => sessionId))
+  const isFound = (id: string | undefined): boolean => id !== undefined && (present.has(id) || kept.has(id))
+  const missing = candidates.filter(({ sdkSessionId }) => !isFound(sdkSessionId))
+  const others = [...missing.map((session) => withoutTranscript(app, session)), ...gone]
+  const own = havingWords(matching(others, filter), filter.search)
+  const all = own.length === 0 ? sessions : sortSessions([...own, ...sessions], filter.sort ?? 'recent')
+  return { total: total + own.length, sessions: all.slice(offset, end), unreadable }
 }
 
 /** Claude reports its id before it writes the transcript. A session with a machine may have its transcript there. */

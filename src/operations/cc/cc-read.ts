@@ -22,11 +22,13 @@ const readSession = operation({
   description: 'Read a session from its end: prompts, answers, tools and their results.',
   input: z.strictObject({
     id: sessionId,
-    subagent: nameField.optional().describe('Read this sub-agent instead, by its id.'),
+    subagent: nameField().optional().describe('Read this sub-agent instead, by its id.'),
     limit: z.int().min(1).max(1000).default(100).describe('How many cards.'),
     before: z.int().min(0).optional().describe('Continue before this mark of an earlier page.'),
     after: z.int().min(0).optional().describe('Continue after this mark of an earlier page.'),
-    around: nameField.optional().describe('Around this message: its uuid, or @ and a time in milliseconds.'),
+    around: nameField()
+      .optional()
+      .describe('Around this message: its uuid, or @ and a time in milliseconds.'),
     raw: flag('Also each record as Claude Code wrote it; other agents have none.'),
   }),
   output: z.object({

@@ -24,7 +24,7 @@ import { goneSession } from '../vault/kept-sessions.ts'
 import { livingLines } from '../why/explain.ts'
 import { toRecord, withoutTranscript } from './cc-list.ts'
 
-export const sessionId = nameField.describe('A session: its name, its id, or the beginning of either.')
+export const sessionId = nameField().describe('A session: its name, its id, or the beginning of either.')
 
 const showSession = operation({
   name: 'cc.info',
@@ -82,13 +82,13 @@ const addUpCosts = operation({
   name: 'cc.costs',
   description: 'Add up tokens and dollars over the sessions of all coding agents, each message once.',
   input: z.strictObject({
-    since: sinceField,
+    since: sinceField(),
     until: z.string().max(64).optional().describe('Up to this time.'),
     firstDay: day.describe('From this day on, in the time zone of the configuration: 2026-11-01.'),
     lastDay: day.describe('Up to this day, which is included.'),
     by: z.enum(costGroups).default('repo').describe('What to group by.'),
-    repo: pathField.describe('Only this repository.'),
-    agent: agentField.describe("Only this agent's sessions."),
+    repo: pathField().describe('Only this repository.'),
+    agent: agentField().describe("Only this agent's sessions."),
     agentKind: z.enum(agentKinds).optional().describe('Only sessions of this program.'),
   }),
   output: costReport,

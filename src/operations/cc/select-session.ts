@@ -71,7 +71,7 @@ export const operations = [
     name: 'cc.why',
     description: 'Show why a session was chosen, or not: the decisions about it, newest first.',
     input: z.strictObject({
-      id: nameField.describe(
+      id: nameField().describe(
         'A session id or its beginning, the name of a coding session, or a decision id.',
       ),
       limit: z.int().min(1).max(100).default(5).describe('How many decisions.'),

@@ -25,7 +25,7 @@ import { workspaceOf } from '../../store/agents.ts'
 import { openclawAgentOf } from '../../store/openclaw/openclaw-report.ts'
 
 export const launchInput = z.strictObject({
-  prompt: nonBlankText.describe('The task.'),
+  prompt: nonBlankText().describe('The task.'),
   workdir: z
     .string()
     .optional()
@@ -42,7 +42,7 @@ export const launchInput = z.strictObject({
   maxBudgetUsd: z.number().positive().optional().describe('Pause and ask at this many dollars.'),
   systemPrompt: z.string().optional().describe('Text to add to the system prompt.'),
   allowedTools: z.array(z.string()).optional().describe('Tools that the session may use without asking.'),
-  permissionMode: permissionMode.describe('How the session asks for permission.'),
+  permissionMode: permissionMode().describe('How the session asks for permission.'),
   resumeSessionId: z.string().optional().describe('Continue this session: id, name or Claude id.'),
   forkSession: z.boolean().default(false).describe('Fork that session instead of resuming it.'),
   atMessage: z.string().max(200).optional().describe('Fork that session after this message (a uuid).'),

@@ -133,7 +133,7 @@ const resumeAll = operation({
   name: 'coding.resume-all',
   description: 'Continue every session that was interrupted in its turn when Rockpool stopped.',
   input: z.strictObject({
-    prompt: nonBlankText.default(continuePrompt).describe('The message to each of them.'),
+    prompt: nonBlankText().default(continuePrompt).describe('The message to each of them.'),
   }),
   output: z.object({
     sessions: z.array(codingRow),
@@ -173,7 +173,7 @@ const respond = operation({
   description: 'Send a message to a session; a suspended one is resumed.',
   input: z.strictObject({
     session: codingSession,
-    message: nonBlankText.describe('The message.'),
+    message: nonBlankText().describe('The message.'),
     interrupt: z.boolean().default(false).describe('Stop the current work first.'),
     userInitiated: z
       .boolean()

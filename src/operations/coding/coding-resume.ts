@@ -19,7 +19,7 @@ import type { Spot } from './which-machine.ts'
 
 export const resumeInput = z.strictObject({
   session: codingSession,
-  prompt: nonBlankText.default('Continue where you left off.').describe('The message.'),
+  prompt: nonBlankText().default('Continue where you left off.').describe('The message.'),
   fork: z.boolean().default(false).describe('Work in a copy; leave the earlier session unchanged.'),
   atMessage: z.string().optional().describe('Fork after this message (its uuid).'),
   trim: trimField,

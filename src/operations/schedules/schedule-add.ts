@@ -25,7 +25,7 @@ const addInput = z.strictObject({
     .describe(
       '"weekdays 9:00", "every 15 minutes", "tomorrow 18:00", "in 2 hours", or cron. Absent: the text begins with it.',
     ),
-  text: nonBlankText.describe('The task of the agent or the coding session, or the message.'),
+  text: nonBlankText().describe('The task of the agent or the coding session, or the message.'),
   do: z
     .enum(['turn', 'coding', 'message', 'wake'])
     .default('turn')

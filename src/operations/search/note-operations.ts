@@ -13,7 +13,7 @@ import { visibleAgents } from '../sessions/which-session.ts'
 import { workspaceOf } from '../../store/agents.ts'
 import { agentField } from '../input-fields.ts'
 
-const agent = agentField.describe('The agent; the default agent when there are several.')
+const agent = agentField().describe('The agent; the default agent when there are several.')
 const note = z.object({
   agentId: z.string().describe('The owner; `*` in a folder that all agents share.'),
   name: z.string(),
@@ -25,7 +25,7 @@ const note = z.object({
 const list = operation({
   name: 'memory.list',
   description: 'List the notes of agents.',
-  input: z.strictObject({ agent: agentField.describe("Only this agent's.") }),
+  input: z.strictObject({ agent: agentField().describe("Only this agent's.") }),
   output: z.object({ notes: z.array(note) }),
   scope: 'read',
   forAgents: true,

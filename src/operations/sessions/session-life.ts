@@ -20,7 +20,7 @@ import { agentFlag, findSession, partsOf, storedEntry, whichSession } from './wh
 import { flag } from '../input-fields.ts'
 
 /** A session after a change. */
-export const changedSession = z.object({ ok: z.boolean(), key: z.string(), entry: storedEntry })
+export const changedSession = z.object({ ok: z.boolean(), key: z.string(), entry: storedEntry() })
 
 const reset = operation({
   name: 'sessions.reset',

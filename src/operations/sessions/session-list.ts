@@ -3,6 +3,7 @@ import { setImmediate } from 'node:timers/promises'
 import { z } from 'zod'
 import { defaultAgentId } from '../../domain/session-key.ts'
 import { RockpoolError } from '../../domain/errors.ts'
+import { once } from '../../domain/lazy-parts.ts'
 import type { Session } from '../../domain/session.ts'
 import { isCronRunSessionKey } from '../../domain/session-key-forms.ts'
 import { isFile } from '../../store/disk/foreign-file.ts'
@@ -14,29 +15,41 @@ import { rowOf, sessionRow } from './session-row.ts'
 import { agentFlag, visibleAgents } from './which-session.ts'
 import { flag } from '../input-fields.ts'
 
-const listInput = z.strictObject({
-  limit: z.int().min(1).or(z.literal('all')).default(100).describe('How many at most, or `all`.'),
-  offset: z.int().min(0).default(0).describe('How many to skip.'),
-  activeMinutes: z.number().min(1).optional().describe('Only sessions active in the last N minutes.'),
-  search: z.string().max(500).optional().describe('Part of a key, label, name, subject or id.'),
-  label: z.string().min(1).max(512).optional().describe('Exactly this label.'),
-  agentId: z.string().optional().describe('Only this agent.'),
-  allAgents: z.boolean().optional().describe('All agents; this is the default.'),
-  spawnedBy: z.string().optional().describe('Only sub-agents of this session key.'),
-  archived: flag('List archived sessions instead.'),
-  includeGlobal: z.boolean().optional().describe('Also the session that everybody shares.'),
-  includeUnknown: z.boolean().optional().describe('Also the session of unknown senders.'),
-  includeDerivedTitles: flag('Add a title for each, made from its first prompt.'),
-  includeLastMessage: flag('Add the last message of each.'),
-  store: z.string().optional().describe('Another sessions.json to read.'),
-})
+const listInput = once(() =>
+  z.strictObject({
+    limit: z.int().min(1).or(z.literal('all')).default(100).describe('How many at most, or `all`.'),
+    offset: z.int().min(0).default(0).describe('How many to skip.'),
+    activeMinutes: z.number().min(1).optional().describe('Only sessions active in the last N minutes.'),
+    search: z.string().max(500).optional().describe('Part of a key, label, name, subject or id.'),
+    label: z.string().min(1).max(512).optional().describe('Exactly this label.'),
+    agentId: z.string().optional().describe('Only this agent.'),
+    allAgents: z.boolean().optional().describe('All agents; this is the default.'),
+    spawnedBy: z.string().optional().describe('Only sub-agents of this session key.'),
+    archived: flag('List archived sessions instead.'),
+    includeGlobal: z.boolean().optional().describe('Also the session that everybody shares.'),
+    includeUnknown: z.boolean().optional().describe('Also the session of unknown senders.'),
+    includeDerivedTitles: flag('Add a title for each, made from its first prompt.'),
+    includeLastMessage: flag('Add the last message of each.'),
+    store: z.string().optional().describe('Another sessions.json to read.'),
+  }),
+)
 
-type ListInput = z.output<typeof listInput>
+type ListInput = z.output<ReturnType<typeof listInput>>
+
+const withoutOptions = {
+  limit: 100,
+  offset: 0,
+  archived: false,
+  includeDerivedTitles: false,
+  includeLastMessage: false,
+}
 
 export const listSessions = operation({
   name: 'sessions.list',
   description: 'List sessions, the newest first.',
-  input: listInput,
+  get input() {
+    return listInput()
+  },
   output: z.lazy(() =>
     z.object({
       ts: z.number(),
@@ -64,6 +77,7 @@ export const listSessions = operation({
       'rockpool sessions list --agent main --limit all --json',
     ],
   },
+  withoutOptions: { program: withoutOptions, person: withoutOptions },
   async run(app, input, caller) {
     const now = app.clock.now()
     const { total, rows, path } = await collect(app, input, caller, now)

@@ -65,7 +65,7 @@ const patchOutput = z.object({
   ok: z.literal(true),
   path: z.string(),
   key: z.string(),
-  entry: storedEntry,
+  entry: storedEntry(),
   resolved: z.object({ modelProvider: z.string(), model: z.string().nullable() }),
   /** Settings of this call that are stored for OpenClaw and change nothing here. */
   withoutEffect: z.array(z.string()).optional(),

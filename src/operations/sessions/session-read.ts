@@ -23,7 +23,7 @@ const getSession = operation({
   name: 'sessions.get',
   description: 'Give everything that is stored about a session.',
   input: z.strictObject({ ...whichSession, full: flag('Include large fields: skills and prompt report.') }),
-  output: z.object({ key: z.string(), agentId: z.string(), entry: storedEntry }),
+  output: z.object({ key: z.string(), agentId: z.string(), entry: storedEntry() }),
   scope: 'read',
   forAgents: true,
   command: {

@@ -19,7 +19,7 @@ import { findSession, visibleAgents } from './which-session.ts'
 const seconds = z.number().positive().max(86_400)
 
 const spawnInput = z.strictObject({
-  task: nonBlankText.max(100_000).describe('What to do.'),
+  task: nonBlankText().max(100_000).describe('What to do.'),
   label: z
     .string()
     .max(60)
@@ -36,7 +36,7 @@ const spawnInput = z.strictObject({
     .string()
     .optional()
     .describe('For Claude Code: the path of the repository, or its name in coding.repos.'),
-  permissionMode: permissionMode.describe('How Claude Code asks for permission.'),
+  permissionMode: permissionMode().describe('How Claude Code asks for permission.'),
   freshSession: flag('Start a new conversation; do not continue an earlier one.'),
   persistent: flag('Wait for more messages after the first turn.'),
 })

@@ -2,6 +2,7 @@
 import { defaultAgentId } from '../../domain/session-key.ts'
 import { z } from 'zod'
 import { RockpoolError } from '../../domain/errors.ts'
+import { lazily } from '../../domain/lazy-parts.ts'
 import type { Session } from '../../domain/session.ts'
 import { canonicalSessionKey } from '../../domain/session-key-forms.ts'
 import { findOlderSession } from '../../sessions/find-session.ts'
@@ -10,15 +11,15 @@ import type { Caller } from '../operation.ts'
 import type { SessionParts } from '../../sessions/session-parts.ts'
 
 /** Input fields of every operation on one session. */
-export const whichSession = {
-  key: z.string().min(1).max(2000).describe('Key, id, beginning of an id, or label.'),
-  agentId: z.string().optional().describe('Search only the sessions of this agent.'),
-}
+export const whichSession = lazily({
+  key: () => z.string().min(1).max(2000).describe('Key, id, beginning of an id, or label.'),
+  agentId: () => z.string().optional().describe('Search only the sessions of this agent.'),
+})
 /** `--agent` is the option for `agentId`. */
 export const agentFlag = { agentId: 'agent' }
 
 /** A stored session entry, whole. */
-export const storedEntry = z.looseObject({ sessionId: z.string(), updatedAt: z.number() })
+export const storedEntry = () => z.looseObject({ sessionId: z.string(), updatedAt: z.number() })
 
 /** The agents that the caller may see, or only `wanted`. Throws when `wanted` is not one of them. */
 export function visibleAgents(app: App, caller: Caller, wanted?: string): string[] {

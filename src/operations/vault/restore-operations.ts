@@ -13,8 +13,8 @@ import { operation } from '../operation.ts'
 import { asDiscovered } from './kept-sessions.ts'
 import { claudeDirs } from './retention-operations.ts'
 
-const oneSession = nameField.describe('A kept session: its id, or the beginning of it.')
-export const machineField = nameField
+const oneSession = nameField().describe('A kept session: its id, or the beginning of it.')
+export const machineField = nameField()
   .optional()
   .describe('Another machine of the shared vault, or the beginning of its name.')
 

@@ -11,7 +11,7 @@ import { machineField, withVault } from './restore-operations.ts'
 import { retention, retentionOf } from './retention-operations.ts'
 
 const gigabyte = 1e9
-const oneSession = nameField.describe('A kept session: its id, or the beginning of it.')
+const oneSession = nameField().describe('A kept session: its id, or the beginning of it.')
 const shared = z.object({
   address: z.string(),
   machines: z.array(z.object({ machine: z.string(), bytes: z.number(), isThis: z.boolean() })),

@@ -64,7 +64,7 @@ function fingerprintOfSources(): string {
 }
 
 async function bundleProgram(): Promise<void> {
-  const threads = ['scan-worker', 'search-worker', 'vault-worker']
+  const threads = ['search-worker', 'vault-worker']
   const program = await bundleOf(['main', 'index', 'sdk-session-store', ...threads])
   await program.write({
     dir: 'dist',
@@ -75,7 +75,7 @@ async function bundleProgram(): Promise<void> {
   })
   // By themselves: as further entries of the program they would make rolldown put a file in front of each module that is loaded
   // later, and `rockpool sessions` would load ten of them.
-  for (const entry of ['sessions-json-writer', 'statusline']) {
+  for (const entry of ['scan-worker', 'sessions-json-writer', 'statusline']) {
     const alone = await bundleOf([entry])
     await alone.write({ dir: 'dist', format: 'esm', sourcemap: false, codeSplitting: false })
   }

@@ -1,9 +1,9 @@
 // Assembles a session from what is known of it: its transcript, its sub-agents, the registries and the live processes.
 import { hash } from 'node:crypto'
 import { basename } from 'node:path'
-import { TimeSlice } from '../domain/async.ts'
 import { nativeState } from '../domain/coding-state.ts'
 import type { DiscoveredSession, SessionTranscript, TokenCounts } from '../domain/discovered-session.ts'
+import type { Brief } from './brief.ts'
 import type { SideFiles } from './list-files.ts'
 import type { LiveSession, RegistryRow } from './registries.ts'
 import type { KnownFile } from './native-index.ts'
@@ -36,10 +36,10 @@ export function groupFiles(files: Iterable<KnownFile>): Map<string, SessionFiles
   const subagents: KnownFile[] = []
   const others: KnownFile[] = []
   for (const known of files) {
-    const { file, facts } = known
-    if (file.kind !== 'session' || facts.isSidechain) subagents.push(known)
+    const { file, brief } = known
+    if (file.kind !== 'session' || brief.isSidechain) subagents.push(known)
     else if (file.agentKind) others.push(known)
-    else if (isWorthListing(facts)) addMain(sessions, file.sessionId!, known)
+    else if (brief.hasText) addMain(sessions, file.sessionId!, known)
   }
   for (const known of others) addOther(sessions, known)
   for (const known of subagents) ownerOf(known, sessions)?.subagents.push(known)
@@ -47,34 +47,38 @@ export function groupFiles(files: Iterable<KnownFile>): Map<string, SessionFiles
   return sessions
 }
 
+export function groupsOf(sessionIds: Iterable<string>, groups: Map<string, SessionFiles>): SessionFiles[] {
+  return [...new Set(sessionIds)].flatMap((id) => groups.get(id) ?? [])
+}
+
 /** A fork made by resuming does not name its parent, but begins with the same record. The oldest is the parent. */
 function findForks(sessions: Map<string, SessionFiles>): void {
   const oldest = new Map<string, SessionFiles>()
   for (const session of sessions.values()) {
-    const { firstUuid } = session.main.facts
+    const { firstUuid } = session.main.brief
     if (firstUuid === undefined) continue
     const known = oldest.get(firstUuid)
     if (!known || beganAt(session) < beganAt(known)) oldest.set(firstUuid, session)
   }
   for (const session of sessions.values()) {
-    const { firstUuid, forkedFrom } = session.main.facts
+    const { firstUuid, forkedFrom } = session.main.brief
     const first = firstUuid === undefined ? undefined : oldest.get(firstUuid)
     session.forkedFrom = forkedFrom ?? (first === session ? undefined : first?.sessionId)
   }
 }
 
 function beganAt({ main }: SessionFiles): string {
-  return main.facts.firstTimestamp ?? '9'
+  return main.brief.firstTimestamp ?? '9'
 }
 
 /** The session that a file's usage belongs to, whether or not that session is listed. */
-export function sessionIdOf({ file, facts }: KnownFile): string {
-  return file.sessionId ?? facts.sessionId ?? ''
+export function sessionIdOf({ file, brief }: KnownFile): string {
+  return file.sessionId ?? brief.sessionId ?? ''
 }
 
 /** A sub-agent's file is in its session's folder; the oldest versions only name the session in the records. */
 function ownerOf(known: KnownFile, sessions: Map<string, SessionFiles>): SessionFiles | undefined {
-  return sessions.get(known.file.sessionId ?? '') ?? sessions.get(known.facts.sessionId ?? '')
+  return sessions.get(known.file.sessionId ?? '') ?? sessions.get(known.brief.sessionId ?? '')
 }
 
 /** A session that was moved or copied has two files; the one that was written last counts. */
@@ -87,86 +91,52 @@ function addMain(sessions: Map<string, SessionFiles>, sessionId: string, main: K
 /** An id of another agent's session may be any text, also one that is taken: then the session gets a longer id, and hides no other
  *  one. Two files of one conversation (a copy, an archive) are one session. */
 function addOther(sessions: Map<string, SessionFiles>, main: KnownFile): void {
-  const { facts, file } = main
-  if (facts.messageCount === 0 && !isWorthListing(facts) && facts.damagedLines === 0 && !main.torn) return
-  const id = facts.sessionId!
+  const { brief, file } = main
+  if (!brief.hasText && !brief.hasRecords && !main.torn) return
+  const id = brief.sessionId!
   const known = sessions.get(id)
-  const isCopy = known?.main.file.agentKind === file.agentKind && isSameStart(known!.main.facts, facts)
+  const isCopy = known?.main.file.agentKind === file.agentKind && isSameStart(known!.main.brief, brief)
   addMain(sessions, !known || isCopy ? id : `${id}~${hash('sha1', file.path).slice(0, 6)}`, main)
 }
 
-function isSameStart(a: TranscriptFacts, b: TranscriptFacts): boolean {
-  return a.firstPrompt === b.firstPrompt && a.firstTimestamp === b.firstTimestamp
+function isSameStart(a: Brief, b: Brief): boolean {
+  return a.start === b.start && a.firstTimestamp === b.firstTimestamp
 }
 
-function isWorthListing(facts: TranscriptFacts): boolean {
-  return Boolean(
-    facts.firstPrompt ??
-    facts.firstCommand ??
-    facts.customTitle ??
-    facts.aiTitle ??
-    facts.lastPrompt ??
-    facts.summary,
-  )
+/** What lists filter and sort sessions by. */
+export interface Outline extends Pick<
+  DiscoveredSession,
+  | ('sessionId' | 'agentKind' | 'source' | 'agentId' | 'repoPath' | 'isRunning' | 'archived' | 'title')
+  | ('totalInputTokens' | 'totalOutputTokens' | 'cacheReadTokens' | 'cacheCreationTokens' | 'contextTokens')
+  | ('costUsd' | 'messageCount' | 'fileSizeBytes')
+> {
+  /** Milliseconds since 1970. */
+  lastModified: number
+  files: SessionFiles
 }
 
-const sliceMs = 10
-
-/** Assembles sessions, and reuses the previous result if nothing has changed. */
-export class Assembler {
-  readonly #known = new Map<
-    string,
-    { files: SessionFiles; context: SessionContext; session: DiscoveredSession }
-  >()
-
-  /** Other tasks run in between: there may be thousands. */
-  async assembleAll(
-    groups: readonly SessionFiles[],
-    contextOf: (sessionId: string) => SessionContext,
-  ): Promise<DiscoveredSession[]> {
-    const slice = new TimeSlice(sliceMs)
-    const sessions: DiscoveredSession[] = []
-    for (const files of groups) {
-      if (slice.isUsedUp) await slice.yield()
-      sessions.push(this.#assemble(files, contextOf(files.sessionId)))
-    }
-    return sessions
+export function outlineOf(files: SessionFiles, { registry, live, side }: SessionContext): Outline {
+  const { brief, file } = files.main
+  return {
+    files,
+    sessionId: files.sessionId,
+    agentKind: file.agentKind ?? 'claude',
+    source: registry?.source ?? 'native-only',
+    agentId: agentOf(brief, registry),
+    repoPath: repoOf(brief, registry),
+    isRunning: live !== undefined || ownRow(registry) !== undefined,
+    archived: side?.archived ?? false,
+    title: side?.customTitle ?? brief.title,
+    totalInputTokens: brief.inputTokens,
+    totalOutputTokens: brief.outputTokens,
+    cacheReadTokens: brief.cacheReadTokens,
+    cacheCreationTokens: brief.cacheCreationTokens,
+    contextTokens: brief.contextTokens,
+    costUsd: costOf(files),
+    messageCount: brief.messageCount,
+    fileSizeBytes: file.agentKind ? brief.offset : file.size,
+    lastModified: timeOf(brief.lastTimestamp) ?? file.mtimeMs,
   }
-
-  #assemble(files: SessionFiles, context: SessionContext): DiscoveredSession {
-    const known = this.#known.get(files.sessionId)
-    if (known && isSame(known.files, files) && isSameContext(known.context, context)) {
-      const { facts } = files.main
-      const hasChanged = (is: (facts: TranscriptFacts, now: number) => boolean): boolean =>
-        is(facts, known.context.now) !== is(facts, context.now)
-      if (!hasChanged(isWarm) && !hasChanged(isLimited)) return known.session
-    }
-    const session = assemble(files, context)
-    this.#known.set(files.sessionId, { files, context, session })
-    return session
-  }
-}
-
-function isSame(a: SessionFiles, b: SessionFiles): boolean {
-  if (a === b) return true
-  return (
-    a.main === b.main &&
-    a.forkedFrom === b.forkedFrom &&
-    a.subagents.length === b.subagents.length &&
-    a.subagents.every((sub, i) => sub === b.subagents[i])
-  )
-}
-
-function isSameContext(a: SessionContext, b: SessionContext): boolean {
-  return (
-    a.registry === b.registry &&
-    a.live?.status === b.live?.status &&
-    a.live?.waitingFor === b.live?.waitingFor &&
-    a.live?.stateText === b.live?.stateText &&
-    a.live?.pid === b.live?.pid &&
-    a.side?.archived === b.side?.archived &&
-    a.side?.customTitle === b.side?.customTitle
-  )
 }
 
 /** Claude's usage limit stopped the session, and is not reset yet. */
@@ -175,17 +145,28 @@ function isLimited({ limit }: TranscriptFacts, now: number): boolean {
 }
 
 function isWarm(facts: TranscriptFacts, now: number): boolean {
-  const usedAt = facts.lastUsageSeconds * 1000
-  return usedAt > 0 && now < usedAt + facts.cacheTtlMinutes * 60_000
+  return now < coldAt(facts)
+}
+
+function coldAt({ lastUsageSeconds, cacheTtlMinutes }: TranscriptFacts): number {
+  return lastUsageSeconds > 0 ? lastUsageSeconds * 1000 + cacheTtlMinutes * 60_000 : 0
+}
+
+/** The next moment at which the session changes by time alone: its prompt cache or its usage limit expires. */
+export function nextExpiry(facts: TranscriptFacts, now: number): number {
+  const moments = [coldAt(facts), facts.limit?.until ?? 0]
+  return Math.min(...moments.filter((moment) => moment > now))
 }
 
 // oxlint-disable-next-line max-lines-per-function -- a list of fields, with nothing to decide
-function assemble(files: SessionFiles, context: SessionContext): DiscoveredSession {
-  const { facts, file, torn } = files.main
+export function assemble(
+  files: SessionFiles,
+  facts: TranscriptFacts,
+  context: SessionContext,
+): DiscoveredSession {
+  const { file, torn } = files.main
   const { registry, side, now } = context
-  const { lost, repeatedUsd } = reportedIn(files)
-  const subagentTokens = addTokens([...files.subagents.map((sub) => sub.facts), ...lost])
-  const costUsd = files.subagents.reduce((sum, sub) => sum + sub.facts.costUsd, facts.costUsd) - repeatedUsd
+  const subagentTokens = addTokens([...files.subagents.map((sub) => sub.brief), ...reportedIn(files).lost])
   const first = facts.firstPrompt ?? facts.firstCommand ?? facts.summary ?? ''
   const life = liveness(facts, context)
   // Every field is listed, none spread: V8 then keeps one shape for thousands of sessions.
@@ -222,8 +203,8 @@ function assemble(files: SessionFiles, context: SessionContext): DiscoveredSessi
     budgetUsedPct: budgetUsed(facts, registry),
     subagentCount: files.subagents.length,
     subagentTokens,
-    costUsd,
-    costGuessed: facts.costGuessed || files.subagents.some((sub) => sub.facts.costGuessed),
+    costUsd: costOf(files),
+    costGuessed: facts.costGuessed || files.subagents.some((sub) => sub.brief.costGuessed),
     reportedCostUsd: facts.costStateUsd,
     model: facts.lastModel,
     title: side?.customTitle ?? facts.customTitle ?? facts.aiTitle ?? facts.summary,
@@ -258,9 +239,9 @@ export function transcriptsOf(
   { sessionId, main, subagents }: SessionFiles,
   registry: RegistryRow | undefined,
 ): SessionTranscript[] {
-  const agentId = agentOf(main.facts, registry)
-  const repoPath = repoOf(main.facts, registry)
-  const branch = branchIn(main.facts.gitBranch)
+  const agentId = agentOf(main.brief, registry)
+  const repoPath = repoOf(main.brief, registry)
+  const branch = branchIn(main.brief.gitBranch)
   return [...subagents, main].map(({ file: { path, inode, size, mtimeMs } }) => ({
     sessionId,
     agentId,
@@ -275,12 +256,20 @@ export function transcriptsOf(
   }))
 }
 
-function agentOf(facts: TranscriptFacts, registry: RegistryRow | undefined): string | undefined {
-  return registry?.agentId ?? trustedTag.exec(facts.tag ?? '')?.[1]
+function agentOf({ tag }: Pick<Brief, 'tag'>, registry: RegistryRow | undefined): string | undefined {
+  return registry?.agentId ?? (tag === undefined ? undefined : trustedTag.exec(tag)?.[1])
 }
 
-function repoOf(facts: TranscriptFacts, registry: RegistryRow | undefined): string {
-  return facts.relocatedCwd ?? facts.firstCwd ?? registry?.repoPath ?? ''
+function repoOf(
+  { relocatedCwd, firstCwd }: Pick<Brief, 'relocatedCwd' | 'firstCwd'>,
+  registry: RegistryRow | undefined,
+): string {
+  return relocatedCwd ?? firstCwd ?? registry?.repoPath ?? ''
+}
+
+/** The row of a session that we run. */
+function ownRow(registry: RegistryRow | undefined): RegistryRow | undefined {
+  return registry?.status !== undefined && registry.status !== 'stopped' ? registry : undefined
 }
 
 /** Our own state has priority: we know what our processes wait for before they have written it. */
@@ -288,7 +277,7 @@ function liveness(
   facts: TranscriptFacts,
   { registry, live, now }: SessionContext,
 ): Pick<DiscoveredSession, 'status' | 'state' | 'waitingFor' | 'stateText' | 'limit'> {
-  const own = registry?.status !== undefined && registry.status !== 'stopped' ? registry : undefined
+  const own = ownRow(registry)
   // Of other agents only the process is known; whether it works, the transcript says.
   const isWorking = live !== undefined && facts.isTurnOpen === true
   const status = own?.status ?? (isWorking ? 'busy' : live?.status) ?? 'stopped'
@@ -314,14 +303,26 @@ function lastModifiedOf(facts: TranscriptFacts, mtimeMs: number): Date {
 }
 
 function dateOf(timestamp: string | undefined): Date | undefined {
+  const at = timeOf(timestamp)
+  return at === undefined ? undefined : new Date(at)
+}
+
+function timeOf(timestamp: string | undefined): number | undefined {
   const at = timestamp === undefined ? Number.NaN : Date.parse(timestamp)
-  return Number.isNaN(at) ? undefined : new Date(at)
+  return Number.isNaN(at) ? undefined : at
+}
+
+/** Of the session and its sub-agents. */
+function costOf(files: SessionFiles): number {
+  const { main, subagents } = files
+  const all = subagents.reduce((sum, { brief }) => sum + brief.costUsd, main.brief.costUsd)
+  return all - reportedIn(files).repeatedUsd
 }
 
 /** What the session's transcript reports of sub-agents: the tokens of those without a transcript of their own, and the cost that
  *  the transcripts of the others repeat. */
 function reportedIn({ main, subagents }: SessionFiles): { lost: TokenCounts[]; repeatedUsd: number } {
-  const { reportedAgents } = main.facts
+  const { reportedAgents } = main.brief
   if (!reportedAgents) return { lost: [], repeatedUsd: 0 }
   const own = new Set(subagents.map(({ file }) => basename(file.path, '.jsonl')))
   const reported = Object.entries(reportedAgents)

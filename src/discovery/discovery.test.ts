@@ -420,9 +420,15 @@ test('damaged facts in the index are read again from the transcript', async () =
   await first.close()
   opened.splice(0)
   const index = new DatabaseSync(join(state, 'index', 'discovery.sqlite'))
-  index.exec("UPDATE file SET facts = replace(facts, '\"', '!')")
+  const damage = "UPDATE facts SET facts = replace(facts, '\"', '!')"
+  index.exec(damage)
   index.close()
-  expect((await discover([fixtures], { state }).list()).total).toBe(total)
+  const { sessions } = await discover([fixtures], { state }).list()
+  expect(sessions).toHaveLength(total)
+  const again = new DatabaseSync(join(state, 'index', 'discovery.sqlite'))
+  again.exec(`${damage}; UPDATE file SET brief = replace(brief, '"', '!')`)
+  again.close()
+  expect((await discover([fixtures], { state }).list()).sessions).toEqual(sessions)
 })
 
 test('a damaged index is rebuilt', async () => {

@@ -23,9 +23,10 @@ import { RockpoolError } from '../domain/errors.ts'
 import { dayIn } from '../domain/local-time.ts'
 import type { Log } from '../domain/log.ts'
 import { DiscoveryIndex } from '../store/sqlite/discovery-index.ts'
-import { Assembler, groupFiles, sessionIdOf, transcriptsOf, type SessionFiles } from './assemble.ts'
+import { groupFiles, groupsOf, sessionIdOf, transcriptsOf, type SessionFiles } from './assemble.ts'
+import { Assembler, type SessionSources } from './assembler.ts'
 import { reportCosts } from './cost.ts'
-import { matching, sortSessions, theOne } from './filter.ts'
+import { havingWords, matching, mayBeNamed, theOne } from './filter.ts'
 import { AgentHomes, filesOf, type AgentHome } from './agents/agent-homes.ts'
 import { watchAgents } from './agents/watch-agents.ts'
 import { IndexedEdits, type PresentFiles } from './edit-lookup.ts'
@@ -67,8 +68,9 @@ class SessionDiscovery implements Discovery {
   readonly #parts: DiscoveryParts
   readonly #native: NativeIndex
   readonly #agents: AgentHomes
-  readonly #assembler = new Assembler()
+  readonly #assembler = new Assembler((files) => this.#native.facts(files))
   #groups: Map<string, SessionFiles> | undefined
+  #ids: ReadonlySet<string> | undefined
   /** The last listing of names, sizes and times. */
   #listed: Listing | undefined
   #isWatching = false
@@ -84,13 +86,17 @@ class SessionDiscovery implements Discovery {
   }
 
   async list(filter: SessionFilter = {}): Promise<SessionList> {
-    const sessions = sortSessions(matching(await this.#sessions(), filter), filter.sort ?? 'recent')
-    const from = filter.offset ?? 0
-    return {
-      total: sessions.length,
-      sessions: sessions.slice(from, from + (filter.limit ?? sessions.length)),
-      unreadable: this.#native.unreadable,
+    await this.#refreshUnlessWatching()
+    const sources = await this.#sources()
+    const found = matching(this.#assembler.sorted(sources, filter.sort ?? 'recent'), filter)
+    const { search, offset = 0, limit = found.length } = filter
+    const { unreadable } = this.#native
+    if (search === undefined) {
+      const page = found.slice(offset, offset + limit)
+      return { total: found.length, sessions: await this.#assembler.whole(page, sources), unreadable }
     }
+    const sessions = havingWords(await this.#assembler.whole(found, sources), search)
+    return { total: sessions.length, sessions: sessions.slice(offset, offset + limit), unreadable }
   }
 
   async unreadable(): Promise<UnreadablePath[]> {
@@ -109,7 +115,8 @@ class SessionDiscovery implements Discovery {
     const some =
       this.#groups === undefined ? this.#listed && this.#native.some(this.#listed, wanted) : undefined
     if (this.#groups === undefined && !some) await this.refresh()
-    return this.#assemble(groupsOf(wanted, some ? groupFiles(some) : this.#groups!))
+    const groups = some ? groupFiles(some) : this.#groups!
+    return this.#assembler.sessions(groupsOf(wanted, groups), await this.#sources(groups))
   }
 
   async ids(): Promise<ReadonlySet<string>> {
@@ -119,7 +126,7 @@ class SessionDiscovery implements Discovery {
         this.#listed.files.flatMap(({ kind, sessionId }) => (kind === 'session' ? (sessionId ?? []) : [])),
       )
     if (this.#groups === undefined) await this.refresh()
-    return new Set(this.#groups!.keys())
+    return (this.#ids ??= new Set(this.#groups!.keys()))
   }
 
   async transcripts(sessionIds?: Iterable<string>): Promise<SessionTranscript[]> {
@@ -170,25 +177,33 @@ class SessionDiscovery implements Discovery {
     idOrTitle: string,
     mayBe: (session: DiscoveredSession) => boolean = () => true,
   ): Promise<DiscoveredSession> {
-    return theOne(idOrTitle, (await this.#sessions()).filter(mayBe))
+    await this.#refreshUnlessWatching()
+    const sources = await this.#sources()
+    const near = this.#assembler.sorted(sources, 'recent').filter((outline) => mayBeNamed(outline, idOrTitle))
+    return theOne(idOrTitle, (await this.#assembler.whole(near, sources)).filter(mayBe))
   }
 
   async subagents(sessionId: string): Promise<Subagent[]> {
     const { isRunning } = await this.get(sessionId)
-    return subagentsOf(this.#groups!.get(sessionId)!, isRunning)
+    const files = this.#groups!.get(sessionId)!
+    return subagentsOf(files, await this.#native.facts(files.subagents), isRunning)
   }
 
   async costs(filter: CostFilter = {}): Promise<CostReport> {
-    const sessions = new Map((await this.#sessions()).map((session) => [session.sessionId, session]))
-    const { repoPath } = filter
-    const { agentKind } = filter
+    await this.#refreshUnlessWatching()
+    const sources = await this.#sources()
+    const outlines = this.#assembler.sorted(sources, 'recent')
+    const { repoPath, agentKind, by } = filter
     const isNarrow = repoPath !== undefined || agentKind !== undefined
-    const some = isNarrow && matching([...sessions.values()], { repoPath, agentKind: agentKind ?? 'all' })
+    const some = isNarrow && matching(outlines, { repoPath, agentKind: agentKind ?? 'all' })
     const wanted = some ? new Set(some.map((session) => session.sessionId)) : undefined
+    // Only a list by session shows more than an outline has.
+    const named = by === 'session' ? await this.#assembler.whole(some || outlines, sources) : outlines
+    const sessions = new Map(named.map((session) => [session.sessionId, session]))
     const files = usageByFile(this.#native.usage(filter.since), {
       sessions,
       wanted,
-      rows: await this.#registryRows(),
+      rows: sources.rows,
       workspaces: new Set(this.#parts.workspaces?.()),
     })
     return reportCosts(files, filter, dayIn(this.#parts.timeZone))
@@ -233,8 +248,9 @@ class SessionDiscovery implements Discovery {
   }
 
   #regroup(changed: string[]): void {
-    if (changed.length > 0 || this.#groups === undefined)
-      this.#groups = groupFiles(this.#native.files.values())
+    if (changed.length === 0 && this.#groups !== undefined) return
+    this.#groups = groupFiles(this.#native.files.values())
+    this.#ids = undefined
   }
 
   async purge(): Promise<void> {
@@ -307,16 +323,11 @@ class SessionDiscovery implements Discovery {
     const groups = [...(this.#groups?.values() ?? [])]
     return groups
       .filter(({ main }) => (main.file.agentKind ?? 'claude') === kind)
-      .map(({ sessionId, main: { file, facts } }) => ({ sessionId, cwd: facts.cwd, mtimeMs: file.mtimeMs }))
+      .map(({ sessionId, main: { file, brief } }) => ({ sessionId, cwd: brief.cwd, mtimeMs: file.mtimeMs }))
   }
 
   close(): Promise<void> {
     return this.#native.close()
-  }
-
-  async #sessions(): Promise<DiscoveredSession[]> {
-    await this.#refreshUnlessWatching()
-    return this.#assemble([...this.#groups!.values()])
   }
 
   async #refreshUnlessWatching(): Promise<void> {
@@ -327,16 +338,10 @@ class SessionDiscovery implements Discovery {
     return readRegistries(this.#parts.registries, this.#parts.log)
   }
 
-  async #assemble(groups: SessionFiles[]): Promise<DiscoveredSession[]> {
+  /** What sessions are made from, as it is now. */
+  async #sources(groups = this.#groups!): Promise<SessionSources> {
     const rows = await this.#registryRows()
-    const live = this.#readLive()
-    const now = this.#parts.clock.now()
-    return this.#assembler.assembleAll(groups, (sessionId) => ({
-      side: this.#native.side.get(sessionId),
-      registry: rows.get(sessionId),
-      live: live.get(sessionId),
-      now,
-    }))
+    return { groups, side: this.#native.side, rows, live: this.#readLive(), now: this.#parts.clock.now() }
   }
 
   /** Of a deleted file only the name is left. */
@@ -344,8 +349,4 @@ class SessionDiscovery implements Discovery {
     const known = this.#native.files.get(path)
     return known ? sessionIdOf(known) : basename(path, '.jsonl')
   }
-}
-
-function groupsOf(sessionIds: Iterable<string>, groups: Map<string, SessionFiles>): SessionFiles[] {
-  return [...new Set(sessionIds)].flatMap((id) => groups.get(id) ?? [])
 }

@@ -13,7 +13,7 @@ export interface PresentFiles {
 }
 
 const fewNames = 10
-/** Transcripts whose facts are read to find those that were in use at a time. */
+/** Transcripts that are checked to find those that were in use at a time. */
 const mostChecked = 64
 /** What a command changed is committed within this time. */
 const dayMs = 86_400_000
@@ -54,7 +54,7 @@ export class IndexedEdits implements EditLookup {
       .sort((a, b) => Math.abs(a.mtimeMs - at) - Math.abs(b.mtimeMs - at))
     const found: Array<{ path: string; sessionId: string }> = []
     for (const file of near.slice(0, mostChecked)) {
-      const { cwd = '', firstTimestamp = '' } = this.#index.factsOf(file) ?? {}
+      const { cwd = '', firstTimestamp = '' } = this.#index.briefOf(file) ?? {}
       const isHere = Date.parse(firstTimestamp) <= at && folders.some((folder) => isInside(cwd, folder))
       if (isHere && file.sessionId !== undefined) found.push({ path: file.path, sessionId: file.sessionId })
       if (found.length === most) break

@@ -4,24 +4,46 @@ import { RockpoolError } from '../domain/errors.ts'
 import type { ProjectStatus } from '../domain/project-status.ts'
 import { isInside, realPath, worktreesOf } from './repo-paths.ts'
 
-export function matching(sessions: DiscoveredSession[], filter: SessionFilter): DiscoveredSession[] {
-  const isInRepo = filter.repoPath === undefined ? undefined : repoTest(filter.repoPath)
-  const words = (filter.search ?? '').toLowerCase().split(/\s+/).filter(Boolean)
-  const { agentKind = 'claude' } = filter
-  return sessions.filter(
-    (session) =>
-      (agentKind === 'all' || session.agentKind === agentKind) &&
-      (isInRepo === undefined || isInRepo(session.repoPath)) &&
-      (filter.agentId === undefined || session.agentId === filter.agentId) &&
-      (filter.source === undefined || session.source === filter.source) &&
-      (filter.running === undefined || session.isRunning === filter.running) &&
-      (filter.archived === undefined || session.archived === filter.archived) &&
-      (words.length === 0 || hasAllWords(session, words)),
-  )
+type Filtered = Pick<
+  DiscoveredSession,
+  'agentKind' | 'repoPath' | 'agentId' | 'source' | 'isRunning' | 'archived'
+>
+
+/** The sessions that the filter lets through, in their order; words are searched by `havingWords`. */
+export function matching<T extends Filtered>(sessions: readonly T[], filter: SessionFilter): readonly T[] {
+  const { repoPath, agentId, source, running, archived, agentKind = 'claude' } = filter
+  const tests: Array<(session: T) => boolean> = []
+  if (agentKind !== 'all') tests.push((session) => session.agentKind === agentKind)
+  if (repoPath !== undefined) {
+    const isInRepo = repoTest(repoPath)
+    tests.push((session) => isInRepo(session.repoPath))
+  }
+  if (agentId !== undefined) tests.push((session) => session.agentId === agentId)
+  if (source !== undefined) tests.push((session) => session.source === source)
+  if (running !== undefined) tests.push((session) => session.isRunning === running)
+  if (archived !== undefined) tests.push((session) => session.archived === archived)
+  return tests.length === 0 ? sessions : sessions.filter((session) => tests.every((test) => test(session)))
+}
+
+/** The sessions in which all words of the search occur. */
+export function havingWords(
+  sessions: readonly DiscoveredSession[],
+  search: string | undefined,
+): readonly DiscoveredSession[] {
+  const words = (search ?? '').toLowerCase().split(/\s+/).filter(Boolean)
+  return words.length === 0 ? sessions : sessions.filter((session) => hasAllWords(session, words))
+}
+
+interface Ranked extends Pick<
+  DiscoveredSession,
+  | ('sessionId' | 'isRunning' | 'costUsd' | 'messageCount' | 'contextTokens' | 'fileSizeBytes')
+  | ('totalInputTokens' | 'totalOutputTokens' | 'cacheReadTokens' | 'cacheCreationTokens')
+> {
+  lastModified: Date | number
 }
 
 /** Running ones first, then by the wanted order; equal ones by id, so that pages do not overlap. */
-export function sortSessions(sessions: DiscoveredSession[], sort: SessionSort): DiscoveredSession[] {
+export function sortSessions<T extends Ranked>(sessions: readonly T[], sort: SessionSort): T[] {
   const ranked = sessions.map((session) => ({ session, rank: ranks[sort](session) }))
   ranked.sort(
     (a, b) =>
@@ -32,8 +54,8 @@ export function sortSessions(sessions: DiscoveredSession[], sort: SessionSort): 
   return ranked.map(({ session }) => session)
 }
 
-const ranks: Record<SessionSort, (session: DiscoveredSession) => number> = {
-  recent: (session) => session.lastModified.getTime(),
+const ranks: Record<SessionSort, (session: Ranked) => number> = {
+  recent: (session) => Number(session.lastModified),
   cost: (session) => session.costUsd,
   tokens: (session) =>
     session.totalInputTokens +
@@ -79,8 +101,17 @@ function hasAllWords(session: DiscoveredSession, words: string[]): boolean {
   return words.every((word) => text.includes(word))
 }
 
+/** Whether `theOne` could choose the session. */
+export function mayBeNamed(
+  { sessionId, title }: Pick<DiscoveredSession, 'sessionId' | 'title'>,
+  idOrTitle: string,
+): boolean {
+  const wanted = idOrTitle.trim().toLowerCase()
+  return sessionId.toLowerCase().startsWith(wanted) || title?.toLowerCase().startsWith(wanted) === true
+}
+
 /** The one session with this id, this title, or a unique beginning of either. */
-export function theOne(idOrTitle: string, sessions: DiscoveredSession[]): DiscoveredSession {
+export function theOne(idOrTitle: string, sessions: readonly DiscoveredSession[]): DiscoveredSession {
   const wanted = idOrTitle.trim().toLowerCase()
   if (wanted === '') throw unknownSession(idOrTitle)
   const idOf = (session: DiscoveredSession): string => session.sessionId.toLowerCase()

@@ -8,6 +8,7 @@ import { attempt } from '../domain/errors.ts'
 import type { Log } from '../domain/log.ts'
 import type { DiscoveryIndex, FilePlace, IndexedFile, ScannedFile } from '../store/sqlite/discovery-index.ts'
 import type { AgentHomes } from './agents/agent-homes.ts'
+import { BriefReader, type Brief } from './brief.ts'
 import type { Listing, SideFiles, TranscriptFile } from './list-files.ts'
 import { pricesAsOf } from './model-prices.ts'
 import type { RegistryRow } from './registries.ts'
@@ -16,13 +17,20 @@ import type { TranscriptFacts } from './transcript-facts.ts'
 import { UsageTable } from './usage-table.ts'
 
 /** Changes with the stored facts, and with the prices, because costs are stored. */
-export const indexFormat = `10 ${pricesAsOf}`
+export const indexFormat = `11 ${pricesAsOf}`
 
-/** A transcript on disk and what is in it. */
+/** A transcript on disk and what lists need to know of it. */
 export interface KnownFile {
   file: TranscriptFile
-  facts: TranscriptFacts
+  brief: Brief
   torn: boolean
+}
+
+export interface UsageOfFile {
+  known: KnownFile
+  usage: UsageTable
+  /** Names of the models in the usage table, by number. */
+  models: string[]
 }
 
 export class NativeIndex {
@@ -34,6 +42,7 @@ export class NativeIndex {
   readonly #index: DiscoveryIndex
   readonly #agents: AgentHomes
   readonly #log: Log
+  readonly #briefs = new BriefReader()
   /** Rows of the index that are not in `files`: not compared with the disk yet, or damaged. */
   readonly #stored = new Map<string, IndexedFile>()
   #isLoaded = false
@@ -79,16 +88,36 @@ export class NativeIndex {
     const stored = new Map(this.#index.filesAt(files.map(({ path }) => path)).map((row) => [row.path, row]))
     if (!files.every((file) => isCurrent(file, stored.get(file.path)))) return undefined
     this.side = listing.side
-    const known = files.map((file) => knownFrom(file, stored.get(file.path)!))
+    const known = files.map((file) => this.#knownFrom(file, stored.get(file.path)!))
     return known.includes(undefined) ? undefined : (known as KnownFile[])
   }
 
   /** The usage in files that were written since a time (ms), or in all files. */
-  *usage(since = 0): Generator<{ known: KnownFile; usage: UsageTable }> {
-    for (const { path, usage } of this.#index.allUsage()) {
+  *usage(since = 0): Generator<UsageOfFile> {
+    for (const { path, usage, models } of this.#index.allUsage()) {
       const known = this.files.get(path)
-      if (known && lastWritten(known) >= since) yield { known, usage: new UsageTable(usage) }
+      if (known && lastWritten(known) >= since)
+        yield { known, usage: new UsageTable(usage), models: JSON.parse(models) as string[] }
     }
+  }
+
+  /** The facts of these files by path, read from the index. A file whose facts are missing or damaged there is read again. */
+  async facts(files: readonly KnownFile[]): Promise<Map<string, TranscriptFacts>> {
+    const found = this.#storedFacts(files)
+    const missing = files.filter(({ file }) => !found.has(file.path))
+    if (missing.length === 0) return found
+    await this.#refreshes.run('', () => this.#scan(missing.map(({ file }) => file)))
+    return new Map([...found, ...this.#storedFacts(missing)])
+  }
+
+  #storedFacts(files: readonly KnownFile[]): Map<string, TranscriptFacts> {
+    const rows = this.#index.factsAt(files.map(({ file }) => file.path))
+    return new Map(
+      rows.flatMap(({ path, facts }): Array<[string, TranscriptFacts]> => {
+        const parsed = attempt(() => JSON.parse(facts) as TranscriptFacts)
+        return parsed ? [[path, parsed]] : []
+      }),
+    )
   }
 
   editedNames(some?: readonly Uint8Array[]): ReturnType<DiscoveryIndex['editedNames']> {
@@ -100,11 +129,11 @@ export class NativeIndex {
   }
 
   /** What is known of a transcript, from memory or from the index. */
-  factsOf(file: TranscriptFile): TranscriptFacts | undefined {
+  briefOf(file: TranscriptFile): Brief | undefined {
     const known = this.files.get(file.path)
-    if (known) return known.facts
+    if (known) return known.brief
     const [stored] = this.#index.filesAt([file.path])
-    return stored && knownFrom(file, stored)?.facts
+    return stored && this.#knownFrom(file, stored)?.brief
   }
 
   /** True if the index has every file of this listing as it is now. */
@@ -169,7 +198,7 @@ export class NativeIndex {
     return this.files.get(path)?.file ?? this.#stored.get(path)
   }
 
-  /** The content is unchanged; the kind or the directory may have changed. False if the index has damaged facts of it. */
+  /** The content is unchanged; the kind or the directory may have changed. False if the index has a damaged row of it. */
   #keep(file: TranscriptFile): boolean {
     const known = this.files.get(file.path)
     if (known) known.file = file
@@ -177,11 +206,16 @@ export class NativeIndex {
   }
 
   #remember(file: TranscriptFile, stored: IndexedFile): boolean {
-    const known = knownFrom(file, stored)
+    const known = this.#knownFrom(file, stored)
     this.#stored.delete(file.path)
     if (known) this.files.set(file.path, known)
     else this.files.delete(file.path)
     return known !== undefined
+  }
+
+  #knownFrom(file: TranscriptFile, stored: IndexedFile): KnownFile | undefined {
+    const brief = attempt(() => this.#briefs.read(stored.brief))
+    return brief && { file, brief, torn: stored.torn === 1 }
   }
 
   #forget(path: string): void {
@@ -242,8 +276,8 @@ export class NativeIndex {
 }
 
 /** A copied file may have an older time than its last record. */
-function lastWritten({ file, facts }: KnownFile): number {
-  return Math.max(file.mtimeMs, Date.parse(facts.lastTimestamp ?? '') || 0)
+function lastWritten({ file, brief }: KnownFile): number {
+  return Math.max(file.mtimeMs, Date.parse(brief.lastTimestamp ?? '') || 0)
 }
 
 /** Differs whenever a transcript or the owner of a session has changed. */
@@ -255,11 +289,6 @@ export function stampOf({ files }: Listing, rows: ReadonlyMap<string, RegistryRo
 
 function isCurrent(file: TranscriptFile, stored: FilePlace | undefined): boolean {
   return stored?.size === file.size && stored.mtimeMs === file.mtimeMs && stored.inode === file.inode
-}
-
-function knownFrom(file: TranscriptFile, stored: IndexedFile): KnownFile | undefined {
-  const facts = attempt(() => JSON.parse(stored.facts) as TranscriptFacts)
-  return facts && { file, facts, torn: stored.torn === 1 }
 }
 
 /** Writes files into the index some hundred at a time: a transaction for each would take longer than reading them. */

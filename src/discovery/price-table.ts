@@ -1,9 +1,12 @@
 // What calls to a model cost, and the price of resuming a session.
 import type { DiscoveredSession } from '../domain/discovered-session.ts'
 import type { SessionPrice } from '../domain/selection.ts'
-import { worthwhileShare, type TrimSaving } from '../domain/trim.ts'
+import type { TrimSaving } from '../domain/trim.ts'
 import { factsOf, large, pricesOf, type ModelPrice, type Prices } from './model-prices.ts'
 import { noUsage, type UsageRecord, type UsageTable } from './usage-table.ts'
+
+/** A trim is offered, and done by itself where the owner allows it, only if it saves at least this share of the price. */
+const worthwhileShare = 0.25
 
 /** Tokens of one call to a model, or what they cost in dollars. */
 interface CallParts {

@@ -7,6 +7,7 @@ import type { ScannedFile } from '../store/sqlite/discovery-index.ts'
 import type { AgentSource, ScannedBefore } from './agents/contract.ts'
 import { readerOf } from './agents/readers.ts'
 import { EditScan } from './edit-scan.ts'
+import { briefOf } from './brief.ts'
 import { EditTable } from './edit-table.ts'
 import { FactsBuilder } from './facts-builder.ts'
 import { unreadableReason } from './list-files.ts'
@@ -15,7 +16,7 @@ import { RecordWalker } from './record-walker.ts'
 import { newFacts, withoutSecrets, type TranscriptFacts } from './transcript-facts.ts'
 import { UsageTable } from './usage-table.ts'
 import { setFlagsFromString } from 'node:v8'
-import { Worker } from 'node:worker_threads'
+import type { Worker } from 'node:worker_threads'
 import { TimeSlice } from '../domain/async.ts'
 
 const newline = 10
@@ -162,8 +163,10 @@ export function runScanJob(scanner: TranscriptScanner, job: ScanJob): ScanOutcom
     const { facts, usage, edits, tornTail, size, mtimeMs, inode, mark } = job.file
       ? scanAgent(job.file, known)
       : scanner.scan(path, known)
-    const kept = JSON.stringify(withoutSecrets(facts))
-    const scanned = { path, inode, size, mtimeMs, torn: tornTail ? 1 : 0, mark, facts: kept }
+    const kept = withoutSecrets(facts)
+    const brief = JSON.stringify(briefOf(kept, job.file !== undefined))
+    const place = { path, inode, size, mtimeMs, torn: tornTail ? 1 : 0, brief }
+    const scanned = { ...place, mark, facts: JSON.stringify(kept) }
     const tables = {
       sessionId: facts.sessionId ?? '',
       usage: usage.pack(),
@@ -203,9 +206,10 @@ export async function scanAll(
   if (workerFile === undefined || bytes < worthThread) return scanHere(jobs, take)
   // The other thread starts with the largest files, this one with the smallest.
   const batches = inBatches(jobs.toSorted((a, b) => b.bytes - a.bytes))
-  await withSmallHeap(() =>
-    Promise.all([scanInThread(workerFile, batches, take), scanBatches(batches, take)]),
-  )
+  await withSmallHeap(async () => {
+    const worker = await startThread(workerFile)
+    await Promise.all([scanInThread(worker, batches, take), scanBatches(batches, take)])
+  })
   // What the thread could not do is done here.
   await scanHere(batches.flat(), take)
 }
@@ -268,12 +272,15 @@ function inBatches(jobs: ScanJob[]): ScanJob[][] {
   return batch.length > 0 ? [...batches, batch] : batches
 }
 
+async function startThread(file: URL): Promise<Worker> {
+  // Most commands find few changed files and need no thread.
+  const { Worker } = await import('node:worker_threads')
+  return new Worker(file, { resourceLimits: { maxOldGenerationSizeMb: 64, maxYoungGenerationSizeMb: 8 } })
+}
+
 /** Resolves when the thread has ended. Batches that it did not finish are put back. */
-function scanInThread(file: URL, batches: ScanJob[][], take: (outcomes: ScanOutcome[]) => void) {
+function scanInThread(worker: Worker, batches: ScanJob[][], take: (outcomes: ScanOutcome[]) => void) {
   return new Promise<void>((resolve) => {
-    const worker = new Worker(file, {
-      resourceLimits: { maxOldGenerationSizeMb: 64, maxYoungGenerationSizeMb: 8 },
-    })
     const assigned: ScanJob[][] = []
     const next = (): void => {
       const batch = batches.shift()

@@ -4,7 +4,7 @@ import type { Anatomy } from '../domain/transcript-views.ts'
 import type { Subagent } from '../domain/discovered-session.ts'
 import { parseRecord } from '../domain/json.ts'
 import type { SessionFiles } from './assemble.ts'
-import { redacted } from './transcript-facts.ts'
+import { redacted, type TranscriptFacts } from './transcript-facts.ts'
 import { subagentIdIn } from './list-files.ts'
 import type { KnownFile } from './native-index.ts'
 import { readForeign } from '../store/disk/foreign-file.ts'
@@ -18,16 +18,25 @@ interface Metadata {
   isFinished: boolean
 }
 
-/** In the order in which they started. */
-export function subagentsOf({ subagents }: SessionFiles, isRunning: boolean): Subagent[] {
+/** In the order in which they started. `facts`: of their transcripts, by path. */
+export function subagentsOf(
+  { subagents }: SessionFiles,
+  facts: ReadonlyMap<string, TranscriptFacts>,
+  isRunning: boolean,
+): Subagent[] {
   return subagents
-    .flatMap((known) => subagentOf(known, isRunning) ?? [])
+    .flatMap((known) => subagentOf(known, facts.get(known.file.path), isRunning) ?? [])
     .sort((a, b) => a.startedAt - b.startedAt)
 }
 
-function subagentOf({ file, facts }: KnownFile, isRunning: boolean): Subagent | undefined {
-  const id = idOf({ file, facts })
-  if (id === undefined) return undefined
+function subagentOf(
+  known: KnownFile,
+  facts: TranscriptFacts | undefined,
+  isRunning: boolean,
+): Subagent | undefined {
+  const id = idOf(known)
+  if (id === undefined || !facts) return undefined
+  const { file } = known
   const metadata = file.agentKind ? undefined : metadataOf(file.path)
   return {
     id,
@@ -48,8 +57,8 @@ function subagentOf({ file, facts }: KnownFile, isRunning: boolean): Subagent | 
 }
 
 /** In the name of the file, or in a file of another agent. */
-export function idOf({ file, facts }: Pick<KnownFile, 'file' | 'facts'>): string | undefined {
-  return file.agentKind ? facts.threadId : subagentIdIn(file.path)
+export function idOf({ file, brief }: KnownFile): string | undefined {
+  return file.agentKind ? brief.threadId : subagentIdIn(file.path)
 }
 
 function metadataOf(path: string): Metadata | undefined {

@@ -3,12 +3,15 @@ import type { CostParts, DiscoveredSession } from '../domain/discovered-session.
 import { titleText } from '../domain/machine-text.ts'
 import { sessionIdOf } from './assemble.ts'
 import type { FileUsage } from './cost.ts'
-import type { KnownFile } from './native-index.ts'
+import type { KnownFile, UsageOfFile } from './native-index.ts'
 import type { RegistryRow } from './registries.ts'
-import type { UsageTable } from './usage-table.ts'
+
+/** What costs are grouped by. The first message is known only where costs are listed by session. */
+type NamedSession = Pick<DiscoveredSession, 'title' | 'repoPath' | 'agentId'> &
+  Partial<Pick<DiscoveredSession, 'firstMessage'>>
 
 export interface UsageOwners {
-  sessions: ReadonlyMap<string, DiscoveredSession>
+  sessions: ReadonlyMap<string, NamedSession>
   /** Only these sessions; all when absent. */
   wanted: ReadonlySet<string> | undefined
   rows: ReadonlyMap<string, RegistryRow>
@@ -18,28 +21,28 @@ export interface UsageOwners {
 
 /** The oldest file first, so that a message is charged to the session that had it first, not to a copy. */
 export function* usageByFile(
-  all: Iterable<{ known: KnownFile; usage: UsageTable }>,
+  all: Iterable<UsageOfFile>,
   { sessions, wanted, rows, workspaces }: UsageOwners,
 ): Generator<FileUsage> {
   const files = [...all].sort((a, b) => beganAt(a.known) - beganAt(b.known))
-  for (const { known, usage } of files) {
+  for (const { known, usage, models } of files) {
     const sessionId = sessionIdOf(known)
     const session = sessions.get(sessionId)
     if (wanted && !wanted.has(sessionId)) continue
     yield {
       usage,
-      models: known.facts.models,
+      models,
       sessionId,
-      sessionName: (session && (session.title ?? titleText(session.firstMessage))) || sessionId,
-      repoPath: session?.repoPath ?? known.facts.firstCwd ?? '',
+      sessionName: (session && (session.title ?? titleText(session.firstMessage ?? ''))) || sessionId,
+      repoPath: session?.repoPath ?? known.brief.firstCwd ?? '',
       agentId: session?.agentId ?? '',
       agentKind: known.file.agentKind ?? 'claude',
-      part: partOf(rows.get(sessionId), workspaces.has(known.facts.firstCwd ?? '')),
+      part: partOf(rows.get(sessionId), workspaces.has(known.brief.firstCwd ?? '')),
     }
   }
 }
 
-function beganAt({ facts: { firstTimestamp } }: KnownFile): number {
+function beganAt({ brief: { firstTimestamp } }: KnownFile): number {
   return (firstTimestamp && Date.parse(firstTimestamp)) || 0
 }
 

@@ -17,14 +17,16 @@ export interface FilePlace {
 export interface IndexedFile extends FilePlace {
   /** 1 when it ended in the middle of a line. A number, as in the database, because thousands of rows are read. */
   torn: number
-  /** The result of the scan, in the scanner's own format. */
-  facts: string
+  /** What lists need of every file, in the scanner's own format. */
+  brief: string
 }
 
 /** With the tables that are packed by the scanner. */
 export interface ScannedFile extends IndexedFile {
   /** The session that it belongs to; empty if it names none. */
   sessionId: string
+  /** The result of the scan, in the scanner's own format. */
+  facts: string
   /** A digest of the last bytes that were read: if they are still there, the file has only grown. */
   mark: string
   usage: Uint8Array
@@ -37,9 +39,15 @@ const migrations = sqlFiles(
   'discovery/001-files.sql',
   'discovery/002-one-table.sql',
   'discovery/003-edits.sql',
+  'discovery/004-briefs.sql',
 )
 
-const columns = 'path, inode, size, mtime AS mtimeMs, torn, facts'
+const columns = 'path, inode, size, mtime AS mtimeMs, torn, brief'
+const withFacts = 'file JOIN facts USING (id)'
+/** The id of a file stays the same, because its facts have it too. */
+const upsertFile = `INSERT INTO file (path, inode, size, mtime, torn, brief) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (path) DO UPDATE
+  SET inode = excluded.inode, size = excluded.size, mtime = excluded.mtime, torn = excluded.torn, brief = excluded.brief
+  RETURNING id`
 
 export class DiscoveryIndex {
   readonly #database: Database
@@ -55,7 +63,7 @@ export class DiscoveryIndex {
     if (known !== format) {
       // A newer format may have to omit what the older one kept, so its bytes are overwritten.
       database.queries.exec(
-        'PRAGMA secure_delete = ON; BEGIN IMMEDIATE; DELETE FROM file; DELETE FROM edits; DELETE FROM format',
+        'PRAGMA secure_delete = ON; BEGIN IMMEDIATE; DELETE FROM file; DELETE FROM facts; DELETE FROM edits; DELETE FROM format',
       )
       database.queries.run('INSERT INTO format (name) VALUES (?)', format)
       database.queries.exec('COMMIT; PRAGMA secure_delete = OFF')
@@ -75,15 +83,21 @@ export class DiscoveryIndex {
     return this.#database.read((q) => q.all<IndexedFile>(sql, JSON.stringify(paths)))
   }
 
-  /** What a scan of a file that has grown continues from. */
-  scanned(path: string): Pick<ScannedFile, 'facts' | 'mark' | 'usage'> | undefined {
-    return this.#database.read((q) => q.get('SELECT facts, mark, usage FROM file WHERE path = ?', path))
+  factsAt(paths: string[]): Array<Pick<ScannedFile, 'path' | 'facts'>> {
+    const sql = `SELECT path, facts FROM ${withFacts} WHERE path IN (SELECT value FROM json_each(?))`
+    return this.#database.read((q) => q.all(sql, JSON.stringify(paths)))
   }
 
-  /** The usage of every file that has any. */
-  *allUsage(): Generator<{ path: string; usage: Uint8Array }> {
-    const sql = 'SELECT path, usage FROM file WHERE length(usage) > 0'
-    yield* this.#database.read((q) => q.each<{ path: string; usage: Uint8Array }>(sql))
+  /** What a scan of a file that has grown continues from. */
+  scanned(path: string): Pick<ScannedFile, 'facts' | 'mark' | 'usage'> | undefined {
+    const sql = `SELECT facts, mark, usage FROM ${withFacts} WHERE path = ?`
+    return this.#database.read((q) => q.get(sql, path))
+  }
+
+  /** The usage of every file that has any, with the names of its models as JSON. */
+  *allUsage(): Generator<{ path: string; usage: Uint8Array; models: string }> {
+    const sql = `SELECT path, usage, facts ->> '$.models' AS models FROM ${withFacts} WHERE length(usage) > 0`
+    yield* this.#database.read((q) => q.each<{ path: string; usage: Uint8Array; models: string }>(sql))
   }
 
   places(): FilePlace[] {
@@ -107,18 +121,22 @@ export class DiscoveryIndex {
 
   save(files: ScannedFile[]): Promise<void> {
     return this.#database.write((q) => {
-      for (const { mtimeMs, sessionId: session, edits, editedNames: names, ...file } of files) {
-        insertRow(q, 'file', { ...file, mtime: mtimeMs })
-        if (edits.byteLength > 0) insertRow(q, 'edits', { path: file.path, session, names, edits })
-        else q.run('DELETE FROM edits WHERE path = ?', file.path)
+      for (const { path, inode, size, mtimeMs, torn, brief, ...scanned } of files) {
+        const { id } = q.get<{ id: number }>(upsertFile, path, inode, size, mtimeMs, torn, brief)!
+        const { mark, facts, usage, sessionId: session, editedNames: names, edits } = scanned
+        insertRow(q, 'facts', { id, mark, facts, usage })
+        if (edits.byteLength > 0) insertRow(q, 'edits', { path, session, names, edits })
+        else q.run('DELETE FROM edits WHERE path = ?', path)
       }
     })
   }
 
   remove(paths: string[]): Promise<void> {
     return this.#database.write((q) => {
-      for (const table of ['file', 'edits'])
-        for (const path of paths) q.run(`DELETE FROM ${table} WHERE path = ?`, path)
+      for (const path of paths) {
+        q.run('DELETE FROM facts WHERE id = (SELECT id FROM file WHERE path = ?)', path)
+        for (const table of ['file', 'edits']) q.run(`DELETE FROM ${table} WHERE path = ?`, path)
+      }
     })
   }
 

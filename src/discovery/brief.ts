@@ -1,0 +1,67 @@
+// The part of a transcript's facts that lists need of every file, to group, filter and sort sessions. A machine may have 50,000 files, so
+// only this part stays in memory; the facts are read from the index for the sessions that are shown.
+import { noTokens, type TranscriptFacts } from './transcript-facts.ts'
+
+/** Facts that a brief has as they are. */
+const copied = [
+  ...([
+    'sessionId',
+    'firstUuid',
+    'forkedFrom',
+    'firstTimestamp',
+    'lastTimestamp',
+    'cwd',
+    'firstCwd',
+  ] as const),
+  ...(['relocatedCwd', 'gitBranch', 'tag', 'threadId', 'reportedAgents', 'isSidechain', 'offset'] as const),
+  ...(['messageCount', 'contextTokens', 'costUsd', 'costGuessed'] as const),
+  ...(Object.keys(noTokens) as Array<keyof typeof noTokens>),
+]
+
+export interface Brief extends Pick<TranscriptFacts, (typeof copied)[number]> {
+  title?: string
+  /** The session has a text by which a person can recognize it. */
+  hasText: boolean
+  /** The file has records, or was damaged. */
+  hasRecords: boolean
+  /** Of other agents: the beginning of the first prompt, to recognize copies. */
+  start?: string
+}
+
+const startLength = 80
+
+export function briefOf(facts: TranscriptFacts, isOtherAgent: boolean): Brief {
+  const { firstPrompt, firstCommand, customTitle, aiTitle, summary, lastPrompt } = facts
+  const title = customTitle ?? aiTitle ?? summary
+  return {
+    ...(Object.fromEntries(copied.map((name) => [name, facts[name]])) as Pick<
+      Brief,
+      (typeof copied)[number]
+    >),
+    title,
+    hasText: Boolean(firstPrompt ?? firstCommand ?? title ?? lastPrompt),
+    hasRecords: facts.messageCount > 0 || facts.damagedLines > 0,
+    start: isOtherAgent ? firstPrompt?.slice(0, startLength) : undefined,
+  }
+}
+
+/** Thousands of files have the same directories and branches, so each text is kept once. */
+export class BriefReader {
+  readonly #texts = new Map<string, string>()
+
+  /** Throws if the text is damaged. */
+  read(stored: string): Brief {
+    const brief = JSON.parse(stored) as Brief
+    brief.cwd = this.#once(brief.cwd)
+    brief.firstCwd = this.#once(brief.firstCwd)
+    brief.gitBranch = this.#once(brief.gitBranch)
+    return brief
+  }
+
+  #once(text: string | undefined): string | undefined {
+    if (text === undefined) return undefined
+    const known = this.#texts.get(text)
+    if (known === undefined) this.#texts.set(text, text)
+    return known ?? text
+  }
+}

@@ -245,7 +245,7 @@ test('where lanes are shared, a lane with a lost turn goes back: what was lost i
   await bench.work.lanes.begin({ ...lost, inputs: [] })
   const later = (await bench.work.inbox.accept(anInput(2, key)))!
   converse.shared!.start()
-  await converse.resume([later])
+  converse.resume([later])
   await expect.poll(() => failed).toEqual([key])
   expect(await bench.work.inbox.waiting(key)).toMatchObject([{ id: later.id }])
   await converse.shared!.stop()

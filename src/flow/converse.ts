@@ -14,13 +14,14 @@ import { Admission } from './admission.ts'
 import { untrustedWakePrompt, wakeInput } from './asked-input.ts'
 import { commandIn, isTurnCommand, runCommand } from './chat-commands.ts'
 import type { FoundCommand } from './chat-commands.ts'
+import { FailedWork } from './failed-work.ts'
 import type { FlowParts, HeldBack, TurnParts, TurnWatcher } from './flow-parts.ts'
 import { resolveQueueSettings } from './queue-settings.ts'
 import { SharedLanes } from './shared-lanes.ts'
 import { receive, takeTurn } from './turn.ts'
 import { TurnQueue } from './turn-queue.ts'
 import type { Batch, TurnControls } from './turn-queue.ts'
-import { releaseTurn } from './turn-recovery.ts'
+import { recoverWork, releaseTurn } from './turn-recovery.ts'
 import { authorOfInput } from './turn-rights.ts'
 import { reportUndelivered } from './undelivered.ts'
 
@@ -35,6 +36,10 @@ export class Converse {
   #isAbandoned = false
   #turnParts: TurnParts
   #commands = new KeyedQueue()
+  /** The inputs of commands that run or wait to run. */
+  #commandInputs = new Set<number>()
+  /** Absent where several processes share the lanes. */
+  #failedWork: FailedWork | undefined
 
   constructor(parts: FlowParts) {
     this.parts = parts
@@ -47,6 +52,7 @@ export class Converse {
       ask: (input) => this.ask(input),
     })
     const { share } = parts.work
+    this.#failedWork = share ? undefined : this.#makeFailedWork()
     this.shared =
       share &&
       new SharedLanes(share, {
@@ -59,15 +65,21 @@ export class Converse {
   }
 
   /** A channel received a message. When this resolves, the message is on disk, or needs no turn. */
-  accept(message: Message): Promise<NotAccepted | void> {
+  async accept(message: Message): Promise<NotAccepted | void> {
     const { work, events } = this.parts
-    return receive(message, {
-      work,
-      events,
-      admission: this.#admission,
-      hasRoom: this.shared?.hasRoom,
-      enqueue: (input) => this.#enqueue(input),
-    })
+    try {
+      return await receive(message, {
+        work,
+        events,
+        admission: this.#admission,
+        hasRoom: this.shared?.hasRoom,
+        enqueue: (input) => this.#enqueue(input),
+      })
+    } catch (error) {
+      // The message may be in the inbox all the same.
+      this.#failedWork?.recoverSoon()
+      throw error
+    }
   }
 
   /** Enqueues a turn that no chat message starts. False: the same key was enqueued before. */
@@ -102,6 +114,7 @@ export class Converse {
 
   /** Starts no more turns; resolves when the running ones have ended. */
   async close(): Promise<void> {
+    this.#failedWork?.close()
     await Promise.all([this.queue.close(), this.#commands.idle()])
   }
 
@@ -110,9 +123,10 @@ export class Converse {
     this.#isAbandoned = true
   }
 
-  /** Continues with inputs that an earlier process left in the inbox. */
-  async resume(inputs: WaitingInput[]): Promise<void> {
-    for (const input of inputs) this.#begin(input)
+  /** Continues with inputs of the inbox that are in no queue: of an earlier process, or after a failure of the disk. */
+  resume(inputs: WaitingInput[]): void {
+    this.#failedWork?.release()
+    for (const input of inputs) if (!this.#isKnown(input)) this.#begin(input)
   }
 
   #makeQueue(): TurnQueue {
@@ -126,9 +140,10 @@ export class Converse {
       onError: (lane, error) => {
         log.error(
           { event: 'lane-stopped', lane, error: String(error) },
-          'A turn could not be run, or its end not be stored; its messages stay in the inbox and are retried, at the latest after a restart.',
+          'A turn could not be run, or its end not be stored; its messages stay in the inbox and are retried.',
         )
         this.shared?.failed(lane)
+        this.#failedWork?.laneFailed(lane)
       },
       onUnplaced: (lane, error) =>
         log.warn(
@@ -139,9 +154,23 @@ export class Converse {
     })
   }
 
+  #makeFailedWork(): FailedWork {
+    const { parts, queue } = this
+    return new FailedWork({
+      ...parts,
+      queue,
+      recover: (before) => recoverWork(this, parts.work, parts, before),
+    })
+  }
+
   #enqueue(input: WaitingInput): void {
-    if (this.shared) this.shared.placed(input)
-    else this.#begin(input)
+    if (this.shared) return this.shared.placed(input)
+    if (!this.#isKnown(input) && !this.#failedWork?.holds(input.lane)) this.#begin(input)
+  }
+
+  /** Is it in a queue already? */
+  #isKnown(input: WaitingInput): boolean {
+    return this.queue.has(input) || this.#commandInputs.has(input.id)
   }
 
   /** Commands that need no turn run at once, also beside a running turn; every other input waits in its lane. */
@@ -171,17 +200,22 @@ export class Converse {
 
   /** Commands of one lane run in order. */
   #runNow(command: FoundCommand, input: WaitingInput): void {
-    const { lane } = input
+    const { lane, id } = input
     const parts = { ...this.parts, queue: this.queue, deliverer: this.deliverer }
+    this.#commandInputs.add(id)
     void this.#commands
       .run(lane, () => runCommand(command, input, parts))
-      .catch((error: unknown) =>
+      .catch((error: unknown) => {
         this.parts.log.error(
           { event: 'command-error', lane, error: String(error) },
-          'Could not store the answer to a chat command; the command stays in the inbox and runs again, at the latest after a restart.',
-        ),
-      )
-      .then(() => this.shared?.idle(lane))
+          'Could not store the answer to a chat command; the command stays in the inbox and runs again.',
+        )
+        this.#failedWork?.recoverSoon()
+      })
+      .then(() => {
+        this.#commandInputs.delete(id)
+        this.shared?.idle(lane)
+      })
   }
 
   /** Events of other authors get a turn of their own, with their rights. */

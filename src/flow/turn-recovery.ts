@@ -16,10 +16,11 @@ import type {
 } from '../store/work-store.ts'
 import { noticeFor } from '../domain/reply.ts'
 import type { FlowParts } from './flow-parts.ts'
+import type { TurnQueue } from './turn-queue.ts'
 
 export type RecoveryParts = Pick<
   FlowParts,
-  'isAlive' | 'clock' | 'log' | 'sessions' | 'transcripts' | 'agentOf'
+  'self' | 'isAlive' | 'clock' | 'log' | 'sessions' | 'transcripts' | 'agentOf'
 >
 
 /** After this many interrupted tries a message is dropped, and its sender gets a notice. */
@@ -27,19 +28,27 @@ const maxTries = 2
 /** Platforms repeat messages that they believe lost for days; the keys are kept as long. */
 export const keepKeysMs = 7 * 86_400_000
 
-/** Continues the work of an earlier process: interrupted turns, waiting inputs, unsent replies. */
+interface Resumed {
+  queue: Pick<TurnQueue, 'isBusy'>
+  resume(inputs: WaitingInput[]): void
+  deliverer: { start(before?: number): Promise<void> }
+}
+
+/** Continues work that is stored and in no queue: interrupted turns, waiting inputs, and replies that were stored before a time. */
 export async function recoverWork(
-  converse: { resume(inputs: WaitingInput[]): Promise<void>; deliverer: { start(): Promise<void> } },
+  converse: Resumed,
   work: WorkStore,
   parts: RecoveryParts,
+  before?: number,
 ): Promise<void> {
   // Where processes share the lanes, shared-lanes.ts does this all the time.
   if (work.share) return converse.deliverer.start()
   for (const turn of await work.lanes.running()) {
-    if (!parts.isAlive(turn.owner)) await releaseTurn(turn, work, parts)
+    const isRunning = turn.owner === parts.self ? converse.queue.isBusy(turn.lane) : parts.isAlive(turn.owner)
+    if (!isRunning) await releaseTurn(turn, work, parts)
   }
-  await converse.resume(await work.inbox.waiting())
-  await converse.deliverer.start()
+  converse.resume(await work.inbox.waiting())
+  await converse.deliverer.start(before)
 }
 
 /** Deletes old rows of finished work, here and `elsewhere`. */
@@ -63,7 +72,7 @@ export async function releaseTurn(
   const tooOften = turn.inputs.filter(({ asked }) => asked >= maxTries)
   parts.log.warn(
     { event: 'turn-lost', lane: turn.lane, turnId: turn.id },
-    'The process ended during a turn; its messages wait again.',
+    'A turn was lost: its process ended, or could not store how it ended. Its messages wait again.',
   )
   // While the turn is still marked as running, so that no later input starts before the notice is stored.
   const notices = tooOften.length > 0 ? await dropInputs(turn.lane, tooOften, work, parts) : []

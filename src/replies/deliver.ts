@@ -59,9 +59,9 @@ export class Deliverer {
     this.#intake = new OutboxIntake(options.outbox, (row) => this.#queue(row))
   }
 
-  /** Continues with rows that an earlier process left. */
-  start(): Promise<void> {
-    return this.#intake.takeAll()
+  /** Continues with rows that are not sent and not known here: of an earlier process, or stored before a failure of the disk. */
+  start(before?: number): Promise<void> {
+    return this.#intake.takeAll(before)
   }
 
   /** Stores deliveries in the outbox and starts to send them. */

@@ -29,9 +29,9 @@ export class OutboxIntake {
     return this.#takes > 0
   }
 
-  /** Takes all rows that an earlier process left. */
-  takeAll(): Promise<void> {
-    return this.#take(() => undefined)
+  /** Takes all rows that were stored before this time. */
+  takeAll(before = Infinity): Promise<void> {
+    return this.#take(() => undefined, before)
   }
 
   /** Takes ownership of rows that other processes have stored since the last take. */
@@ -72,17 +72,18 @@ export class OutboxIntake {
   }
 
   /** Only one take runs at a time: the results of two could arrive in the wrong order. */
-  #take(afterSeq: () => number | undefined): Promise<void> {
-    const take = (): Promise<void> => this.#takeOnce(afterSeq())
+  #take(afterSeq: () => number | undefined, before = Infinity): Promise<void> {
+    const take = (): Promise<void> => this.#takeOnce(afterSeq(), before)
     this.#takes++
     this.#taking = this.#taking.then(take, take)
     return this.#taking
   }
 
-  async #takeOnce(afterSeq: number | undefined): Promise<void> {
+  async #takeOnce(afterSeq: number | undefined, before: number): Promise<void> {
     let taken: OutboxRow[]
     try {
-      taken = await this.#outbox.take(afterSeq)
+      const found = await this.#outbox.take(afterSeq)
+      taken = found.filter(({ updatedAt }) => updatedAt <= before)
       // In single-process mode take() can return rows before add() has reported them; yield once, so that all are sorted.
       await new Promise((resolve) => setImmediate(resolve))
       this.#isInDoubt = false

@@ -1,16 +1,8 @@
-import {
-  closeSync,
-  mkdtempSync,
-  openSync,
-  readdirSync,
-  readFileSync,
-  readlinkSync,
-  rmSync,
-  statSync,
-} from 'node:fs'
+import { mkdtempSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, expect, test } from 'vitest'
+import { breakSync } from '../../../test/support/break-sync.ts'
 import { Database } from './database.ts'
 
 const folders: string[] = []
@@ -74,29 +66,6 @@ test.runIf(process.platform === 'linux')(
     await db.close()
   },
 )
-
-/** Puts a device that cannot be synced in the place of the descriptor with which we sync this file; SQLite has another one. */
-function breakSync(file: string): () => void {
-  const fd = readdirSync('/proc/self/fd')
-    .map(Number)
-    .find((one) => isOpenForReading(one, file))!
-  closeSync(fd)
-  expect(openSync('/dev/null', 'r')).toBe(fd)
-  return () => {
-    closeSync(fd)
-    expect(openSync(file, 'r')).toBe(fd)
-  }
-}
-
-function isOpenForReading(fd: number, file: string): boolean {
-  try {
-    const [, flags] = /^flags:\s+(\d+)$/m.exec(readFileSync(`/proc/self/fdinfo/${fd}`, 'utf8'))!
-    return readlinkSync(`/proc/self/fd/${fd}`) === file && (parseInt(flags!, 8) & 3) === 0
-  } catch {
-    // The descriptor with which the folder was listed is closed again.
-    return false
-  }
-}
 
 test('a database of a newer Rockpool is refused and left alone', async () => {
   const path = newPath()

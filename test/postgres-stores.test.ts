@@ -494,8 +494,13 @@ function twoMembers(schema: () => string): void {
     await workA!.outbox.leave([aDelivery(3)])
     expect((await workA!.outbox.take()).map((row) => row.delivery.id)).toEqual(['d2', 'd3'])
     expect(await workA!.outbox.take()).toEqual([])
+    await workA!.outbox.change('d1', { state: 'sent', messageIds: [] })
+    const sentRow = (): Promise<unknown> => b.postgres.read("SELECT xmin::text FROM outbox WHERE id = 'd1'")
+    const before = await sentRow()
     await a.members.close()
-    expect((await workB!.outbox.take()).map((row) => row.delivery.id)).toEqual(['d1', 'd2', 'd3'])
+    expect((await workB!.outbox.take()).map((row) => row.delivery.id)).toEqual(['d2', 'd3'])
+    // A member that leaves does not rewrite what it has sent.
+    expect(await sentRow()).toEqual(before)
   }, 30_000)
 
   test("no process gets a reply before all earlier ones, and a dead process's acknowledgements are refused", async () => {

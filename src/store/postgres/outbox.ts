@@ -105,6 +105,8 @@ function takeRows(postgres: Postgres, member: string): Promise<OutboxRow[]> {
     if (!any) return []
     // One member takes at a time, so that one member gets all deliveries of a lane and account.
     await rows('SELECT pg_advisory_xact_lock(hashtext($1), 0)', ['outbox take'])
+    // It cannot leave before it has them.
+    await rows('SELECT 1 FROM member WHERE id = $1 FOR KEY SHARE', [member])
     const taken = await rows<DeliveryRow>(
       `UPDATE outbox AS o SET owner = $1, handed = true FROM member AS me
        WHERE me.id = $1 AND o.${isOpen} AND ((o.owner = $1 AND NOT o.handed) OR (o.owner IS NULL AND o.via = ANY (me.reach)

@@ -26,6 +26,11 @@ BEGIN
   l := locked_lane(its_lane);
   claims := coalesce(me IS NOT NULL AND l.owner IS NULL AND l.waiting = 0 AND has_room AND (its_pin = me
     OR l.home IS NULL OR l.home = me OR NOT EXISTS (SELECT 1 FROM member WHERE id = l.home)), false);
+  IF claims THEN
+    -- Locked: a member that leaves sees this lane and releases it.
+    PERFORM 1 FROM member WHERE id = me FOR KEY SHARE;
+    claims := FOUND;
+  END IF;
   holder := CASE WHEN claims THEN me ELSE l.owner END;
   moved := claims AND l.home IS NOT NULL AND l.home <> me;
   -- Earlier messages that a dead member left behind go first.

@@ -9,7 +9,7 @@ BEGIN
   RETURN true;
 END $$;
 
--- Removes a dead member. Foreign keys release its lanes, leases and deliveries; its coding sessions lose their owner.
+-- Removes a dead member. A trigger releases its lanes and deliveries, a foreign key its leases; its coding sessions lose their owner.
 CREATE OR REPLACE FUNCTION bury(its_id text) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE m record;
 BEGIN

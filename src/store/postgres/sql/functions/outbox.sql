@@ -9,10 +9,11 @@ BEGIN
   SELECT owner INTO before FROM outbox WHERE lane = its_lane AND via = its_via AND state IN ('queued', 'attempting', 'retry', 'unknown')
     ORDER BY owner NULLS LAST LIMIT 1;
   is_first := NOT FOUND;
+  -- Locked: when the sender leaves, it sees this delivery and releases it.
   IF is_first THEN
-    SELECT id INTO sender FROM member WHERE id = me AND serves AND its_via = ANY (reach);
+    SELECT id INTO sender FROM member WHERE id = me AND serves AND its_via = ANY (reach) FOR KEY SHARE;
   ELSE
-    sender := before.owner;
+    SELECT id INTO sender FROM member WHERE id = before.owner FOR KEY SHARE;
   END IF;
   marked := at_once AND (me IS NULL OR (is_first AND sender = me));
   mine := me IS NULL OR coalesce(sender = me, false);

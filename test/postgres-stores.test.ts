@@ -251,6 +251,28 @@ else {
     expect(version).toBe(known)
   })
 
+  test('an update sees what another machine has written since, also a session that was made again', async () => {
+    const name = `pg ${made++}`
+    const [here, there] = [connect(name), connect(name)].map((one) => new PostgresSessions('main', one))
+    const key = 'agent:main:direct:7'
+    const ids: string[] = []
+    const touch = (sessions: PostgresSessions, sessionId: string): Promise<unknown> =>
+      sessions.update(key, (entry) => {
+        ids.push(entry?.sessionId ?? 'none')
+        return { updatedAt: 1, ...entry, sessionId }
+      })
+    await touch(here!, 'a')
+    await here!.get(key)
+    await touch(there!, 'b')
+    await touch(here!, 'c')
+    await there!.delete(key)
+    await touch(there!, 'd')
+    await touch(there!, 'e')
+    await touch(here!, 'f')
+    expect([ids.at(-1), (await there!.get(key))?.sessionId]).toEqual(['e', 'f'])
+    expect(ids).toEqual(['none', 'a', 'a', 'b', 'none', 'd', 'c', 'e'])
+  })
+
   test('a newer schema is refused, and left as it is', async () => {
     const name = schema()
     const older = connect(name)

@@ -15,8 +15,7 @@ export interface SessionRow {
 }
 
 /** The arguments of the function `put_session` after the revision. */
-export function columnsOf(key: string, entry: SessionEntry): unknown[] {
-  const { lean, bulk } = splitEntry(entry)
+export function columnsOf(key: string, entry: SessionEntry, { lean, bulk } = splitEntry(entry)): unknown[] {
   return [
     storable(entry.sessionId),
     entry.updatedAt,

@@ -2,9 +2,10 @@
 // conflict. Updates of one key are queued inside a process, so conflicts come from other machines only.
 import type { Session, SessionEntry } from '../../domain/session.ts'
 import { KeyedQueue } from '../../domain/async.ts'
-import { RockpoolError } from '../../domain/errors.ts'
-import { leanEntry, wholeEntry } from '../sqlite/entry-columns.ts'
+import { RockpoolError, attempt } from '../../domain/errors.ts'
+import { leanEntry, splitEntry, wholeEntry } from '../sqlite/entry-columns.ts'
 import { checkEntry, checkKey, checkLabelIsFree, filterOf, sessionsNamed } from '../session-rules.ts'
+import { RecentRows } from '../recent-rows.ts'
 import type { Change, ListFilter, SessionPage, SessionStore, Update } from '../session-store.ts'
 import type { Postgres } from './connection.ts'
 import { callEach, type GroupedCall } from './grouped-calls.ts'
@@ -27,6 +28,7 @@ export class PostgresSessions implements SessionStore {
   readonly agentId: string
   #postgres: Postgres
   #updates = new KeyedQueue()
+  #recent = new RecentRows<SessionRow>()
   #getRow: GroupedCall<SessionRow>
   #putRow: GroupedCall<{ f: boolean }>
 
@@ -89,6 +91,7 @@ export class PostgresSessions implements SessionStore {
   delete(key: string): Promise<SessionEntry | undefined> {
     return this.#updates.run(key, async () => {
       const [row] = await this.#postgres.write<SessionRow>(deleteSession, [this.agentId, storable(key)])
+      this.#recent.delete(key)
       return row && wholeEntry(row)
     })
   }
@@ -134,15 +137,20 @@ export class PostgresSessions implements SessionStore {
 
   async #update(key: string, change: Change, attempted: Attempt): Promise<SessionEntry | undefined> {
     checkKey(this.agentId, key)
-    for (let attempt = 1; attempt <= maxAttempts; attempt++) {
+    const recent = attempted.entry ? undefined : this.#recent.get(key)
+    const updated = recent && (await this.#updateRecent(key, change, recent, attempted))
+    if (updated) return updated
+    for (let tries = 1; tries <= maxAttempts; tries++) {
       const row = await this.#row(key)
-      const before = row && wholeEntry(row)
       if (row && attempted.entry && isWritten(row, attempted.entry)) return attempted.entry
-      const after = change(before && structuredClone(before))
-      if (after === undefined) return before
+      const found = row && wholeEntry(row)
+      const label = found?.label
+      const after = change(found)
+      // `change` may have modified the entry that it got.
+      if (after === undefined) return row && wholeEntry(row)
       checkEntry(key, after)
       attempted.entry = after
-      if (await this.#put(key, after, before, row?.revision ?? 0)) return after
+      if (await this.#put(key, after, label, row?.revision ?? 0)) return after
       delete attempted.entry
       await new Promise((resolve) => setTimeout(resolve, Math.random() * 10))
     }
@@ -151,28 +159,64 @@ export class PostgresSessions implements SessionStore {
     })
   }
 
+  /** The row of a moment ago is mostly still the present one; then it is not read again. Undefined if it is not, or if the change
+   *  must see the present one to decide. */
+  async #updateRecent(
+    key: string,
+    change: Change,
+    row: SessionRow,
+    attempted: Attempt,
+  ): Promise<SessionEntry | undefined> {
+    this.#recent.delete(key)
+    const found = wholeEntry(row)
+    const { label } = found
+    const after = attempt(() => change(found))
+    if (after === undefined) return undefined
+    checkEntry(key, after)
+    attempted.entry = after
+    if (await this.#put(key, after, label, row.revision)) return after
+    delete attempted.entry
+    return undefined
+  }
+
   async #put(
     key: string,
     after: SessionEntry,
-    before: SessionEntry | undefined,
+    labelBefore: string | undefined,
     revision: number,
   ): Promise<boolean> {
-    const values = [this.#postgres.member, this.agentId, key, revision, ...columnsOf(key, after)]
-    if (!after.label || after.label === before?.label) {
-      return (await this.#putRow(values, key))[0]!.f
-    }
-    // Updates that set the same label wait for each other.
+    const { lean, bulk } = splitEntry(after)
+    const columns = columnsOf(key, after, { lean, bulk })
+    const values = [this.#postgres.member, this.agentId, key, revision, ...columns]
+    const isLabelled = after.label && after.label !== labelBefore
+    const isDone = isLabelled
+      ? await this.#putLabelled(key, after, labelBefore, values)
+      : (await this.#putRow(values, key))[0]!.f
+    // The database chooses the revision of a new row.
+    if (isDone && revision > 0) this.#recent.set(key, { key, entry: lean, bulk, revision: revision + 1 })
+    return isDone
+  }
+
+  /** Updates that set the same label wait for each other. */
+  #putLabelled(
+    key: string,
+    after: SessionEntry,
+    labelBefore: string | undefined,
+    values: unknown[],
+  ): Promise<boolean> {
     return this.#postgres.transaction(async ({ rows }) => {
       await rows('SELECT pg_advisory_xact_lock(hashtext($1), hashtext($2))', [this.agentId, after.label])
       const sql = 'SELECT key FROM session WHERE agent = $1 AND label = $2 AND key <> $3 LIMIT 1'
       const [owner] = await rows<{ key: string }>(sql, [this.agentId, storable(after.label!), key])
-      checkLabelIsFree(before, after, () => owner?.key)
+      checkLabelIsFree({ label: labelBefore }, after, () => owner?.key)
       return (await rows<{ done: boolean }>(putSession, values))[0]!.done
     })
   }
 
   async #row(key: string): Promise<SessionRow | undefined> {
-    return (await this.#getRow([this.agentId, storable(key)]))[0]
+    const [row] = await this.#getRow([this.agentId, storable(key)])
+    if (row) this.#recent.set(key, row)
+    return row
   }
 
   async #count(filter: ListFilter, where: string, values: unknown[]): Promise<number> {

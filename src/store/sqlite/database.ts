@@ -20,6 +20,12 @@ export interface Queries {
   each<T = Row>(sql: string, ...values: SQLInputValue[]): IterableIterator<T>
   run(sql: string, ...values: SQLInputValue[]): { changes: number; lastInsertRowid: number }
   exec(sql: string): void
+  /** What all writes of a transaction share: the first one makes it, and it is finished before the commit. */
+  shared<T extends Finished>(name: string, make: () => T): T
+}
+
+interface Finished {
+  finish(): void
 }
 
 export interface DatabaseOptions {
@@ -51,6 +57,7 @@ export class Database {
   readonly path: string
   readonly queries: Queries
   #db: DatabaseSync
+  #sharedByWrites = new Map<string, Finished>()
   #isSharedReadOpen = false
   #isChecked = false
   #pending: PendingWrite[] = []
@@ -66,7 +73,7 @@ export class Database {
     this.#db = db
     this.#busyMs = busyMs ?? defaultBusyMs
     this.#log = durability === 'relaxed' || path === ':memory:' ? undefined : new LogSync(path)
-    this.queries = makeQueries(db)
+    this.queries = makeQueries(db, this.#sharedByWrites)
   }
 
   static open(path: string, migrations: Migration[], options: DatabaseOptions = {}): Database {
@@ -131,7 +138,7 @@ export class Database {
       try {
         return await fn()
       } finally {
-        if (this.#db.isTransaction) this.#db.exec('COMMIT')
+        if (this.#db.isTransaction) this.#commit()
         await this.#sync(1)
       }
     } catch (error) {
@@ -143,14 +150,15 @@ export class Database {
   tryNow<T>(fn: (queries: Queries) => T): T | undefined {
     this.#endSharedRead()
     if (this.#db.isTransaction) return undefined
+    this.#sharedByWrites.clear()
     try {
       this.#db.exec('PRAGMA busy_timeout = 0; BEGIN IMMEDIATE')
       const value = fn(this.queries)
-      this.#db.exec('COMMIT')
+      this.#commit()
       this.#log?.syncNow()
       return value
     } catch (error) {
-      if (this.#db.isTransaction) this.#db.exec('ROLLBACK')
+      if (this.#db.isTransaction) this.#rollback()
       if (isBusy(error)) return undefined
       throw asDatabaseError(error, this.path)
     } finally {
@@ -216,12 +224,12 @@ export class Database {
     try {
       await this.#begin()
       for (const write of group) answers.push(hasSavepoints ? this.#runInSavepoint(write) : this.#run(write))
-      this.#db.exec('COMMIT')
+      this.#commit()
       await this.#sync(group.length)
     } catch (error) {
       // A full or failing disk may have ended the transaction; then all writes of the group fail.
       const isOpen = this.#db.isOpen && this.#db.isTransaction
-      if (isOpen) this.#db.exec('ROLLBACK')
+      if (isOpen) this.#rollback()
       if (isOpen && !hasSavepoints) return this.#writeGroup(group, true)
       for (const write of group) write.reject(asDatabaseError(error, this.path))
       return
@@ -261,7 +269,21 @@ export class Database {
   }
 
   #begin(): Promise<void> {
-    return this.#whenFree(() => this.#db.exec('BEGIN IMMEDIATE'))
+    return this.#whenFree(() => {
+      this.#sharedByWrites.clear()
+      this.#db.exec('BEGIN IMMEDIATE')
+    })
+  }
+
+  #commit(): void {
+    for (const work of this.#sharedByWrites.values()) work.finish()
+    this.#sharedByWrites.clear()
+    this.#db.exec('COMMIT')
+  }
+
+  #rollback(): void {
+    this.#sharedByWrites.clear()
+    this.#db.exec('ROLLBACK')
   }
 
   /** Waits for other writers without blocking the event loop. */
@@ -308,7 +330,7 @@ function openNow(path: string, migrations: Migration[], options: DatabaseOptions
   }
 }
 
-function makeQueries(db: DatabaseSync): Queries {
+function makeQueries(db: DatabaseSync, shared: Map<string, Finished>): Queries {
   const prepared = new Map<string, StatementSync>()
   const statement = (sql: string): StatementSync => {
     let found = prepared.get(sql)
@@ -326,6 +348,14 @@ function makeQueries(db: DatabaseSync): Queries {
       return { changes: Number(changes), lastInsertRowid: Number(lastInsertRowid) }
     },
     exec: (sql) => db.exec(sql),
+    shared<T extends Finished>(name: string, make: () => T): T {
+      // Each name stands for one type.
+      const found = shared.get(name) as T | undefined
+      if (found) return found
+      const made = make()
+      shared.set(name, made)
+      return made
+    },
   }
 }
 

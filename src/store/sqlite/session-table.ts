@@ -62,7 +62,7 @@ const columns = [
   'entry',
   'checksum',
 ] as const
-type SessionColumns = Record<(typeof columns)[number], SQLInputValue>
+type SessionColumns = Record<(typeof columns)[number], SQLInputValue> & { revision: number }
 const upsert = `INSERT INTO session (${columns.join(', ')}) VALUES (${placeholders(columns)}) ON CONFLICT (key) DO UPDATE
   SET ${columns.map((name) => `${name} = excluded.${name}`).join(', ')} RETURNING id`
 
@@ -70,14 +70,14 @@ const upsert = `INSERT INTO session (${columns.join(', ')}) VALUES (${placeholde
 const updateIndexedByTime = `UPDATE session SET updated_at = ?, search_text = ?, revision = ?, entry = ?, checksum = ?
   WHERE id = ? AND session_id = ? AND archived_at IS ? AND label IS ? AND spawned_by IS ?`
 
-/** Writes the row; the bulky fields only if they differ from `before`. */
+/** Writes the row and returns it; the bulky fields only if they differ from `before`. */
 export function writeRow(
   queries: Queries,
   key: string,
   entry: SessionEntry,
   before: SessionRow | undefined,
   now: number,
-): void {
+): SessionRow {
   const { lean, bulk } = splitEntry(entry)
   const row: SessionColumns = {
     key,
@@ -96,6 +96,8 @@ export function writeRow(
   else if (bulk !== null && bulk !== before?.bulk)
     insertRow(queries, 'session_bulk', { id, fields: bulk, checksum: bulkChecksumOf(bulk) })
   if (!before) replaceFormer(queries, key, now)
+  // Without checksums: they are for what was read from the disk.
+  return { id, key, revision: row.revision, entry: lean, bulk }
 }
 
 /** Undefined if it changes more than the time and the content. */
@@ -121,11 +123,14 @@ export function setAside(queries: Queries, key: string, value: string, why: stri
 }
 
 export function nextRevision(queries: Queries): number {
-  const state = queries.get<{ revision: number }>(
-    'UPDATE store_state SET revision = revision + 1 RETURNING revision',
-  )
-  if (!state) throw new DamagedContent('the row of store_state is missing')
-  return state.revision
+  const counter = queries.shared('revision', () => {
+    let { revision } = readStoreState(queries)
+    return {
+      next: () => ++revision,
+      finish: () => void queries.run('UPDATE store_state SET revision = ?', revision),
+    }
+  })
+  return counter.next()
 }
 
 export function readStoreState(queries: Queries): StoreState {

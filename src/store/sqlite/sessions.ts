@@ -8,9 +8,10 @@ import type { Session, SessionEntry } from '../../domain/session.ts'
 import { Database, type Queries } from './database.ts'
 import { leanEntry, wholeEntry } from './entry-columns.ts'
 import { checkEntry, checkKey, checkLabelIsFree, filterOf, sessionsNamed } from '../session-rules.ts'
+import { RecentRows } from '../recent-rows.ts'
 import type { Change, ListFilter, SessionPage, SessionStore, Update } from '../session-store.ts'
 import { leanRow, pagesOf, readRow, removeRow, sessionMigrations, writeRow } from './session-table.ts'
-import type { LeanRow } from './session-table.ts'
+import type { LeanRow, SessionRow } from './session-table.ts'
 import { SessionsJsonMirror } from '../files/sessions-json-mirror.ts'
 import { removeCopiesOf } from '../files/recover-sessions.ts'
 
@@ -31,7 +32,8 @@ const checkedAtOpenBytes = 4 * 1024 * 1024
 
 interface Changed {
   entry: SessionEntry | undefined
-  changed: boolean
+  /** Absent if nothing was changed. */
+  row?: SessionRow
 }
 
 interface Opened {
@@ -46,6 +48,7 @@ export class SqliteSessions implements SessionStore {
   /** For `peek`: the open database, and until when sessions.json need not be checked again. */
   #db: Database | undefined
   #checkedUntil = -Infinity
+  #recent = new RecentRows<SessionRow>()
 
   /** Nothing is opened or created before the first use. */
   constructor(options: SqliteSessionsOptions) {
@@ -54,7 +57,8 @@ export class SqliteSessions implements SessionStore {
   }
 
   async get(key: string): Promise<SessionEntry | undefined> {
-    const row = (await this.#toRead())?.sharedRead((q) => readRow(q, key))
+    const row = (await this.#toRead())?.sharedRead((q) => this.#row(q, key))
+    if (row) this.#recent.set(key, row)
     return row && wholeEntry(row)
   }
 
@@ -77,7 +81,7 @@ export class SqliteSessions implements SessionStore {
 
   async update(key: string, change: Change): Promise<SessionEntry | undefined> {
     checkKey(this.agentId, key)
-    return this.#write((q, now) => updateRow(q, key, change, now))
+    return this.#write(key, (q, now) => updateRow(q, key, this.#row(q, key), change, now))
   }
 
   updateAll(updates: Update[]): Promise<Array<PromiseSettledResult<SessionEntry | undefined>>> {
@@ -110,7 +114,7 @@ export class SqliteSessions implements SessionStore {
 
   async move(from: string, to: string): Promise<SessionEntry | undefined> {
     checkKey(this.agentId, to)
-    return this.#write((q, now) => moveRow(q, from, to, now))
+    return this.#write(to, (q, now) => moveRow(q, from, to, now))
   }
 
   async *entries(): AsyncIterable<Session> {
@@ -137,14 +141,23 @@ export class SqliteSessions implements SessionStore {
     await db.close()
     this.#opened = undefined
     this.#checkedUntil = -Infinity
+    this.#recent.clear()
   }
 
-  async #write(change: (q: Queries, now: number) => Changed): Promise<SessionEntry | undefined> {
+  async #write(key: string, change: (q: Queries, now: number) => Changed): Promise<SessionEntry | undefined> {
     const { db, mirror } = await this.#open()
     await mirror.catchUp()
-    const { entry, changed } = await db.write((q) => change(q, this.#options.clock.now()))
-    if (changed) mirror.schedule()
+    const { entry, row } = await db.write((q) => change(q, this.#options.clock.now()))
+    if (!row) return entry
+    this.#recent.set(key, row)
+    mirror.schedule()
     return entry
+  }
+
+  #row(q: Queries, key: string): SessionRow | undefined {
+    const recent = this.#recent.get(key)
+    const now = recent && q.get<{ revision: number }>('SELECT revision FROM session WHERE key = ?', key)
+    return recent && recent.revision === now?.revision ? recent : readRow(q, key)
   }
 
   /** The database, with edits of sessions.json by other programs imported. Undefined when neither exists. */
@@ -181,26 +194,29 @@ async function openWithMirror(options: SqliteSessionsOptions): Promise<Opened> {
   return { db, mirror }
 }
 
-function updateRow(queries: Queries, key: string, change: Change, now: number): Changed {
-  const row = readRow(queries, key)
+function updateRow(
+  queries: Queries,
+  key: string,
+  row: SessionRow | undefined,
+  change: Change,
+  now: number,
+): Changed {
   const found = row && wholeEntry(row)
   const before = { label: found?.label }
   const after = change(found)
   // `change` may have modified the entry that it got, so it is read again.
-  if (after === undefined) return { entry: row && wholeEntry(row), changed: false }
+  if (after === undefined) return { entry: row && wholeEntry(row) }
   checkEntry(key, after)
   checkLabelIsFree(before, after, (label) => labelOwner(queries, label, key))
-  writeRow(queries, key, after, row, now)
-  return { entry: after, changed: true }
+  return { entry: after, row: writeRow(queries, key, after, row, now) }
 }
 
 function moveRow(queries: Queries, from: string, to: string, now: number): Changed {
   const [row, there] = [readRow(queries, from), readRow(queries, to)]
-  if (there || !row) return { entry: there && wholeEntry(there), changed: false }
+  if (there || !row) return { entry: there && wholeEntry(there) }
   const entry = wholeEntry(row)
   removeRow(queries, from, now)
-  writeRow(queries, to, entry, undefined, now)
-  return { entry, changed: true }
+  return { entry, row: writeRow(queries, to, entry, undefined, now) }
 }
 
 function labelOwner(queries: Queries, label: string, except: string): string | undefined {

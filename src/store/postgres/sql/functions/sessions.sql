@@ -5,7 +5,8 @@ LANGUAGE sql AS $$
   ON CONFLICT (agent, archived, part) DO UPDATE SET n = session_count.n + delta
 $$;
 
--- Writes a session if its revision is still `known` (0: no such session). Returns false on a conflict.
+-- Writes a session if its revision is still `known` (0: no such session). Returns false on a conflict. The revisions of a new row
+-- begin with the time: a session that was deleted and made again never has a revision that it had before.
 CREATE OR REPLACE FUNCTION put_session(
   me text, whose text, its_key text, known bigint, its_id text, changed double precision,
   archived double precision, its_label text, parent text, words text, lean text, its_bulk text
@@ -13,8 +14,9 @@ CREATE OR REPLACE FUNCTION put_session(
 BEGIN
   PERFORM fence(me);
   IF known = 0 THEN
-    INSERT INTO session (agent, key, session_id, updated_at, archived_at, label, spawned_by, search_text, entry, bulk)
-    VALUES (whose, its_key, its_id, changed, archived, its_label, parent, words, lean, its_bulk)
+    INSERT INTO session (agent, key, session_id, updated_at, archived_at, label, spawned_by, search_text, revision, entry, bulk)
+    VALUES (whose, its_key, its_id, changed, archived, its_label, parent, words,
+      (extract(epoch FROM clock_timestamp()) * 1000000)::bigint, lean, its_bulk)
     ON CONFLICT (agent, key) DO NOTHING;
   ELSE
     UPDATE session SET session_id = its_id, updated_at = changed, archived_at = archived, label = its_label,

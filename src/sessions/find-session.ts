@@ -134,12 +134,16 @@ function withMessage({ message, key, keepsRoute, parts }: FindParams, entry: Ses
 }
 
 function changesOnlyTimes(before: SessionEntry, after: SessionEntry): boolean {
-  const names = new Set([...Object.keys(before), ...Object.keys(after)])
-  names.delete('lastInteractionAt')
-  names.delete('updatedAt')
-  return [...names].every(
-    (name) => before[name] === after[name] || isDeepStrictEqual(before[name], after[name]),
-  )
+  return hasSameFields(before, after) && hasSameFields(after, before)
+}
+
+/** Every field of one is the same in the other, except the times. */
+function hasSameFields(one: SessionEntry, other: SessionEntry): boolean {
+  for (const name in one) {
+    if (name === 'lastInteractionAt' || name === 'updatedAt') continue
+    if (one[name] !== other[name] && !isDeepStrictEqual(one[name], other[name])) return false
+  }
+  return true
 }
 
 /** The first message of a thread: its session starts with the conversation of the chat. */

@@ -1,6 +1,7 @@
 // Syncs the write-ahead log of a database in the thread pool. SQLite would sync the log inside COMMIT and block the event loop
 // meanwhile: with `synchronous = NORMAL` it leaves that to us, and syncs only around checkpoints.
-import { closeSync, fdatasync, fdatasyncSync, openSync } from 'node:fs'
+import { closeSync, fdatasyncSync, openSync } from 'node:fs'
+import { syncData } from '../disk/atomic-file.ts'
 
 export class LogSync {
   readonly #path: string
@@ -12,10 +13,7 @@ export class LogSync {
 
   /** Resolves when everything that is committed now is on disk. */
   sync(): Promise<void> {
-    const fd = this.#open()
-    return new Promise((resolve, reject) =>
-      fdatasync(fd, (error) => (error === null ? resolve() : reject(error))),
-    )
+    return syncData(this.#open())
   }
 
   syncNow(): void {

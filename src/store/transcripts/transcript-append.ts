@@ -9,7 +9,13 @@ import type { Clock } from '../../domain/clock.ts'
 import { RockpoolError } from '../../domain/errors.ts'
 import { checkJsonDepth, jsonText } from '../../domain/json.ts'
 import type { EntryBody, TranscriptEntry, TranscriptHeader } from '../../domain/transcript.ts'
-import { asFileError, createFileAtomically, ensureDirectory, syncDirectory } from '../disk/atomic-file.ts'
+import {
+  asFileError,
+  createFileAtomically,
+  ensureDirectory,
+  syncData,
+  syncDirectory,
+} from '../disk/atomic-file.ts'
 import type { Entries } from '../session-store.ts'
 import { readLine } from './transcript-entry.ts'
 import { linesBackward, linesForward, maxLineBytes, type Line } from './transcript-lines.ts'
@@ -59,7 +65,10 @@ export async function appendEntries(
 ): Promise<Appended> {
   const { handle, path } = file
   try {
-    const end = await endOf(handle, path, groups[0]!.header.id, options.known)
+    // fstat of an open file is fast, so it runs synchronously.
+    const { ino: inode, size: found } = fstatSync(handle.fd)
+    const isKnown = options.known?.inode === inode && options.known.size === found
+    const end = isKnown ? options.known! : await readEnd(file, { inode, size: found }, groups[0]!.header.id)
     const isNew = end.size === 0
     const { text, entries } = compose(groups, end, options.clock)
     options.confirm()
@@ -97,12 +106,11 @@ export function entryLine(entry: TranscriptEntry): string {
 type Place = Pick<TranscriptEntry, 'id' | 'parentId' | 'timestamp'>
 
 function lineOf(type: string, text: string, { id, parentId, timestamp }: Place): string {
+  const own = `"id":${JSON.stringify(id)},"parentId":${JSON.stringify(parentId)},"timestamp":${JSON.stringify(timestamp)}`
+  const body = text.slice(1, -1)
   const isCustom = type === 'custom' || type === 'custom_message'
-  // All three are JSON of objects: `{…}`.
-  const [head, own] = [JSON.stringify({ type }), JSON.stringify({ id, parentId, timestamp })]
-  const [second, third] = isCustom ? [text, own] : [own, text]
-  const rest = [second, third].filter((part) => part !== '{}').map((part) => part.slice(1, -1))
-  return `${[head.slice(0, -1), ...rest].join(',')}}\n`
+  const fields = body === '' ? own : isCustom ? `${body},${own}` : `${own},${body}`
+  return `{"type":${JSON.stringify(type)},${fields}}\n`
 }
 
 /** The longest `{"type":…,"id":…,"parentId":…,"timestamp":…}`, and more. */
@@ -167,13 +175,14 @@ export async function openToAppend(file: string): Promise<OpenTranscript> {
   throw new RockpoolError('refused', `${file} is not a plain file.`)
 }
 
-async function endOf(handle: FileHandle, file: string, id: string, known?: FileEnd): Promise<FileEnd> {
-  // fstat of an open file is fast, so it runs synchronously.
-  const { ino: inode, size } = fstatSync(handle.fd)
-  if (known && known.inode === inode && known.size === size) return known
+async function readEnd(
+  { handle, path }: OpenTranscript,
+  { inode, size }: Pick<FileEnd, 'inode' | 'size'>,
+  id: string,
+): Promise<FileEnd> {
   if (size === 0) return { inode, size, leafId: null, ids: new Set(), needsHeader: true }
-  await refuseOther(handle, file, id)
-  const repaired = await repairEnd(handle, file, size)
+  await refuseOther(handle, path, id)
+  const repaired = await repairEnd(handle, path, size)
   if (repaired <= knownIdsBytes) {
     const { header, leafId, nodes } = await readTree(handle)
     const needsHeader = !header && nodes.size === 0
@@ -271,8 +280,11 @@ function newId(taken: Set<string> | undefined): string {
 
 async function writeWhole(handle: FileHandle, bytes: Buffer, size: number, sync: boolean): Promise<void> {
   try {
-    for (let done = 0; done < bytes.length;) done += await writeSome(handle, bytes, done)
-    if (sync) await handle.datasync()
+    // A short write is faster here than in another thread.
+    const isShort = bytes.length <= shortBytes
+    for (let done = 0; done < bytes.length;)
+      done += isShort ? writeSync(handle.fd, bytes, done) : (await handle.write(bytes, done)).bytesWritten
+    if (sync) await syncData(handle.fd)
   } catch (error) {
     // Remove a partial line, and lines that may not be durable, because the append is reported as failed.
     await handle.truncate(size).catch(() => {
@@ -280,10 +292,4 @@ async function writeWhole(handle: FileHandle, bytes: Buffer, size: number, sync:
     })
     throw error
   }
-}
-
-/** A short write is faster synchronously than in another thread. */
-async function writeSome(handle: FileHandle, bytes: Buffer, from: number): Promise<number> {
-  if (bytes.length <= shortBytes) return writeSync(handle.fd, bytes, from)
-  return (await handle.write(bytes, from)).bytesWritten
 }

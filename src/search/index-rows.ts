@@ -1,7 +1,8 @@
 // The tables of the search index and their rows: sources, passages, and what is not indexed of a passage yet.
 import type { AgentKind } from '../domain/agent.ts'
 import type { SearchFilter, SearchKind, SearchRole, SearchSource } from '../domain/search.ts'
-import { Database, type Queries } from '../store/sqlite/database.ts'
+import { Database } from '../store/sqlite/database.ts'
+import type { Queries } from '../store/sqlite/queries.ts'
 import { vectorTable } from './search-vectors.ts'
 import type { PassagePlace } from './passages.ts'
 

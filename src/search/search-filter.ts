@@ -1,6 +1,6 @@
 // A filter as a condition of SQL. A filter that allows few passages is evaluated first, and the words are looked up among them.
 import type { SearchFilter } from '../domain/search.ts'
-import type { Queries } from '../store/sqlite/database.ts'
+import type { Queries } from '../store/sqlite/queries.ts'
 import { conditions } from './index-rows.ts'
 
 export type MatchTable = 'words' | 'pieces'

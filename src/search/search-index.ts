@@ -2,7 +2,8 @@
 // from its source, so the index stays small and can be deleted at any time.
 import { statSync } from 'node:fs'
 import type { SearchFilter, SearchKind, SearchSource } from '../domain/search.ts'
-import { openOrRecreate, removeDatabase, type Database, type Queries } from '../store/sqlite/database.ts'
+import { openOrRecreate, removeDatabase, type Database } from '../store/sqlite/database.ts'
+import type { Queries } from '../store/sqlite/queries.ts'
 import {
   aboutSource,
   conditions,

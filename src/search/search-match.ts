@@ -2,7 +2,7 @@
 // passage with a rare word is a candidate. A common word takes longest to list and tells passages apart least: it makes no
 // candidates, but it is looked up which candidates have it. A filter that allows few passages is evaluated first.
 import type { SearchFilter } from '../domain/search.ts'
-import type { Queries } from '../store/sqlite/database.ts'
+import type { Queries } from '../store/sqlite/queries.ts'
 import { foundFromRow, sourceColumns, sourceFromRow } from './index-rows.ts'
 import type { FoundPassage, SourceRow } from './index-rows.ts'
 import { narrowed, type Condition, type MatchTable } from './search-filter.ts'

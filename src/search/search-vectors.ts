@@ -1,6 +1,7 @@
 // The vectors of passages, about a thousand in each row of the database: a search reads all of them, and one row for each
 // would be slow. Vectors outlive deleted passages; a reader checks which passages still exist.
-import type { Database, Queries } from '../store/sqlite/database.ts'
+import type { Database } from '../store/sqlite/database.ts'
+import type { Queries } from '../store/sqlite/queries.ts'
 
 export const vectorTable = `CREATE TABLE vectors (
   batch INTEGER PRIMARY KEY AUTOINCREMENT, model TEXT NOT NULL, count INTEGER NOT NULL,

@@ -1,7 +1,7 @@
 // Which passages have a word: one bit for each passage, in memory, for the terms of recent questions. FTS5 reads the list of a
 // word from the database each time, and the list of a common word is long. The gateway loads these lists between two searches;
 // a command asks only once and uses none.
-import type { Queries } from '../store/sqlite/database.ts'
+import type { Queries } from '../store/sqlite/queries.ts'
 
 /** The passages that the index has. */
 export interface IndexState {

@@ -2,7 +2,7 @@
 // file wins. If both sides changed it, the newer version wins, and the other is set aside in a file.
 import { isDeepStrictEqual } from 'node:util'
 import type { SessionEntry } from '../../domain/session.ts'
-import type { Queries } from '../sqlite/database.ts'
+import type { Queries } from '../sqlite/queries.ts'
 import { wholeEntry } from '../sqlite/entry-columns.ts'
 import { keyFault } from '../session-rules.ts'
 import { nextRevision, readRow, readStoreState, setAside, writeRow } from '../sqlite/session-table.ts'

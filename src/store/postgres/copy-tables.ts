@@ -1,6 +1,7 @@
 // Copies the state database of a machine to PostgreSQL and back: messages, turns, replies, people, the reply map, coding sessions,
 // approvals, spend and decisions. In batches; it can be stopped and repeated, and existing rows stay.
-import type { Database, Queries, Row } from '../sqlite/database.ts'
+import type { Database } from '../sqlite/database.ts'
+import type { Queries, Row } from '../sqlite/queries.ts'
 import { applyRecord, eachRecord, watchId } from '../sqlite/record-tables.ts'
 import type { RecordBodies, StoredRecord, TableKind } from '../sqlite/record-tables.ts'
 import type { Postgres, Statements } from './connection.ts'

@@ -11,7 +11,7 @@ import {
   writeSync,
 } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { insertRow, type Queries } from '../sqlite/database.ts'
+import { insertRow, type Queries } from '../sqlite/queries.ts'
 import { sqlFiles } from '../sqlite/migrations.ts'
 import { checkAgentId } from '../paths.ts'
 import { closeAtEnd } from '../disk/foreign-file.ts'

@@ -1,6 +1,7 @@
 // Which Claude processes this Rockpool started, and which process holds the lease of a Claude session. In its own database, so
 // that all Rockpools of this state directory agree: a lease is checked and taken in one step.
-import { Database, insertRow } from './database.ts'
+import { Database } from './database.ts'
+import { insertRow } from './queries.ts'
 import { sqlFiles } from './migrations.ts'
 import { isSameProcess, type ProcessIdentity } from '../disk/process-identity.ts'
 import { ownerMarker, ownIdentity, type ProcessScope } from '../disk/process-scope.ts'

@@ -3,7 +3,8 @@
 import type { TranscriptEdits } from '../../domain/discovered-session.ts'
 import { RockpoolError } from '../../domain/errors.ts'
 import type { Log } from '../../domain/log.ts'
-import { Database, insertRow, openOrRecreate, removeDatabase } from './database.ts'
+import { Database, openOrRecreate, removeDatabase } from './database.ts'
+import { insertRow } from './queries.ts'
 import { sqlFiles } from './migrations.ts'
 
 /** A transcript file, and how it was when it was last read. */

@@ -9,7 +9,7 @@ import type { Decision, SessionSelection } from '../../domain/selection.ts'
 import type { Schedule, ScheduleRun } from '../../domain/schedule.ts'
 import type { UsageWindow } from '../../domain/usage-window.ts'
 import { columnsOf, fromRow } from '../tables/sql-database.ts'
-import { insertRow, type Queries, type Row } from './database.ts'
+import { insertRow, type Queries, type Row } from './queries.ts'
 
 /** One block of output of a coding session. */
 export type NewOutput = { at: number; kind: OutputKind; text: string }

@@ -1,7 +1,8 @@
 // Coding sessions, approvals, spend and decisions are records: the stores write them through `Records` and read them from the
 // tables of the state database. On one machine a record goes straight into its table (this file). Machines that share a
 // database write it to PostgreSQL, and the tables of each machine are a copy (store/postgres/records.ts).
-import type { Database, Queries } from './database.ts'
+import type { Database } from './database.ts'
+import type { Queries } from './queries.ts'
 import { dropOutput, getRecord, putRecord, removeRecord } from './record-tables.ts'
 import type { NewOutput, RecordBodies, RecordKind, TableKind } from './record-tables.ts'
 

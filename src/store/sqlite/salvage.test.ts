@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
-import { insertRow } from './database.ts'
+import { insertRow } from './queries.ts'
 import { rebuildStateDatabase, type Salvaged } from './salvage.ts'
 import { openStateDatabase } from './state-database.ts'
 

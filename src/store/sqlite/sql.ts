@@ -1,6 +1,7 @@
 // SQLite for the stores that run on both databases (store/tables).
 import type { SqlDatabase, SqlValue, Statement, Transaction } from '../tables/sql-database.ts'
-import type { Database, Queries } from './database.ts'
+import type { Database } from './database.ts'
+import type { Queries } from './queries.ts'
 
 export function sqliteSql(db: Database): SqlDatabase {
   const run: SqlDatabase['run'] = (sql, values = []) =>

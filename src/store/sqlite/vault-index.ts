@@ -1,7 +1,8 @@
 // Where the records of the vault are: its chunks, and the last version of each kept file. An index: the packs of the vault
 // have all of it, and it is rebuilt from them when it is missing or damaged.
 import type { Log } from '../../domain/log.ts'
-import { Database, insertRow, openOrRecreate, removeDatabase, type Queries } from './database.ts'
+import { Database, openOrRecreate, removeDatabase } from './database.ts'
+import { insertRow, type Queries } from './queries.ts'
 import { sqlFiles } from './migrations.ts'
 
 export interface ChunkRow {

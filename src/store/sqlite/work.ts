@@ -18,7 +18,8 @@ import type {
   WaitingInput,
   WorkStore,
 } from '../work-store.ts'
-import type { Database, Queries } from './database.ts'
+import type { Database } from './database.ts'
+import type { Queries } from './queries.ts'
 import { sqliteSql } from './sql.ts'
 
 export function sqliteWork(db: Database, clock: Clock): WorkStore {

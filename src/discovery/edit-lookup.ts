@@ -46,19 +46,44 @@ export class IndexedEdits implements EditLookup {
   inUse(folders: readonly string[], at: number, most: number): Array<{ path: string; sessionId: string }> {
     // A folder inside of another one has a name that begins with that of the other.
     const slugs = folders.map((folder) => repoPathToSlug(folder).slice(0, 200))
-    const near = [...this.#files.all()]
-      .filter(({ kind, agentKind, mtimeMs, path }) => {
-        const isClaude = kind === 'session' && agentKind === undefined && mtimeMs >= at - dayMs
-        return isClaude && slugs.some((slug) => basename(dirname(path)).startsWith(slug))
-      })
-      .sort((a, b) => Math.abs(a.mtimeMs - at) - Math.abs(b.mtimeMs - at))
+    const above = new Set(folders.flatMap(foldersAbove).map(repoPathToSlug))
+    const recent = [...this.#files.all()].filter(
+      ({ kind, agentKind, mtimeMs }) =>
+        kind === 'session' && agentKind === undefined && mtimeMs >= at - dayMs,
+    )
+    // Thousands of transcripts are in few folders.
+    const projects = [...Map.groupBy(recent, ({ path }) => dirname(path))]
+    const filesOf = (isWanted: (project: string) => boolean): TranscriptFile[] =>
+      projects.flatMap(([folder, files]) => (isWanted(basename(folder)) ? files : []))
+    const isHere = (cwd: string): boolean =>
+      folders.some((folder) => isInside(cwd, folder) || isInside(folder, cwd))
+    return [
+      filesOf((project) => slugs.some((slug) => project.startsWith(slug))),
+      filesOf((project) => above.has(project)),
+    ].flatMap((files) => this.#nearest(files, at, isHere, most))
+  }
+
+  /** The sessions of these transcripts that had begun at that time and worked in a wanted folder. */
+  #nearest(
+    files: TranscriptFile[],
+    at: number,
+    isHere: (cwd: string) => boolean,
+    most: number,
+  ): Array<{ path: string; sessionId: string }> {
+    const near = files.sort((a, b) => Math.abs(a.mtimeMs - at) - Math.abs(b.mtimeMs - at))
     const found: Array<{ path: string; sessionId: string }> = []
     for (const file of near.slice(0, mostChecked)) {
       const { cwd = '', firstTimestamp = '' } = this.#index.briefOf(file) ?? {}
-      const isHere = Date.parse(firstTimestamp) <= at && folders.some((folder) => isInside(cwd, folder))
-      if (isHere && file.sessionId !== undefined) found.push({ path: file.path, sessionId: file.sessionId })
+      if (isHere(cwd) && Date.parse(firstTimestamp) <= at && file.sessionId !== undefined)
+        found.push({ path: file.path, sessionId: file.sessionId })
       if (found.length === most) break
     }
     return found
   }
+}
+
+/** All folders that a folder is in. */
+function foldersAbove(folder: string): string[] {
+  const above = dirname(folder)
+  return above === folder ? [] : [above, ...foldersAbove(above)]
 }

@@ -307,7 +307,8 @@ export interface WantedEdits {
 export interface EditLookup {
   /** The edits of all transcripts, or of those that are wanted. */
   find(wanted?: WantedEdits): TranscriptEdits[]
-  /** Transcripts of Claude Code that were in use in these folders at a time (milliseconds), the nearest last write first. */
+  /** Transcripts of Claude Code that were in use at a time (milliseconds), the nearest last write first: some in these folders, then
+   *  some in folders above them. */
   inUse(folders: readonly string[], at: number, most: number): Array<{ path: string; sessionId: string }>
 }
 

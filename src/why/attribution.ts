@@ -142,7 +142,8 @@ export class Attribution {
   /** A command may have changed the file without showing it. */
   async #byCommand(line: AddedLine, votes: Votes): Promise<Verdict | undefined> {
     if (this.#effort !== 'transcripts' || lettersOf(line.text).length < fewestLetters) return undefined
-    const wanted = { file: line.file, text: line.text, before: votes.commit.committedAt }
+    const { trees } = this.#parts.repository
+    const wanted = { file: line.file, text: line.text, before: votes.commit.committedAt, trees }
     for (const [path, sessionId] of await this.#transcripts(line, votes)) {
       const command = attempt(() => commandThatWrote(path, wanted))
       if (!command) continue

@@ -1,8 +1,9 @@
 // Lines that a command changed without showing them (sed, a formatter, a generator). The transcript proves it if the session saw the
 // line in the file after the command, and had seen the file without it before, or named the file in the command.
 import { fstatSync, readSync } from 'node:fs'
-import { basename } from 'node:path'
+import { basename, relative } from 'node:path'
 import { blocksIn, textIn } from '../discovery/cards.ts'
+import { isInside } from '../discovery/repo-paths.ts'
 import { isRecord, parseRecord } from '../domain/json.ts'
 import { closeAtEnd, openForeign } from '../store/disk/foreign-file.ts'
 import { linesOfFile } from '../store/disk/file-lines.ts'
@@ -26,15 +27,25 @@ const readOnly = [
   /^\s*(?:cargo|go|make)\s+(?:test|check|vet|build)\b/,
 ]
 
+export interface WantedLine {
+  /** The path in the repository. */
+  file: string
+  text: string
+  /** Seconds since 1970. */
+  before: number
+  /** The working trees of the repository. */
+  trees: readonly string[]
+}
+
 /** The command of this transcript that wrote the line into the file; undefined if nothing proves one. */
 export function commandThatWrote(
   path: string,
-  { file, text, before }: { file: string; text: string; before: number },
+  { file, text, before, trees }: WantedLine,
 ): Sighting | undefined {
   const fd = openForeign(path)
   using _ = closeAtEnd(fd)
   if (!hasText(fd, text)) return undefined
-  const reader = new CommandReader(file, text)
+  const reader = new CommandReader(file, text, trees)
   for (const { offset, bytes } of linesOfFile(fd, 0)) {
     if (offset > mostBytes) return undefined
     if (!reader.mayMatter(bytes)) continue
@@ -62,14 +73,18 @@ function escaped(text: string): string {
 class CommandReader {
   readonly #file: string
   readonly #text: string
+  readonly #trees: readonly string[]
   readonly #needles: Buffer[]
   /** Commands whose result has not been read. */
   readonly #running = new Map<string, { text: string; isReadOnly: boolean }>()
   #last: (Sighting & { isNamed: boolean }) | undefined
   #isSeenWithout = false
+  /** Where the session is. */
+  #cwd = ''
 
-  constructor(file: string, text: string) {
+  constructor(file: string, text: string, trees: readonly string[]) {
     this.#file = file
+    this.#trees = trees
     this.#text = text.trim()
     this.#needles = [escaped(text), '"name":"Bash"', '"stdout":', basename(file)].map((one) =>
       Buffer.from(one),
@@ -83,6 +98,7 @@ class CommandReader {
   /** `elsewhere`: the line was in the file before any command. */
   take(record: Fields, at: Sighting): Sighting | 'elsewhere' | undefined {
     const message = isRecord(record['message']) ? record['message'] : {}
+    this.#cwd = textIn(record['cwd']) ?? ''
     for (const block of blocksIn(message['content'])) {
       if (block['type'] === 'tool_use') this.#noteCommand(block)
       if (block['type'] !== 'tool_result') continue
@@ -94,11 +110,18 @@ class CommandReader {
 
   #noteCommand({ id, name, input }: Fields): void {
     const text = isRecord(input) ? textIn(input['command']) : undefined
-    if (name !== 'Bash' || text === undefined) return
+    if (name !== 'Bash' || text === undefined || this.#isAboutOther(text)) return
     const isReadOnly = withoutHereDocuments(text)
       .split(/&&|\|\||[;|\n]/)
       .every((part) => part.trim() === '' || readOnly.some((one) => one.test(part)))
     this.#running.set(String(id), { text, isReadOnly })
+  }
+
+  /** A session above the repository may work in others, too: only what names this one is about it. */
+  #isAboutOther(text: string): boolean {
+    if (this.#cwd === '' || this.#trees.some((tree) => isInside(this.#cwd, tree))) return false
+    const below = this.#trees.filter((tree) => isInside(tree, this.#cwd))
+    return below.length > 0 && !below.some((tree) => text.includes(relative(this.#cwd, tree)))
   }
 
   #result(id: string, result: unknown, at: Sighting): Sighting | 'elsewhere' | undefined {
@@ -134,12 +157,14 @@ class CommandReader {
 
   /** The content of the file, or a difference of it, that a result shows. */
   #contentShown(result: Fields, command: string | undefined): string | undefined {
-    const isIt = (path: unknown): boolean => typeof path === 'string' && path.endsWith(`/${this.#file}`)
+    const isIt = (path: unknown): boolean =>
+      typeof path === 'string' && path.endsWith(`/${this.#file}`) && !this.#isAboutOther(path)
     const { file, stdout } = result
     if (isRecord(file) && isIt(file['filePath'])) return this.#wholeOrWithLine(file)
     if (isIt(result['filePath'])) return textIn(result['originalFile'])
     const output = textIn(stdout) ?? ''
-    const isAbout = output.includes(this.#file) || command?.includes(basename(this.#file)) === true
+    const isAbout =
+      command !== undefined && (output.includes(this.#file) || command.includes(basename(this.#file)))
     // Other output than of a difference may leave out the line.
     return isAbout && this.#isIn(output) ? output : undefined
   }

@@ -74,9 +74,10 @@ export class EditedRepository {
     writeFileSync(join(this.root, file), text)
   }
 
-  session(prompt: string): EditingSession {
+  /** `folder`: where it is started, if not in the repository. */
+  session(prompt: string, folder?: string): EditingSession {
     const number = (++this.#sessions).toString(16).padStart(8, '0')
-    const session = new EditingSession(this, `${number}-0000-4000-8000-00000000000a`)
+    const session = new EditingSession(this, `${number}-0000-4000-8000-00000000000a`, { folder })
     session.prompt(prompt)
     return session
   }
@@ -103,21 +104,29 @@ export class EditingSession {
   readonly path: string
   readonly #world: EditedRepository
   readonly #subagent: boolean
+  readonly #folder: string | undefined
   #records = 0
   #last: string | null = null
 
-  constructor(world: EditedRepository, sessionId: string, path?: string) {
+  /** `path`: of a sub-agent. `folder`: where it is started, if not in the repository. */
+  constructor(
+    world: EditedRepository,
+    sessionId: string,
+    { path, folder }: { path?: string; folder?: string } = {},
+  ) {
     this.#world = world
     this.sessionId = sessionId
     this.#subagent = path !== undefined
-    this.path = path ?? join(world.configDir, 'projects', repoPathToSlug(world.root), `${sessionId}.jsonl`)
+    this.#folder = folder
+    const project = repoPathToSlug(folder ?? world.root)
+    this.path = path ?? join(world.configDir, 'projects', project, `${sessionId}.jsonl`)
     mkdirSync(dirname(this.path), { recursive: true })
   }
 
   /** A sub-agent of this session. */
   subagent(id: string): EditingSession {
     const path = join(this.path.replace(/\.jsonl$/, ''), 'subagents', `agent-${id}.jsonl`)
-    return new EditingSession(this.#world, this.sessionId, path)
+    return new EditingSession(this.#world, this.sessionId, { path })
   }
 
   prompt(text: string): string {
@@ -164,7 +173,7 @@ export class EditingSession {
     return this.call('Write', { file_path: filePath, content }, 'File written.', result)
   }
 
-  /** Really runs a command in the repository. */
+  /** Really runs a command where the session is. */
   run(command: string): string {
     const seconds = `${(this.#world.seconds += 30)} +0000`
     const who = {
@@ -180,7 +189,7 @@ export class EditingSession {
       GIT_COMMITTER_DATE: seconds,
       ...who,
     }
-    const stdout = execFileSync('bash', ['-c', command], { cwd: this.#world.root, encoding: 'utf8', env })
+    const stdout = execFileSync('bash', ['-c', command], { cwd: this.#cwd, encoding: 'utf8', env })
     return this.call('Bash', { command }, stdout, { stdout, stderr: '', interrupted: false })
   }
 
@@ -192,6 +201,10 @@ export class EditingSession {
     const result = { tool_use_id: id, type: 'tool_result', content, ...failed }
     const message = { role: 'user', content: [result] }
     return this.#record('user', { message, toolUseResult: toolUseResult ?? `Error: ${content}` })
+  }
+
+  get #cwd(): string {
+    return this.#folder ?? this.#world.root
   }
 
   #reply(block: object): string {
@@ -207,10 +220,9 @@ export class EditingSession {
   }
 
   #record(type: string, fields: object): string {
-    const { root } = this.#world
     const uuid = `${this.sessionId.slice(0, 8)}-${(++this.#records).toString(16).padStart(4, '0')}-4000-8000-00000000000${this.#subagent ? 'b' : 'a'}`
     const timestamp = new Date((this.#world.seconds += 10) * 1_000).toISOString()
-    const about = { sessionId: this.sessionId, cwd: root, gitBranch: 'main', version: '2.1.325' }
+    const about = { sessionId: this.sessionId, cwd: this.#cwd, gitBranch: 'main', version: '2.1.325' }
     const record = {
       parentUuid: this.#last,
       isSidechain: this.#subagent,

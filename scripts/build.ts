@@ -106,10 +106,14 @@ function loadedTogether(): Array<{
   // The entry stays where it is: it finds the package and the dashboard beside itself.
   start.delete(resolve('src/main.ts'))
   const discovery = modulesOf(['compose/discovery', 'operations/cc/cc-list', 'operations/vault/keep-briefly'])
+  const why = modulesOf(['operations/why/why-operations', 'why/open-repository'])
+  const vault = modulesOf(['compose/vault'])
   const search = modulesOf(['compose/open-search', 'operations/search/search-sessions'])
   return [
     { name: 'start', test: (id) => start.has(id) || /\/node_modules\/zod\//.test(id) },
     { name: 'discovery', test: (id) => discovery.has(id) },
+    { name: 'why', test: (id) => why.has(id) },
+    { name: 'vault', test: (id) => vault.has(id) },
     { name: 'search', test: (id) => search.has(id) },
     { name: 'base', test: /src[\\/](domain|store)[\\/](?!config)/, minShareCount: 2 },
     { name: 'parts', test: /src[\\/](discovery|search|compose|coding|rpc)[\\/]/, minShareCount: 2 },

@@ -9,6 +9,8 @@ export const nonBlankText = () => z.string().regex(/\S/, 'It has no words.')
 
 /** The name or the id of one thing. */
 export const nameField = () => z.string().min(1).max(200)
+export const sessionField = () =>
+  nameField().describe('A session: its name, its id, or the beginning of either.')
 export const pathField = () => z.string().max(4_096).optional()
 export const agentField = () => z.string().max(100).optional()
 

@@ -95,7 +95,7 @@ async function whyFor(
     { target, folder: repoPath },
     {
       mayRead: (session) => (session.agentId ?? agentId) === agentId,
-      checkRepository: (other) => {
+      checkRepository: async (other) => {
         if (other !== root) throw new RockpoolError('not-found', `${target} is not in ${root}.`)
       },
     },

@@ -12,9 +12,9 @@ import { agentKinds } from '../../domain/agent.ts'
 import type { DiscoveredSession } from '../../domain/discovered-session.ts'
 import { RockpoolError } from '../../domain/errors.ts'
 import type { App } from '../app.ts'
-import { flag } from '../input-fields.ts'
+import { flag, sessionField } from '../input-fields.ts'
 import { operation } from '../operation.ts'
-import { ownSession, sessionId } from './cc.ts'
+import { ownSession } from './cc.ts'
 
 const targets = ['codex', 'claude', 'pi'] as const
 
@@ -23,7 +23,7 @@ const handoff = operation({
   description:
     'Hand a session over to another coding agent, as a new session that its program opens; the original stays unchanged.',
   input: z.strictObject({
-    id: sessionId,
+    id: sessionField(),
     to: z.enum(targets).describe('The agent that continues.'),
     brief: flag(
       'Hand over a brief (task, summary, changed files, last answer) instead of the whole conversation.',

@@ -2,14 +2,14 @@
 import { z } from 'zod'
 import { setQuiet } from '../../claude-hooks/quiet.ts'
 import { quietText } from '../../claude-hooks/session-commands.ts'
-import { flag } from '../input-fields.ts'
+import { flag, sessionField } from '../input-fields.ts'
 import { operation } from '../operation.ts'
-import { ownSession, sessionId } from './cc.ts'
+import { ownSession } from './cc.ts'
 
 const quiet = operation({
   name: 'cc.quiet',
   description: 'Show the permission dialogs of a terminal session in its terminal only, or everywhere again.',
-  input: z.strictObject({ id: sessionId, off: flag('Show them everywhere again.') }),
+  input: z.strictObject({ id: sessionField(), off: flag('Show them everywhere again.') }),
   output: z.object({ sessionId: z.string(), quiet: z.boolean(), text: z.string() }),
   scope: 'write',
   operatorOnly: true,

@@ -12,8 +12,8 @@ import { anatomy, card } from '../../domain/transcript-views.ts'
 import type { App } from '../app.ts'
 import { operation } from '../operation.ts'
 import { keptConversation, withKeptTranscript } from '../vault/kept-sessions.ts'
-import { ownOrKept, ownSession, sessionId } from './cc.ts'
-import { flag, nameField } from '../input-fields.ts'
+import { ownOrKept, ownSession } from './cc.ts'
+import { flag, nameField, sessionField } from '../input-fields.ts'
 
 const subagentInfo = z.lazy(() => subagent.unwrap().omit({ filePath: true, toolUseId: true }))
 
@@ -21,7 +21,7 @@ const readSession = operation({
   name: 'cc.read',
   description: 'Read a session from its end: prompts, answers, tools and their results.',
   input: z.strictObject({
-    id: sessionId,
+    id: sessionField(),
     subagent: nameField().optional().describe('Read this sub-agent instead, by its id.'),
     limit: z.int().min(1).max(1000).default(100).describe('How many cards.'),
     before: z.int().min(0).optional().describe('Continue before this mark of an earlier page.'),
@@ -94,7 +94,7 @@ const showAnatomy = operation({
   name: 'cc.anatomy',
   description:
     'Show the parts of a session: context by kind, cost over time, files, sub-agents, price of a resume.',
-  input: z.strictObject({ id: sessionId }),
+  input: z.strictObject({ id: sessionField() }),
   output: anatomy.extend({
     sessionId: z.string(),
     contextTokens: z.number(),

@@ -8,9 +8,9 @@ import { previewTrim, trimSession } from '../../discovery/trim/write-trim.ts'
 import { sessionPrice } from '../../domain/selection.ts'
 import { trimCut, trimLevels, trimSaving } from '../../domain/trim.ts'
 import { RockpoolError } from '../../domain/errors.ts'
-import { flag } from '../input-fields.ts'
+import { flag, sessionField } from '../input-fields.ts'
 import { operation } from '../operation.ts'
-import { ownSession, sessionId } from './cc.ts'
+import { ownSession } from './cc.ts'
 
 const trimOutput = trimSaving.extend({
   sessionId: z.string().describe('The original.'),
@@ -25,7 +25,7 @@ const trim = operation({
   description:
     'Make a trimmed copy of a session as a new session: notes replace old tool results, and recall_lost gives them back.',
   input: z.strictObject({
-    id: sessionId,
+    id: sessionField(),
     level: z.enum(trimLevels).default('normal').describe('How much to cut.'),
     dryRun: flag('Only show what would be cut, and what it would save.'),
   }),

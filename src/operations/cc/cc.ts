@@ -18,19 +18,17 @@ import type { App } from '../app.ts'
 import { visibleTo } from '../perform-operation.ts'
 import { codingRow, rowOf } from '../coding/coding-row.ts'
 import { isElsewhere } from '../coding/which-machine.ts'
-import { parseTime, sinceField, flag, nameField, pathField, agentField } from '../input-fields.ts'
+import { parseTime, sinceField, flag, pathField, agentField, sessionField } from '../input-fields.ts'
 import { operation, type Caller } from '../operation.ts'
 import { goneSession } from '../vault/kept-sessions.ts'
 import { livingLines } from '../why/explain.ts'
 import { toRecord, withoutTranscript } from './cc-list.ts'
 
-export const sessionId = nameField().describe('A session: its name, its id, or the beginning of either.')
-
 const showSession = operation({
   name: 'cc.info',
   description: 'Show one session: its state, its cost, and whether a resume finds all of it.',
   input: z.strictObject({
-    id: sessionId,
+    id: sessionField(),
     health: z
       .boolean()
       .default(true)
@@ -120,7 +118,7 @@ const addUpCosts = operation({
 const repairSession = operation({
   name: 'cc.repair',
   description: 'Make a repaired copy of a damaged session as a new session; the original stays unchanged.',
-  input: z.strictObject({ id: sessionId }),
+  input: z.strictObject({ id: sessionField() }),
   output: z.object({ sessionId: z.string(), filePath: z.string(), health: sessionHealth, left: z.number() }),
   scope: 'write',
   changesState: true,
@@ -141,7 +139,7 @@ const changedSession = z.object({
 const labelSession = operation({
   name: 'cc.label',
   description: 'Set the title of a Claude Code session; Claude Code shows it, too.',
-  input: z.strictObject({ id: sessionId, title: z.string().min(1).max(200).describe('The title.') }),
+  input: z.strictObject({ id: sessionField(), title: z.string().min(1).max(200).describe('The title.') }),
   output: changedSession,
   scope: 'write',
   changesState: true,
@@ -163,7 +161,7 @@ const labelSession = operation({
 const archiveSession = operation({
   name: 'cc.archive',
   description: 'Remove a Claude Code session from the lists, or bring it back; nothing is lost.',
-  input: z.strictObject({ id: sessionId, restore: flag('Bring it back instead.') }),
+  input: z.strictObject({ id: sessionField(), restore: flag('Bring it back instead.') }),
   output: changedSession,
   scope: 'write',
   changesState: true,

@@ -2,14 +2,11 @@
 import { z } from 'zod'
 import type { Discovery } from '../../domain/discovered-session.ts'
 import { projectStatus } from '../../domain/project-status.ts'
-import { RockpoolError } from '../../domain/errors.ts'
 import { listDocs, readDoc } from '../../discovery/project-docs.ts'
 import { gatherProjectStatus } from '../../discovery/project-status.ts'
-import type { App } from '../app.ts'
 import { visibleTo } from '../perform-operation.ts'
-import { isOpenTo } from '../coding/launch-rights.ts'
-import { operation, type Caller } from '../operation.ts'
-import { workspaceOf } from '../../store/agents.ts'
+import { operation } from '../operation.ts'
+import { repoOf } from './asked-repository.ts'
 
 const repository = z.string().optional().describe('The repository; the current directory when not given.')
 const doc = { path: z.string(), bytes: z.number(), changedAt: z.number() }
@@ -23,7 +20,7 @@ export const operations = [
     scope: 'read',
     command: { paths: ['repo'], currentDirectory: 'repo', examples: ['rockpool project docs'] },
     async run(app, input, caller) {
-      return { docs: await listDocs(repoOf(app, input.repo, caller)) }
+      return { docs: await listDocs(await repoOf(app, input.repo, caller)) }
     },
   }),
   operation({
@@ -42,7 +39,7 @@ export const operations = [
       examples: ['rockpool project doc README.md', 'rockpool project doc CLAUDE.md --repo ~/code/shop'],
     },
     async run(app, input, caller) {
-      return readDoc(repoOf(app, input.repo, caller), input.path)
+      return readDoc(await repoOf(app, input.repo, caller), input.path)
     },
   }),
   operation({
@@ -66,22 +63,10 @@ export const operations = [
         app.discovery().list({ agentKind: 'all', ...filter, ...visibleTo(caller, undefined) })
       const sources = { discovery: { list }, variables: app.environment.variables, clock: app.clock }
       const agentId = caller.agentId ?? input.agent
-      const status = await gatherProjectStatus(sources, repoOf(app, input.repo, caller), agentId, {
+      const status = await gatherProjectStatus(sources, await repoOf(app, input.repo, caller), agentId, {
         github: input.github,
       })
       return JSON.parse(JSON.stringify(status)) as z.input<typeof projectStatus>
     },
   }),
 ]
-
-/** The given repository, or the workspace of the calling agent; never the gateway's own directory. */
-export function repoOf(app: App, given: string | undefined, caller: Caller): string {
-  const { agentId } = caller
-  if (given !== undefined && agentId !== undefined && !isOpenTo(app, given, agentId))
-    throw new RockpoolError('not-found', `There is no folder ${JSON.stringify(given)} for ${agentId}.`, {
-      hint: 'An agent sees its own workspace and the repositories in coding.repos.',
-    })
-  if (given !== undefined) return given
-  if (agentId !== undefined) return workspaceOf(app, agentId)
-  throw new RockpoolError('input-invalid', 'repo is missing.', { hint: 'Give the path of the repository.' })
-}

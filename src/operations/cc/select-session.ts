@@ -7,7 +7,7 @@ import { evaluateSelection, evaluation } from '../../discovery/evaluate.ts'
 import { realDirectory } from '../../discovery/project-status.ts'
 import type { App } from '../app.ts'
 import { operation, type Caller } from '../operation.ts'
-import { repoOf } from './projects.ts'
+import { repoOf } from './asked-repository.ts'
 import { flag, nameField } from '../input-fields.ts'
 
 export const operations = [
@@ -57,7 +57,7 @@ export const operations = [
       const agentId = caller.agentId ?? input.agent
       const { selection, store } = await app.coding().choice.propose({
         task,
-        repo: repoOf(app, input.repo, caller),
+        repo: await repoOf(app, input.repo, caller),
         askModel: input.model,
         agentId,
         agentKind,

@@ -4,13 +4,14 @@ import { subjectOf } from '../../discovery/relevance.ts'
 import { operation, type Operation } from '../operation.ts'
 import { visibleTo } from '../perform-operation.ts'
 import { answerSearch, searchOutput } from '../search/search-sessions.ts'
-import { ownSession, sessionId } from './cc.ts'
+import { sessionField } from '../input-fields.ts'
+import { ownSession } from './cc.ts'
 
 const similar = operation({
   name: 'cc.similar',
   description: 'Find sessions about the same subject as a Claude Code session.',
   input: z.strictObject({
-    id: sessionId,
+    id: sessionField(),
     limit: z.int().min(1).max(200).default(10).describe('How many hits.'),
   }),
   output: searchOutput,

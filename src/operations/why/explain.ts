@@ -2,7 +2,6 @@
 // sessions that use the bridge.
 import { existsSync, statSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { readPullRequest } from '../../discovery/github-status.ts'
 import type { DiscoveredSession, EditLookup } from '../../domain/discovered-session.ts'
 import { attempt, RockpoolError } from '../../domain/errors.ts'
 import type {
@@ -19,6 +18,7 @@ import { linesOfSession, mapFile } from '../../why/living-lines.ts'
 import type { Repository } from '../../why/repository.ts'
 import { readForeign } from '../../store/disk/foreign-file.ts'
 import type { App } from '../app.ts'
+import { goneSessions } from '../vault/kept-sessions.ts'
 
 export interface Question {
   /** A file, file:line, file:line-line, or a commit. */
@@ -34,7 +34,7 @@ export interface Question {
 export interface Access {
   mayRead: WhyParts['mayRead']
   /** Throws if this repository is not open to it. */
-  checkRepository?: (root: string) => void
+  checkRepository?: (root: string) => Promise<void>
 }
 
 export type Answer = LineAnswer | CommitAnswer | PullRequestAnswer | FileAnswer
@@ -45,13 +45,14 @@ export type NotedAnswer = Answer & { note?: string }
 export async function explain(app: App, question: Question, access: Access): Promise<NotedAnswer> {
   const readers = readersOf(app)
   const answer = await explainWith(app, readers, question, access)
-  if (isComplete(answer) || !existsSync(app.paths.vault)) return answer
   // Sessions that Claude Code has deleted cost more to ask, and are few.
+  const gone = isComplete(answer) ? [] : await goneSessions(app)
+  if (gone.length === 0) return answer
   const { notAsked, openKeptWorld } = await import('./kept-edits.ts')
-  await using kept = await openKeptWorld(app, readers)
+  await using kept = await openKeptWorld(app, readers, gone)
   return kept
     ? explainWith(app, kept, question, access)
-    : { ...answer, note: await notAsked(app, access.mayRead) }
+    : { ...answer, note: notAsked(gone.filter(access.mayRead)) }
 }
 
 function isComplete(answer: Answer): boolean {
@@ -74,6 +75,7 @@ async function explainWith(
     })
   if (pr !== undefined) {
     const parts = await partsFor(app, readers, folder, access)
+    const { readPullRequest } = await import('../../discovery/github-status.ts')
     return explainPullRequest(
       parts,
       await readPullRequest(parts.repository.root, app.environment.variables, pr),
@@ -158,7 +160,7 @@ export async function livingLines(
   const readers = readersOf(app)
   if (!session.kept) return linesOfSession({ ...readers, repository, mayRead }, session)
   const { openKeptWorld } = await import('./kept-edits.ts')
-  await using kept = await openKeptWorld(app, readers)
+  await using kept = await openKeptWorld(app, readers, await goneSessions(app))
   return linesOfSession({ ...(kept ?? readers), repository, mayRead }, session)
 }
 
@@ -169,7 +171,7 @@ async function partsFor(
   { mayRead, checkRepository }: Access,
 ): Promise<WhyParts> {
   const repository = await (await app.repositories()).open(path)
-  checkRepository?.(repository.root)
+  await checkRepository?.(repository.root)
   return { ...readers, repository, mayRead }
 }
 

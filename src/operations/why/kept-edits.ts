@@ -20,7 +20,7 @@ import type { Vault } from '../../vault/vault.ts'
 import { EditReader } from '../../why/edit-reader.ts'
 import type { WhyParts } from '../../why/explain-lines.ts'
 import type { App } from '../app.ts'
-import { goneSessions, keptConversation } from '../vault/kept-sessions.ts'
+import { keptConversation } from '../vault/kept-sessions.ts'
 
 /** The edits of one session on disk. */
 interface StoredEdits {
@@ -41,14 +41,16 @@ export interface KeptWorld extends AsyncDisposable {
   reader: EditReader
 }
 
-/** Undefined if there are no such sessions. Nothing of an encrypted vault is readable on disk, so it has no such index. */
+/** `goneSessions`: those that only the vault has. Undefined for an encrypted vault: nothing of it is readable on disk, so it has no such
+ *  index. */
 export async function openKeptWorld(
   app: App,
   { discovery: live }: Pick<WhyParts, 'discovery'>,
+  goneSessions: readonly DiscoveredSession[],
 ): Promise<KeptWorld | undefined> {
   const vault = await app.vault()
-  const gone = new Map((await goneSessions(app)).map((session) => [session.sessionId, session]))
-  if (gone.size === 0 || vault.isEncrypted) return undefined
+  if (vault.isEncrypted) return undefined
+  const gone = new Map(goneSessions.map((session) => [session.sessionId, session]))
   const kept = new KeptSessions(app, vault, gone)
   const edits = await kept.edits()
   const discovery: WhyParts['discovery'] = {
@@ -71,10 +73,8 @@ export async function openKeptWorld(
   return { discovery, reader, [Symbol.asyncDispose]: () => kept.removeCopies() }
 }
 
-/** What an answer without a known session says about sessions that were not asked. */
-export async function notAsked(app: App, mayRead: WhyParts['mayRead']): Promise<string | undefined> {
-  if (!(await app.vault()).isEncrypted) return undefined
-  const { length } = (await goneSessions(app)).filter(mayRead)
+/** What an answer without a known session says about sessions of an encrypted vault. */
+export function notAsked({ length }: readonly DiscoveredSession[]): string | undefined {
   if (length === 0) return undefined
   const sessions = length === 1 ? '1 session' : `${length} sessions`
   return `${sessions} that only the vault has could not be asked, because the vault is encrypted. \`rockpool vault list\` shows them; \`rockpool vault restore <id>\` brings one back.`

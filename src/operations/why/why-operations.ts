@@ -10,9 +10,8 @@ import {
 } from '../../domain/why-answers.ts'
 import { annotate } from '../../why/annotate.ts'
 import type { App } from '../app.ts'
-import { ownOrKept, sessionId } from '../cc/cc.ts'
-import { repoOf } from '../cc/projects.ts'
-import { flag } from '../input-fields.ts'
+import { repoOf } from '../cc/asked-repository.ts'
+import { flag, sessionField } from '../input-fields.ts'
 import { operation, type Caller } from '../operation.ts'
 import { explain, livingLines, type Access } from './explain.ts'
 
@@ -62,7 +61,7 @@ const ask = operation({
     ],
   },
   async run(app, { target, pr, repo, text, annotate: isAnnotated, withPrompts }, caller) {
-    const folder = repoOf(app, repo, caller)
+    const folder = await repoOf(app, repo, caller)
     const answer = await explain(app, { target, pr, folder, text }, accessOf(app, caller))
     return isAnnotated ? { ...answer, markdown: annotate(answer, withPrompts) } : answer
   },
@@ -71,12 +70,13 @@ const ask = operation({
 const ofSession = operation({
   name: 'why.session',
   description: 'List the commits and the lines of a session that are still in HEAD.',
-  input: z.strictObject({ id: sessionId }),
+  input: z.strictObject({ id: sessionField() }),
   output: sessionLines,
   scope: 'read',
   heavyParts: ['discovery'],
   command: { positional: ['id'], examples: ['rockpool why session 3f2a'] },
   async run(app, { id }, caller) {
+    const { ownOrKept } = await import('../cc/cc.ts')
     return livingLines(app, await ownOrKept(app, id, caller), accessOf(app, caller).mayRead)
   },
 })
@@ -87,7 +87,7 @@ function accessOf(app: App, caller: Caller): Access {
   if (agentId === undefined) return { mayRead: () => true }
   return {
     mayRead: (session) => session.agentId === agentId,
-    checkRepository: (root) => void repoOf(app, root, caller),
+    checkRepository: async (root) => void (await repoOf(app, root, caller)),
   }
 }
 

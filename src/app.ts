@@ -118,6 +118,10 @@ function openParts(
   options: AppOptions,
   code: HeavyCode,
 ): Pick<App, PartName> {
+  const shells = lazy.once(
+    async () => new (await import('./discovery/program-shells.ts')).ProgramShells(app().clock),
+    async (opened) => (await opened).close(),
+  )
   return {
     discovery: lazy.open(() => code.of('discovery').openDiscoveryOf(app(), options.onScanProgress)),
     search: lazy.open(() => code.of('search').openSearch(app(), options.onIndexProgress)),
@@ -134,7 +138,9 @@ function openParts(
     repositories: lazy.once(async () => {
       const { Repositories } = await import('./why/open-repository.ts')
       const { environment, paths, clock } = app()
-      return new Repositories(environment.variables, paths.commitGraphs, clock)
+      // A command has a small memory and starts few programs.
+      const run = options.isGateway ? (await shells()).run : undefined
+      return new Repositories(environment.variables, paths.commitGraphs, clock, run)
     }),
     smallModel: lazy.once(() => code.of('coding').smallModelOf(app())),
     // Made in the middle of the first turn, and closed after the parts that take turns.

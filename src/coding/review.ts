@@ -83,10 +83,10 @@ interface Repository {
 
 /** Git at the top of the repository, so that paths are relative to it. */
 async function openRepository(workdir: string, variables: Variables): Promise<Repository | undefined> {
-  const here = gitIn(workdir, variables, reviewTimeoutMs)
+  const here = gitIn(workdir, variables, { timeoutMs: reviewTimeoutMs })
   const top = firstLine(await here(['rev-parse', '--show-toplevel']))
   if (top === undefined) return undefined
-  const git = gitIn(top, variables, reviewTimeoutMs)
+  const git = gitIn(top, variables, { timeoutMs: reviewTimeoutMs })
   const filters = await withoutFilters(git)
   // A filter that cannot be switched off would run a program.
   return filters && { top, git: (args) => git([...filters, ...args]) }

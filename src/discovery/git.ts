@@ -31,23 +31,26 @@ export interface Git {
   (args: readonly string[]): Promise<Ran>
 }
 
-/** Git in `cwd`, with every setting disabled that could start a program. `more`: variables for git itself. `maxBytes`: of its output. */
+export interface GitOptions {
+  timeoutMs?: number
+  /** Of the output. */
+  maxBytes?: number
+  /** Variables for git itself. */
+  more?: Readonly<Record<string, string>>
+  /** Starts the program. */
+  run?: Run
+}
+
+/** Git in `cwd`, with every setting disabled that could start a program. */
 export function gitIn(
   cwd: string,
   variables: Variables,
-  timeoutMs = gitTimeoutMs,
-  more: Readonly<Record<string, string>> = {},
-  maxBytes = mostBytes,
+  { timeoutMs = gitTimeoutMs, maxBytes = mostBytes, more = {}, run = runBounded }: GitOptions = {},
 ): Git {
   const env = { ...gitEnvironment(cwd, variables), ...more }
   const settings = harmless.flatMap(([key, value]) => ['-c', `${key}=${value}`])
   return (args) =>
-    runBounded('git', ['--no-optional-locks', '--no-pager', ...settings, ...args], {
-      cwd,
-      env,
-      timeoutMs,
-      maxBytes,
-    })
+    run('git', ['--no-optional-locks', '--no-pager', ...settings, ...args], { cwd, env, timeoutMs, maxBytes })
 }
 
 /** The environment for git, and for programs that call git themselves (gh). */
@@ -114,8 +117,13 @@ export interface RunLimits {
   maxBytes: number
 }
 
+export type Run = (command: string, args: readonly string[], limits: RunLimits) => Promise<Ran>
+
+/** Of what a program writes to stderr. */
+export const mostErrorBytes = 16_384
+
 /** Runs a program without a shell. Output beyond `maxBytes` ends the program; the output up to there is returned. */
-export function runBounded(command: string, args: string[], limits: RunLimits): Promise<Ran> {
+export const runBounded: Run = (command, args, limits) => {
   return new Promise((resolve) => {
     // A process group of its own, so that programs that git and gh start are ended, too.
     const child = spawn(command, args, {
@@ -125,7 +133,7 @@ export function runBounded(command: string, args: string[], limits: RunLimits): 
       detached: true,
     })
     const stdout = new BoundedText(limits.maxBytes, () => endGroup(child.pid))
-    const stderr = new BoundedText(16_384)
+    const stderr = new BoundedText(mostErrorBytes)
     child.stdout.on('data', (chunk: Buffer) => stdout.add(chunk))
     child.stderr.on('data', (chunk: Buffer) => stderr.add(chunk))
     const timer = setTimeout(() => {
@@ -148,7 +156,7 @@ export function runBounded(command: string, args: string[], limits: RunLimits): 
 }
 
 /** Keeps the first `maxBytes`; calls `onFull` once when there is more. */
-class BoundedText {
+export class BoundedText {
   full = false
   #chunks: Buffer[] = []
   #room: number
@@ -173,7 +181,7 @@ class BoundedText {
   }
 }
 
-function endGroup(pid: number | undefined): void {
+export function endGroup(pid: number | undefined): void {
   // Fails if it has already ended.
   if (pid !== undefined) attempt(() => process.kill(-pid, 'SIGKILL'))
 }

@@ -33,7 +33,7 @@ export async function gatherProjectStatus(
   const path = await realDirectory(repoPath)
   const problems: string[] = []
   const [answer, github, sessions, docs] = await Promise.all([
-    readGitStatus(gitIn(path, sources.variables, options.timeoutMs)),
+    readGitStatus(gitIn(path, sources.variables, { timeoutMs: options.timeoutMs })),
     options.github === false
       ? undefined
       : readGithubStatus(path, sources.variables, problems, options.timeoutMs),

@@ -2,7 +2,7 @@
 // folder, and then only the files are checked that would change its answer.
 import { existsSync, statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
-import { gitIn, withoutFilters, type Variables } from '../discovery/git.ts'
+import { gitIn, runBounded, withoutFilters, type Run, type Variables } from '../discovery/git.ts'
 import { isInside, realPath } from '../discovery/repo-paths.ts'
 import type { Clock } from '../domain/clock.ts'
 import { attempt, RockpoolError } from '../domain/errors.ts'
@@ -34,11 +34,13 @@ export class Repositories {
   readonly #variables: Variables
   readonly #graphs: string
   readonly #clock: Clock
+  readonly #run: Run
   readonly #known = new Map<string, Repository>()
   readonly #places = new Map<string, Place>()
 
-  /** `graphs`: a folder for commit graphs (commit-graph.ts). */
-  constructor(variables: Variables, graphs: string, clock: Clock) {
+  /** `graphs`: a folder for commit graphs (commit-graph.ts). `run`: how git is started. */
+  constructor(variables: Variables, graphs: string, clock: Clock, run = runBounded) {
+    this.#run = run
     this.#variables = variables
     this.#graphs = graphs
     this.#clock = clock
@@ -62,11 +64,11 @@ export class Repositories {
 
   #create(root: string, commonFolder: string): Repository {
     const graph = new CommitGraph(this.#graphs, join(commonFolder, 'objects'), this.#clock)
-    return new Repository(root, this.#variables, graph)
+    return new Repository(root, this.#variables, graph, this.#run)
   }
 
   async #find(folder: string, path: string): Promise<Place> {
-    const git = gitIn(folder, this.#variables, gitTimeoutMs)
+    const git = gitIn(folder, this.#variables, { timeoutMs: gitTimeoutMs, run: this.#run })
     const wanted = ['--show-toplevel', '--absolute-git-dir', '--git-common-dir']
     const [ran, filtersOff] = await Promise.all([git(['rev-parse', ...wanted]), withoutFilters(git)])
     // No program below the folder is run, and all programs are below `/`.

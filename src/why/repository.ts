@@ -2,7 +2,7 @@
 // as everywhere (discovery/git.ts): no program of the repository is started, and nothing from outside becomes an option.
 import { existsSync, statSync } from 'node:fs'
 import { basename, dirname, join, relative } from 'node:path'
-import { gitIn, type Git, type Ran, type Variables } from '../discovery/git.ts'
+import { gitIn, type Git, type Ran, type Run, type Variables } from '../discovery/git.ts'
 import { isInside, realPath, worktreesOf } from '../discovery/repo-paths.ts'
 import { RockpoolError } from '../domain/errors.ts'
 import { plainLine } from '../domain/text.ts'
@@ -54,6 +54,7 @@ export class Repository {
   readonly #gitWithGraph: Git
   readonly #graph: CommitGraph
   readonly #variables: Variables
+  readonly #run: Run
   /** Commits never change. By hash and files. */
   readonly #diffs = new Map<string, CommitDiff>()
   /** Blame reads the whole history of a file, so its answer is kept as long as neither the file nor HEAD has changed. */
@@ -63,12 +64,14 @@ export class Repository {
   #filtersOff: string[] | undefined
   readonly #places = new Map<string, Promise<'same' | 'other' | 'gone'>>()
 
-  constructor(root: string, variables: Variables, graph: CommitGraph) {
+  constructor(root: string, variables: Variables, graph: CommitGraph, run: Run) {
     this.root = root
     this.#variables = variables
     this.#graph = graph
-    this.#git = gitIn(root, variables, gitTimeoutMs, {}, mostBytes)
-    this.#gitWithGraph = gitIn(root, variables, gitTimeoutMs, graph.variables, mostBytes)
+    this.#run = run
+    const options = { timeoutMs: gitTimeoutMs, maxBytes: mostBytes, run }
+    this.#git = gitIn(root, variables, options)
+    this.#gitWithGraph = gitIn(root, variables, { ...options, more: graph.variables })
   }
 
   /** Called before every question: the repository may have changed since the last one. `head`: changes with HEAD. `filtersOff`:
@@ -210,7 +213,7 @@ export class Repository {
     if (!existsSync(real)) return this.trees.some((tree) => isInside(real, tree)) ? 'same' : 'gone'
     const [ours, theirs] = await Promise.all([
       identityOf(this.#git),
-      identityOf(gitIn(real, this.#variables, gitTimeoutMs)),
+      identityOf(gitIn(real, this.#variables, { timeoutMs: gitTimeoutMs, run: this.#run })),
     ])
     return theirs.some((mark) => ours.includes(mark)) ? 'same' : 'other'
   }

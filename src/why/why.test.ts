@@ -2,6 +2,7 @@ import { chmodSync, copyFileSync, existsSync, mkdirSync, renameSync, writeFileSy
 import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { EditedRepository } from '../../test/support/edited-repository.ts'
+import { ProgramShells } from '../discovery/program-shells.ts'
 import { systemClock } from '../domain/clock.ts'
 import type { DiscoveredSession, Discovery } from '../domain/discovered-session.ts'
 import type { LineAnswer } from '../domain/why-answers.ts'
@@ -14,6 +15,8 @@ import { Repositories } from './open-repository.ts'
 
 let world: EditedRepository
 let discovery: Discovery
+/** As in the gateway. */
+const shells = new ProgramShells(systemClock)
 
 beforeAll(() => {
   world = new EditedRepository()
@@ -21,11 +24,12 @@ beforeAll(() => {
 })
 afterAll(async () => {
   await discovery.close()
+  shells.close()
   world.remove()
 })
 
 function repositories(variables: Record<string, string | undefined>): Repositories {
-  return new Repositories(variables, join(world.folder, 'graphs'), systemClock)
+  return new Repositories(variables, join(world.folder, 'graphs'), systemClock, shells.run)
 }
 
 async function partsOf(mayRead: WhyParts['mayRead'] = () => true): Promise<WhyParts> {
@@ -214,6 +218,29 @@ test('a line that a command changed belongs to the session if it saw the line af
   session.run("sed -i 's/return openSession.*/return somethingThatNobodyLookedAt(person)/' src/lamp.ts")
   world.commit('Not looked at')
   expect(await writer('src/lamp.ts', 'NobodyLookedAt')).toEqual([undefined, 'unknown'])
+})
+
+test('a command of a session that was started above the repository belongs to it only if it names the repository', async () => {
+  const rope = "export const rope = 'as long as the pier'\n"
+  world.write('src/rope.ts', rope)
+  world.commit('Add the rope')
+  const other = join(world.folder, 'other/src')
+  mkdirSync(other, { recursive: true })
+  writeFileSync(join(other, 'rope.ts'), rope)
+  const session = world.session('Change ropes everywhere', world.folder)
+  session.run("sed -i 's/the pier/two ships together/' other/src/rope.ts")
+  session.run('cat other/src/rope.ts')
+  world.write('src/rope.ts', rope.replace('the pier', 'two ships together'))
+  world.commit('The same by hand')
+  expect(await writer('src/rope.ts', 'two ships')).toEqual([undefined, 'unknown'])
+  session.run("sed -i 's/two ships together/three ships together/' shop/src/rope.ts")
+  session.run('cd shop && git --no-pager diff src/rope.ts')
+  world.commit('By a command from above')
+  expect(await why('src/rope.ts', 'three ships')).toMatchObject({
+    confidence: 'likely',
+    evidence: 'command',
+    session: { sessionId: session.sessionId },
+  })
 })
 
 test("a sub-agent's edits belong to its session, and a fork does not take the edits of its parent", async () => {

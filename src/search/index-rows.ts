@@ -4,6 +4,7 @@ import type { SearchFilter, SearchKind, SearchRole, SearchSource } from '../doma
 import { Database } from '../store/sqlite/database.ts'
 import type { Queries } from '../store/sqlite/queries.ts'
 import { vectorTable } from './search-vectors.ts'
+import { wordTokenizer } from './word-lists.ts'
 import type { PassagePlace } from './passages.ts'
 
 export function openSearchDatabase(path: string): Database {
@@ -44,13 +45,14 @@ const migrations = [
   // Words by their stem. The index holds no text, so everything is read again.
   `DELETE FROM passage; DELETE FROM source; DELETE FROM vectors; DELETE FROM settled;
    DROP TABLE words; DROP TABLE pieces;
-   CREATE VIRTUAL TABLE words USING fts5(text, content='', contentless_delete=1, tokenize="porter unicode61 remove_diacritics 2");
+   CREATE VIRTUAL TABLE words USING fts5(text, content='', contentless_delete=1, tokenize="${wordTokenizer}");
    CREATE VIRTUAL TABLE pieces USING fts5(text, content='', contentless_delete=1, detail=none, tokenize="trigram remove_diacritics 1");`,
   // Titles of sessions, and the program of each. Everything is read again.
   `DELETE FROM passage; DELETE FROM source; DELETE FROM vectors; DELETE FROM settled;
    INSERT INTO words (words) VALUES ('delete-all'); INSERT INTO pieces (pieces) VALUES ('delete-all');
    ALTER TABLE source ADD COLUMN agent_kind TEXT;`,
   'CREATE TABLE deletions (count INTEGER NOT NULL) STRICT; INSERT INTO deletions VALUES (0)',
+  'DROP TABLE deletions',
 ]
 
 export const roles: SearchRole[] = ['user', 'assistant', 'tool', 'memory']
@@ -75,7 +77,11 @@ export interface FoundPassage {
   at: number
 }
 
-export const sourceColumns = `s.path, s.kind, s.agent_ids, s.session_id, s.session_key, s.repo_path, s.branch, s.channel, s.chat_id, s.agent_kind`
+const sourceNames =
+  'path kind agent_ids session_id session_key repo_path branch channel chat_id agent_kind'.split(' ')
+export const sourceColumns = sourceNames.map((name) => `s.${name}`).join(', ')
+/** For `json_object`. */
+export const sourceFields = sourceNames.map((name) => `'${name}', s.${name}`).join(', ')
 export const passageColumns = `p.id, p.line, p.offset, p.length, p.role, p.at`
 
 export interface SourceRow {

@@ -87,7 +87,8 @@ export class NearestPassages {
     )
     const limit = unlikeLimit(counts)
     const best = new Best(wanted)
-    fitting.forEach((batch, i) => compareNumbers(question, batch, unlike[i]!, limit, best))
+    const products = productsWith(question)
+    fitting.forEach((batch, i) => compareNumbers(products, batch, unlike[i]!, limit, best))
     return best.places()
   }
 }
@@ -142,27 +143,48 @@ function passageOf({ batch, at }: Place): number {
 
 /** Compares in full the vectors with at most `limit` unlike signs; adds those that are like the question. */
 function compareNumbers(
-  question: Int8Array,
+  products: Int16Array,
   batch: VectorBatch,
   unlike: Uint16Array,
   limit: number,
   best: Best,
 ): void {
   const { numbers, count } = batch
-  const width = Math.ceil(question.length / 2)
+  const bytes = products.length
+  const width = bytes / 256
   for (let at = 0; at < count; at++) {
     if (unlike[at]! > limit) continue
     let product = 0
     let square = 0
-    for (let k = 0, from = at * width; k < width; k++, from++) {
-      const low = (numbers[from]! << 28) >> 28
-      const high = (numbers[from]! << 24) >> 28
-      product += question[2 * k]! * low + (question[2 * k + 1] ?? 0) * high
-      square += low * low + high * high
+    for (let from = at * width, of = 0; of < bytes; from++, of += 256) {
+      const both = numbers[from]!
+      product += products[of + both]!
+      square += squares[both]!
     }
     const likeness = square === 0 ? 0 : product / (127 * Math.sqrt(square))
     if (likeness > best.least) best.add({ batch, at, likeness })
   }
+}
+
+/** For each byte of a vector and each of its 256 values: the product of the two numbers in it with those of the question. */
+function productsWith(question: Int8Array): Int16Array {
+  const products = new Int16Array(256 * Math.ceil(question.length / 2))
+  for (let i = 0; i < products.length; i++) {
+    const first = (i >> 8) * 2
+    products[i] = question[first]! * lowOf(i & 255) + (question[first + 1] ?? 0) * highOf(i & 255)
+  }
+  return products
+}
+
+/** The sum of the squares of the two numbers in a byte. */
+const squares = Int16Array.from({ length: 256 }, (_, both) => lowOf(both) ** 2 + highOf(both) ** 2)
+
+function lowOf(both: number): number {
+  return (both << 28) >> 28
+}
+
+function highOf(both: number): number {
+  return (both << 24) >> 28
 }
 
 /** The number of unlike signs of each vector; `counts` gets how many vectors have which number. */

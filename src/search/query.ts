@@ -1,9 +1,10 @@
 // How text becomes words: a query becomes full-text expressions (quotes make phrases, a star makes a prefix), and an indexed
 // text gets the parts of its words added, so that `jsonl header` finds `parseJsonlHeader`.
 import { foreignStem, isFiller, languageOf, type Language } from './languages.ts'
+import type { WordExpression } from './word-lists.ts'
 
 export interface ParsedQuery {
-  /** The words to search for, as full-text expressions. A passage is better if it has more of them, and rarer ones. */
+  /** The words to search for. A passage is better if it has more of them, and rarer ones. */
   terms: QueryTerm[]
   /** Every word was written to be found: nothing was left out as a filler word. */
   isKeywords: boolean
@@ -14,7 +15,7 @@ export interface ParsedQuery {
 }
 
 export interface QueryTerm {
-  expression: string
+  expression: WordExpression
   /** In lower case, as it was written. */
   text: string
   /** In quotes: the text itself must have it, exactly. */
@@ -41,16 +42,16 @@ export function parseQuery(text: string): ParsedQuery | undefined {
   const language = languageOf(all.map(({ text }) => text))
   const used = meaningfulTerms(all, language)
   const terms = used
+    .filter(({ text }) => /[\p{L}\p{N}]/u.test(text))
     .map((term) => ({
       expression: expressionOf(term, language),
       text: term.text.toLowerCase(),
       isPhrase: term.phrase,
     }))
-    .filter(({ expression }) => expression !== '')
   const pieces = piecesOf(all)
   if (terms.length === 0 && !pieces) return undefined
   return {
-    terms: [...new Map(terms.map((term) => [term.expression, term])).values()],
+    terms: [...new Map(terms.map((term) => [JSON.stringify(term.expression), term])).values()],
     isKeywords: used.length === all.length,
     pieces,
     marks: used.flatMap((term) => term.text.toLowerCase().split(/\s+/)).filter(Boolean),
@@ -96,23 +97,21 @@ function partsByScript(word: string): string[] {
   return words.length > 1 ? words : [word]
 }
 
-/** Everything is quoted, so that nothing a person types is an operator of the full-text search. */
-function expressionOf(term: Term, language: Language): string {
-  if (!/[\p{L}\p{N}]/u.test(term.text)) return ''
-  const exact = quote(term.text) + (term.prefix ? '*' : '')
+function expressionOf(term: Term, language: Language): WordExpression {
+  const exact = { words: term.text, isPrefix: term.prefix }
   const joined = joinedRuns(term.text)
-  if (joined.length > 0) return `(${exact} OR (${joined.map(runExpression).join(' AND ')}))`
+  if (joined.length > 0) return { any: [exact, { all: joined.flatMap(partsOfRun) }] }
   const parts = term.phrase ? term.text : splitIdentifier(term.text)
-  if (parts !== term.text) return `(${exact} OR ${quote(parts)})`
+  if (parts !== term.text) return { any: [exact, { words: parts }] }
   // The index itself has the stems of English words.
   const stem = term.phrase || term.prefix || language === 'English' ? undefined : foreignStem(term.text)
-  return stem === undefined ? exact : `(${exact} OR ${quote(stem)}*)`
+  return stem === undefined ? exact : { any: [exact, { words: stem, isPrefix: true }] }
 }
 
 /** Text without spaces is indexed by its characters and pairs of neighbours. */
-function runExpression(run: string): string {
+function partsOfRun(run: string): WordExpression[] {
   const pairs = pairsOf(run)
-  return (pairs.length === 0 ? [run] : pairs).map(quote).join(' AND ')
+  return (pairs.length === 0 ? [run] : pairs).map((words) => ({ words }))
 }
 
 function piecesOf(terms: Term[]): PiecesQuery | undefined {
@@ -139,6 +138,7 @@ function trigramsOf(text: string): string[] {
   return characters.slice(2).map((_, i) => characters.slice(i, i + 3).join(''))
 }
 
+/** Quoted, so that nothing a person types is an operator of the full-text search. */
 function quote(text: string): string {
   return `"${text.replaceAll('"', '""')}"`
 }

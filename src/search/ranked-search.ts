@@ -120,9 +120,10 @@ class Ranking {
     this.#shares = shares
     const placeMasks = new Map<string, number>()
     passages.forEach((passage, at) => {
-      const { path } = passage.source
-      if (!placeMasks.has(path)) placeMasks.set(path, maskOfPlace(passage, this.#query))
-      const mask = masks[at]! | placeMasks.get(path)!
+      const place = placeNamesOf(passage)
+      const key = place.join('\n')
+      if (!placeMasks.has(key)) placeMasks.set(key, maskOfPlace(place, this.#query))
+      const mask = masks[at]! | placeMasks.get(key)!
       const share = shareIn(mask, shares)
       this.bestShare = Math.max(this.bestShare, share)
       const entry = this.#add(passage, (share * brevity[at]!) ** sharpness, 'words')
@@ -229,14 +230,14 @@ function sessionOf({ source }: FoundPassage): string {
   return `${source.kind} ${source.sessionId}`
 }
 
-/** The terms that name the repository, the branch or the channel of a passage. */
-function maskOfPlace({ source }: FoundPassage, { terms }: ParsedQuery): number {
-  const names = [
-    source.repoPath === undefined ? '' : basename(source.repoPath),
-    source.branch,
-    source.channel,
-  ]
-  const place = names.filter((name) => name).map((name) => fold(splitIdentifier(name!)))
+/** What the repository, the branch and the channel of a passage are called. */
+function placeNamesOf({ source: { repoPath, branch = '', channel = '' } }: FoundPassage): string[] {
+  return [repoPath === undefined ? '' : basename(repoPath), branch, channel]
+}
+
+/** The terms that name the place. */
+function maskOfPlace(names: string[], { terms }: ParsedQuery): number {
+  const place = names.filter((name) => name !== '').map((name) => fold(splitIdentifier(name)))
   const words = new Set(place.flatMap((name) => [name, ...name.split(/[^\p{L}\p{N}]+/u)]))
   return terms.reduce((mask, { text }, at) => (words.has(fold(text)) ? mask | (1 << at) : mask), 0)
 }

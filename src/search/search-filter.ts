@@ -1,12 +1,13 @@
-// A filter as a condition of SQL. A filter that allows few passages is evaluated first, and the words are looked up among them.
+// Which passages a filter allows. A filter that allows few passages is evaluated first, and the words are looked up among them.
 import type { SearchFilter } from '../domain/search.ts'
 import type { Queries } from '../store/sqlite/queries.ts'
 import { conditions } from './index-rows.ts'
-
-export type MatchTable = 'words' | 'pieces'
+import { WordList } from './word-lists.ts'
 
 /** If a filter allows at most this many passages, their ids are looked up first. */
 const fewAllowed = 20_000
+/** So many passages are checked at first; then twice as many, and so on. */
+const checkedAtOnce = 1_000
 
 /** A condition on the passages, and the tables that it needs. */
 export interface Condition {
@@ -15,19 +16,61 @@ export interface Condition {
   values: Array<string | number>
 }
 
-/** The filter as a condition; undefined when it allows nothing. */
-export function narrowed(q: Queries, table: MatchTable, filter: SearchFilter): Condition | undefined {
+/** The newest allowed passages that all of these lists have, the newest first. */
+export type Newest = (lists: WordList[], limit: number) => number[]
+
+/** Undefined when the filter allows nothing. */
+export function allowedBy(q: Queries, filter: SearchFilter): Newest | undefined {
+  const { where, values } = conditions(filter)
+  if (where === '') return (lists, limit) => WordList.newest(lists, limit)
+  const few = fewOf(q, filter)
+  if (few?.count === 0) return undefined
+  const allowedOf = (sql: string, ...given: Array<string | number>): number[] => {
+    const { ids } = q.get<{ ids: string }>(
+      `SELECT json_group_array(p.id) AS ids FROM (${sql}) found ${tablesOf('found.id')} WHERE true ${where}`,
+      ...given,
+      ...values,
+    )!
+    return (JSON.parse(ids) as number[]).sort((a, b) => b - a)
+  }
+  if (few) return amongFew(allowedOf(few.sql, ...few.values))
+  return amongMany((ids) => allowedOf('SELECT value AS id FROM json_each(?)', JSON.stringify(ids)))
+}
+
+function amongFew(allowed: number[]): Newest {
+  return (lists, limit) => allowed.filter((id) => lists.every((list) => list.has(id))).slice(0, limit)
+}
+
+function amongMany(allowedOf: (ids: number[]) => number[]): Newest {
+  return (lists, limit) => {
+    const found: number[] = []
+    let below: number | undefined
+    for (let count = checkedAtOnce; found.length < limit; count *= 2) {
+      const ids = WordList.newest(lists, count, below)
+      found.push(...allowedOf(ids))
+      if (ids.length < count) break
+      below = ids.at(-1)
+    }
+    return found.slice(0, limit)
+  }
+}
+
+/** The filter as a condition on the table of substrings; undefined when it allows nothing. */
+export function narrowed(q: Queries, filter: SearchFilter): Condition | undefined {
   const { where, values } = conditions(filter)
   if (where === '') return { sql: '', values: [] }
   const few = fewOf(q, filter)
   if (few?.count === 0) return undefined
-  const tables = 'JOIN passage p ON p.id = found.id JOIN source s ON s.id = p.source_id'
-  if (!few) return { tables: tables.replaceAll('found.id', `${table}.rowid`), sql: where, values }
-  const ids = `SELECT p.id FROM (${few.sql}) found ${tables} WHERE true ${where}`
+  if (!few) return { tables: tablesOf('pieces.rowid'), sql: where, values }
+  const ids = `SELECT p.id FROM (${few.sql}) found ${tablesOf('found.id')} WHERE true ${where}`
   return {
-    sql: ` AND ${table}.rowid BETWEEN CAST(? AS INTEGER) AND CAST(? AS INTEGER) AND +${table}.rowid IN (${ids})`,
+    sql: ` AND pieces.rowid BETWEEN CAST(? AS INTEGER) AND CAST(? AS INTEGER) AND +pieces.rowid IN (${ids})`,
     values: [few.first, few.last, ...few.values, ...values],
   }
+}
+
+function tablesOf(id: string): string {
+  return `JOIN passage p ON p.id = ${id} JOIN source s ON s.id = p.source_id`
 }
 
 /** The sources that the filter allows; undefined for all of them. */

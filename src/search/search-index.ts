@@ -20,6 +20,7 @@ import type { FileState, FoundPassage, PassageRow, SourceRow } from './index-row
 import { allowedSources } from './search-filter.ts'
 import { SearchMatch, type WordMatches } from './search-match.ts'
 import { SearchVectors } from './search-vectors.ts'
+import type { WordExpression } from './word-lists.ts'
 
 export interface NewPassage extends Omit<FoundPassage, 'id' | 'source'> {
   /** Indexed, but not stored. */
@@ -48,7 +49,6 @@ export class SearchIndex {
   readonly backlog: IndexBacklog
   #db: Database
   #match: SearchMatch
-  #loading: NodeJS.Immediate | undefined
   /** Of the open file. */
   #inode: number | undefined
 
@@ -72,9 +72,9 @@ export class SearchIndex {
     return inodeOf(this.#db.path) === this.#inode
   }
 
-  close(): Promise<void> {
-    clearImmediate(this.#loading)
-    return this.#db.close()
+  async close(): Promise<void> {
+    await this.#match.close()
+    await this.#db.close()
   }
 
   /** All sources, or those of some kinds. */
@@ -168,20 +168,8 @@ export class SearchIndex {
   }
 
   /** The passages with the largest share of these words. */
-  matchWords(terms: string[], filter: SearchFilter): WordMatches {
-    return this.#match.byWords(terms, filter)
-  }
-
-  /** Makes the next search for the same words faster, in steps between which the gateway does other work. */
-  loadLists(): void {
-    this.#loading ??= setImmediate(() => {
-      this.#loading = undefined
-      try {
-        if (this.#match.loadLists()) this.loadLists()
-      } catch {
-        // The index is damaged or busy: the next search reports it, or succeeds.
-      }
-    })
+  matchWords(terms: WordExpression[], filter: SearchFilter): WordMatches {
+    return this.#db.sharedRead(() => this.#match.byWords(terms, filter))
   }
 
   /** The newest passages that have these pieces. */
@@ -215,15 +203,16 @@ export class SearchIndex {
     return this.#match.withPieces(expression)
   }
 
+  /** Those of these passages that fit the filter, the oldest first. */
   passages(ids: number[], filter: SearchFilter): FoundPassage[] {
     const { where, values } = conditions(filter)
-    const rows = this.#db.queries.all<PassageRow>(
-      `SELECT ${passageColumns}, ${sourceColumns} FROM passage p JOIN source s ON s.id = p.source_id
+    const rows = this.#db.queries.all<{ id: number }>(
+      `SELECT p.id FROM passage p JOIN source s ON s.id = p.source_id
         WHERE p.id IN (SELECT value FROM json_each(?)) ${where}`,
       JSON.stringify(ids),
       ...values,
     )
-    return rows.map((row) => foundFromRow(row, sourceFromRow(row)))
+    return this.#match.passages(rows.map(({ id }) => id).sort((a, b) => a - b))
   }
 
   /** Which of these passages still exist. */
@@ -243,7 +232,6 @@ export class SearchIndex {
     this.backlog.restart()
     return this.#db.write((q) => {
       q.exec('DELETE FROM passage; DELETE FROM source; DELETE FROM vectors; DELETE FROM settled')
-      q.run(countDeletion)
       for (const table of ['words', 'pieces']) q.run(`INSERT INTO ${table} (${table}) VALUES ('delete-all')`)
     })
   }
@@ -292,8 +280,4 @@ function forget(q: Queries, path: string): void {
   q.run(`DELETE FROM pieces WHERE rowid IN ${own}`, source.id)
   q.run('DELETE FROM passage WHERE source_id = ?', source.id)
   q.run('DELETE FROM source WHERE id = ?', source.id)
-  q.run(countDeletion)
 }
-
-/** A connection that keeps lists of passages in memory sees by it that they are outdated. */
-const countDeletion = 'UPDATE deletions SET count = count + 1'

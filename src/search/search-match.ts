@@ -1,12 +1,13 @@
 // Finds the passages that have the words of a question, and weighs them, in a time that hardly grows with the index. Every
 // passage with a rare word is a candidate. A common word takes longest to list and tells passages apart least: it makes no
 // candidates, but it is looked up which candidates have it. A filter that allows few passages is evaluated first.
-import type { SearchFilter } from '../domain/search.ts'
+import type { SearchFilter, SearchSource } from '../domain/search.ts'
 import type { Queries } from '../store/sqlite/queries.ts'
-import { foundFromRow, sourceColumns, sourceFromRow } from './index-rows.ts'
+import { foundFromRow, sourceFields, sourceFromRow } from './index-rows.ts'
 import type { FoundPassage, SourceRow } from './index-rows.ts'
-import { narrowed, type Condition, type MatchTable } from './search-filter.ts'
-import { WordList, WordLists, type IndexState } from './word-lists.ts'
+import { Numbers } from './postings.ts'
+import { allowedBy, narrowed, type Condition, type Newest } from './search-filter.ts'
+import { WordLists, type WordExpression, type WordList } from './word-lists.ts'
 
 export interface WordMatches {
   passages: FoundPassage[]
@@ -34,16 +35,22 @@ const mostRanked = 500
 const lengthWeight = { k1: 0.6, b: 0.3 }
 /** If so many passages have the letters of a regular expression, it finds matches soon without them. */
 const manyPassages = 5_000
-/** Size of the cache of common words. A count is used again until the index has grown by a tenth. */
-const cachedCounts = 5_000
+
+/** The passages that the index has. */
+interface IndexState {
+  /** How many there are, and how many words they have on average. */
+  passages: number
+  average: number
+  /** The id of the newest. */
+  lastId: number
+}
 
 interface FoundTerm {
-  /** How many passages have the term. */
+  /** How many passages have the term, whatever the filter allows: how rare a word is does not depend on who asks. */
   count: number
+  list: WordList
   /** Those that the filter allows; absent for a common word. */
   ids?: number[]
-  /** Those of a common word, if the list is loaded and there is no filter. */
-  list?: WordList
 }
 
 interface CountedPassage {
@@ -54,8 +61,6 @@ interface CountedPassage {
 
 export class SearchMatch {
   readonly #q: Queries
-  /** The common words: how many passages have each, and how many passages there were. */
-  readonly #common = new Map<string, { count: number; passages: number }>()
   readonly #lists: WordLists
 
   constructor(q: Queries) {
@@ -63,22 +68,22 @@ export class SearchMatch {
     this.#lists = new WordLists(q)
   }
 
-  /** Loads a part of the lists of recent terms; false when all are loaded. */
-  loadLists(): boolean {
-    return this.#lists.load(this.#state())
+  close(): Promise<void> {
+    return this.#lists.close()
   }
 
   /** The passages with the largest share of the words. */
-  byWords(terms: string[], filter: SearchFilter): WordMatches {
-    const among = narrowed(this.#q, 'words', filter)
-    if (!among || terms.length === 0) return { passages: [], masks: [], brevity: [], shares: [] }
+  byWords(terms: WordExpression[], filter: SearchFilter): WordMatches {
+    const newest = allowedBy(this.#q, filter)
+    if (!newest || terms.length === 0) return { passages: [], masks: [], brevity: [], shares: [] }
     const state = this.#state()
-    const looked = terms.map((term) => this.#lookUp(term, among, state))
+    this.#lists.refresh(state.lastId)
+    const looked = terms.map((term) => this.#lookUp(term, newest))
     const shares = sharesOf(
       looked.map(({ count }) => count),
       state.passages,
     )
-    const masks = this.#candidates(terms, looked, among)
+    const masks = candidatesOf(looked, newest)
     const best = bestOf(masks, shares)
     const found = this.#passages(best)
     return {
@@ -89,105 +94,48 @@ export class SearchMatch {
     }
   }
 
+  #lookUp(term: WordExpression, newest: Newest): FoundTerm {
+    const list = this.#lists.of(term)
+    const count = Math.min(list.count, mostCounted)
+    return { count, list, ids: count > commonAbove ? undefined : newest([list], commonAbove) }
+  }
+
   /** The newest passages that have all pieces. */
   byPieces(expression: string, filter: SearchFilter, limit: number): FoundPassage[] {
-    const among = narrowed(this.#q, 'pieces', filter)
+    const among = narrowed(this.#q, filter)
     if (!among) return []
-    return this.#passages(this.#newest('pieces', expression, among, limit)).map(({ passage }) => passage)
+    return this.passages(this.#withPieces(expression, among, limit))
   }
 
   /** All passages that have these pieces; undefined if they are many. */
   withPieces(expression: string): number[] | undefined {
-    const ids = this.#newest('pieces', expression, { sql: '', values: [] }, manyPassages)
+    const ids = this.#withPieces(expression, { sql: '', values: [] }, manyPassages)
     return ids.length < manyPassages ? ids : undefined
   }
 
-  /** Which terms each candidate has. */
-  #candidates(terms: string[], found: FoundTerm[], among: Condition): Map<number, number> {
-    const masks = new Map<number, number>()
-    const rare = terms.filter((_, at) => found[at]!.ids && found[at]!.count > 0)
-    if (rare.length === 0) this.#addCommon(masks, terms, found, among)
-    const usesLists = rare.length > 0 && found.some(({ ids, list }) => list && !ids)
-    const withRare = usesLists ? newestFirst(found.flatMap(({ ids }) => ids ?? [])) : []
-    terms.forEach((term, at) => {
-      const { ids, list } = found[at]!
-      for (const id of ids ?? []) addBit(masks, id, at)
-      if (ids || rare.length === 0) return
-      const having = list
-        ? withRare.filter((id) => list.has(id)).slice(0, mostCandidates)
-        : this.#newest('words', `(${rare.join(' OR ')}) AND ${term}`, among, mostCandidates)
-      for (const id of having) addBit(masks, id, at)
-    })
-    return masks
-  }
-
-  /** All words are common: passages that have all of them, and the newest with the rarest one. */
-  #addCommon(masks: Map<number, number>, terms: string[], found: FoundTerm[], among: Condition): void {
-    const present = terms.flatMap((_, at) => (found[at]!.count > 0 ? [at] : []))
-    const [rarest, ...others] = present.sort((a, b) => found[a]!.count - found[b]!.count)
-    if (rarest === undefined) return
-    const addHaving = (having: number[], limit = mostOfCommon): void => {
-      const lists = having.flatMap((at) => found[at]!.list ?? [])
-      const expression = having.map((at) => terms[at]!).join(' AND ')
-      const ids =
-        lists.length === having.length
-          ? WordList.newest(lists, limit)
-          : this.#newest('words', expression, among, limit)
-      for (const id of ids) for (const at of having) addBit(masks, id, at)
-    }
-    addHaving([rarest])
-    for (const at of others) addHaving([rarest, at])
-    if (others.length > 1) addHaving(present, mostOfAll)
-  }
-
-  /** The passages that have the term, unless it is common, and how many passages have it whatever the filter allows: how rare
-   *  a word is does not depend on who asks. */
-  #lookUp(term: string, among: Condition, state: IndexState): FoundTerm {
-    const list = this.#lists.of(term, state)
-    if (list && among.sql === '') {
-      if (list.count > commonAbove) return { count: Math.min(list.count, mostCounted), list }
-      return { count: list.count, ids: WordList.newest([list], commonAbove) }
-    }
-    const { passages } = state
-    const known = this.#common.get(term)
-    if (known && Math.abs(known.passages - passages) * 10 <= known.passages) return { count: known.count }
-    const ids = this.#newest('words', term, among, commonAbove + 1)
-    if (among.sql === '' && ids.length <= commonAbove) return { count: ids.length, ids }
-    const count = list ? Math.min(list.count, mostCounted) : this.#count(term)
-    if (count <= commonAbove) return { count, ids }
-    if (this.#common.size >= cachedCounts) this.#common.clear()
-    this.#common.set(term, { count, passages })
-    return { count }
-  }
-
-  #count(term: string): number {
-    const sql = 'SELECT count(*) AS count FROM (SELECT 1 FROM words WHERE words MATCH ? LIMIT ?)'
-    return this.#q.get<{ count: number }>(sql, term, mostCounted)!.count
-  }
-
-  #newest(table: MatchTable, expression: string, among: Condition, limit: number): number[] {
-    const sql = `SELECT json_group_array(id) AS ids FROM (SELECT ${table}.rowid AS id FROM ${table} ${among.tables ?? ''}
-      WHERE ${table} MATCH ? ${among.sql} ORDER BY ${table}.rowid DESC LIMIT ?)`
+  #withPieces(expression: string, among: Condition, limit: number): number[] {
+    const sql = `SELECT json_group_array(id) AS ids FROM (SELECT pieces.rowid AS id FROM pieces ${among.tables ?? ''}
+      WHERE pieces MATCH ? ${among.sql} ORDER BY pieces.rowid DESC LIMIT ?)`
     const found = this.#q.get<{ ids: string }>(sql, expression, ...among.values, limit)
     return JSON.parse(found!.ids) as number[]
   }
 
   /** FTS5 keeps the number of passages and of their words in its first record. */
   #state(): IndexState {
-    const { block, lastId, deletions } = this.#q.get<{
-      block: Uint8Array
-      lastId: number
-      deletions: number
-    }>(
-      `SELECT (SELECT block FROM words_data WHERE id = 1) AS block, count AS deletions,
-              (SELECT coalesce(max(id), 0) FROM passage) AS lastId FROM deletions`,
+    const { block, lastId } = this.#q.get<{ block: Uint8Array; lastId: number }>(
+      `SELECT block, (SELECT coalesce(max(id), 0) FROM passage) AS lastId FROM words_data WHERE id = 1`,
     )!
-    const [passages = 0, words = 0] = varints(block)
-    return { passages, average: Math.max(1, words / Math.max(1, passages)), lastId, deletions }
+    const numbers = new Numbers(block)
+    const [passages, words] = [numbers.next(), numbers.next()]
+    return { passages, average: Math.max(1, words / Math.max(1, passages)), lastId }
   }
 
-  /** These passages, in this order. As one text of JSON: a row for each would take twice as long. Many are of the same source,
-   *  which is read once. */
+  /** These passages, in this order, as far as they exist. */
+  passages(ids: number[]): FoundPassage[] {
+    return this.#passages(ids).map(({ passage }) => passage)
+  }
+
+  /** As one text of JSON: a row for each would take twice as long. Many are of the same source, which is read once. */
   #passages(ids: number[]): CountedPassage[] {
     const columns = 'p.id, p.line, p.offset, p.length, p.role, p.at, p.source_id, hex(d.sz)'
     const { rows } = this.#q.get<{ rows: string }>(
@@ -196,21 +144,58 @@ export class SearchMatch {
       JSON.stringify(ids),
     )!
     const found = JSON.parse(rows) as Array<[...Array<number>, words: string]>
-    const sources = this.#q.all<SourceRow & { id: number }>(
-      `SELECT s.id, ${sourceColumns} FROM source s WHERE s.id IN (SELECT value FROM json_each(?))`,
-      JSON.stringify([...new Set(found.map((row) => row[6]))]),
-    )
-    const bySource = new Map(sources.map((row) => [row.id, sourceFromRow(row)]))
+    const sources = this.#sources([...new Set(found.map((row) => row[6] as number))])
     const byId = new Map(
       found.map((row) => {
         const [id, line, offset, length, role, at, source] = row as unknown as number[]
         const fields = { id: id!, line: line!, offset: offset!, length: length!, role: role!, at: at! }
-        const passage = foundFromRow(fields, bySource.get(source!)!)
-        return [id!, { passage, words: varints(Buffer.from(row.at(-1) as string, 'hex'))[0] ?? 0 }]
+        const passage = foundFromRow(fields, sources.get(source!)!)
+        return [id!, { passage, words: new Numbers(Buffer.from(row.at(-1) as string, 'hex')).next() }]
       }),
     )
     return ids.flatMap((id) => byId.get(id) ?? [])
   }
+
+  #sources(ids: number[]): Map<number, SearchSource> {
+    const { rows } = this.#q.get<{ rows: string }>(
+      `SELECT json_group_array(json_object('id', s.id, ${sourceFields})) AS rows
+         FROM source s WHERE s.id IN (SELECT value FROM json_each(?))`,
+      JSON.stringify(ids),
+    )!
+    const sources = JSON.parse(rows) as Array<SourceRow & { id: number }>
+    return new Map(sources.map((row) => [row.id, sourceFromRow(row)]))
+  }
+}
+
+/** Which terms each candidate has. */
+function candidatesOf(found: FoundTerm[], newest: Newest): Map<number, number> {
+  const masks = new Map<number, number>()
+  const hasRare = found.some(({ ids, count }) => ids && count > 0)
+  if (!hasRare) addCommon(masks, found, newest)
+  found.forEach(({ ids = [] }, at) => {
+    for (const id of ids) addBit(masks, id, at)
+  })
+  const common = hasRare ? [...found.keys()].filter((at) => !found[at]!.ids) : []
+  const withRare = common.length > 0 ? [...masks.keys()].sort((a, b) => b - a) : []
+  for (const at of common) {
+    const { list } = found[at]!
+    for (const id of withRare.filter((id) => list.has(id)).slice(0, mostCandidates)) addBit(masks, id, at)
+  }
+  return masks
+}
+
+/** All words are common: passages that have all of them, and the newest with the rarest one. */
+function addCommon(masks: Map<number, number>, found: FoundTerm[], newest: Newest): void {
+  const present = [...found.keys()].filter((at) => found[at]!.count > 0)
+  const [rarest, ...others] = present.sort((a, b) => found[a]!.count - found[b]!.count)
+  if (rarest === undefined) return
+  const addHaving = (having: number[], limit = mostOfCommon): void => {
+    const lists = having.map((at) => found[at]!.list)
+    for (const id of newest(lists, limit)) for (const at of having) addBit(masks, id, at)
+  }
+  addHaving([rarest])
+  for (const at of others) addHaving([rarest, at])
+  if (others.length > 1) addHaving(present, mostOfAll)
 }
 
 /** The passages with the largest shares, the newest first among equals. Many have the same words: these are one group. */
@@ -228,11 +213,6 @@ function bestOf(masks: Map<number, number>, shares: number[]): number[] {
     best.push(...ids.sort((a, b) => b - a).slice(0, mostRanked - best.length))
   }
   return best
-}
-
-/** Each once. */
-function newestFirst(ids: number[]): number[] {
-  return [...new Set(ids)].sort((a, b) => b - a)
 }
 
 function addBit(masks: Map<number, number>, id: number, at: number): void {
@@ -255,17 +235,4 @@ function sharesOf(counts: number[], passages: number): number[] {
 function brevityOf(length: number): number {
   const { k1, b } = lengthWeight
   return (k1 + 1) / (1 + k1 * (1 - b + b * length))
-}
-
-/** Numbers in the format of FTS5: seven bits in each byte, the highest first. */
-function varints(bytes: Uint8Array): number[] {
-  const numbers: number[] = []
-  let number = 0
-  for (const byte of bytes) {
-    number = number * 128 + (byte & 127)
-    if (byte >= 128) continue
-    numbers.push(number)
-    number = 0
-  }
-  return numbers
 }

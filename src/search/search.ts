@@ -144,7 +144,6 @@ export class Search implements SearchPart {
     if (mayLackPieces && (await this.#indexPieces())) answer = await search(parts, text, filter)
     const mayLackTools = isCommand && answer.total === 0 && filter.role === undefined
     if (mayLackTools && (await this.#indexTools())) answer = await search(parts, text, filter)
-    if (!isCommand) this.#index.loadLists()
     if (answer.total === 0 && pieces && this.#index.backlog.newest('pieces', 1).length > 0)
       answer.notes.push(
         'Parts of words are not indexed everywhere yet; the gateway indexes them while it runs.',

@@ -1,121 +1,186 @@
-// Which passages have a word: one bit for each passage, in memory, for the terms of recent questions. FTS5 reads the list of a
-// word from the database each time, and the list of a common word is long. The gateway loads these lists between two searches;
-// a command asks only once and uses none.
+// Which passages have the words of a question: one bit for each passage. Lists are read from FTS5's tables when they are asked
+// for, and kept in memory until the index changes.
+import { Database } from '../store/sqlite/database.ts'
 import type { Queries } from '../store/sqlite/queries.ts'
+import { passageOfPlace, PlaceReader, Postings, SetReader } from './postings.ts'
 
-/** The passages that the index has. */
-export interface IndexState {
-  /** How many there are, and how many words they have on average. */
-  passages: number
-  average: number
-  /** The id of the newest. */
-  lastId: number
-  /** How often passages were deleted. */
-  deletions: number
-}
+/** What a passage must have: these words next to each other, one of several expressions, or all of them. */
+export type WordExpression =
+  /** With `isPrefix` the last word is the beginning of a word. */
+  { words: string; isPrefix?: boolean } | { any: WordExpression[] } | { all: WordExpression[] }
+
+/** How the index makes tokens of a text. */
+export const wordTokenizer = 'porter unicode61 remove_diacritics 2'
 
 /** Up to this much memory is used; then the list that was not used for longest is dropped. */
 const mostBytes = 8 << 20
-/** How many passages one step looks at: a few milliseconds, then the gateway does other work. */
-const stepPassages = 50_000
 
 export class WordLists {
-  readonly #q: Queries
-  /** By term; the one that was used last is the last one. */
+  readonly #postings: Postings
+  readonly #tokens = new Tokens()
+  /** By expression; the one that was used last is the last one. */
   readonly #lists = new Map<string, WordList>()
-  #deletions = 0
+  #structure: Buffer = Buffer.alloc(0)
+  #deleted: number[] = []
+  #lastId = 0
 
   constructor(q: Queries) {
-    this.#q = q
+    this.#postings = new Postings(q)
   }
 
-  /** The list of a term; undefined while it is not loaded. A term that is asked for is loaded by the next steps. */
-  of(term: string, state: IndexState): WordList | undefined {
-    this.#forgetAfterDeletion(state)
-    const list = this.#lists.get(term) ?? new WordList()
-    this.#lists.delete(term)
-    this.#lists.set(term, list)
-    if (list.readTo === 0 || state.lastId - list.readTo > stepPassages) return undefined
-    if (list.readTo < state.lastId) this.#read(term, list, state.lastId)
+  /** Forgets the lists if the index has changed. Lists are asked for in the same transaction. */
+  refresh(lastId: number): void {
+    const structure = this.#postings.structure()
+    if (structure.equals(this.#structure)) return
+    this.#structure = structure
+    this.#lastId = lastId
+    this.#deleted = [...this.#postings.deleted(structure)]
+    this.#lists.clear()
+  }
+
+  of(expression: WordExpression): WordList {
+    const key = JSON.stringify(expression)
+    const list = this.#lists.get(key) ?? this.#read(expression)
+    this.#lists.delete(key)
+    this.#lists.set(key, list)
+    this.#dropSome()
     return list
   }
 
-  /** Loads a part of a list; false when all are loaded. */
-  load(state: IndexState): boolean {
-    this.#forgetAfterDeletion(state)
-    for (const [term, list] of this.#lists) {
-      if (list.readTo >= state.lastId) continue
-      this.#read(term, list, Math.min(state.lastId, list.readTo + stepPassages))
-      this.#dropSome()
-      return true
-    }
-    return false
+  close(): Promise<void> {
+    return this.#tokens.close()
   }
 
-  /** The lists do not show which passages were deleted. Files are rarely deleted or written again. */
-  #forgetAfterDeletion({ deletions }: IndexState): void {
-    if (deletions !== this.#deletions) this.#lists.clear()
-    this.#deletions = deletions
+  #read(expression: WordExpression): WordList {
+    if ('any' in expression) return WordList.withAny(expression.any.map((each) => this.of(each)))
+    if ('all' in expression) return WordList.withAll(expression.all.map((each) => this.of(each)))
+    const tokens = this.#tokens.of(expression.words)
+    const { isPrefix = false } = expression
+    return tokens.length > 1 ? this.#withPhrase(tokens, isPrefix) : this.#withToken(tokens[0], isPrefix)
   }
 
-  #read(term: string, list: WordList, to: number): void {
-    // FTS5 limits its reading by whole numbers only, and numbers of JavaScript arrive as floating-point numbers.
-    const sql = `SELECT json_group_array(rowid) AS ids FROM words
-      WHERE words MATCH ? AND rowid > CAST(? AS INTEGER) AND rowid <= CAST(? AS INTEGER)`
-    const { ids } = this.#q.get<{ ids: string }>(sql, term, list.readTo, to)!
-    list.add(JSON.parse(ids) as number[], to)
+  #withToken(token: string | undefined, isPrefix: boolean): WordList {
+    const bits = new Int32Array((this.#lastId >> 5) + 1)
+    if (token !== undefined) this.#postings.read(this.#structure, token, isPrefix, new SetReader(bits))
+    return new WordList(bits, this.#deleted)
+  }
+
+  /** The passages that have the tokens next to each other. */
+  #withPhrase(tokens: string[], isPrefix: boolean): WordList {
+    const starts = tokens.map((token, at) => {
+      const reader = new PlaceReader(at)
+      this.#postings.read(this.#structure, token, isPrefix && at === tokens.length - 1, reader)
+      return reader.places()
+    })
+    const ids = starts.reduce(inBoth).map(passageOfPlace)
+    return WordList.of([...ids], this.#lastId, this.#deleted)
   }
 
   #dropSome(): void {
-    let bytes = [...this.#lists.values()].reduce((sum, list) => sum + list.bytes, 0)
-    for (const [term, list] of this.#lists) {
-      if (bytes <= mostBytes) return
-      bytes -= list.bytes
-      this.#lists.delete(term)
+    for (const [key, { bytes }] of this.#lists) {
+      if (this.#lists.size * bytes <= mostBytes) return
+      this.#lists.delete(key)
     }
   }
 }
 
+/** Asks FTS5 for the tokens of a text: an empty index of the same kind gets the text, and lists what it has of it. */
+class Tokens {
+  #database: Database | undefined
+
+  of(text: string): string[] {
+    const { queries } = (this.#database ??= Database.open(':memory:', [tokenTables]))
+    queries.run('INSERT INTO texts (text) VALUES (?)', text)
+    const tokens = queries.all<{ term: string }>('SELECT term FROM tokens ORDER BY "offset"')
+    queries.run(`INSERT INTO texts (texts) VALUES ('delete-all')`)
+    return tokens.map(({ term }) => term)
+  }
+
+  async close(): Promise<void> {
+    await this.#database?.close()
+  }
+}
+
+const tokenTables = `CREATE VIRTUAL TABLE texts USING fts5(text, content='', tokenize="${wordTokenizer}");
+  CREATE VIRTUAL TABLE tokens USING fts5vocab(texts, instance);`
+
+/** A set of passages. */
 export class WordList {
-  /** How many passages have the term. */
-  count = 0
-  /** The list is complete up to this id. */
-  readTo = 0
-  /** Bit n % 32 of number n / 32 is set if the passage n has the term. */
-  #bits = new Uint32Array(0)
+  readonly count: number
+  /** Bit n % 32 of number n / 32 is set if the passage n is in the set. */
+  readonly #bits: Int32Array
+
+  constructor(bits: Int32Array, without: Iterable<number> = []) {
+    for (const id of without) bits[id >> 5]! &= ~(1 << (id & 31))
+    this.#bits = bits
+    this.count = countBits(bits)
+  }
+
+  static of(ids: Iterable<number>, lastId: number, without?: Iterable<number>): WordList {
+    const bits = new Int32Array((lastId >> 5) + 1)
+    for (const id of ids) bits[id >> 5]! |= 1 << (id & 31)
+    return new WordList(bits, without)
+  }
+
+  static withAny(lists: WordList[]): WordList {
+    const bits = lists[0]!.#bits.slice()
+    for (const other of lists) for (let at = 0; at < bits.length; at++) bits[at]! |= other.#bits[at]!
+    return new WordList(bits)
+  }
+
+  static withAll(lists: WordList[]): WordList {
+    const bits = lists[0]!.#bits.slice()
+    for (const other of lists) for (let at = 0; at < bits.length; at++) bits[at]! &= other.#bits[at]!
+    return new WordList(bits)
+  }
 
   get bytes(): number {
     return this.#bits.byteLength
-  }
-
-  add(ids: number[], readTo: number): void {
-    const needed = (readTo >> 5) + 1
-    if (needed > this.#bits.length) {
-      const grown = new Uint32Array(needed + (needed >> 3))
-      grown.set(this.#bits)
-      this.#bits = grown
-    }
-    for (const id of ids) this.#bits[id >> 5]! |= 1 << (id & 31)
-    this.count += ids.length
-    this.readTo = readTo
   }
 
   has(id: number): boolean {
     return ((this.#bits[id >> 5]! >> (id & 31)) & 1) === 1
   }
 
-  /** The newest passages that all of these lists have, the newest first. */
-  static newest(lists: WordList[], limit: number): number[] {
+  /** The newest passages below this id that all of these lists have, the newest first. */
+  static newest(lists: WordList[], limit: number, below = Infinity): number[] {
     const all = lists.map((list) => list.#bits)
     const found: number[] = []
-    for (let at = Math.min(...all.map((bits) => bits.length)) - 1; at >= 0; at--) {
+    for (let at = Math.min(all[0]!.length - 1, Math.floor(below / 32)); at >= 0; at--) {
       let common = all[0]![at]!
       for (let i = 1; i < all.length; i++) common &= all[i]![at]!
       for (; common !== 0; common &= ~(1 << (31 - Math.clz32(common)))) {
+        const id = 32 * at + 31 - Math.clz32(common)
+        if (id >= below) continue
         if (found.length === limit) return found
-        found.push(32 * at + 31 - Math.clz32(common))
+        found.push(id)
       }
     }
     return found
   }
+}
+
+function countBits(bits: Int32Array): number {
+  let count = 0
+  for (const each of bits) {
+    const twos = each - ((each >>> 1) & 0x55555555)
+    const fours = (twos & 0x33333333) + ((twos >>> 2) & 0x33333333)
+    count += Math.imul((fours + (fours >>> 4)) & 0x0f0f0f0f, 0x01010101) >>> 24
+  }
+  return count
+}
+
+/** Both are in rising order. */
+function inBoth(a: Float64Array, b: Float64Array): Float64Array {
+  const both = new Float64Array(Math.min(a.length, b.length))
+  let count = 0
+  for (let i = 0, j = 0; i < a.length && j < b.length;) {
+    if (a[i]! < b[j]!) i++
+    else if (a[i]! > b[j]!) j++
+    else {
+      both[count++] = a[i++]!
+      j++
+    }
+  }
+  return both.subarray(0, count)
 }

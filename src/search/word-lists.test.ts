@@ -1,0 +1,91 @@
+import { expect, test } from 'vitest'
+import { randomFrom } from '../../test/support/random.ts'
+import { Database } from '../store/sqlite/database.ts'
+import type { Queries } from '../store/sqlite/queries.ts'
+import { WordLists, WordList, wordTokenizer, type WordExpression } from './word-lists.ts'
+
+const table = `CREATE VIRTUAL TABLE words USING fts5(text, content='', contentless_delete=1, tokenize="${wordTokenizer}")`
+const vocabulary =
+  'tide tides tidal harbour harbours heron herons weir weired wet été Größe ανα 海 x1 x12 x123 running runner'.split(
+    ' ',
+  )
+const random = randomFrom(7)
+
+function text(words: number): string {
+  // Early words of the vocabulary are common, late ones are rare.
+  return Array.from({ length: words }, () => vocabulary[Math.floor(random() ** 3 * vocabulary.length)]).join(
+    ' ',
+  )
+}
+
+function byFts5(q: Queries, expression: WordExpression): number[] {
+  const sql = 'SELECT rowid AS id FROM words WHERE words MATCH ? ORDER BY rowid DESC'
+  return q.all<{ id: number }>(sql, matchOf(expression)).map(({ id }) => id)
+}
+
+function matchOf(expression: WordExpression): string {
+  if ('any' in expression) return `(${expression.any.map(matchOf).join(' OR ')})`
+  if ('all' in expression) return `(${expression.all.map(matchOf).join(' AND ')})`
+  return `"${expression.words}"${expression.isPrefix ? '*' : ''}`
+}
+
+const asked: WordExpression[] = [
+  ...['tide', 'herons', 'weir', 'ETE', 'grosse', 'ΑΝΑ', '海', 'x12', 'running', 'nowhere', '!'].map(
+    (words) => ({
+      words,
+    }),
+  ),
+  ...['t', 'tid', 'x', 'x12', 'h', 'zz', 'größ'].map((words) => ({ words, isPrefix: true })),
+  ...['tide tide', 'tide harbour heron', 'harbour-weir', 'tide x12', 'heron nowhere'].map((words) => ({
+    words,
+  })),
+  { words: 'tide har', isPrefix: true },
+  { any: [{ words: 'x123' }, { words: 'wet' }] },
+  { all: [{ words: 'tide' }, { any: [{ words: 'heron harbour' }, { words: 'ete' }] }] },
+]
+
+test('lists have exactly the passages that FTS5 finds, also after deletions, merges and long passages', async () => {
+  const db = Database.open(':memory:', [table])
+  const lists = new WordLists(db.queries)
+  let lastId = 0
+  const add = (words: number): void => {
+    lastId += random() < 0.05 ? 300 : 1
+    db.queries.run('INSERT INTO words (rowid, text) VALUES (?, ?)', lastId, text(words))
+  }
+  const compare = (): void => {
+    lists.refresh(lastId)
+    for (const expression of asked) {
+      const list = lists.of(expression)
+      const found = WordList.newest([list], Infinity)
+      expect(String([matchOf(expression), found])).toBe(
+        String([matchOf(expression), byFts5(db.queries, expression)]),
+      )
+      expect(list.count).toBe(found.length)
+    }
+  }
+  compare()
+  for (let round = 0; round < 8; round++) {
+    await db.write(() => {
+      for (let i = 0; i < 100; i++)
+        add(round % 4 === 1 && i % 40 === 0 ? 9_000 : 1 + Math.floor(20 * random()))
+    })
+    // A merge that stops in the middle, and passages that are deleted before and after merges.
+    if (round === 5) await db.write((q) => q.run(`INSERT INTO words (words, rank) VALUES ('merge', -2)`))
+    if (round % 3 === 2) await db.write((q) => q.run('DELETE FROM words WHERE rowid % 7 = ?', round))
+    if (round % 2 === 1) compare()
+  }
+  await db.write((q) => q.run(`INSERT INTO words (words) VALUES ('optimize')`))
+  compare()
+  await lists.close()
+  await db.close()
+})
+
+test('the newest of several lists, below an id', () => {
+  const [even, third] = [2, 3].map((step) => {
+    const ids = Array.from({ length: Math.floor(200 / step) }, (_, i) => (i + 1) * step)
+    return WordList.of(ids, 200)
+  })
+  expect(WordList.newest([even!, third!], 3)).toEqual([198, 192, 186])
+  expect(WordList.newest([even!, third!], 3, 192)).toEqual([186, 180, 174])
+  expect(WordList.newest([even!], 9, 6)).toEqual([4, 2])
+})

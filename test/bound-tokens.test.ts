@@ -8,6 +8,10 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { allOperations } from '../src/operations/all.ts'
 import { isOperatorOnly } from '../src/operations/perform-operation.ts'
 import type { Operation } from '../src/operations/operation.ts'
+import { asSeenBy } from '../src/operations/coding/which-machine.ts'
+import { nameFor } from '../src/coding/refusals.ts'
+import type { CodingSession } from '../src/domain/coding-session.ts'
+import { RockpoolError } from '../src/domain/errors.ts'
 import { formatOpenClawOrigin } from '../src/domain/openclaw-contract.ts'
 import { hashOf, newToken, readTokenRecords, writeTokenRecords } from '../src/store/gateway-tokens.ts'
 import { connect, http, openHouse, rpc } from './support/gateway-house.ts'
@@ -154,6 +158,52 @@ function questions({ input }: Operation, workspace: string): Array<Record<string
     return Object.fromEntries(Object.entries({ ...all, keys: [name] }).filter(([f]) => f in input.shape))
   })
 }
+
+test('an answer that finds nothing names no other agent, and a queue no session of another agent', async () => {
+  const lonely = newToken()
+  const hash = hashOf(lonely).toString('base64url')
+  const records = readTokenRecords(house.dir)
+  // An agent that is not configured, and has no workspace.
+  writeTokenRecords(house.dir, [
+    ...records,
+    { name: 'l', scopes: ['read'], agentId: 'lonely', createdAt: 0, hash },
+  ])
+  for (const method of ['sessions.search', 'memory.search']) {
+    const { result } = await rpc(house, method, { query: 'xyzzy' }, lonely)
+    expect((result as { notes: string[] }).notes).toContain('There is no agent "lonely" here.')
+    expect(JSON.stringify(result)).not.toMatch(/main|work/)
+  }
+  expect((await rpc(house, 'sessions.search', { query: 'xyzzy', agent: 'lonely' })).result).toMatchObject({
+    notes: expect.arrayContaining(['There is no agent "lonely" here; known: main, work.']),
+  })
+  writeTokenRecords(house.dir, records)
+  const workdir = repoIn(house.dir, 'shop')
+  const launch = { prompt: '[[offline: wait 60000]]', workdir, name: `${secret}-c`, fresh: true }
+  const { id } = (await rpc(house, 'coding.launch', launch)).result as { id: string }
+  const { result: queued } = await bound('coding.launch', { prompt: 'x', workdir: 'shop', fresh: true })
+  expect(queued).toMatchObject({ queue: { place: 1, waitsFor: ['a session of another agent'] } })
+  expect(JSON.stringify((await bound('coding.sessions')).result)).not.toContain(secret)
+  expect(JSON.stringify((await rpc(house, 'coding.sessions')).result)).toContain(`waits for ${secret}-c`)
+  for (const session of [id, (queued as { id: string }).id]) await rpc(house, 'coding.kill', { session })
+})
+
+test('a repository that is taken, and machines, are not described to another agent', async () => {
+  const session = { name: secret, request: { agentId: 'main' } } as CodingSession
+  expect(['main', 'work', undefined].map((agentId) => nameFor(agentId, session))).toEqual([
+    secret,
+    'a session of another agent',
+    secret,
+  ])
+  const find = async (): Promise<never> => {
+    throw new RockpoolError('not-found', `No machine has the name x.`, { hint: `There are: ${secret}.` })
+  }
+  await expect(asSeenBy({ agentId: undefined }, find)).rejects.toMatchObject({
+    hint: `There are: ${secret}.`,
+  })
+  const error = await asSeenBy({ agentId: 'work' }, find).catch((thrown: RockpoolError) => thrown)
+  expect(error).toMatchObject({ code: 'not-found' })
+  expect(`${String(error)} ${(error as RockpoolError).hint}`).not.toContain(secret)
+})
 
 test('it reads no list of sessions by its path', async () => {
   const store = house.app.paths.sessionsJson('main')

@@ -158,7 +158,7 @@ test('while only the reserve of a usage window is left, a new session waits for 
   const { id: now } = await house.launch('[[offline: say now]]', { despiteReserve: true })
   await until(house, now, 'awaiting-input')
   const waiting = house.pool.resolve(id)
-  expect([waiting.lifecycle, house.pool.placeInQueue(waiting).waitsFor]).toEqual([
+  expect([waiting.lifecycle, house.pool.placeInQueue(waiting, undefined).waitsFor]).toEqual([
     'queued',
     ['the reset of the usage window'],
   ])
@@ -264,8 +264,8 @@ test('one session works in a repository and one waits for it; a third is refused
   const second = await house.launch('beta', { workdir, multiTurn: false })
   const queued = house.pool.resolve(second.id)
   expect(queued.lifecycle).toBe('queued')
-  expect(house.pool.placeInQueue(queued)).toEqual({ place: 1, waitsFor: [first.name] })
-  await expect(house.launch('gamma', { workdir })).rejects.toThrow(/works in .* and 1 more wait for it/)
+  expect(house.pool.placeInQueue(queued, undefined)).toEqual({ place: 1, waitsFor: [first.name] })
+  await expect(house.launch('gamma', { workdir })).rejects.toThrow(/works in it, and 1 more wait for it/)
   await house.pool.kill(first.id)
   await until(house, second.id, 'ended')
   expect(house.pool.resolve(first.id).end!.at).toBeLessThanOrEqual(house.pool.resolve(second.id).startedAt!)

@@ -49,7 +49,7 @@ export class CodingPool {
     const request = { ...asked, workdir, spawnDepth: asked.spawnDepth ?? 0 }
     const by = { owner: this.#running.self, machine: owners.machine, now: clock.now() }
     const [session] = await Promise.all([
-      store.add(launched(request, options, by), () => repos.checkRoom(workdir)),
+      store.add(launched(request, options, by), () => repos.checkRoom(workdir, request.agentId)),
       this.#running.startHeartbeat(),
     ])
     await notifications.onLaunched(session)
@@ -209,8 +209,8 @@ export class CodingPool {
   }
 
   /** For a session that waits in the queue. */
-  placeInQueue(session: CodingSession): QueuePlace {
-    return this.#parts.repos.placeOf(session)
+  placeInQueue(session: CodingSession, viewer: string | undefined): QueuePlace {
+    return this.#parts.repos.placeOf(session, viewer)
   }
 
   /** Puts a session into a chat's foreground; returns the output since the chat last looked. */

@@ -26,11 +26,19 @@ export function queueFull(waiting: number): RockpoolError {
   })
 }
 
-export function repoTaken(working: CodingSession, queued: number): RockpoolError {
-  const { workdir } = working.request
-  return new RockpoolError('busy', `${working.name} works in ${workdir}, and ${queued} more wait for it.`, {
-    hint: 'Wait for it, kill it, use a worktree, or raise coding.perRepo.',
-  })
+/** The name of a session, for an agent that may not see the sessions of others; `undefined` stands for a person. */
+export function nameFor(agentId: string | undefined, { name, request }: CodingSession): string {
+  return agentId === undefined || request.agentId === agentId ? name : 'a session of another agent'
+}
+
+export function repoTaken(name: string, workdir: string, queued: number): RockpoolError {
+  return new RockpoolError(
+    'busy',
+    `${workdir} is taken: ${name} works in it, and ${queued} more wait for it.`,
+    {
+      hint: 'Wait for it, kill it, use a worktree, or raise coding.perRepo.',
+    },
+  )
 }
 
 export function notRunning(session: CodingSession): RockpoolError {

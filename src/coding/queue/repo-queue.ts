@@ -9,7 +9,7 @@ import type { CodingConfig } from '../../domain/config/coding-settings.ts'
 import { reservedUntil, type UsageWindow } from '../../domain/usage-window.ts'
 import type { CodingStore } from '../../store/sqlite/coding-store.ts'
 import type { Owners } from '../machines/owner.ts'
-import { queueFull, repoTaken } from '../refusals.ts'
+import { nameFor, queueFull, repoTaken } from '../refusals.ts'
 import { repositoryRoot } from './repositories.ts'
 
 const working: ReadonlySet<CodingLifecycle> = new Set([
@@ -65,19 +65,21 @@ export class RepoGate {
     )
   }
 
-  /** Throws if the queue of this machine (`maxQueued`) or of the repository (`perRepo`) is full. */
-  checkRoom(repo: string): void {
+  /** Throws if the queue of this machine (`maxQueued`) or of the repository (`perRepo`) is full for a session of this agent. */
+  checkRoom(repo: string, agentId: string): void {
     const { maxQueued, perRepo } = this.#parts.config
     const waiting = this.#running().filter(({ lifecycle }) => lifecycle === 'queued').length
     if (waiting >= maxQueued) throw queueFull(waiting)
     const queued = this.#openIn(repo).filter(({ lifecycle }) => lifecycle === 'queued')
     // Sessions that were launched a moment ago are still queued.
     const [first, ...others] = [...this.workingIn(repo), ...queued]
-    if (first && others.length + 1 >= perRepo.running + perRepo.queued) throw repoTaken(first, others.length)
+    if (first && others.length + 1 >= perRepo.running + perRepo.queued)
+      throw repoTaken(nameFor(agentId, first), first.request.workdir, others.length)
   }
 
-  /** The place of a queued session: in its repository, or on the machine while `coding.maxSessions` work. */
-  placeOf({ id, createdAt, request }: CodingSession): QueuePlace {
+  /** The place of a queued session: in its repository, or on the machine while `coding.maxSessions` work. `viewer` is the agent that
+   *  sees it; undefined for a person. */
+  placeOf({ id, createdAt, request }: CodingSession, viewer: string | undefined): QueuePlace {
     const isFull = !this.#isBelowMaxSessions(id)
     const nearby = isFull ? this.#running() : this.#openIn(request.workdir)
     const before = nearby.filter(
@@ -85,7 +87,8 @@ export class RepoGate {
     )
     const working = nearby.filter((other) => this.#isWorking(other))
     const window = this.#isReserved(id) ? ['the reset of the usage window'] : []
-    return { place: before.length + 1, waitsFor: [...working.map(({ name }) => name), ...window] }
+    const names = new Set(working.map((other) => nameFor(viewer, other)))
+    return { place: before.length + 1, waitsFor: [...names, ...window] }
   }
 
   isFree(repo: string, id: string): boolean {

@@ -47,7 +47,7 @@ export async function resumeSession(
   const workdir = checkWorkdir(options.moved?.workdir ?? request.workdir, config.workspaceRoots)
   await checkResumable(agents, kindOf(earlier), sdkSessionId)
   const messages = [...(await undeliveredMessages(agents, earlier)), prompt]
-  repos.checkRoom(workdir)
+  repos.checkRoom(workdir, request.agentId)
   const how = { ...options, messages, workdir, aside: options.moved?.aside }
   await running.startHeartbeat()
   const session = await store.update(earlier.id, (stored) => {

@@ -51,7 +51,7 @@ const showSession = operation({
   },
   async run(app, { id, health: isChecked, lines: isTraced }, caller) {
     const coding = codingNamed(app, id, caller)
-    const row = coding && { coding: rowOf(app, coding) }
+    const row = coding && { coding: rowOf(app, coding, caller) }
     // The transcript of a session on another machine is there.
     if (coding && (coding.sdkSessionId === undefined || isElsewhere(app, coding)))
       return { session: toRecord(withoutTranscript(app, coding)), ...row }

@@ -20,14 +20,15 @@ const similar = operation({
   command: { positional: ['id'], examples: ['rockpool cc similar 3f2a'] },
   async run(app, { id, limit }, caller) {
     const session = await ownSession(app, id, caller)
-    return answerSearch(app, {
+    const question = {
       text: subjectOf(session),
       exceptSessionId: session.sessionId,
-      source: 'native',
+      source: 'native' as const,
       withoutTools: true,
       limit,
       ...visibleTo(caller, undefined),
-    })
+    }
+    return answerSearch(app, question, caller)
   },
 })
 

@@ -20,7 +20,7 @@ import { checkProgram, launchDefaults, refuseDirectory } from './launch-rights.t
 import { restoreIfGone } from '../vault/kept-sessions.ts'
 import type { Caller } from '../operation.ts'
 import { trimField } from './trim-choice.ts'
-import { placeOfLaunch } from './which-machine.ts'
+import { asSeenBy, placeOfLaunch } from './which-machine.ts'
 import { workspaceOf } from '../../store/agents.ts'
 import { openclawAgentOf } from '../../store/openclaw/openclaw-report.ts'
 
@@ -83,13 +83,14 @@ export interface Launched {
 /** On this machine, or on the one that has the repository. */
 export async function launchCoding(
   app: App,
-  asked: LaunchInput,
+  launch: LaunchInput,
   caller: Caller,
   /** For a launch that may be repeated: the same id launches once. */
   id?: string,
 ): Promise<Launched> {
-  const { machine: called, ...input } = asked
-  const { workdir, elsewhere } = await placeOfLaunch(app, workdirOf(app, input.workdir, caller), called)
+  const { machine: called, ...input } = launch
+  const asked = workdirOf(app, input.workdir, caller)
+  const { workdir, elsewhere } = await asSeenBy(caller, () => placeOfLaunch(app, asked, called))
   if (!elsewhere) return launchHere(app, { ...input, workdir }, caller, id)
   const agent = caller.agentId ?? input.agent ?? defaultAgentId(app.config)
   return launchThere(app, elsewhere.name, { ...input, agent, workdir }, caller, id)

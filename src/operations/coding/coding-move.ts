@@ -6,7 +6,7 @@ import { asRockpoolError, RockpoolError } from '../../domain/errors.ts'
 import type { App } from '../app.ts'
 import { operation } from '../operation.ts'
 import { afterRecovery, codingRow, codingSession, findCoding, rowOf } from './coding-row.ts'
-import { moveNotice, moveWarnings, placeOfMove, sidesOf } from './which-machine.ts'
+import { asSeenBy, moveNotice, moveWarnings, placeOfMove, sidesOf } from './which-machine.ts'
 
 const side = z.object({
   machine: z.string(),
@@ -45,12 +45,12 @@ const move = operation({
     const { pool } = app.coding()
     const session = findCoding(app, caller, input.session)
     refuseOthers(session)
-    const { machine, workdir } = await placeOfMove(app, session, input.machine)
+    const { machine, workdir } = await asSeenBy(caller, () => placeOfMove(app, session, input.machine))
     const sides = await sidesOf(app, session, { machine: machine.name, workdir })
     const to = { machine: machine.name, workdir, aside: moveNotice(sides) }
     const { id } = await pool.handOver(session.id, to)
     const warnings = [...moveWarnings(sides), ...(await startThere(app, machine.name))]
-    return { ...rowOf(app, pool.resolve(id)), ...sides, warnings }
+    return { ...rowOf(app, pool.resolve(id), caller), ...sides, warnings }
   },
 })
 

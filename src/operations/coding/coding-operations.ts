@@ -42,11 +42,11 @@ function warningFor(app: App, session: CodingSession): string | undefined {
 }
 
 /** The row and the output at the end of the turn. */
-async function atEndOfTurn(app: App, id: string) {
+async function atEndOfTurn(app: App, id: string, caller: Caller) {
   const { pool } = app.coding()
   const session = await pool.whenQuiet(id)
   const { blocks } = pool.output(id, 200)
-  return { ...rowOf(app, session), output: formatOutput(session, blocks, app.clock.now()) }
+  return { ...rowOf(app, session, caller), output: formatOutput(session, blocks, app.clock.now()) }
 }
 
 /** With `coding.reserve.launches: "ask"`: what is left of a usage window belongs to the owner, who may use it. */
@@ -98,8 +98,8 @@ const launch = operation({
     refuseInReserve(app, input.despiteReserve, caller)
     const asked = { ...input, boundTo: caller.agentId }
     const { session, action, reason } = await launchCoding(app, asked, caller)
-    if (input.wait) return { ...(await atEndOfTurn(app, session.id)), action, reason }
-    return { ...rowOf(app, session), action, reason, note: warningFor(app, session) }
+    if (input.wait) return { ...(await atEndOfTurn(app, session.id, caller)), action, reason }
+    return { ...rowOf(app, session, caller), action, reason, note: warningFor(app, session) }
   },
 })
 
@@ -125,7 +125,10 @@ const resume = operation({
     const changes = await changesOf(app, input.session, caller)
     const session = await resumeCoding(app, input, caller)
     const note = [changes, warningFor(app, session)].filter(Boolean).join(' ') || undefined
-    return { ...(input.wait ? await atEndOfTurn(app, session.id) : rowOf(app, session)), note }
+    return {
+      ...(input.wait ? await atEndOfTurn(app, session.id, caller) : rowOf(app, session, caller)),
+      note,
+    }
   },
 })
 
@@ -152,7 +155,7 @@ const resumeAll = operation({
     for (const { id, name } of app.coding().pool.cutOff(caller.agentId).reverse()) {
       try {
         const input = { session: id, prompt, fork: false }
-        sessions.push(rowOf(app, await resumeCoding(app, input, caller)))
+        sessions.push(rowOf(app, await resumeCoding(app, input, caller), caller))
       } catch (error) {
         refused.push({ name, reason: asRockpoolError(error).message })
       }
@@ -197,7 +200,11 @@ const respond = operation({
     // A caller that is not an agent is a person.
     const userInitiated = input.userInitiated ?? caller.agentId === undefined
     const { message, interrupt } = input
-    return rowOf(app, await app.coding().pool.respond(session.id, message, { interrupt, userInitiated }))
+    return rowOf(
+      app,
+      await app.coding().pool.respond(session.id, message, { interrupt, userInitiated }),
+      caller,
+    )
   },
 })
 
@@ -210,7 +217,7 @@ const interrupt = operation({
   changesState: true,
   command: { positional: ['session'], examples: ['rockpool cc interrupt fix-login-bug'] },
   async run(app, input, caller) {
-    return rowOf(app, await app.coding().pool.interrupt(findCoding(app, caller, input.session).id))
+    return rowOf(app, await app.coding().pool.interrupt(findCoding(app, caller, input.session).id), caller)
   },
 })
 
@@ -224,7 +231,7 @@ const seen = operation({
   changesState: true,
   command: { positional: ['session'], examples: ['rockpool cc seen fix-login-bug'] },
   async run(app, input, caller) {
-    return rowOf(app, await app.coding().pool.markSeen(findCoding(app, caller, input.session).id))
+    return rowOf(app, await app.coding().pool.markSeen(findCoding(app, caller, input.session).id), caller)
   },
 })
 
@@ -238,7 +245,7 @@ const release = operation({
   changesState: true,
   command: { positional: ['session'], examples: ['rockpool cc release fix-login-bug'] },
   async run(app, input, caller) {
-    return rowOf(app, await app.coding().pool.release(findCoding(app, caller, input.session).id))
+    return rowOf(app, await app.coding().pool.release(findCoding(app, caller, input.session).id), caller)
   },
 })
 
@@ -260,9 +267,9 @@ const kill = operation({
   async run(app, input, caller) {
     const { pool } = app.coding()
     const { id } = findCoding(app, caller, input.session)
-    if (input.undo) return { ...rowOf(app, await pool.reopen(id)), killed: false }
+    if (input.undo) return { ...rowOf(app, await pool.reopen(id), caller), killed: false }
     const { session, killed } = await pool.kill(id)
-    return { ...rowOf(app, session), killed }
+    return { ...rowOf(app, session, caller), killed }
   },
 })
 

@@ -14,7 +14,7 @@ import { codingSession, findCoding, machineField } from './coding-row.ts'
 import { checkProgram, refuseDirectory, refuseOtherPrograms, refuseWider } from './launch-rights.ts'
 import type { Caller } from '../operation.ts'
 import { restoreIfGone } from '../vault/kept-sessions.ts'
-import { moveNotice, placeOfResume, sidesOf } from './which-machine.ts'
+import { asSeenBy, moveNotice, placeOfResume, sidesOf } from './which-machine.ts'
 import type { Spot } from './which-machine.ts'
 
 export const resumeInput = z.strictObject({
@@ -54,7 +54,7 @@ export async function resumeCoding(app: App, input: ResumeInput, caller: Caller)
     return pool.resume(ref, input.prompt, { ...options, agentId })
   }
   refuseDirectory(app, known.request.workdir, caller.agentId)
-  const spot = await placeOfResume(app, known, input.machine)
+  const spot = await asSeenBy(caller, () => placeOfResume(app, known, input.machine))
   const all = { ...options, moved: await movedTo(app, known, spot) }
   if (!spot.elsewhere) return pool.resume(known.id, input.prompt, all)
   return resumeThere(app, spot.elsewhere.name, known.id, input.prompt, all)

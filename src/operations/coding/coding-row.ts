@@ -82,7 +82,8 @@ export const codingRow = codingSessionSchema.pick(storedFields).extend({
   display: z.string(),
 })
 
-export function rowOf(app: App, session: CodingSession): z.input<typeof codingRow> {
+/** The session as the caller sees it. */
+export function rowOf(app: App, session: CodingSession, caller: Caller): z.input<typeof codingRow> {
   const now = app.clock.now()
   const { owner: _owner, allowances: _allowances, waitsSince: _since, ...kept } = session
   const { inbox: _inbox, given: _given, aside: _aside, base: _base, answered: _answered, ...shown } = kept
@@ -91,7 +92,7 @@ export function rowOf(app: App, session: CodingSession): z.input<typeof codingRo
   return {
     ...shown,
     ...stateOf(session),
-    ...queueOf(app, session),
+    ...queueOf(app, session, caller),
     waitedMs: waitedOf(session, now),
     endReason: end?.reason,
     endMessage: end?.message,
@@ -123,9 +124,13 @@ export function stateOf(session: CodingSession): z.input<z.ZodObject<typeof stat
 }
 
 /** Every session is queued for a moment; only one that has to wait is shown so. */
-function queueOf(app: App, session: CodingSession): { queue?: QueuePlace; stateText?: string } {
+function queueOf(
+  app: App,
+  session: CodingSession,
+  { agentId }: Caller,
+): { queue?: QueuePlace; stateText?: string } {
   if (session.lifecycle !== 'queued') return {}
-  const queue = app.coding().pool.placeInQueue(session)
+  const queue = app.coding().pool.placeInQueue(session, agentId)
   if (queue.waitsFor.length === 0) return {}
   return { queue, stateText: `place ${queue.place} in the queue; waits for ${queue.waitsFor.join(', ')}` }
 }

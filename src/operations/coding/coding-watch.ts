@@ -29,7 +29,7 @@ const sessions = operation({
     const status = input.status === 'all' ? undefined : input.status
     const limit = input.limit ?? app.config.coding.maxPersistedSessions
     const found = app.coding().pool.list({ status, limit, visibleTo: caller.agentId })
-    return { sessions: found.map((session) => rowOf(app, session)), count: found.length }
+    return { sessions: found.map((session) => rowOf(app, session, caller)), count: found.length }
   },
 })
 

@@ -8,6 +8,7 @@ import { asRockpoolError, RockpoolError } from '../../domain/errors.ts'
 import { machinesCalled, placeFor, repositoryAt } from '../../domain/machine.ts'
 import type { Machine, Place, Wanted } from '../../domain/machine.ts'
 import type { App } from '../app.ts'
+import type { Caller } from '../operation.ts'
 
 /** A directory of this machine, or of another machine. */
 export interface Spot {
@@ -66,6 +67,19 @@ export async function placeOfMove(app: App, session: CodingSession, called: stri
       hint: '`rockpool machines` shows the others.',
     })
   return placeFor(others, wantedOf(all, session, undefined))
+}
+
+/** The machines and their repositories are for the operator to see (`machines.list`): an agent is not told which there are. */
+export async function asSeenBy<T>({ agentId }: Pick<Caller, 'agentId'>, find: () => Promise<T>): Promise<T> {
+  try {
+    return await find()
+  } catch (error) {
+    const { code } = asRockpoolError(error)
+    if (agentId === undefined || (code !== 'not-found' && code !== 'unavailable')) throw error
+    throw new RockpoolError(code, 'No available machine has this name or label and this repository.', {
+      hint: 'Leave the machine out, or ask a person: `rockpool machines` shows them.',
+    })
+  }
 }
 
 /** Does the session belong to another machine? */

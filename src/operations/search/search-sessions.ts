@@ -12,7 +12,7 @@ import type { App } from '../app.ts'
 import { visibleTo } from '../perform-operation.ts'
 import { goneSessions } from '../vault/kept-sessions.ts'
 import { parseTime, sinceField, flag, pathField, agentField } from '../input-fields.ts'
-import { operation } from '../operation.ts'
+import { operation, type Caller } from '../operation.ts'
 
 const listedHit = z.lazy(() =>
   searchHit.unwrap().extend({
@@ -76,7 +76,7 @@ export const searchSessions = operation({
     const { query, repo, near, agent, since, until, commands: _, ...rest } = input
     const timeOf = (text?: string): number | undefined =>
       text === undefined ? undefined : parseTime(text, app.clock.now())
-    return answerSearch(app, {
+    const question = {
       ...rest,
       text: query,
       repoPaths: repo === undefined ? undefined : [...new Set([repo, ...worktreesOf(repo)])],
@@ -84,7 +84,8 @@ export const searchSessions = operation({
       since: timeOf(since),
       until: timeOf(until),
       ...visibleTo(caller, agent),
-    })
+    }
+    return answerSearch(app, question, caller)
   },
 })
 
@@ -102,19 +103,22 @@ export const searchMemory = operation({
   heavyParts: ['discovery', 'search'],
   command: { positional: ['query'], joinsRest: true, examples: ['rockpool memory search favourite tea'] },
   async run(app, { query, agent, limit }, caller) {
-    return answerSearch(app, { text: query, limit, source: 'memory', ...visibleTo(caller, agent) })
+    return answerSearch(app, { text: query, limit, source: 'memory', ...visibleTo(caller, agent) }, caller)
   },
 })
 
 export async function answerSearch(
   app: App,
   question: SearchQuestion,
+  caller: Caller,
 ): Promise<z.input<typeof searchOutput>> {
   const began = app.clock.monotonic()
   const { total, hits, notes } = await app.search().search(question)
   const { agentId } = question
   if (total === 0 && agentId !== undefined && !app.agentIds().includes(agentId)) {
-    notes.push(`There is no agent ${JSON.stringify(agentId)} here; known: ${app.agentIds().join(', ')}.`)
+    // A caller that is bound to an agent may not learn of others.
+    const known = caller.agentId === undefined ? `; known: ${app.agentIds().join(', ')}` : ''
+    notes.push(`There is no agent ${JSON.stringify(agentId)} here${known}.`)
   }
   const written = await withTitles(app, hits)
   const tookMs = Math.round((app.clock.monotonic() - began) * 10) / 10

@@ -202,7 +202,7 @@ test('a repository that is taken, and machines, are not described to another age
   })
   const error = await asSeenBy({ agentId: 'work' }, find).catch((thrown: RockpoolError) => thrown)
   expect(error).toMatchObject({ code: 'not-found' })
-  expect(`${String(error)} ${(error as RockpoolError).hint}`).not.toContain(secret)
+  expect(`${String(error)} ${error.hint}`).not.toContain(secret)
 })
 
 test('it reads no list of sessions by its path', async () => {

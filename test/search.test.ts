@@ -229,6 +229,15 @@ test('text without spaces is found by one, two and more characters, paths and sy
   expect((await find('store/indexSearch')).hits).toEqual([])
 })
 
+test('a search says when its filters leave nothing of what there is, and that a query is too long', async () => {
+  await say('main', 'agent:main:main', 'feed the gannet', 'chat-1')
+  const { notes } = await find('gannet', { role: 'assistant', agentKind: 'codex' })
+  expect(notes).toContain('Without --role and --agent-kind there is 1 place.')
+  expect((await find('puffin', { role: 'assistant' })).notes.join()).not.toContain('Without')
+  const many = Array.from({ length: 40 }, (_, i) => `gannet${i}`).join(' ')
+  expect((await find(`gannet ${many}`)).notes).toContain('Only the first 31 words were searched for.')
+})
+
 test('a regular expression finds what words do not, and a wrong one is refused', async () => {
   await say('main', 'agent:main:main', 'TODO(ada): feed the gannet', 'chat-1')
   const { hits } = await find('todo\\(\\w+\\)', { regex: true })

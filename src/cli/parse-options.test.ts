@@ -48,6 +48,7 @@ test.each([
   [['--limit', 'x'], '--limit "x": a number is expected; or all is expected.'],
   [['--size', 'huge'], '--size "huge": small or large is expected.'],
   [['123456'], 'beach "123456": at most 5 characters.'],
+  [['x'.repeat(90)], `beach "${'x'.repeat(80)}…": at most 5 characters.`],
 ])('%j is refused by the name that was typed, with what is wrong about it', (args, message) => {
   expect(() => parseCommand(command, 'shells list', args)).toThrow(
     expect.objectContaining({

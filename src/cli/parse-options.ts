@@ -22,6 +22,9 @@ export interface ParsedCommand {
 
 type Options = NonNullable<ParseArgsConfig['options']>
 
+/** How much of a wrong value an error repeats. */
+const mostShown = 80
+
 /** `words`: the command as it was typed, such as `sessions list`. `given`: input that its name implies. */
 export function parseCommand(
   definition: CommandDefinition,
@@ -174,9 +177,13 @@ function valueOf(
   const fitting = tried.find(({ result }) => result.success)
   if (fitting) return fitting.value
   const why = explain(tried.map(({ result }) => result.error?.issues.flatMap(flatIssues) ?? []))
-  throw new RockpoolError('input-invalid', `${name} ${JSON.stringify(given)}: ${why}.`, {
+  throw new RockpoolError('input-invalid', `${name} ${JSON.stringify(shortened(given))}: ${why}.`, {
     hint: seeHelp(words),
   })
+}
+
+function shortened(text: string): string {
+  return text.length > mostShown ? `${text.slice(0, mostShown)}…` : text
 }
 
 type Issue = z.core.$ZodIssue
@@ -199,6 +206,8 @@ function expectation(issue: Issue): string {
     return `a ${issue.expected === 'int' ? 'whole number' : issue.expected} is expected`
   if (issue.code === 'invalid_value')
     return `${issue.values.join(', ').replace(/, ([^,]*)$/, ' or $1')} is expected`
+  if (issue.code === 'too_small' && issue.origin === 'string' && issue.minimum === 1)
+    return 'a text is expected'
   if (issue.code === 'too_small') return `at least ${issue.minimum}${unitOf(issue.origin)}`
   if (issue.code === 'too_big') return `at most ${issue.maximum}${unitOf(issue.origin)}`
   return issue.message

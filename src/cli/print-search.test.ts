@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { SearchOutput } from '../operations/search/search-sessions.ts'
-import type { Page } from './print.ts'
+import { cellWidth, type Page } from './print.ts'
 import { findPrinter } from './printers.ts'
 
 const printSearch = await findPrinter('sessions.search')
@@ -43,7 +43,7 @@ test('each session is one line: id, age, repository, title and passage; reasons 
   }
   expect(printSearch(output, page).split('\n')).toEqual([
     '3f2a0000  2 d ago    shop  Paint the form (+1)  before it the login form is red after it',
-    'note      2 d ago    shop  MEMORY.md  before it the login form is red after it',
+    'note      2 d ago    shop  MEMORY.md            before it the login form is red after it',
     '3 of 7 places in one session and one note, 3 ms',
     'By word only.',
   ])
@@ -64,13 +64,30 @@ test('a long passage is cut around its first match, and fits the page', () => {
   const repoPath = '/home/dev/a-repository-with-a-rather-long-name'
   for (const [width, cut] of [
     [160, /  …before .*the login form after .*…$/],
-    [80, /  A title of a …  …the login form a.*…$/],
+    [80, /  A title of a se…  …the login form a.*…$/],
   ] as const) {
     const output = { tookMs: 3, total: 1, hits: [{ ...long, title, repoPath }], notes: [] }
     const [line] = printSearch(output, { ...page, width }).split('\n')
     expect(line).toMatch(cut)
     expect(line!.length).toBeLessThanOrEqual(width)
   }
+})
+
+test('the columns are aligned, and no line is wider than a narrow page, also with letters that are two cells wide', () => {
+  const wide = {
+    ...hit,
+    sessionId: 'b',
+    title: '本番環境でメモリリークが発生しています',
+    repoPath: '/a/gateway',
+  }
+  const snippet = '接続プールが閉じられていませんでした。新しい接続を作成するたびにメモリが増えます。'
+  const hits = [hit, { ...hit, line: 2 }, { ...wide, snippet, matches: [[6, 8] as [number, number]] }]
+  const linesAt = (width: number): string[] =>
+    printSearch({ tookMs: 1, total: 3, hits, notes: [] }, { ...page, width }).split('\n')
+  for (const width of [60, 72, 100])
+    expect(linesAt(width).filter((line) => cellWidth(line) > width)).toEqual([])
+  const [first, second] = linesAt(120) as [string, string]
+  expect(cellWidth(first.split('before it')[0]!)).toBe(cellWidth(second.split('接続プール')[0]!))
 })
 
 test('a chat is opened by its key; what matched is marked; control characters are shown', () => {

@@ -38,7 +38,9 @@ function printHits({ hits, total, tookMs, notes }: Hits, page: Page): string {
     .join(' and ')
   const summary = `${hits.length}${of} ${places} in ${where}, ${tookMs} ms`
   const hint = page.interactive && !page.input?.['commands'] ? '; --commands shows how to open them' : ''
-  const lines = sessions.flatMap((group) => printSession(group, page))
+  const rows = sessions.map((group) => rowOf(group, page))
+  const columns = columnsFor(rows, page.width)
+  const lines = rows.flatMap((row) => printRow(row, columns, page))
   return [...lines, styled(page, 'dim', summary + hint), ...remarks].join('\n')
 }
 
@@ -47,40 +49,83 @@ function counted(count: number, what: string): string {
   return `${count} ${what}s`
 }
 
+interface Row {
+  hit: Hit
+  id: string
+  age: string
+  place: string
+  title: string
+  /** How many more passages of the session were found. */
+  more: string
+}
+
+function rowOf(hits: Hit[], page: Page): Row {
+  const [hit] = hits as [Hit]
+  return {
+    hit,
+    id: hit.source === 'memory' ? 'note' : hit.sessionId.slice(0, 8),
+    age: hit.at > 0 ? ago(hit.at, page.now) : '-',
+    place: oneLine(placeOf(hit)),
+    title: oneLine(hit.title ?? readableKey(hit.sessionKey ?? hit.sessionId)),
+    more: hits.length > 1 ? ` (+${hits.length - 1})` : '',
+  }
+}
+
+/** The widths of the columns that are as wide as their texts, within limits; the passage gets the rest. */
+type Columns = Record<'place' | 'title' | 'passage', number>
+
+function columnsFor(rows: Row[], width: number): Columns {
+  const longest = (of: (row: Row) => string): number => Math.max(...rows.map((row) => cellWidth(of(row))))
+  const place = Math.min(
+    longest((row) => row.place),
+    mostPlace,
+    Math.floor(width * placeShare),
+  )
+  const left = width - idWidth - ageWidth - place - 4 * gap
+  const most = Math.max(leastTitle, Math.min(mostTitle, Math.floor(left * titleShare)))
+  const title = Math.min(
+    most,
+    longest(({ title, more }) => title + more),
+  )
+  return { place, title, passage: Math.max(leastPassage, left - title) }
+}
+
 /** One line: age, repository, title, and the best passage with the matches marked. On request, the reasons and commands. */
-function printSession(hits: Hit[], page: Page): string[] {
-  const [first] = hits as [Hit]
+function printRow({ hit, id, age, place, title, more }: Row, columns: Columns, page: Page): string[] {
   const { explain, commands } = page.input ?? {}
-  const id = first.source === 'memory' ? 'note' : first.sessionId.slice(0, 8)
-  const age = pad(first.at > 0 ? ago(first.at, page.now) : '-', 9)
-  const place = truncate(oneLine(placeOf(first)), mostPlace)
-  const facts = [pad(id, 8), age, place, first.kept ? 'kept' : ''].filter(Boolean)
-  const more = hits.length > 1 ? ` (+${hits.length - 1})` : ''
-  const about = `${facts.join('  ')}  `
-  const left = page.width - cellWidth(about) - cellWidth(more) - 2
-  const name = oneLine(first.title ?? readableKey(first.sessionKey ?? first.sessionId))
-  const title = truncate(name, Math.max(leastTitle, Math.min(mostTitle, Math.floor(left * titleShare))))
-  const passage = marked(first, page, Math.max(leastPassage, left - cellWidth(title)))
-  const line = `${styled(page, 'dim', about)}${styled(page, 'bold', title)}${more}  ${passage}`
-  const reasons = explain ? (first.why ?? []).map((why) => styled(page, 'dim', `    ${visible(why)}`)) : []
+  const between = ' '.repeat(gap)
+  const about = [pad(id, idWidth), pad(age, ageWidth), pad(truncate(place, columns.place), columns.place)]
+  const name = truncate(title, columns.title - more.length)
+  const space = ' '.repeat(Math.max(0, columns.title - cellWidth(name + more)))
+  const line =
+    styled(page, 'dim', `${about.join(between)}${between}`) +
+    `${styled(page, 'bold', name)}${more}${space}${between}${marked(hit, page, columns.passage)}`
+  const reasons = explain ? (hit.why ?? []).map((why) => styled(page, 'dim', `    ${visible(why)}`)) : []
   const opened = commands
-    ? commandsFor(first).map((command) => styled(page, 'dim', `    ${visible(command)}`))
+    ? commandsFor(hit).map((command) => styled(page, 'dim', `    ${visible(command)}`))
     : []
   return [line, ...reasons, ...opened]
 }
 
+const gap = 2
+const idWidth = 8
+const ageWidth = 9
 const mostPlace = 20
+/** How much of the line the repository has at most. */
+const placeShare = 1 / 6
 const mostTitle = 40
 const leastTitle = 10
-/** How much of the line the title has at most; the rest is the passage's. */
+/** How much of the rest the title has at most. */
 const titleShare = 0.4
 /** A very narrow terminal wraps the line rather than hiding the passage. */
-const leastPassage = 20
+const leastPassage = 10
 
 /** The repository, or else the channel or the sub-agent's session. */
-function placeOf({ repoPath, channel, path }: Hit): string {
+function placeOf({ repoPath, channel, path, kept }: Hit): string {
   const place = repoPath === '' ? (channel ?? '') : basename(repoPath)
-  return path.includes('/subagents/') ? `${place} (sub-agent)` : place
+  return [place, path.includes('/subagents/') ? '(sub-agent)' : '', kept ? '(kept)' : '']
+    .filter(Boolean)
+    .join(' ')
 }
 
 /** The commands that show the place of the match, continue the session, and fork it there. */
@@ -104,9 +149,11 @@ function marked(hit: Hit, page: Page, width: number): string {
   const { snippet, matches } = withoutOrigin(hit)
   const whole = matches.filter(([start, end]) => isWhole(snippet, start, end))
   const used = whole.length > 0 ? whole : matches
-  const start = Math.max(0, Math.min((used[0]?.[0] ?? 0) - width / 3, snippet.length - width))
+  // Letters of some scripts are two cells wide.
+  const letters = Math.floor((width * snippet.length) / Math.max(1, cellWidth(snippet)))
+  const start = Math.max(0, Math.min((used[0]?.[0] ?? 0) - letters / 3, snippet.length - letters))
   const from = start === 0 ? 0 : snippet.indexOf(' ', start) + 1
-  const to = Math.min(snippet.length, from + width - 2)
+  const to = from + fitting(snippet.slice(from), width - 2)
   let text = from > 0 ? '…' : ''
   let done = from
   for (const [first, last] of used) {
@@ -116,6 +163,13 @@ function marked(hit: Hit, page: Page, width: number): string {
     done = last
   }
   return text + oneLineOf(snippet.slice(done, to)) + (to < snippet.length ? '…' : '')
+}
+
+/** How much of the text is at most so many cells wide. */
+function fitting(text: string, width: number): number {
+  if (cellWidth(text) <= width) return text.length
+  const kept = truncate(text, width + 1)
+  return kept.length - 1
 }
 
 function oneLineOf(text: string): string {
@@ -131,7 +185,9 @@ function isWhole(text: string, start: number, end: number): boolean {
 function withoutOrigin({ snippet, matches }: Hit): Pick<Hit, 'snippet' | 'matches'> {
   const cut = snippet.length - withoutMarker(snippet).length
   const shifted = matches.map(([start, end]): [number, number] => [start - cut, end - cut])
-  return { snippet: snippet.slice(cut), matches: shifted.filter(([start]) => start >= 0) }
+  // Line breaks become spaces, at the same positions.
+  const line = snippet.slice(cut).replace(/\s/g, ' ')
+  return { snippet: line, matches: shifted.filter(([start]) => start >= 0) }
 }
 
 function printIndex(status: OutputOf<'memory.status'>, page: Page): string {

@@ -51,7 +51,9 @@ async function found(text: string, filter: SearchFilter, embedder = boatsAndFood
   while (await addSomeVectors(index, embedder, redact));
   const near = new NearestPassages(index, embedder)
   const nearest = (question: string): Promise<NearPassage[]> => near.find(question, filter)
-  const { hits } = await search({ index, redact, now: () => 0, nearest }, text, filter)
+  const { hits, notes } = await search({ index, redact, now: () => 0, nearest }, text, filter)
+  const isOnlyNear = notes.includes('No message has these words; these are the nearest in meaning.')
+  expect(isOnlyNear).toBe(hits.length > 0 && hits.every(({ by }) => by.join() === 'meaning'))
   return hits.map(({ sessionId, by }) => `${sessionId} by ${by.join(', ')}`)
 }
 

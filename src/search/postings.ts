@@ -1,5 +1,6 @@
 // Reads from the tables of FTS5 which passages have a token, without its queries: a list of 70,000 passages takes about a
 // millisecond this way, and ten times as long row by row. Format: "fts5_index.c" of SQLite; FTS5 is asked for the same in the test.
+import { DamagedContent } from '../store/sqlite/database-errors.ts'
 import type { Queries } from '../store/sqlite/queries.ts'
 
 /** Reads the list of a token: an id less the one before, twice the length of the positions, the positions; and so on. */
@@ -20,6 +21,8 @@ interface Segment {
 }
 
 const structureRecord = 10
+/** Follows the first four bytes. */
+const structureVersion = Buffer.from([0xff, 0, 0, 1])
 /** The number of a page is in the low bits of its row, the number of its segment above. */
 const pagesOfSegment = 2 ** 37
 /** The lists of deleted passages of a segment are in the rows of this segment more. */
@@ -38,7 +41,9 @@ export class Postings {
   /** Another one after each change of the index. */
   structure(): Buffer {
     const sql = 'SELECT block FROM words_data WHERE id = ?'
-    return Buffer.from(this.#q.get<{ block: Uint8Array }>(sql, structureRecord)!.block)
+    const block = Buffer.from(this.#q.get<{ block: Uint8Array }>(sql, structureRecord)?.block ?? [])
+    if (block.indexOf(structureVersion) !== 4) throw new DamagedContent('the index of words has no structure')
+    return block
   }
 
   /** Reads all passages that have the token, or a token that begins so. Deleted passages may be among them. */

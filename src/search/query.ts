@@ -8,6 +8,8 @@ export interface ParsedQuery {
   terms: QueryTerm[]
   /** Every word was written to be found: nothing was left out as a filler word. */
   isKeywords: boolean
+  /** The query has more words than are searched for. */
+  isCut: boolean
   /** Substrings, for paths and symbols, and for when no passage has the words. */
   pieces: PiecesQuery | undefined
   /** Plain words to mark in a snippet, lower-cased. */
@@ -30,7 +32,8 @@ export interface PiecesQuery {
   always: boolean
 }
 
-const maxTerms = 31
+/** More words of a query are not searched for. */
+export const maxTerms = 31
 const fewWords = 3
 const symbolic = /[^\s\p{L}\p{N}\p{M}"*'’`-]/u
 /** A word of prose: quotes and brackets around it, and the punctuation after it, do not belong to it. */
@@ -53,6 +56,7 @@ export function parseQuery(text: string): ParsedQuery | undefined {
   return {
     terms: [...new Map(terms.map((term) => [JSON.stringify(term.expression), term])).values()],
     isKeywords: used.length === all.length,
+    isCut: (text.match(/\S+/g) ?? []).length > maxTerms && all.length === maxTerms,
     pieces,
     marks: used.flatMap((term) => term.text.toLowerCase().split(/\s+/)).filter(Boolean),
   }

@@ -7,7 +7,7 @@ import { errorText } from '../domain/errors.ts'
 import { exactness, fold, hitOf, isOwnMessage, isRight, placeOf, snippetOf, withoutCopies } from './hits.ts'
 import type { FoundPassage } from './index-rows.ts'
 import { readPassage } from './passages.ts'
-import { parseQuery, splitIdentifier, type ParsedQuery } from './query.ts'
+import { maxTerms, parseQuery, splitIdentifier, type ParsedQuery } from './query.ts'
 import type { SearchIndex } from './search-index.ts'
 import { shareIn } from './search-match.ts'
 import { nearnessInTime, timeRangeIn, timesNamedIn, type NamedTime } from './times.ts'
@@ -81,6 +81,9 @@ async function searchAll(parts: SearchParts, text: string, filter: SearchFilter)
   }
   const best = ranking.best()
   const { hits, left } = toHits(parts, best, query, filter)
+  if (hits.length > 0 && hits.every(({ by }) => by.every((way) => way === 'meaning')))
+    notes.push('No message has these words; these are the nearest in meaning.')
+  if (query.isCut) notes.push(`Only the first ${maxTerms} words were searched for.`)
   return { total: best.length - left, hits, notes }
 }
 

@@ -1,5 +1,10 @@
 import { expect, test } from 'vitest'
-import { literalIn } from './regex-search.ts'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { indexSources } from './index-files.ts'
+import { BriefRegexSearch, literalIn } from './regex-search.ts'
+import { SearchIndex } from './search-index.ts'
 
 test.each([
   ['TODO\\(\\w+\\)', 'TODO('],
@@ -21,4 +26,24 @@ test.each([
   ['^(a+)+$', undefined],
 ])('every match of %s has %s', (pattern, literal) => {
   expect(literalIn(pattern)).toBe(literal)
+})
+
+test('a search without a thread finds what a moment is enough for, and gives up an expression that never ends', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'rockpool-brief-'))
+  const path = join(folder, 'session.jsonl')
+  const said = [`${'a'.repeat(60)}!`, 'the gannet dives', 'feed the gannet']
+  const lineOf = (content: string): object => ({ type: 'user', message: { role: 'user', content } })
+  writeFileSync(path, said.map((content) => `${JSON.stringify(lineOf(content))}\n`).join(''))
+  const index = SearchIndex.open(':memory:')
+  const plain = (text: string): string => text
+  await indexSources(index, [{ kind: 'native', path, sessionId: 's' }], { redact: plain })
+  const brief = new BriefRegexSearch()
+  const found = (pattern: string) => brief.search(index, { pattern, filter: {} }, plain)
+  expect(found('^(a+)+$')).toBeUndefined()
+  // On a busy machine the moment may be over before anything was read.
+  await expect
+    .poll(() => found('GAN+et')?.hits.map(({ snippet }) => snippet))
+    .toEqual(['feed the gannet', 'the gannet dives'])
+  await index.close()
+  rmSync(folder, { recursive: true })
 })

@@ -1,6 +1,8 @@
 // Searches the texts of passages by a regular expression, the newest first. If every match must have some letters, only the passages
 // that have them are read, as far as substrings are indexed.
-import type { SearchFilter, SearchHit } from '../domain/search.ts'
+import { createContext, Script, type Context } from 'node:vm'
+import { isRecord } from '../domain/json.ts'
+import type { SearchAnswer, SearchFilter, SearchHit } from '../domain/search.ts'
 import { hitOf, isOwnMessage, isSameMessage, placeOf, snippetOf } from './hits.ts'
 import type { FoundPassage } from './index-rows.ts'
 import { readPassage } from './passages.ts'
@@ -22,14 +24,56 @@ export interface RegexFinding {
 /** Passages that are read from the index at once. */
 const pageSize = 200
 
+/** So long an expression is searched for without a thread. */
+const briefMs = 25
+
+/** Searches in this thread, but only for a moment. Most expressions find enough in that time, and a thread takes longer to start. */
+export class BriefRegexSearch {
+  readonly #script = new Script('regex.exec(text)')
+  #context: Context | undefined
+
+  /** Undefined if it takes longer. */
+  search(
+    index: SearchIndex,
+    question: RegexQuestion,
+    redact: (text: string) => string,
+  ): SearchAnswer | undefined {
+    const context = (this.#context ??= createContext({}))
+    const regex = new RegExp(question.pattern, 'iu')
+    const until = performance.now() + briefMs
+    const exec = (text: string): RegExpExecArray | null => {
+      const timeout = Math.ceil(until - performance.now())
+      if (timeout <= 0) throw new TimeIsOver()
+      Object.assign(context, { regex, text })
+      return this.#script.runInContext(context, { timeout }) as RegExpExecArray | null
+    }
+    try {
+      const hits = [...searchRegex(index, question, redact, exec)].flatMap((finding) => finding.hits)
+      return { total: hits.length, hits, notes: [] }
+    } catch (error) {
+      if (error instanceof TimeIsOver || isTimeout(error)) return undefined
+      throw error
+    } finally {
+      Object.assign(context, { regex: undefined, text: undefined })
+    }
+  }
+}
+
+class TimeIsOver extends Error {}
+
+/** The error belongs to the context: it is not an `Error` of ours. */
+function isTimeout(error: unknown): boolean {
+  return isRecord(error) && error['code'] === 'ERR_SCRIPT_EXECUTION_TIMEOUT'
+}
+
 /** Yields matches as they are found, the newest first. */
 export function* searchRegex(
   index: SearchIndex,
   { pattern, filter }: RegexQuestion,
   redact: (text: string) => string,
+  exec: (text: string) => RegExpExecArray | null,
 ): Generator<RegexFinding> {
   const limit = filter.limit ?? 20
-  const regex = new RegExp(pattern, 'iu')
   const shown = new Set<string>()
   const found: FoundPassage[] = []
   let beforeId: number | undefined
@@ -44,7 +88,7 @@ export function* searchRegex(
       const message = readPassage(placeOf(passage))
       // Redact first: a pattern must not be a way to guess secrets.
       const text = message && redact(message.text)
-      const match = text === undefined ? null : regex.exec(text)
+      const match = text === undefined ? null : exec(text)
       if (!match || shown.has(text!) || found.some((each) => isSameMessage(each, passage))) continue
       shown.add(text!)
       found.push(passage)

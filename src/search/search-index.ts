@@ -169,7 +169,14 @@ export class SearchIndex {
 
   /** The passages with the largest share of these words. */
   matchWords(terms: WordExpression[], filter: SearchFilter): WordMatches {
-    return this.#db.sharedRead(() => this.#match.byWords(terms, filter))
+    const { queries } = this.#db
+    // The index thread writes meanwhile: everything is read as of one moment.
+    queries.exec('SAVEPOINT reading')
+    try {
+      return this.#match.byWords(terms, filter)
+    } finally {
+      queries.exec('RELEASE reading')
+    }
   }
 
   /** The newest passages that have these pieces. */

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { SearchFilter } from '../domain/search.ts'
 import { indexSources } from './index-files.ts'
 import { SearchIndex } from './search-index.ts'
-import { IndexThread, RegexThreads } from './search-threads.ts'
+import { checkPattern, IndexThread, RegexThreads } from './search-threads.ts'
 
 let folder: string
 let threads: RegexThreads
@@ -45,7 +45,7 @@ test('a regular expression that never ends is stopped and says so, and the next 
     'Stopped after 0.1 s: 3 passages were searched, the newest first.',
   ])
   expect(await found('later')).toEqual(['a later line'])
-  expect(() => threads.search({ pattern: '(', filter: {} })).toThrow('Invalid regular expression')
+  expect(() => checkPattern('(')).toThrow('Invalid regular expression')
 })
 
 test('a regular expression finds what has its letters, and what has no letters indexed yet', async () => {

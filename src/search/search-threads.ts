@@ -138,8 +138,8 @@ export class RegexThreads {
     this.#limitMs = limitMs
   }
 
+  /** The pattern is valid (`checkPattern`). */
   search(question: RegexQuestion): Promise<SearchAnswer> {
-    checkPattern(question.pattern)
     return this.#running.run(() => this.#search(question))
   }
 
@@ -217,7 +217,7 @@ export class RegexThreads {
   }
 }
 
-function checkPattern(pattern: string): void {
+export function checkPattern(pattern: string): void {
   try {
     RegExp(pattern, 'iu')
   } catch (error) {

@@ -28,7 +28,8 @@ import { search } from './ranked-search.ts'
 import { SearchFollower } from './search-follower.ts'
 import { SearchIndex } from './search-index.ts'
 import { ourSources, searchSources, type SourceParts } from './search-sources.ts'
-import { RegexThreads } from './search-threads.ts'
+import { BriefRegexSearch, type RegexQuestion } from './regex-search.ts'
+import { checkPattern, RegexThreads } from './search-threads.ts'
 
 export interface SearchParts {
   indexFile: string
@@ -54,6 +55,7 @@ const longReading = 1_000
 export class Search implements SearchPart {
   readonly #parts: SearchParts
   readonly #redact: (text: string) => string
+  readonly #briefRegex = new BriefRegexSearch()
   readonly #regexThreads: RegexThreads
   readonly #meaning: SearchMeaning
   #index: SearchIndex
@@ -110,7 +112,7 @@ export class Search implements SearchPart {
     const outdated = this.#follower || asIndexed ? undefined : await this.#refreshOrNote()
     if (!this.#follower && filter.role === 'tool') await this.#indexTools()
     const answer = await (regex
-      ? this.#regexThreads.search({ pattern: text, filter })
+      ? this.#searchRegex({ pattern: text, filter })
       : this.#searchText(text, filter))
     if (answer.total === 0 || filter.role === 'tool') answer.notes.push(...this.#noteOnTools(filter))
     if (outdated !== undefined) answer.notes.push(outdated)
@@ -131,6 +133,12 @@ export class Search implements SearchPart {
       if (!(error instanceof StoreUnavailable)) throw error
       return `Not up to date: ${error.message}`
     }
+  }
+
+  async #searchRegex(question: RegexQuestion): Promise<SearchAnswer> {
+    checkPattern(question.pattern)
+    const answer = this.#briefRegex.search(this.#index, question, this.#redact)
+    return answer ?? this.#regexThreads.search(question)
   }
 
   async #searchText(text: string, filter: SearchFilter): Promise<SearchAnswer> {

@@ -31,7 +31,8 @@ export class WordLists {
   /** Forgets the lists if the index has changed. Lists are asked for in the same transaction. */
   refresh(lastId: number): void {
     const structure = this.#postings.structure()
-    if (structure.equals(this.#structure)) return
+    // An index that was filled again may have the same structure, but it has other ids.
+    if (structure.equals(this.#structure) && lastId === this.#lastId) return
     this.#structure = structure
     this.#lastId = lastId
     this.#deleted = [...this.#postings.deleted(structure)]

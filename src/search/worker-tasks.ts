@@ -34,7 +34,8 @@ export async function runThread(job: ThreadJob): Promise<void> {
   const index = SearchIndex.open(job.indexFile)
   if (job.job === 'regex') {
     parentPort!.on('message', (question: RegexQuestion) => {
-      for (const finding of searchRegex(index, question, redact)) post(finding)
+      const regex = new RegExp(question.pattern, 'iu')
+      for (const finding of searchRegex(index, question, redact, (text) => regex.exec(text))) post(finding)
     })
     return
   }

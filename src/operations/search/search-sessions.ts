@@ -85,9 +85,28 @@ export const searchSessions = operation({
       until: timeOf(until),
       ...visibleTo(caller, agent),
     }
-    return answerSearch(app, question, caller)
+    const answer = await answerSearch(app, question, caller)
+    if (answer.total > 0 || input.regex) return answer
+    const { text, agentId } = question
+    const notes = [...answer.notes, ...(await noteOnFilters(app, { text, agentId }, input))]
+    return { ...answer, notes }
   },
 })
+
+const filters = ['repo', 'channel', 'since', 'until', 'tool', 'file', 'role', 'agentKind', 'source'] as const
+
+/** Says that there is something without the filters. */
+async function noteOnFilters(
+  app: App,
+  question: SearchQuestion,
+  input: Partial<Record<(typeof filters)[number], unknown>>,
+): Promise<string[]> {
+  const used = filters.filter((name) => input[name] !== undefined)
+  if (used.length === 0) return []
+  const { total } = await app.search().search({ ...question, asIndexed: true, limit: 1 })
+  const what = used.map((name) => `--${name === 'agentKind' ? 'agent-kind' : name}`).join(' and ')
+  return total === 0 ? [] : [`Without ${what} there ${total === 1 ? 'is 1 place' : `are ${total} places`}.`]
+}
 
 export const searchMemory = operation({
   name: 'memory.search',

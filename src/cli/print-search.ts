@@ -153,7 +153,7 @@ function marked(hit: Hit, page: Page, width: number): string {
   const letters = Math.floor((width * snippet.length) / Math.max(1, cellWidth(snippet)))
   const start = Math.max(0, Math.min((used[0]?.[0] ?? 0) - letters / 3, snippet.length - letters))
   const from = start === 0 ? 0 : snippet.indexOf(' ', start) + 1
-  const to = from + fitting(snippet.slice(from), width - 2)
+  const to = from + fitting(snippet.slice(from), width - (from > 0 ? 1 : 0))
   let text = from > 0 ? '…' : ''
   let done = from
   for (const [first, last] of used) {
@@ -165,11 +165,9 @@ function marked(hit: Hit, page: Page, width: number): string {
   return text + oneLineOf(snippet.slice(done, to)) + (to < snippet.length ? '…' : '')
 }
 
-/** How much of the text is at most so many cells wide. */
+/** How many letters of the text fit into so many cells, with a sign after them if that is not all of it. */
 function fitting(text: string, width: number): number {
-  if (cellWidth(text) <= width) return text.length
-  const kept = truncate(text, width + 1)
-  return kept.length - 1
+  return cellWidth(text) <= width ? text.length : truncate(text, width).length - 1
 }
 
 function oneLineOf(text: string): string {

@@ -1,6 +1,6 @@
-// What growth costs: the built gateway with few sessions, people and coding sessions, and with very many; and with one open page
-// and with hundreds.
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+// What growth costs: the built gateway with few sessions, people and coding sessions, and with very many; with one open page and with
+// hundreds; and with few and very many transcripts of Claude Code.
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -9,8 +9,9 @@ import { openStateDatabase } from '../src/store/sqlite/state-database.ts'
 import { statePaths } from '../src/store/paths.ts'
 import { aCodingSession } from '../test/support/coding-store-contract.ts'
 import { fillStateDir, keyOf } from './gateway/many-sessions.ts'
-import { openClient, startGateway } from './gateway/program.ts'
+import { memoryMbOf, openClient, p50, startGateway } from './gateway/program.ts'
 import type { BenchClient } from './gateway/program.ts'
+import { transcriptGrowth } from './growth/transcripts.ts'
 import type { BenchResult } from './result.ts'
 
 const few = { sessions: 1_000, people: 10, coding: 50 }
@@ -31,6 +32,7 @@ export async function bench(): Promise<BenchResult[]> {
     compared('patch', small.patch, watched.patch, `${pages} open pages`),
     compared('turn', small.turn, watched.turn, `${pages} open pages`),
     compared('memory', small.memory, watched.memory, `${pages} open pages`),
+    ...(await transcriptGrowth()),
   ]
 }
 
@@ -127,18 +129,8 @@ async function timesOf(client: BenchClient, { sessions }: Size): Promise<Omit<Fi
   }
 }
 
-async function p50(rounds: number, work: (n: number) => Promise<void>): Promise<number> {
-  const times: number[] = []
-  for (let n = 0; n < rounds; n++) {
-    const began = performance.now()
-    await work(n)
-    times.push(performance.now() - began)
-  }
-  return times.sort((a, b) => a - b)[rounds >> 1]!
-}
-
 /** V8 returns memory some seconds after the last work. */
 async function restedMb(pid: number): Promise<number> {
   await sleep(15_000)
-  return Number(readFileSync(`/proc/${pid}/status`, 'utf8').match(/VmRSS:\s+(\d+)/)![1]) / 1024
+  return memoryMbOf(pid)
 }

@@ -1,11 +1,11 @@
 // What the gateway keeps and takes when it has nothing to do: empty, with many sessions, and after many messages.
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { atMost } from '../result.ts'
 import type { BenchResult } from '../result.ts'
-import { openClient, startGateway } from './program.ts'
+import { cpuMsOf, memoryMbOf, openClient, startGateway } from './program.ts'
 import type { BenchClient, BenchGateway } from './program.ts'
 
 const people = 200
@@ -85,28 +85,17 @@ async function restedMb(pid: number): Promise<number> {
   let lowest = Infinity
   for (let unchanged = 0; unchanged < restSeconds; unchanged++) {
     await sleep(1_000)
-    const now = residentMb(pid)
+    const now = memoryMbOf(pid)
     if (now < lowest - 1) unchanged = 0
     lowest = Math.min(lowest, now)
   }
-  return residentMb(pid)
+  return memoryMbOf(pid)
 }
 
 async function idlePercent(pid: number): Promise<number> {
-  const began = { at: performance.now(), cpuMs: cpuMs(pid) }
+  const began = { at: performance.now(), cpuMs: cpuMsOf(pid) }
   await sleep(10_000)
-  return (100 * (cpuMs(pid) - began.cpuMs)) / (performance.now() - began.at)
-}
-
-/** User and system time, in clock ticks of 10 ms. */
-function cpuMs(pid: number): number {
-  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
-  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
-  return (Number(fields[11]) + Number(fields[12])) * 10
-}
-
-function residentMb(pid: number): number {
-  return Number(readFileSync(`/proc/${pid}/status`, 'utf8').match(/VmRSS:\s+(\d+)/)![1]) / 1024
+  return (100 * (cpuMsOf(pid) - began.cpuMs)) / (performance.now() - began.at)
 }
 
 async function withGateway(

@@ -81,3 +81,27 @@ export async function openClient(url: string, token?: string): Promise<BenchClie
       }),
   }
 }
+
+/** User and system time of a process, in clock ticks of 10 ms. */
+export function cpuMsOf(pid: number): number {
+  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+  return (Number(fields[11]) + Number(fields[12])) * 10
+}
+
+/** `VmRSS` is the resident size now, `VmHWM` the largest so far. */
+export function memoryMbOf(pid: number, which: 'VmRSS' | 'VmHWM' = 'VmRSS'): number {
+  const status = readFileSync(`/proc/${pid}/status`, 'utf8')
+  return Number(new RegExp(`${which}:\\s+(\\d+)`).exec(status)?.[1] ?? 0) / 1024
+}
+
+/** The median time of one round. */
+export async function p50(rounds: number, work: (n: number) => Promise<void>): Promise<number> {
+  const times: number[] = []
+  for (let n = 0; n < rounds; n++) {
+    const began = performance.now()
+    await work(n)
+    times.push(performance.now() - began)
+  }
+  return times.sort((a, b) => a - b)[rounds >> 1]!
+}

@@ -57,6 +57,21 @@ test('the stored number of sessions follows every change, and is counted again i
   expect(await totals()).toEqual([3, 0])
 })
 
+test('a page is listed again after every change, also of another process, and belongs to its caller (sqlite)', async () => {
+  const stores = openIn('sqlite')
+  const [store, other] = [stores.open('main'), stores.open('main')]
+  const labels = async () =>
+    (await store.list({ limit: 5 })).sessions.map(({ key, entry }) => [key, entry.label])
+  await store.update('a', () => anEntry('s1', 1))
+  const { sessions } = await store.list({ limit: 5 })
+  sessions[0]!.entry.label = 'only mine'
+  expect(await labels()).toEqual([['a', undefined]])
+  await other.update('a', (entry) => ({ ...entry!, label: 'theirs' }))
+  expect(await labels()).toEqual([['a', 'theirs']])
+  await other.delete('a')
+  expect(await labels()).toEqual([])
+})
+
 function openIn(kind: 'sqlite' | 'files'): StoreUnderTest {
   const root = mkdtempSync(join(tmpdir(), 'rockpool-'))
   folders.push(root)

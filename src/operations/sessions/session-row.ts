@@ -56,6 +56,8 @@ const shown = {
   pinnedAt: 'number',
 } as const satisfies Record<string, keyof Kinds>
 
+const shownFields = Object.keys(shown)
+
 // Built on first use (by the reference page), so that a list does not wait for it.
 export const sessionRow = z.lazy(() => {
   const types = kinds()
@@ -87,7 +89,7 @@ export function rowOf({ key, agentId, entry }: Session, now: number, mainKey: st
     updatedAt: entry.updatedAt,
     ageMs: Math.max(0, now - entry.updatedAt),
   }
-  for (const field of Object.keys(shown)) if (entry[field] !== undefined) row[field] = entry[field]
+  for (const field of shownFields) if (entry[field] !== undefined) row[field] = entry[field]
   row['channel'] ??= form.channel ?? entry.lastChannel
   row['displayName'] ??= derivedNameOf(key, entry, form)
   row['model'] = entry.model ?? entry.modelOverride

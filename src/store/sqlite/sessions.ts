@@ -31,6 +31,9 @@ const cacheMb = 16
 /** A damaged index hides rows without an error. A check of this size takes a few milliseconds. */
 const checkedAtOpenBytes = 4 * 1024 * 1024
 
+/** A page of at most this many sessions is kept until a session changes. */
+const mostRemembered = 101
+
 interface Changed {
   entry: SessionEntry | undefined
   /** Absent if nothing was changed. */
@@ -50,6 +53,8 @@ export class SqliteSessions implements SessionStore {
   #db: Database | undefined
   #checkedUntil = -Infinity
   #recent = new RecentRows<SessionRow>()
+  /** Every open page of the dashboard asks for the same list after a change. */
+  #lastPage: { asked: string; page: SessionPage } | undefined
 
   /** Nothing is opened or created before the first use. */
   constructor(options: SqliteSessionsOptions) {
@@ -71,7 +76,18 @@ export class SqliteSessions implements SessionStore {
 
   async list(filter: ListFilter = {}): Promise<SessionPage> {
     const db = await this.#toRead()
-    return db ? db.read((q) => listPage(q, this.agentId, filter)) : { total: 0, sessions: [] }
+    return db ? db.read((q) => this.#listPage(q, filter)) : { total: 0, sessions: [] }
+  }
+
+  #listPage(queries: Queries, filter: ListFilter): SessionPage {
+    const { limit = Infinity } = filter
+    if (limit > mostRemembered) return listPage(queries, this.agentId, filter)
+    const state = queries.get<{ revision: number }>('SELECT revision FROM store_state')
+    const asked = `${state?.revision} ${JSON.stringify(filter)}`
+    if (this.#lastPage?.asked !== asked)
+      this.#lastPage = { asked, page: listPage(queries, this.agentId, filter) }
+    const { total, sessions } = this.#lastPage.page
+    return { total, sessions: sessions.map((session) => ({ ...session, entry: { ...session.entry } })) }
   }
 
   async find(ref: string): Promise<Session[]> {

@@ -64,11 +64,11 @@ test('10,000 sessions from SQLite to PostgreSQL and back are equal, rows and tra
   expect({ ...after, archives: before.archives }).toEqual(before)
   expect(before.sessions.size).toBe(10_000)
   expect([there.problems, again.sessions, again.transcripts, back.problems]).toEqual([[], 0, 0, []])
-}, 600_000)
+}, 1_800_000)
 
 test('an import that is killed again and again continues where it was, and nothing is missing or twice', async (ctx) => {
   const { url } = servers[4] ?? ctx.skip('PostgreSQL is not installed')
   const { before, after, kills } = await importBetweenKills(url, 2_000)
   expect({ ...after, archives: before.archives }).toEqual(before)
   expect(kills).toBeGreaterThanOrEqual(2)
-}, 300_000)
+}, 900_000)

@@ -2,7 +2,17 @@
 import { spawn } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import {
+  closeSync,
+  existsSync,
+  globSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  readSync,
+  rmSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -44,7 +54,8 @@ export async function storm(size: StormSize): Promise<StormReport> {
   const folder = mkdtempSync(join(tmpdir(), 'rockpool-storm-'))
   mkdirSync(join(folder, 'state'))
   try {
-    for (let kills = 0; kills < size.kills; kills++) await liveUntilKilled(folder, size, kills)
+    const sent = new GrowingFile(join(folder, 'sent.jsonl'))
+    for (let kills = 0; kills < size.kills; kills++) await liveUntilKilled(folder, sent, size, kills)
     await start(folder, size.sessions, size.each, 'end').ended
     return { kills: size.kills, ...check(folder, size) }
   } finally {
@@ -52,17 +63,44 @@ export async function storm(size: StormSize): Promise<StormReport> {
   }
 }
 
-async function liveUntilKilled(folder: string, size: StormSize, life: number): Promise<void> {
+async function liveUntilKilled(
+  folder: string,
+  sent: GrowingFile,
+  size: StormSize,
+  life: number,
+): Promise<void> {
   const upTo = Math.ceil((size.each * (life + 1)) / (size.kills + 1))
   const { child, done, ended } = start(folder, size.sessions, upTo, 'stay')
-  const sentFile = join(folder, 'sent.jsonl')
   const share = (size.sessions * size.each) / (size.kills + 1)
-  const wanted = readSent(sentFile).length + Math.floor(Math.random() * share)
+  const wanted = sent.lines() + Math.floor(Math.random() * share)
   const isDone = done.then(() => true)
   const aMoment = (): Promise<false> => new Promise((resolve) => setTimeout(() => resolve(false), 5))
-  while (readSent(sentFile).length < wanted) if (await Promise.race([isDone, aMoment()])) break
+  while (sent.lines() < wanted) if (await Promise.race([isDone, aMoment()])) break
   child.kill('SIGKILL')
   await ended
+}
+
+/** Counts the lines of a file that others append to. It reads each byte once, because the count is asked for all the time. */
+class GrowingFile {
+  readonly #path: string
+  #position = 0
+  #lines = 0
+
+  constructor(path: string) {
+    this.#path = path
+  }
+
+  lines(): number {
+    if (!existsSync(this.#path)) return 0
+    const file = openSync(this.#path, 'r')
+    const piece = Buffer.alloc(65_536)
+    for (let size = 1; size > 0; this.#position += size) {
+      size = readSync(file, piece, 0, piece.length, this.#position)
+      for (const byte of piece.subarray(0, size)) if (byte === 0x0a) this.#lines += 1
+    }
+    closeSync(file)
+    return this.#lines
+  }
 }
 
 /** `done`: everything is answered. `ended`: the process is gone, killed or by itself; rejects if it failed. */

@@ -219,7 +219,8 @@ async function answered(
   for (;;) {
     const { lost } = check(storm, telegram.shown, await postgres.untilBack(() => outboxOf(postgres)))
     if (lost.length === 0 && telegram.pending.length === 0) return
-    await pause(200)
+    // To read the whole outbox takes a good part of a second.
+    await pause(1_000)
   }
 }
 

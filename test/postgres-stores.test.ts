@@ -79,7 +79,15 @@ function empty(postgres: Postgres): Promise<void> {
 }
 
 function connect(schema: string, clock: Clock = systemClock): Postgres {
-  const postgres = new Postgres({ url: server!.url, schema, clock, log: silentLog, maxConnections: 6 })
+  const postgres = new Postgres({
+    url: server!.url,
+    schema,
+    clock,
+    log: silentLog,
+    maxConnections: 6,
+    // The contracts ask three hundred times at once, and each waits for one of these connections.
+    waits: { connectMs: 60_000 },
+  })
   opened.push(postgres)
   return postgres
 }

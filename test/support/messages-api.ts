@@ -205,7 +205,7 @@ export async function startMessagesApi(): Promise<MessagesApi> {
       cache_read_input_tokens: 0,
     },
     release: (name) => gate(name).open(),
-    requested: (fits, withinMs = 20_000) => awaitRequest(api, listeners, fits, withinMs),
+    requested: (fits, withinMs = 60_000) => awaitRequest(api, listeners, fits, withinMs),
     close: () =>
       new Promise((resolve) => {
         for (const { open } of gates.values()) open()

@@ -11,9 +11,9 @@ const shared: TestProjectInlineConfiguration['test'] = {
   // Workers and processes that tests start from the sources: each start would strip the same types anew.
   env: { NODE_COMPILE_CACHE: join(import.meta.dirname, 'node_modules/.cache/test-workers') },
   testTimeout: full ? 600_000 : 90_000,
-  hookTimeout: 60_000,
+  hookTimeout: full ? 300_000 : 60_000,
   setupFiles: ['test/support/patience.ts'],
-  expect: { poll: { timeout: 20_000, interval: 20 } },
+  expect: { poll: { timeout: full ? 60_000 : 20_000, interval: 20 } },
 }
 
 /** Node reads the sources itself, as it does in the processes that tests start; no test replaces a module. */
@@ -61,8 +61,8 @@ const defaultRun: TestProjectInlineConfiguration[] = [
 export default defineConfig({
   test: {
     projects: full ? fullRun : defaultRun,
-    // One more than there are cores: journeys spend half of their time waiting for other processes. The soak mostly rests.
-    maxWorkers: full ? 4 : 3,
+    // Two more than there are cores: journeys spend half of their time waiting for other processes.
+    maxWorkers: 4,
     sequence: { sequencer: LongestFirst },
     reporters: ['./test/support/closing-lines.ts'],
   },

@@ -63,15 +63,15 @@ test('`dashboard` prints a link, `--open` opens it in the browser, and `--qr` sh
 })
 
 test('commands ask the gateway when it runs, with the answer that they would give themselves', async () => {
-  const health = (await home.type(['health', '--json'])).json()
+  const health = (await home.run(['health', '--json'])).json()
   expect(health['pid']).toBe(ready.pid)
-  const asked = (await home.type(['sessions', '--json'])).json()
+  const asked = (await home.run(['sessions', '--json'])).json()
   expect(asked).toMatchObject({ count: 1, sessions: [{ key: 'agent:main:main', label: 'home' }] })
-  expect((await home.type(['status', '--json'])).json()).toMatchObject({
+  expect((await home.run(['status', '--json'])).json()).toMatchObject({
     gateway: { pid: ready.pid },
     sessions: { total: 1 },
   })
-  const failed = await home.type(['sessions', 'get', 'nobody', '--json'])
+  const failed = await home.run(['sessions', 'get', 'nobody', '--json'])
   expect([failed.code, failed.json()]).toMatchObject([3, { error: { code: 'not-found' } }])
 })
 
@@ -87,7 +87,7 @@ test('a command that names the gateway needs its token', async () => {
   const without = await home.run(['health', '--json'], { ROCKPOOL_GATEWAY_URL: ready.url })
   expect([without.code, without.json()]).toMatchObject([4, { error: { code: 'unauthorized' } }])
   const env = { ROCKPOOL_GATEWAY_URL: ready.url, ROCKPOOL_GATEWAY_TOKEN: token }
-  expect((await home.type(['health', '--json'], env)).code).toBe(0)
+  expect((await home.run(['health', '--json'], env)).code).toBe(0)
 })
 
 describe('clients', () => {
@@ -186,7 +186,7 @@ test('a change of the configuration is taken up without a restart, and what need
   expect(JSON.parse(line)).toMatchObject({ reloaded: ['session'], needsRestart: ['gateway.port'] })
   writeFileSync(file, '{ "session": { "nonsense": 1 } }')
   await until(() => readFileSync(log, 'utf8').includes('nonsense'))
-  expect((await home.type(['health', '--json'])).json()).toMatchObject({ ok: true })
+  expect((await home.run(['health', '--json'])).json()).toMatchObject({ ok: true })
   writeFileSync(file, '{}')
 })
 
@@ -217,12 +217,12 @@ test('a gateway that was killed leaves nothing that keeps the next one, or a com
   const second = other.start(['up', '--port', '0', '--json'])
   expect(JSON.parse(await second.line)).toMatchObject({ pid: second.child.pid })
   // Added, an agent is there at once.
-  expect((await other.type(['agents', 'list', '--json'])).json()['agents']).toHaveLength(1)
-  await other.type(['agents', 'add', 'work'])
-  expect((await other.type(['agents', 'list', '--json'])).json()['agents']).toHaveLength(2)
+  expect((await other.run(['agents', 'list', '--json'])).json()['agents']).toHaveLength(1)
+  await other.run(['agents', 'add', 'work'])
+  expect((await other.run(['agents', 'list', '--json'])).json()['agents']).toHaveLength(2)
   expect((await other.run(['down'])).stdout).toBe(`The gateway has stopped (process ${second.child.pid}).\n`)
   expect((await second.ended).code).toBe(0)
-  expect((await other.type(['down', '--json'])).json()).toEqual({ ok: true })
+  expect((await other.run(['down', '--json'])).json()).toEqual({ ok: true })
   other.remove()
 })
 

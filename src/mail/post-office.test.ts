@@ -231,6 +231,16 @@ test('after /clear the process has the same address, and what was not read is de
   expect(await office.rootOf(c)).toBe(c)
 })
 
+test('after /clear the address is the same if the first prompt is reported before the start', async () => {
+  const { office, event } = openOffice()
+  await event('SessionStart', a, { source: 'startup', claude_pid: '7' })
+  await event('UserPromptSubmit', b)
+  await event('SessionStart', b, { source: 'clear', claude_pid: '7' })
+  expect(await office.rootOf(b)).toBe(a)
+  await send(office)
+  expect(await event('PostToolBatch', b)).toContain('> hello')
+})
+
 test('a fork has the address of its origin; the session that was named has priority while it lives', async () => {
   const { office, event } = openOffice()
   await event('SessionStart', a)

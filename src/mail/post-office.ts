@@ -117,7 +117,11 @@ export class PostOffice {
     await store.sessionStarted({ session, root, machine, pid, startedAt: clock.now() })
     this.#addresses.delete(session)
     this.#present.add(session)
-    if (previous !== undefined) await this.ended(previous)
+    if (previous !== undefined) {
+      // Its first prompt may have been reported before its start, without what it continues.
+      await store.setRoot(session, root)
+      await this.ended(previous)
+    }
     // A session that was killed in its turn may not have seen what it was sent.
     await store.redeliverUnread(session)
     onWork()

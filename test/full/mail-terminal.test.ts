@@ -11,7 +11,7 @@ import { noTerminal } from '../support/terminal.ts'
 
 /** As Claude Code names the tools of the plugin. */
 const tools = 'mcp__plugin_rockpool_tools__'
-const patience = { timeout: 30_000, interval: 50 }
+const patience = { timeout: 60_000, interval: 50 }
 let api: MessagesApi
 let home: ClaudeHome
 let gateway: Running
@@ -55,7 +55,7 @@ async function turn(name: string, ...steps: Step[]): Promise<string> {
 }
 
 const received = (body: string): Promise<ApiRequest> =>
-  api.requested((request) => request.kind === 'messages' && request.text.includes(`> ${body}`), 30_000)
+  api.requested((request) => request.kind === 'messages' && request.text.includes(`> ${body}`))
 
 const state = async (id: string): Promise<string> => (await mail('read', id)).state
 
@@ -74,7 +74,7 @@ test.skipIf(noTerminal)(
     process.stderr.write(`woken after ${times.join(', ')} ms\n`)
     expect(Math.min(...times)).toBeLessThan(2_000)
   },
-  120_000,
+  300_000,
 )
 
 test.skipIf(noTerminal)('the status line shows what today cost and what the next call costs', async () => {
@@ -94,14 +94,21 @@ test.skipIf(noTerminal)(
     await vi.waitFor(async () => expect(await state(id)).toBe('read'), patience)
     expect(api.calls().length - before).toBe(2)
   },
-  60_000,
+  300_000,
 )
 
 test.skipIf(noTerminal)(
   'after /clear the terminal has another session and the same address',
   async () => {
     await terminal.prompt('/clear')
-    await vi.waitFor(() => expect(terminal.screen()).not.toContain('Done, the second.'), patience)
+    // While Claude Code still looks for commands that begin like this, Enter only completes the word.
+    await vi.waitFor(
+      () => {
+        if (terminal.screen().includes('Done, the second.')) terminal.press('Enter')
+        expect(terminal.screen()).not.toContain('Done, the second.')
+      },
+      { ...patience, interval: 500 },
+    )
     const cleared = await turn('third')
     expect(cleared).not.toBe(session)
     const sent = await mail('send', session, 'after clear')
@@ -110,7 +117,7 @@ test.skipIf(noTerminal)(
     expect((await mail('send', cleared, 'by its new id')).recipient).toBe(`session:${session}`)
     await received('by its new id')
   },
-  60_000,
+  300_000,
 )
 
 test.skipIf(noTerminal)(
@@ -130,7 +137,7 @@ test.skipIf(noTerminal)(
     await mail('send', last, 'to the one that was forked')
     expect((await received('to the one that was forked')).sdkSessionId).toBe(fork)
   },
-  120_000,
+  300_000,
 )
 
 test.skipIf(noTerminal)(
@@ -143,7 +150,7 @@ test.skipIf(noTerminal)(
     const { mail: inbox } = await mail('inbox')
     expect(inbox).toMatchObject([{ body: 'I am the owner', sender: `session:${sender}`, recipient: 'owner' }])
   },
-  60_000,
+  300_000,
 )
 
 test.skipIf(noTerminal)(
@@ -158,7 +165,7 @@ test.skipIf(noTerminal)(
     await mail('send', sent!.sender, 'an answer', '--reply-to', sent!.id)
     await received('an answer')
   },
-  60_000,
+  300_000,
 )
 
 async function leave(): Promise<void> {

@@ -22,7 +22,7 @@ export interface ClaudeTerminal extends PseudoTerminal {
 
 const dialog = 'Do you want to proceed'
 
-const patience = { timeout: 20_000, interval: 50 }
+const patience = { timeout: 60_000, interval: 50 }
 
 /** Puts the plugin where every session of this home loads it, as `rockpool claude-plugin install` does. */
 export function putPlugin(home: ClaudeHome): void {

@@ -30,6 +30,10 @@ const deletedLists = 2 ** 16
 const headerBytes = 4
 /** Pages that are read at once; the list of a rare token ends on the first. */
 const pagesAtOnce = 32
+/** FTS5 has no more, so a larger number is damage. */
+const mostLevels = 64
+const mostSegments = 2_000
+const mostPositionBytes = 2 ** 24
 
 export class Postings {
   readonly #q: Queries
@@ -88,7 +92,9 @@ export class Postings {
     const sql = `SELECT block FROM words_data WHERE id BETWEEN CAST(? AS INTEGER) AND CAST(? AS INTEGER)`
     for (let from = first, count = 1; from <= last; from += count, count = pagesAtOnce) {
       const ids = [from, Math.min(last, from + count - 1)].map((page) => segment * pagesOfSegment + page)
-      for (const { block } of this.#q.all<{ block: Uint8Array }>(sql, ...ids)) yield block
+      const rows = this.#q.all<{ block: Uint8Array }>(sql, ...ids)
+      if (rows.length === 0) throw new DamagedContent('the index of words lacks a page')
+      for (const { block } of rows) yield block
     }
   }
 }
@@ -96,11 +102,11 @@ export class Postings {
 /** The oldest first: their passages have the lowest ids. */
 function segmentsOf(structure: Buffer): Segment[] {
   const numbers = new Numbers(structure, 8)
-  const levels = Array.from({ length: numbers.next() }, () => [] as Segment[])
+  const levels = Array.from({ length: atMost(mostLevels, numbers.next()) }, () => [] as Segment[])
   numbers.skip(2)
   for (const level of levels) {
     numbers.skip(1)
-    for (let left = numbers.next(); left > 0; left--) {
+    for (let left = atMost(mostSegments, numbers.next()); left > 0; left--) {
       const [id, firstPage, lastPage] = [numbers.next(), numbers.next(), numbers.next()]
       numbers.skip(2)
       level.push({ id, firstPage, lastPage, deletedPages: numbers.next() })
@@ -108,6 +114,11 @@ function segmentsOf(structure: Buffer): Segment[] {
     }
   }
   return levels.reverse().flat()
+}
+
+function atMost(most: number, count: number): number {
+  if (count > most) throw new DamagedContent(`the index of words has a part with a length of ${count}`)
+  return count
 }
 
 /** A hash table of ids with 4 or 8 bytes each; 0 where it is empty. */
@@ -197,7 +208,7 @@ export class SetReader implements ListReader {
       else {
         let value = 0
         for (; byte > 127; byte = page[at++]!) value = value * 128 + (byte & 127)
-        at += (value * 128 + byte) >> 1
+        at += (value * 128 + byte) >>> 1
       }
     }
     this.#left = at - to
@@ -243,7 +254,7 @@ export class PlaceReader implements ListReader {
       byte = page[at++]!
       for (; byte > 127; byte = page[at++]!) value = value * 128 + (byte & 127)
       this.#place = id * positionsOfPassage - this.#nth
-      at = this.#add(page, at, (value * 128 + byte) >> 1, to)
+      at = this.#add(page, at, atMost(mostPositionBytes, (value * 128 + byte) >>> 1), to)
     }
   }
 

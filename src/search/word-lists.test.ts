@@ -1,7 +1,9 @@
 import { expect, test } from 'vitest'
 import { randomFrom } from '../../test/support/random.ts'
 import { Database } from '../store/sqlite/database.ts'
+import { DamagedContent } from '../store/sqlite/database-errors.ts'
 import type { Queries } from '../store/sqlite/queries.ts'
+import { PlaceReader, Postings, SetReader } from './postings.ts'
 import { WordLists, WordList, wordTokenizer, type WordExpression } from './word-lists.ts'
 
 const table = `CREATE VIRTUAL TABLE words USING fts5(text, content='', contentless_delete=1, tokenize="${wordTokenizer}")`
@@ -89,3 +91,40 @@ test('the newest of several lists, below an id', () => {
   expect(WordList.newest([even!, third!], 3, 192)).toEqual([186, 180, 174])
   expect(WordList.newest([even!], 9, 6)).toEqual([4, 2])
 })
+
+test('damaged pages and a damaged structure are reported as damage, or give a wrong list, and never hang', async () => {
+  const db = Database.open(':memory:', [table])
+  await db.write((q) => {
+    for (let id = 1; id <= 300; id++) q.run('INSERT INTO words (rowid, text) VALUES (?, ?)', id, text(20))
+  })
+  const structure = new Postings(db.queries).structure()
+  /** Each row of the index has some other bytes. */
+  const damaged = <T>(rows: T[]): T[] =>
+    rows.map((row) => ({ ...row, block: withOtherBytes((row as { block: Uint8Array }).block, 0) }))
+  const withDamage: Queries = {
+    ...db.queries,
+    all: <T>(...asked: Parameters<Queries['all']>) => damaged(db.queries.all<T>(...asked)),
+  }
+  let reported = 0
+  for (let round = 0; round < 400; round++) {
+    const [pages, parts] =
+      round % 2 === 0 ? [withDamage, structure] : [db.queries, withOtherBytes(structure, 8)]
+    const reader = round % 4 < 2 ? new PlaceReader(0) : new SetReader(new Int32Array(10))
+    try {
+      new Postings(pages).read(parts, 'tide', true, reader)
+    } catch (error) {
+      expect(error).toBeInstanceOf(DamagedContent)
+      reported++
+    }
+  }
+  expect(reported).toBeGreaterThan(50)
+  await db.close()
+})
+
+/** Six bytes are others, somewhere from `first` on: high ones, which make large numbers. */
+function withOtherBytes(bytes: Uint8Array, first: number): Buffer {
+  const other = Buffer.from(bytes)
+  const at = first + Math.floor(random() * (bytes.length - first - 6))
+  for (let i = 0; i < 6; i++) other[at + i] = 128 + Math.floor(random() * 128)
+  return other
+}

@@ -24,7 +24,7 @@ export interface RegexFinding {
 /** Passages that are read from the index at once. */
 const pageSize = 200
 
-/** So long an expression is searched for without a thread. */
+/** An expression is tried in the main thread for this long before a worker thread takes over. */
 const briefMs = 25
 
 /** Searches in this thread, but only for a moment. Most expressions find enough in that time, and a thread takes longer to start. */

@@ -76,7 +76,7 @@ test('a filter lets the same through, whether it lets through little or much', (
   expect(found(['tide'], { since: 2 * day, agentId: 'main' })).toEqual(['new 1', 'old 2'])
   expect(found(['tide'], { repoPaths: ['/repo/old', '/repo/ne'] })).toEqual(['old 2', 'old 1'])
   expect(found(['tide'], { repoPaths: [] })).toEqual([])
-  expect(found(['tide'], { agentId: 'nobody' })).toEqual([])
+  expect(found(['tide'], { agentId: 'unknown' })).toEqual([])
   expect(found(['tide', 'heron'], { role: 'user' })).toEqual(['old 2', 'old 1'])
   expect(found(['tide'], { role: 'assistant' })).toEqual([])
   expect(found(['tide'], { file: 'heron' })).toEqual(['old 2', 'old 1'])

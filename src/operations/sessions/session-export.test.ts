@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { joined } from './session-export.ts'
 
-/** So many times a text of 16 MiB. */
+/** Yields a text of 16 MiB `count` times. */
 async function* textsOf(count: number): AsyncGenerator<string> {
   const text = 'word '.repeat((16 << 20) / 5)
   for (let n = 0; n < count; n++) yield text

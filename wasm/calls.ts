@@ -15,7 +15,21 @@ import {
   wordOf,
 } from './cursor'
 import { hashLine, hashLines } from './line-hash'
-import { byteAt, endOf, Field, get, isPresent, set, setSpan, Span, startOf } from './memory'
+import {
+  base,
+  byteAt,
+  callNumbers,
+  calls,
+  endOf,
+  Field,
+  get,
+  isPresent,
+  mostCalls,
+  set,
+  setSpan,
+  Span,
+  startOf,
+} from './memory'
 import { Word } from './words'
 
 const plus: i32 = 43
@@ -32,17 +46,15 @@ export enum Tool {
   command,
 }
 
-/**
- * Reads the block at `at` of the reply that ends at `end`: its id, what kind of tool it calls, and the command for a shell if that
- * may write. Returns the position of the next block that calls one of these tools, or -1.
- */
-export function readCall(at: i32, end: i32): i32 {
-  readUpTo(end)
+/** Reads the block of a reply at `at`, and notes it if it calls one of these tools. Returns the position after it. */
+export function readReplyBlock(at: i32): i32 {
   set(Field.tool, Tool.other)
   setSpan(Span.callId, -1, -1)
   setSpan(Span.command, -1, -1)
   for (let value = firstValue(at); value >= 0;) value = nextValue(callValue(value))
-  return nextCall(afterLast())
+  const next = afterLast()
+  if (get(Field.tool) != Tool.other && isPresent(Span.callId)) noteCall()
+  return next
 }
 
 function callValue(at: i32): i32 {
@@ -66,36 +78,40 @@ function toolOf(word: Word): Tool {
   return word == Word.Write ? Tool.write : Tool.edit
 }
 
-function nextCall(at: i32): i32 {
-  for (let block = nextItem(at); block >= 0; block = nextItem(skip(block)))
-    if (byteAt(block) == openBrace && isCall(block)) return block
-  return -1
-}
-
-function isCall(block: i32): bool {
-  for (let value = firstValue(block); value >= 0; value = nextValue(skip(value)))
-    if (lastKey() == Word.name && wordOf(value) >= Word.Edit) return true
-  return false
-}
-
 function readCommand(at: i32): i32 {
   for (let value = firstValue(at); value >= 0;)
     value = nextValue(lastKey() == Word.command ? string(value, Span.command) : skip(value))
-  const next = afterLast()
-  // Most commands change nothing that we could see, and are left here.
-  if (!isPresent(Span.command) || !mayWrite(startOf(Span.command), endOf(Span.command)))
-    set(Field.tool, Tool.other)
-  return next
+  return afterLast()
 }
 
-/** Whether a command can have a here-document or make a commit. */
-function mayWrite(at: i32, end: i32): bool {
-  for (; at + 1 < end; at++) {
-    const byte = byteAt(at)
-    if (byte == less && byteAt(at + 1) == less) return true
-    if (byte == letterG && byteAt(at + 1) == letterI && byteAt(at + 2) == letterT) return true
+function noteCall(): void {
+  const count = get(Field.callCount)
+  if (count == mostCalls) return
+  set(Field.callCount, count + 1)
+  const call = calls + count * callNumbers * 4
+  store<i32>(call, get(Field.tool))
+  store<i32>(call, startOf(Span.callId), 4)
+  store<i32>(call, endOf(Span.callId), 8)
+  store<i32>(call, startOf(Span.command), 12)
+  store<i32>(call, endOf(Span.command), 16)
+}
+
+/**
+ * False if a command neither has a here-document (`<<`) nor can make a commit (`git`). Compares 16 bytes at once; what it sees
+ * behind the end of the command makes it true at worst.
+ */
+export function mayWrite(at: i32, end: i32): bool {
+  for (; at < end; at += 16) {
+    const isHere = v128.and(sameAs(less, at), sameAs(less, at + 1))
+    const isGit = v128.and(v128.and(sameAs(letterG, at), sameAs(letterI, at + 1)), sameAs(letterT, at + 2))
+    if (v128.any_true(v128.or(isHere, isGit))) return true
   }
   return false
+}
+
+/** Which of the 16 bytes from `at` on are this one. */
+function sameAs(byte: i32, at: i32): v128 {
+  return i8x16.eq(v128.load(at, base), i8x16.splat(<i8>byte))
 }
 
 /** Reads the id of the call whose result is at `at`, and its number. */

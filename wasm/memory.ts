@@ -54,7 +54,7 @@ export enum Field {
   hasUsage,
   hasCacheBreakdown,
   isFast,
-  firstCall,
+  callCount,
   resultAt,
   inputTokens,
   outputTokens,
@@ -71,6 +71,12 @@ export enum Field {
   count,
 }
 
+/** A call of a reply has five numbers: its tool, and where its id and its command begin and end. */
+export const callNumbers: i32 = 5
+/** A model makes a few calls in a reply; more than these are not noted. */
+export const mostCalls: i32 = 256
+export const calls = memory.data(256 * 5 * 4, 16)
+
 const spanBytes: i32 = <i32>Span.count * 8
 const spans = memory.data(<i32>Span.count * 8, 16)
 const fields = memory.data(<i32>Field.count * 4, 16)
@@ -81,6 +87,10 @@ export function spansAt(): usize {
 
 export function fieldsAt(): usize {
   return fields
+}
+
+export function callsAt(): usize {
+  return calls
 }
 
 export function bufferAt(): usize {

@@ -1,5 +1,6 @@
 // Walks over one line of a transcript: the fields at the top level of the record, and inside `message` the id, the model and
 // the usage. A record that cannot matter (a tool result, an attachment) is left as soon as that is known.
+import { readReplyBlock } from './calls'
 import {
   afterLast,
   composite,
@@ -46,7 +47,6 @@ export function walk(start: i32, end: i32, isWhole: bool): void {
   readUpTo(end)
   wantsAll = isWhole
   isReply = isInProgress = hasProgress = false
-  set(Field.firstCall, -1)
   const at = space(start)
   if (at >= end || byteAt(at) != openBrace) return
   let value = firstValue(at)
@@ -245,21 +245,12 @@ function tokens(at: i32, field: Field): i32 {
   return skip(at)
 }
 
-/** The content of a reply. Notes the first call of a tool that may change files. */
+/** The content of a reply. Notes the calls of tools that may change files. */
 function readReply(at: i32): i32 {
   if (byteAt(at) != openBracket) return skip(at)
   for (let block = firstItem(at); block >= 0;) {
     const next = byteAt(block) == openBrace ? readReplyBlock(block) : skip(block)
     block = nextItem(next)
-  }
-  return afterLast()
-}
-
-function readReplyBlock(at: i32): i32 {
-  for (let value = firstValue(at); value >= 0;) {
-    if (lastKey() == Word.name && get(Field.firstCall) < 0 && wordOf(value) >= Word.Edit)
-      set(Field.firstCall, at)
-    value = nextValue(skip(value))
   }
   return afterLast()
 }

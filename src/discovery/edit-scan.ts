@@ -14,6 +14,7 @@ import { shellEdits } from './shell-edits.ts'
 const longestCommand = 1 << 18
 /** Without an end, calls that never got a result would be kept forever. */
 const mostPending = 64
+const nothingWritten = { written: [], mayCommit: false }
 
 export class EditScan {
   /** Of the transcript that is scanned. */
@@ -22,8 +23,6 @@ export class EditScan {
   readonly #walker: RecordWalker
   readonly #code: ScanCode
   readonly #field: ReturnType<ScanCode['fieldNumbers']>
-  readonly #callId: Span
-  readonly #command: Span
   readonly #resultId: Span
   readonly #resultContent: Span
   readonly #file: Span
@@ -33,8 +32,6 @@ export class EditScan {
     this.#walker = walker
     this.#code = code
     this.#field = code.fieldNumbers()
-    this.#callId = code.span('callId')
-    this.#command = code.span('command')
     this.#resultId = code.span('resultId')
     this.#resultContent = code.span('resultContent')
     this.#file = code.span('path')
@@ -45,31 +42,32 @@ export class EditScan {
     this.#table = table
   }
 
-  /** The calls in a reply that the walker has passed, from `offset` in the file and to `end` in the buffer. */
-  reply(end: number, offset: number): void {
-    for (let call = this.#walker.firstCall; call >= 0;) {
-      call = this.#code.run.readCall(call, end)
-      const kind = callKinds[this.#code.fields[this.#field.tool]! - 1]
-      if (kind !== undefined) this.#noteCall(kind, offset)
+  /** The calls in a reply that the walker has passed, from `offset` in the file. */
+  reply(offset: number): void {
+    const { calls, run } = this.#code
+    const numbers = run.callNumbers.value
+    for (let at = 0; at < this.#walker.callCount * numbers; at += numbers) {
+      const kind = callKinds[calls[at]! - 1]!
+      const command = { start: calls[at + 3]!, end: calls[at + 4]! }
+      // Most commands change nothing that we could see.
+      if (kind === 'command' && (command.start < 0 || !run.mayWrite(command.start, command.end))) continue
+      this.#noteCall(kind, this.#latin({ start: calls[at + 1]!, end: calls[at + 2]! }), command, offset)
     }
   }
 
-  #noteCall(kind: PendingCall['kind'], offset: number): void {
-    if (this.#callId.start < 0) return
-    const toolUseId = this.#latin(this.#callId)
+  #noteCall(kind: PendingCall['kind'], toolUseId: string, command: Span, offset: number): void {
+    const written = kind === 'command' ? this.#changes(command) : nothingWritten
+    if (!written) return
     const seconds = secondsOf(this.#code.buffer, this.#walker.timestamp)
-    const command = kind === 'command' ? this.#changes() : { written: [], mayCommit: false }
-    if (!command) return
     const { pending } = this.#table
-    pending.set(toolUseId, { toolUseId, kind, seconds, offset, ...command })
+    pending.set(toolUseId, { toolUseId, kind, seconds, offset, ...written })
     if (pending.size > mostPending) pending.delete(pending.keys().next().value!)
   }
 
   /** What a command writes itself, and whether it may make a commit; undefined if it does neither. */
-  #changes(): Pick<PendingCall, 'written' | 'mayCommit'> | undefined {
-    const { start, end } = this.#command
-    if (end - start > longestCommand) return undefined
-    const command = this.#text(this.#command) ?? ''
+  #changes(span: Span): Pick<PendingCall, 'written' | 'mayCommit'> | undefined {
+    if (span.end - span.start > longestCommand) return undefined
+    const command = this.#text(span) ?? ''
     const edits = command.includes('<<') ? shellEdits(command, this.#walker.folder()) : []
     const written = edits.map(({ file, lines }) => ({ file, lines: hashesOfText(lines.join('\n')) }))
     const mayCommit = /\bgit\b[^\n]*\b(?:commit|cherry-pick|revert|merge|am)\b/.test(command)

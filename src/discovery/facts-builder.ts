@@ -101,7 +101,7 @@ export class FactsBuilder {
     facts.limit = walker.isApiErrorMessage ? limitIn(parsed(buffer, start, end)) : undefined
     if (walker.isApiErrorMessage) facts.apiErrorCount++
     this.#leave(start, end)
-    if (walker.firstCall >= 0) this.#edits.reply(end, facts.offset + start)
+    if (walker.callCount > 0) this.#edits.reply(facts.offset + start)
     const model = this.#model()
     if (!walker.hasUsage || model === synthetic) return
     const record = this.#readUsage(buffer, start, walker.requestId, walker.timestamp)

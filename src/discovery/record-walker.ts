@@ -104,9 +104,9 @@ export class RecordWalker {
     return this.code.fields[this.#field.isFast] === 1
   }
 
-  /** Where the first block of a reply is that calls a tool which may change files; -1 if there is none. */
-  get firstCall(): number {
-    return this.code.fields[this.#field.firstCall]!
+  /** How many blocks of a reply call a tool which may change files. */
+  get callCount(): number {
+    return this.code.fields[this.#field.callCount]!
   }
 
   /** Where the block of a tool result begins; valid only with `isToolResult`. */

@@ -18,8 +18,8 @@ const fieldNames = [
   ...(['kind', 'isSound', 'isMeta', 'isCompactSummary', 'isSidechain', 'isApiErrorMessage'] as const),
   ...(['isToolResult', 'hasBlocks', 'hasUsage', 'hasCacheBreakdown', 'isFast'] as const),
   ...(['inputTokens', 'outputTokens', 'cacheReadTokens', 'cacheCreationTokens'] as const),
-  ...(['cache5mTokens', 'cache1hTokens', 'firstCall', 'resultAt'] as const),
-  ...(['tool', 'idLow', 'idHigh', 'isError', 'isShown', 'hashCount'] as const),
+  ...(['cache5mTokens', 'cache1hTokens', 'callCount', 'resultAt'] as const),
+  ...(['idLow', 'idHigh', 'isError', 'isShown', 'hashCount'] as const),
 ]
 type FieldName = (typeof fieldNames)[number]
 
@@ -30,10 +30,12 @@ interface Exports {
   spansAt(): number
   fieldsAt(): number
   hashesAt(): number
+  callsAt(): number
+  callNumbers: { value: number }
   /** The position of the first such byte; at or behind `end` if there is none. */
   find(byte: number, at: number, end: number): number
   walk(start: number, end: number, isWhole: boolean): void
-  readCall(at: number, end: number): number
+  mayWrite(at: number, end: number): boolean
   readResultId(at: number, end: number): void
   readResult(at: number, end: number): void
   hashText(start: number, end: number): void
@@ -63,6 +65,8 @@ export class ScanCode {
   /** The bytes of transcripts are read into it. All positions count from its beginning. */
   readonly buffer: Buffer
   readonly fields: Int32Array
+  /** The calls of the reply that was walked last, `callNumbers` for each. */
+  readonly calls: Int32Array
   readonly run: Exports
   readonly #spans: Int32Array
   readonly #hashes: Uint32Array
@@ -74,6 +78,7 @@ export class ScanCode {
     const hashesAt = this.run.hashesAt()
     this.buffer = Buffer.from(buffer, this.run.bufferAt(), this.run.bufferBytes.value)
     this.fields = new Int32Array(buffer, this.run.fieldsAt(), this.#numberOf('Field.count'))
+    this.calls = new Int32Array(buffer, this.run.callsAt())
     this.#spans = new Int32Array(buffer, this.run.spansAt(), this.#numberOf('Span.count') * 2)
     this.#hashes = new Uint32Array(buffer, hashesAt, (buffer.byteLength - hashesAt) >> 2)
     this.#hashCount = this.#numberOf('Field.hashCount')

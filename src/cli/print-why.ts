@@ -189,7 +189,7 @@ function printFile({ file, lines, sessions, segments }: File, page: Page): strin
   return [
     title,
     sessions.length === 0
-      ? `No session is known to have written any of its ${count(lines, 'line')}.`
+      ? `${count(lines, 'line')}; no session is known to have written any of it.`
       : `${known} of ${count(lines, 'line')} by ${count(sessions.length, 'session')}.`,
     ...(sessions.length > 0
       ? [

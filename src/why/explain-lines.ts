@@ -46,7 +46,9 @@ export async function explainLines(parts: WhyParts, { file, from, to }: WantedLi
     session: isKnown ? asWhySession(session) : undefined,
     confidence: isKnown ? verdict.confidence : 'unknown',
     evidence: isKnown ? verdict.evidence : undefined,
-    reason: reasonOf(source, isKnown) + parts.repository.noteOn(source.sha),
+    reason:
+      (isKnown ? reasonFor(source, lines) : reasonUnknown(source, lines)) +
+      parts.repository.noteOn(source.sha),
     guess: isKnown || !session ? undefined : asWhySession(session),
     ...(isKnown ? await aroundEdit(parts, session, verdict.edit!) : { decisions: [] }),
     ...(isKnown ? await pastOf(parts, attributed, verdict.edit!, texts) : { earlier: [], later: [] }),
@@ -138,20 +140,36 @@ async function pastOf(
   return { earlier: earlier.flatMap(readable), later: later.flatMap(readable) }
 }
 
-function reasonOf({ verdict, commit, sha }: AttributedLine, isKnown: boolean): string {
+function reasonUnknown({ commit, sha }: AttributedLine, lines: readonly AttributedLine[]): string {
   if (commit && isBot(commit)) return `${commit.author} made the commit; no session is looked for.`
-  if (!isKnown && sha === undefined)
-    return 'The line is not committed, and no session is known to have written it.'
-  if (!isKnown) return 'No session is known to have written this line before the commit.'
+  const asked = lines.length === 1 ? 'this line' : 'any of these lines'
+  return sha === undefined
+    ? `Not committed, and no session is known to have written ${asked}.`
+    : `No session is known to have written ${asked} before the commit.`
+}
+
+/** Of several lines: how many the session wrote, and why the best of them is thought to be its own. */
+function reasonFor(source: AttributedLine, lines: readonly AttributedLine[]): string {
+  const { verdict } = source
+  if (lines.length === 1) return reasonOf(verdict, 'this line')
+  const own = lines.filter(
+    (line) =>
+      line.verdict.confidence !== 'unknown' && line.verdict.edit?.sessionId === verdict.edit?.sessionId,
+  )
+  const share = own.length === lines.length ? `All ${lines.length}` : `${own.length} of ${lines.length}`
+  return `${share} lines are of this session. ${reasonOf(verdict, `line ${source.line}`)}`
+}
+
+function reasonOf({ evidence }: AttributedLine['verdict'], line: string): string {
   const reasons = {
-    edit: 'The session added exactly this line to this file.',
-    shell: 'A command of the session wrote exactly this line into this file.',
-    neighbours: 'The session wrote the lines around it in the same commit.',
-    reformatted: 'The session wrote the same words; a formatter may have changed the rest.',
-    command: 'The line was changed by a command in this session, which then saw it in the file.',
+    edit: `The session added exactly ${line} to this file.`,
+    shell: `A command of the session wrote exactly ${line} into this file.`,
+    neighbours: `The session wrote the lines around ${line} in the same commit.`,
+    reformatted: `The session wrote the words of ${line}; a formatter may have changed the rest.`,
+    command: `${line[0]!.toUpperCase()}${line.slice(1)} was changed by a command in this session, which then saw it in the file.`,
     commit: 'The session made the commit.',
   }
-  return reasons[verdict.evidence ?? 'edit']
+  return reasons[evidence ?? 'edit']
 }
 
 /** Lines next to each other that the same session wrote in the same commit. */

@@ -180,6 +180,23 @@ test('lines that are not committed have their session, in new files, too', async
   session.edit('src/login.ts', 'const somebodyElse', 'const person')
 })
 
+test('of several lines the answer says how many are of the session', async () => {
+  world.commit('Keep what is there')
+  world.write('src/mixed.ts', `const byHand = writtenByAPerson()\n${code('mixed')}`)
+  world.commit('By hand')
+  const session = world.session('Add a line')
+  session.edit('src/mixed.ts', 'const byHand', 'const added = bySession()\nconst byHand')
+  world.commit('By the session')
+  const asked = async (to: number): Promise<string> =>
+    (await explainLines(await partsOf(), { file: 'src/mixed.ts', from: 1, to })).reason
+  expect(await asked(1)).toBe('The session added exactly this line to this file.')
+  expect(await asked(2)).toBe(
+    '1 of 2 lines are of this session. The session added exactly line 1 to this file.',
+  )
+  const { reason } = await explainLines(await partsOf(), { file: 'src/mixed.ts', from: 2, to: 3 })
+  expect(reason).toBe('No session is known to have written any of these lines before the commit.')
+})
+
 test('here-documents and commits of a command belong to the session', async () => {
   world.commit('Keep the draft')
   const session = world.session('Write the shell')
@@ -212,7 +229,7 @@ test('a line that a command changed belongs to the session if it saw the line af
     confidence: 'likely',
     evidence: 'command',
     session: { sessionId: session.sessionId },
-    reason: expect.stringContaining('changed by a command in this session'),
+    reason: expect.stringContaining('This line was changed by a command in this session'),
     command: expect.stringContaining('sed -i'),
   })
   session.run("sed -i 's/return openSession.*/return somethingThatNobodyLookedAt(person)/' src/lamp.ts")

@@ -111,7 +111,7 @@ test('a formatter that names no file counts if the session had seen the file bef
     confidence: 'likely',
     evidence: 'command',
     command: 'npm run format',
-    reason: expect.stringContaining('changed by a command in this session'),
+    reason: expect.stringContaining('This line was changed by a command in this session'),
   })
 })
 

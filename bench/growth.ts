@@ -9,7 +9,7 @@ import { openStateDatabase } from '../src/store/sqlite/state-database.ts'
 import { statePaths } from '../src/store/paths.ts'
 import { aCodingSession } from '../test/support/coding-store-contract.ts'
 import { fillStateDir, keyOf } from './gateway/many-sessions.ts'
-import { memoryMbOf, openClient, p50, startGateway } from './gateway/program.ts'
+import { cpuMsOf, memoryMbOf, openClient, p50, startGateway } from './gateway/program.ts'
 import type { BenchClient } from './gateway/program.ts'
 import { transcriptGrowth } from './growth/transcripts.ts'
 import type { BenchResult } from './result.ts'
@@ -20,7 +20,7 @@ const pages = 500
 const most = 1.5
 
 type Size = typeof few
-type Figures = Record<'ready' | 'list' | 'get' | 'patch' | 'turn' | 'coding' | 'memory', number>
+type Figures = Record<'ready' | 'list' | 'get' | 'patch' | 'turn' | 'coding' | 'memory' | 'idle', number>
 
 export async function bench(): Promise<BenchResult[]> {
   const small = await measure(few, 1)
@@ -32,6 +32,7 @@ export async function bench(): Promise<BenchResult[]> {
     compared('patch', small.patch, watched.patch, `${pages} open pages`),
     compared('turn', small.turn, watched.turn, `${pages} open pages`),
     compared('memory', small.memory, watched.memory, `${pages} open pages`),
+    compared('idle', small.idle, watched.idle, `${pages} open pages`),
     ...(await transcriptGrowth()),
   ]
 }
@@ -44,6 +45,7 @@ const names: Record<keyof Figures, [name: string, unit: string]> = {
   turn: ['a message and its answer, offline agent, p50', 'ms'],
   coding: ['coding.sessions {limit: 50}, p50', 'ms'],
   memory: ['resident memory at rest', 'MB'],
+  idle: ['processor at rest, at least 0.1 % each', '%'],
 }
 
 function sizeOf({ sessions, people, coding }: Size): string {
@@ -73,7 +75,7 @@ async function measure(size: Size, openPages: number): Promise<Figures> {
     const client = await openClient(gateway.wsUrl, gateway.token)
     await client.call('sessions.list', { limit: 50 })
     await sleep(10_000)
-    const figures = { ready, ...(await timesOf(client, size)), memory: await restedMb(gateway.pid) }
+    const figures = { ready, ...(await timesOf(client, size)), ...(await atRest(gateway.pid)) }
     for (const { socket } of [client, ...watching]) socket.close()
     await gateway.stop()
     return figures
@@ -116,7 +118,10 @@ async function openAll(count: number, { wsUrl, token }: { wsUrl: string; token: 
   return clients
 }
 
-async function timesOf(client: BenchClient, { sessions }: Size): Promise<Omit<Figures, 'ready' | 'memory'>> {
+async function timesOf(
+  client: BenchClient,
+  { sessions }: Size,
+): Promise<Omit<Figures, 'ready' | 'memory' | 'idle'>> {
   const key = (n: number): string => keyOf((n * 251) % sessions)
   return {
     list: await p50(200, () => client.call('sessions.list', { limit: 50 })),
@@ -130,7 +135,10 @@ async function timesOf(client: BenchClient, { sessions }: Size): Promise<Omit<Fi
 }
 
 /** V8 returns memory some seconds after the last work. */
-async function restedMb(pid: number): Promise<number> {
+async function atRest(pid: number): Promise<{ memory: number; idle: number }> {
   await sleep(15_000)
-  return memoryMbOf(pid)
+  const memory = memoryMbOf(pid)
+  const before = cpuMsOf(pid)
+  await sleep(30_000)
+  return { memory, idle: Math.max((cpuMsOf(pid) - before) / 300, 0.1) }
 }

@@ -105,6 +105,42 @@ test('the messages of one session reach only its subscribers', async () => {
   expect(heard(client).map(({ event }) => 'key' in event && event.key)).toEqual(['agent:main:a'])
 })
 
+test('of many open pages each gets the events of its own subscriptions and rights, in order and under its own ids', async () => {
+  const house = await open()
+  const token = newToken()
+  const hash = hashOf(token).toString('base64url')
+  writeTokenRecords(house.dir, [{ name: 'work', scopes: ['read'], agentId: 'work', createdAt: 0, hash }])
+  const kinds = [
+    { credential: house.token, topics: [{}], expected: ['main 0', 'work 0', 'main 1', 'work 1'] },
+    { credential: house.token, topics: [{ agentId: 'main' }], expected: ['main 0', 'main 1'] },
+    { credential: token, topics: [{}], expected: ['work 0', 'work 1'] },
+    { credential: token, topics: [{ agentId: 'main' }], expected: [] },
+    { credential: token, topics: [{}, {}], expected: ['work 0', 'work 0', 'work 1', 'work 1'] },
+  ]
+  const pages = await Promise.all(
+    Array.from({ length: 60 }, async (_, n) => {
+      const kind = kinds[n % kinds.length]!
+      const client = await connect(house, bearer(kind.credential))
+      const ids: string[] = []
+      for (const topic of kind.topics) ids.push((await subscribed(client, 'sessions', topic)).subscriptionId)
+      return { client, ids, expected: kind.expected }
+    }),
+  )
+  for (let n = 0; n < 2; n++)
+    for (const agentId of ['main', 'work'])
+      house.app.events.emit({ type: 'session-deleted', agentId, key: `${agentId} ${n}` })
+  const whole = pages.filter(({ expected }) => expected.length > 0)
+  for (const { client, expected } of whole)
+    await expect.poll(() => heard(client)).toHaveLength(expected.length)
+  for (const { client, ids, expected } of pages) {
+    const got = heard(client).map(({ event, subscriptionId }) => ({
+      key: 'key' in event && event.key,
+      subscriptionId,
+    }))
+    expect(got).toEqual(expected.map((key, n) => ({ key, subscriptionId: ids[ids.length > 1 ? n % 2 : 0] })))
+  }
+})
+
 test('a token that is bound to an agent sees that agent only', async () => {
   const house = await open()
   const token = newToken()

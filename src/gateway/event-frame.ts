@@ -1,27 +1,43 @@
-// An event as a WebSocket frame. Hundreds of open pages get the same event, and only the id of the subscription differs: the frame is
-// built once, and each connection writes a copy with its id. `ws` would build every frame again.
+// Events as WebSocket frames. Hundreds of open pages get the same events, and only the ids of their subscriptions differ: the frames
+// are built once, and each connection writes a copy with its ids. `ws` would build every frame again for every connection.
+
+/** An event as it is sent; `json` is the event itself. */
+export interface EventText {
+  epoch: string
+  seq: number
+  json: string
+}
 
 const head = '{"jsonrpc":"2.0","method":"event","params":{"subscriptionId":"'
 /** Ids of subscriptions are UUIDs. */
 const idLength = 36
 
-export class EventFrame {
+/** Frames that are sent in one write. */
+export class EventFrames {
   readonly #bytes: Buffer
-  readonly #idAt: number
+  /** Where an id is missing, and the index of the subscription whose id it is. */
+  readonly #gaps: Array<{ at: number; subscription: number }> = []
 
-  /** `json`: the event. */
-  constructor({ epoch, seq }: { epoch: string; seq: number }, json: string) {
-    const payload = Buffer.from(
-      `${head}${' '.repeat(idLength)}","epoch":"${epoch}","seq":${seq},"event":${json}}}`,
-    )
-    const header = textHeader(payload.length)
-    this.#bytes = Buffer.concat([header, payload])
-    this.#idAt = header.length + head.length
+  constructor(frames: ReadonlyArray<{ text: EventText; subscription: number }>) {
+    const parts: Buffer[] = []
+    let at = 0
+    for (const { text, subscription } of frames) {
+      const { epoch, seq, json } = text
+      const payload = Buffer.from(
+        `${head}${' '.repeat(idLength)}","epoch":"${epoch}","seq":${seq},"event":${json}}}`,
+      )
+      const header = textHeader(payload.length)
+      this.#gaps.push({ at: at + header.length + head.length, subscription })
+      parts.push(header, payload)
+      at += header.length + payload.length
+    }
+    this.#bytes = Buffer.concat(parts, at)
   }
 
-  copyFor(subscriptionId: string): Buffer {
+  /** `ids`: the ids of the connection's subscriptions, by index. */
+  copyFor(ids: readonly string[]): Buffer {
     const copy = Buffer.from(this.#bytes)
-    copy.write(subscriptionId, this.#idAt, idLength, 'latin1')
+    for (const { at, subscription } of this.#gaps) copy.write(ids[subscription]!, at, idLength, 'latin1')
     return copy
   }
 }

@@ -1,22 +1,31 @@
-// The last events, numbered, so that a client that was disconnected can catch up or learn that events are missing. Each
-// event is turned into a frame once, for all listeners. The log keeps text: a frame in it would keep the memory of its copies.
+// The last events, numbered, so that a client that was disconnected can catch up or learn that events are missing. Events are
+// turned into frames once for all listeners that get the same ones. The log keeps text: a frame in it would keep the memory of its
+// copies.
 import type { Events, RockpoolEvent } from '../domain/events.ts'
 import { jsonText } from '../domain/json.ts'
-import { EventFrame } from './event-frame.ts'
+import type { EventFrames, EventText } from './event-frame.ts'
 
-interface StoredEvent {
-  seq: number
+interface LoggedEvent extends EventText {
   event: RockpoolEvent
-  json: string
 }
 
-/** An event for listeners. */
-export interface LoggedEvent extends Omit<StoredEvent, 'json'> {
-  frame: EventFrame
+/** Events that listeners get together, in their order. */
+export class EventBatch {
+  readonly events: readonly LoggedEvent[]
+  readonly #shared = new Map<string, EventFrames | undefined>()
+
+  constructor(events: readonly LoggedEvent[]) {
+    this.events = events
+  }
+
+  /** What `build` returns; built once for each audience. Listeners of one audience must get the same events. */
+  framesFor(audience: string, build: () => EventFrames | undefined): EventFrames | undefined {
+    if (!this.#shared.has(audience)) this.#shared.set(audience, build())
+    return this.#shared.get(audience)
+  }
 }
 
-/** Gets events in their order, several at once if it gets them late. */
-type Listener = (events: readonly LoggedEvent[]) => void
+type Listener = (batch: EventBatch) => void
 
 export interface EventPosition {
   epoch: string
@@ -28,16 +37,19 @@ const maxBytes = 4 * 1024 * 1024
 /** Requests are answered between two slices of listeners: hundreds of open pages take some milliseconds. */
 const sliceSize = 25
 /** More listeners than one slice get what happened in this time together: a write to a socket takes longer than an event. */
-const roundMs = 100
+const pauseMs = 100
+/** The pause is at least so many times as long as the writes took: very many pages are updated later, and requests stay fast. */
+const pauseShare = 10
+const maxPauseMs = 2_000
 
 export class EventLog {
   readonly epoch: string
-  #events: StoredEvent[] = []
+  #events: LoggedEvent[] = []
   #bytes = 0
   #seq = 0
   #listeners = new Set<Listener>()
   /** Events that wait while earlier ones are sent. */
-  #unsent: StoredEvent[] = []
+  #unsent: LoggedEvent[] = []
   #isSending = false
   #stop: () => void
   readonly #mask: (json: string) => string
@@ -59,12 +71,13 @@ export class EventLog {
   }
 
   /** The events after this position; `gap` if some of them are no longer stored. */
-  since(position: EventPosition): { gap: boolean; events: LoggedEvent[] } {
-    if (position.epoch !== this.epoch || position.seq > this.#seq) return { gap: true, events: [] }
+  since(position: EventPosition): { gap: boolean; missed: EventBatch } {
+    if (position.epoch !== this.epoch || position.seq > this.#seq)
+      return { gap: true, missed: new EventBatch([]) }
     const oldest = this.#events[0]?.seq ?? this.#seq + 1
     const gap = position.seq + 1 < oldest
     const missed = gap ? [] : this.#events.filter(({ seq }) => seq > position.seq)
-    return { gap, events: this.#framed(missed) }
+    return { gap, missed: new EventBatch(missed) }
   }
 
   close(): void {
@@ -73,7 +86,7 @@ export class EventLog {
   }
 
   #add(event: RockpoolEvent): void {
-    const logged = { seq: ++this.#seq, event, json: this.#mask(jsonText(event)) }
+    const logged = { epoch: this.epoch, seq: ++this.#seq, event, json: this.#mask(jsonText(event)) }
     this.#events.push(logged)
     this.#bytes += logged.json.length
     if (this.#events.length > maxEvents || this.#bytes > maxBytes) this.#trim()
@@ -88,8 +101,8 @@ export class EventLog {
       while (this.#unsent.length > 0) {
         if (this.#listeners.size > sliceSize) await this.#sendRound()
         else {
-          const events = this.#framed(this.#unsent.splice(0))
-          for (const listener of this.#listeners) listener(events)
+          const batch = new EventBatch(this.#unsent.splice(0))
+          for (const listener of this.#listeners) listener(batch)
         }
       }
     } finally {
@@ -100,18 +113,20 @@ export class EventLog {
   /** Begins in the next turn of the event loop: the caller whose request made the event gets its answer first. */
   async #sendRound(): Promise<void> {
     await new Promise((resolve) => setImmediate(resolve))
-    const events = this.#framed(this.#unsent.splice(0))
-    let count = 0
-    for (const listener of this.#listeners) {
-      if (++count % sliceSize === 0) await new Promise((resolve) => setImmediate(resolve))
-      listener(events)
+    const batch = new EventBatch(this.#unsent.splice(0))
+    const listeners = [...this.#listeners]
+    let busyMs = 0
+    for (let from = 0; from < listeners.length; from += sliceSize) {
+      const began = performance.now()
+      for (const listener of listeners.slice(from, from + sliceSize))
+        if (this.#listeners.has(listener)) listener(batch)
+      // Connections write to their sockets in the next tick.
+      await new Promise<void>((resolve) => process.nextTick(resolve))
+      busyMs += performance.now() - began
+      await new Promise((resolve) => setImmediate(resolve))
     }
-    await new Promise((resolve) => setTimeout(resolve, roundMs).unref())
-  }
-
-  #framed(events: StoredEvent[]): LoggedEvent[] {
-    const { epoch } = this
-    return events.map(({ seq, event, json }) => ({ seq, event, frame: new EventFrame({ epoch, seq }, json) }))
+    const pause = Math.min(Math.max(pauseMs, busyMs * pauseShare), maxPauseMs)
+    await new Promise((resolve) => setTimeout(resolve, pause).unref())
   }
 
   /** Drops a fifth of the events at once, so that trimming is rare. */

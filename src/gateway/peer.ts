@@ -11,8 +11,8 @@ import { answer, failure, isRequest, parseJson, rpcError } from '../rpc/frames.t
 import type { RequestId, RpcRequest, RpcResponse } from '../rpc/frames.ts'
 import type { Admission } from './auth.ts'
 import type { Calls } from './calls.ts'
-import { EventFrame } from './event-frame.ts'
-import type { EventLog, EventPosition, LoggedEvent } from './event-log.ts'
+import { EventFrames } from './event-frame.ts'
+import { EventBatch, type EventLog, type EventPosition } from './event-log.ts'
 import { stringifyInPieces } from './http.ts'
 import { isVisibleTo, topics, type Topic } from './subscriptions.ts'
 import { jsonText } from '../domain/json.ts'
@@ -43,6 +43,7 @@ const connectInput = z.union([
 ])
 
 interface Subscription {
+  id: string
   topic: Topic
   input: Record<string, unknown>
   /** Only events after this number. */
@@ -55,7 +56,9 @@ export class Peer {
   #stream: Duplex
   #parts: PeerParts
   #admission: Admission | undefined
-  #subscriptions = new Map<string, Subscription>()
+  #subscriptions: Subscription[] = []
+  /** Connections with the same text get the same events. */
+  #audience = ''
   #running = 0
   #malformed = 0
   #corked = false
@@ -67,14 +70,14 @@ export class Peer {
     this.#stream = stream
     this.#parts = parts
     this.#admission = admission
-    this.#stopListening = parts.events.on((events) => this.#deliver(this.#subscriptions, events))
+    this.#stopListening = parts.events.on((batch) => this.#deliver(batch))
     socket.on('message', (data: Buffer, isBinary) =>
       this.#receive(isBinary ? undefined : data.toString('utf8')),
     )
     socket.on('pong', () => (this.#hasAnswered = true))
     socket.on('close', () => {
       this.#stopListening()
-      for (const { end } of this.#subscriptions.values()) end?.()
+      for (const { end } of this.#subscriptions) end?.()
     })
     // 'close' follows.
     socket.on('error', () => socket.terminate())
@@ -190,55 +193,71 @@ export class Peer {
 
   #subscribe(topic: Topic, params: Record<string, unknown>, id: RequestId): void {
     const input = checkInput({ name: `${topic.name}.subscribe`, input: topic.input }, params)
-    if (this.#subscriptions.size >= maxSubscriptions)
+    if (this.#subscriptions.length >= maxSubscriptions)
       throw new RockpoolError('busy', `This connection has ${maxSubscriptions} subscriptions already.`)
     const subscriptionId = randomUUID()
-    const since = input['since'] as EventPosition | undefined
-    const missed = since ? this.#parts.events.since(since) : { gap: false, events: [] }
-    this.#sendResult(id, { subscriptionId, gap: missed.gap, ...this.#parts.events.position })
-    const { app } = this.#parts.calls
+    const { since, ...rest } = input as { since?: EventPosition }
+    const { events, calls } = this.#parts
+    const { gap, missed } = since ? events.since(since) : { gap: false, missed: new EventBatch([]) }
+    this.#sendResult(id, { subscriptionId, gap, ...events.position })
     const send = (event: object): void => {
-      const json = app.redactor().knownValues(jsonText(event))
-      this.#sendFrames([new EventFrame(this.#parts.events.position, json).copyFor(subscriptionId)])
+      const text = { ...events.position, json: calls.app.redactor().knownValues(jsonText(event)) }
+      this.#sendFrames(new EventFrames([{ text, subscription: 0 }]), [subscriptionId])
     }
-    const subscription = { topic, input, from: since?.seq ?? -1, end: topic.open?.(app, send) }
-    this.#deliver([[subscriptionId, subscription]], missed.events)
+    const subscription = { id: subscriptionId, topic, input: rest, end: topic.open?.(calls.app, send) }
+    this.#sendFrames(this.#framesOf(missed, [{ ...subscription, from: since?.seq ?? -1 }]), [subscriptionId])
     // The answer covers earlier events.
-    this.#subscriptions.set(subscriptionId, { ...subscription, from: this.#parts.events.position.seq })
+    this.#setSubscriptions([...this.#subscriptions, { ...subscription, from: events.position.seq }])
   }
 
   #unsubscribe(topic: Topic, params: Record<string, unknown>, id: RequestId): void {
     const wanted = params['subscriptionId']
-    const gone = [...this.#subscriptions].filter(
-      ([subscriptionId, { topic: of }]) =>
-        of === topic && (wanted === undefined || wanted === subscriptionId),
-    )
-    for (const [subscriptionId, { end }] of gone) {
-      this.#subscriptions.delete(subscriptionId)
-      end?.()
-    }
+    const isGone = (of: Subscription): boolean =>
+      of.topic === topic && (wanted === undefined || wanted === of.id)
+    const gone = this.#subscriptions.filter(isGone)
+    this.#setSubscriptions(this.#subscriptions.filter((subscription) => !isGone(subscription)))
+    for (const { end } of gone) end?.()
     this.#sendResult(id, { removed: gone.length })
   }
 
-  #deliver(
-    subscriptions: Iterable<readonly [id: string, subscription: Subscription]>,
-    events: readonly LoggedEvent[],
-  ): void {
+  #setSubscriptions(subscriptions: Subscription[]): void {
+    this.#subscriptions = subscriptions
+    const wanted = subscriptions.map(({ topic, input }) => [topic.name, input])
+    this.#audience = jsonText([this.#admission?.caller.agentId, wanted])
+  }
+
+  #deliver(batch: EventBatch): void {
+    const subscriptions = this.#subscriptions
+    if (subscriptions.length === 0) return
+    const first = batch.events[0]!.seq
+    const build = (): EventFrames | undefined => this.#framesOf(batch, subscriptions)
+    // A new subscription does not get events of the batch that its answer covers.
+    const isNew = subscriptions.some(({ from }) => from >= first)
+    const frames = isNew ? build() : batch.framesFor(this.#audience, build)
+    this.#sendFrames(
+      frames,
+      subscriptions.map(({ id }) => id),
+    )
+  }
+
+  /** Undefined if none of the events is for these subscriptions. */
+  #framesOf(batch: EventBatch, subscriptions: readonly Subscription[]): EventFrames | undefined {
     const agentId = this.#admission?.caller.agentId
-    const frames: Buffer[] = []
-    for (const { seq, event, frame } of events) {
-      if (!isVisibleTo(agentId, event)) continue
-      for (const [id, { topic, input, from }] of subscriptions)
-        if (seq > from && topic.matches(event, input)) frames.push(frame.copyFor(id))
-    }
-    if (frames.length > 0) this.#sendFrames(frames)
+    const frames = batch.events
+      .filter(({ event }) => isVisibleTo(agentId, event))
+      .flatMap((text) =>
+        subscriptions.flatMap(({ topic, input, from }, subscription) =>
+          text.seq > from && topic.matches(text.event, input) ? [{ text, subscription }] : [],
+        ),
+      )
+    return frames.length > 0 ? new EventFrames(frames) : undefined
   }
 
   /** Events are frames already, so they bypass `ws`; answers of the same tick keep their place. */
-  #sendFrames(frames: Buffer[]): void {
-    if (!this.#canSend()) return
+  #sendFrames(frames: EventFrames | undefined, ids: readonly string[]): void {
+    if (!frames || !this.#canSend()) return
     this.#cork()
-    this.#stream.write(frames.length === 1 ? frames[0]! : Buffer.concat(frames))
+    this.#stream.write(frames.copyFor(ids))
   }
 
   #sendResult(id: RequestId, result: unknown): void {

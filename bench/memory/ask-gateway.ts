@@ -3,17 +3,20 @@ import { appendFileSync, mkdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { GatewayClient } from '../../src/rpc/client.ts'
 import { startProgram } from '../../test/support/program.ts'
-import { patterns, prefixes, questions } from './questions.ts'
+import { patterns, patternsWithoutLetters, prefixes, questions } from './questions.ts'
 
 export interface GatewayRun {
   /** For words that were not asked for before. */
   first: Times
   /** For words that were asked for before. */
   again: Times
-  /** By the beginning of a word that was not asked for before, and by regular expression. */
+  /** By the beginning of a word that was not asked for before. */
   prefixP95Ms: number
+  /** By regular expressions with letters that every match has, and by others. */
   regex: Times
-  /** How long the first regular expression took. */
+  regexWithoutLetters: Times
+  /** Before all substrings are indexed; and how long the first regular expression took. */
+  earlyRegex: Times
   firstRegexMs: number
 }
 
@@ -47,13 +50,24 @@ export async function measureGateway(env: Record<string, string>): Promise<Gatew
       Array.from({ length: rounds }, () => prefixes),
       (round) => forget(rounds + round),
     )
-    const firstRegex = await asking.times([patterns.slice(0, 1)], undefined, { regex: true })
-    const regex = await asking.times(
-      Array.from({ length: 10 }, () => patterns),
-      undefined,
-      { regex: true },
-    )
-    return { first, again, prefixP95Ms: byPrefix.p95Ms, regex, firstRegexMs: firstRegex.p50Ms }
+    const byRegex = (asked: string[], times: number): Promise<Times> =>
+      asking.times(
+        Array.from({ length: times }, () => asked),
+        undefined,
+        { regex: true },
+      )
+    const firstRegex = await byRegex(patterns.slice(0, 1), 1)
+    const earlyRegex = await byRegex(patterns, 3)
+    await whenSubstringsAreRead(client)
+    return {
+      first,
+      again,
+      prefixP95Ms: byPrefix.p95Ms,
+      regex: await byRegex(patterns, 20),
+      regexWithoutLetters: await byRegex(patternsWithoutLetters, 10),
+      earlyRegex,
+      firstRegexMs: firstRegex.p50Ms,
+    }
   } finally {
     client.close()
     gateway.child.kill('SIGTERM')
@@ -112,6 +126,15 @@ async function whenRead(client: GatewayClient): Promise<void> {
     const { passages, spoken, withVector, reading, meaning } = await client.call('memory.status', {})
     if (passages > 0 && !reading && (!meaning || withVector >= spoken)) return
     await new Promise((resolve) => setTimeout(resolve, 200))
+  }
+}
+
+/** Of messages; the texts of tools may still follow. */
+async function whenSubstringsAreRead(client: GatewayClient): Promise<void> {
+  for (;;) {
+    const { withPieces, spoken } = await client.call('memory.status', {})
+    if (withPieces >= spoken) return
+    await new Promise((resolve) => setTimeout(resolve, 500))
   }
 }
 

@@ -15,4 +15,16 @@ export const questions = [
 
 export const prefixes = ['pars*', 'renam* paths', 'rev* tok*', 'task 12*']
 
-export const patterns = ['pars\\w+ reads', 'task \\d+:', '(token|branch) names?']
+/** Expressions with letters that every match has: many matches, few, one, and none. */
+export const patterns = [
+  'pars\\w+ reads',
+  'task \\d+:',
+  '(token|branch) names?',
+  '^And then r\\w+s',
+  'gr(ö|oe)(ß|ss)er —',
+  'task 77[0-9]: ',
+  'TODO\\(\\w+\\)|FIXME',
+]
+
+/** Every passage may match. */
+export const patternsWithoutLetters = ['\\d{4}', '^\\w+ \\d+: r']

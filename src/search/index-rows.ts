@@ -4,7 +4,7 @@ import type { SearchFilter, SearchKind, SearchRole, SearchSource } from '../doma
 import { Database } from '../store/sqlite/database.ts'
 import type { Queries } from '../store/sqlite/queries.ts'
 import { vectorTable } from './search-vectors.ts'
-import { wordTokenizer } from './word-lists.ts'
+import { pieceTokenizer, wordTokenizer } from './word-lists.ts'
 import type { PassagePlace } from './passages.ts'
 
 export function openSearchDatabase(path: string): Database {
@@ -46,7 +46,7 @@ const migrations = [
   `DELETE FROM passage; DELETE FROM source; DELETE FROM vectors; DELETE FROM settled;
    DROP TABLE words; DROP TABLE pieces;
    CREATE VIRTUAL TABLE words USING fts5(text, content='', contentless_delete=1, tokenize="${wordTokenizer}");
-   CREATE VIRTUAL TABLE pieces USING fts5(text, content='', contentless_delete=1, detail=none, tokenize="trigram remove_diacritics 1");`,
+   CREATE VIRTUAL TABLE pieces USING fts5(text, content='', contentless_delete=1, detail=none, tokenize="${pieceTokenizer}");`,
   // Titles of sessions, and the program of each. Everything is read again.
   `DELETE FROM passage; DELETE FROM source; DELETE FROM vectors; DELETE FROM settled;
    INSERT INTO words (words) VALUES ('delete-all'); INSERT INTO pieces (pieces) VALUES ('delete-all');
@@ -82,7 +82,6 @@ const sourceNames =
 export const sourceColumns = sourceNames.map((name) => `s.${name}`).join(', ')
 /** For `json_object`. */
 export const sourceFields = sourceNames.map((name) => `'${name}', s.${name}`).join(', ')
-export const passageColumns = `p.id, p.line, p.offset, p.length, p.role, p.at`
 
 export interface SourceRow {
   path: string
@@ -97,9 +96,7 @@ export interface SourceRow {
   agent_kind: AgentKind | null
 }
 
-export type PassageRow = SourceRow & Omit<FoundPassage, 'source' | 'role'> & { role: number }
-
-type PassageFields = Omit<PassageRow, keyof SourceRow>
+type PassageFields = Omit<FoundPassage, 'source' | 'role'> & { role: number }
 
 export function foundFromRow(row: PassageFields, source: SearchSource): FoundPassage {
   const { id, line, offset, length, at } = row

@@ -17,6 +17,8 @@ export interface LineText {
 const maxTextChars = 200_000
 /** The beginning of a tool's text is enough to find it. */
 const maxToolChars = 10_000
+/** Files that are kept open while passages are read. */
+const mostOpenFiles = 32
 /** A line with a title is short. */
 const maxTitleBytes = 2_000
 
@@ -79,26 +81,45 @@ export interface PassagePlace {
 
 /** The text and the id of a passage; undefined when its file was removed or changed. */
 export function readPassage(place: PassagePlace): Pick<LineText, 'text' | 'id'> | undefined {
-  const bytes = readBytes(place)
-  if (!bytes) return undefined
-  const line = bytes.toString('utf8')
-  if (place.kind === 'memory') return { text: line.trim() }
-  return place.role === 'tool' ? toolTextOf(line, place.kind) : conversationOf(line, place.kind)
+  using reader = new PassageReader()
+  return reader.read(place)
 }
 
-function readBytes(place: PassagePlace): Buffer | undefined {
-  let fd: number
-  try {
-    fd = openForeign(place.path, { noLink: true })
-  } catch {
-    // The file was removed since it was indexed; the caller leaves the hit out.
-    return undefined
+/** Reads passages one after the other. Many are in the same files, which stay open meanwhile. */
+export class PassageReader implements Disposable {
+  /** By path; undefined for a file that was removed. */
+  readonly #files = new Map<string, number | undefined>()
+
+  read(place: PassagePlace): Pick<LineText, 'text' | 'id'> | undefined {
+    const bytes = this.#bytesOf(place)
+    if (!bytes) return undefined
+    const line = bytes.toString('utf8')
+    if (place.kind === 'memory') return { text: line.trim() }
+    return place.role === 'tool' ? toolTextOf(line, place.kind) : conversationOf(line, place.kind)
   }
-  try {
-    const bytes = Buffer.allocUnsafe(place.length)
-    return readSync(fd, bytes, 0, place.length, place.offset) === place.length ? bytes : undefined
-  } finally {
-    closeSync(fd)
+
+  [Symbol.dispose](): void {
+    for (const fd of this.#files.values()) if (fd !== undefined) closeSync(fd)
+    this.#files.clear()
+  }
+
+  #bytesOf({ path, offset, length }: PassagePlace): Buffer | undefined {
+    const fd = this.#files.has(path) ? this.#files.get(path) : this.#open(path)
+    if (fd === undefined) return undefined
+    const bytes = Buffer.allocUnsafe(length)
+    return readSync(fd, bytes, 0, length, offset) === length ? bytes : undefined
+  }
+
+  #open(path: string): number | undefined {
+    if (this.#files.size >= mostOpenFiles) this[Symbol.dispose]()
+    let fd: number | undefined
+    try {
+      fd = openForeign(path, { noLink: true })
+    } catch {
+      // The file was removed since it was indexed; the caller leaves the hit out.
+    }
+    this.#files.set(path, fd)
+    return fd
   }
 }
 

@@ -35,18 +35,24 @@ const mostLevels = 64
 const mostSegments = 2_000
 const mostPositionBytes = 2 ** 24
 
+/** The words of each passage, and its substrings of three characters. */
+export type PostingTable = 'words' | 'pieces'
+
 export class Postings {
   readonly #q: Queries
+  readonly #table: PostingTable
 
-  constructor(q: Queries) {
+  constructor(q: Queries, table: PostingTable) {
     this.#q = q
+    this.#table = table
   }
 
   /** Another one after each change of the index. */
   structure(): Buffer {
-    const sql = 'SELECT block FROM words_data WHERE id = ?'
+    const sql = `SELECT block FROM ${this.#table}_data WHERE id = ?`
     const block = Buffer.from(this.#q.get<{ block: Uint8Array }>(sql, structureRecord)?.block ?? [])
-    if (block.indexOf(structureVersion) !== 4) throw new DamagedContent('the index of words has no structure')
+    if (block.indexOf(structureVersion) !== 4)
+      throw new DamagedContent(`the index of ${this.#table} has no structure`)
     return block
   }
 
@@ -82,18 +88,18 @@ export class Postings {
 
   /** The page on which the token is, if the segment has it. */
   #firstPage({ id, firstPage }: Segment, wanted: Buffer): number {
-    const sql =
-      'SELECT pgno >> 1 AS page FROM words_idx WHERE segid = ? AND term <= ? ORDER BY term DESC LIMIT 1'
+    const sql = `SELECT pgno >> 1 AS page FROM ${this.#table}_idx
+      WHERE segid = ? AND term <= ? ORDER BY term DESC LIMIT 1`
     // A merge removes pages before it is done.
     return Math.max(firstPage, this.#q.get<{ page: number }>(sql, id, wanted)?.page ?? 1)
   }
 
   *#pages(segment: number, first: number, last: number): Generator<Uint8Array> {
-    const sql = `SELECT block FROM words_data WHERE id BETWEEN CAST(? AS INTEGER) AND CAST(? AS INTEGER)`
+    const sql = `SELECT block FROM ${this.#table}_data WHERE id BETWEEN CAST(? AS INTEGER) AND CAST(? AS INTEGER)`
     for (let from = first, count = 1; from <= last; from += count, count = pagesAtOnce) {
       const ids = [from, Math.min(last, from + count - 1)].map((page) => segment * pagesOfSegment + page)
       const rows = this.#q.all<{ block: Uint8Array }>(sql, ...ids)
-      if (rows.length === 0) throw new DamagedContent('the index of words lacks a page')
+      if (rows.length === 0) throw new DamagedContent(`the index of ${this.#table} lacks a page`)
       for (const { block } of rows) yield block
     }
   }
@@ -217,6 +223,33 @@ export class SetReader implements ListReader {
   /** The first id of a page does not depend on the page before. */
   continueOn(page: Uint8Array, from: number, to: number): void {
     this.begin(page, from + this.#left, to)
+  }
+}
+
+/** As SetReader, for a table without positions: its lists have nothing but ids. */
+export class PlainSetReader implements ListReader {
+  readonly #bits: Int32Array
+
+  constructor(bits: Int32Array) {
+    this.#bits = bits
+  }
+
+  begin(page: Uint8Array, from: number, to: number): void {
+    const bits = this.#bits
+    for (let at = from, id = 0; at < to;) {
+      let byte = page[at++]!
+      if (byte < 128) id += byte
+      else {
+        let value = 0
+        for (; byte > 127; byte = page[at++]!) value = value * 128 + (byte & 127)
+        id += value * 128 + byte
+      }
+      bits[id >> 5]! |= 1 << (id & 31)
+    }
+  }
+
+  continueOn(page: Uint8Array, from: number, to: number): void {
+    this.begin(page, from, to)
   }
 }
 

@@ -132,7 +132,7 @@ function piecesOf(terms: Term[]): PiecesQuery | undefined {
 
 /** The index of substrings keeps no positions, to stay small: it tells which passages have all trigrams; whether they are adjacent
  *  is checked in the text itself. */
-export function trigramExpression(texts: string[]): string {
+function trigramExpression(texts: string[]): string {
   const trigrams = new Set(texts.flatMap(trigramsOf).slice(0, 200))
   return [...trigrams].map(quote).join(' AND ')
 }

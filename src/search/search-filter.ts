@@ -69,7 +69,7 @@ export function narrowed(q: Queries, filter: SearchFilter): Condition | undefine
   }
 }
 
-function tablesOf(id: string): string {
+export function tablesOf(id: string): string {
   return `JOIN passage p ON p.id = ${id} JOIN source s ON s.id = p.source_id`
 }
 
@@ -91,7 +91,7 @@ interface Few {
 }
 
 /** The passages of the allowed sources, or of the allowed time, if they are few. */
-function fewOf(q: Queries, filter: SearchFilter): Few | undefined {
+export function fewOf(q: Queries, filter: SearchFilter): Few | undefined {
   const sources = allowedSources(q, filter)
   const bySource = 'SELECT id FROM passage WHERE source_id IN (SELECT value FROM json_each(?))'
   const byTime = 'SELECT id FROM passage INDEXED BY passage_at WHERE at >= ?'

@@ -7,16 +7,16 @@ import type { Queries } from '../store/sqlite/queries.ts'
 import {
   aboutSource,
   conditions,
-  foundFromRow,
   IndexBacklog,
   openSearchDatabase,
-  passageColumns,
   putSource,
   roles,
   sourceColumns,
   sourceFromRow,
 } from './index-rows.ts'
-import type { FileState, FoundPassage, PassageRow, SourceRow } from './index-rows.ts'
+import type { FileState, FoundPassage, SourceRow } from './index-rows.ts'
+import { newestPassages } from './newest-passages.ts'
+import type { NeededLetters } from './regex-letters.ts'
 import { allowedSources } from './search-filter.ts'
 import { SearchMatch, type WordMatches } from './search-match.ts'
 import { SearchVectors } from './search-vectors.ts'
@@ -169,14 +169,7 @@ export class SearchIndex {
 
   /** The passages with the largest share of these words. */
   matchWords(terms: WordExpression[], filter: SearchFilter): WordMatches {
-    const { queries } = this.#db
-    // The index thread writes meanwhile: everything is read as of one moment.
-    queries.exec('SAVEPOINT reading')
-    try {
-      return this.#match.byWords(terms, filter)
-    } finally {
-      queries.exec('RELEASE reading')
-    }
+    return this.#asOfOneMoment(() => this.#match.byWords(terms, filter))
   }
 
   /** The newest passages that have these pieces. */
@@ -184,30 +177,21 @@ export class SearchIndex {
     return this.#match.byPieces(expression, filter, limit)
   }
 
-  /** Passages that fit the filter, the newest first, for a regular expression: those of `among`, if it is given, and those
-   *  whose substrings are not indexed yet. */
-  newest(
-    filter: SearchFilter,
-    limit: number,
-    beforeId = Number.MAX_SAFE_INTEGER,
-    among?: number[],
-  ): FoundPassage[] {
-    const { where, values } = conditions(filter)
-    const isAmong = 'AND (p.has_pieces = 0 OR p.id IN (SELECT value FROM json_each(?)))'
-    const rows = this.#db.queries.all<PassageRow>(
-      `SELECT ${passageColumns}, ${sourceColumns} FROM passage p JOIN source s ON s.id = p.source_id
-        WHERE p.id < ? ${where} ${among ? isAmong : ''} ORDER BY p.id DESC LIMIT ?`,
-      beforeId,
-      ...values,
-      ...(among ? [JSON.stringify(among)] : []),
-      limit,
-    )
-    return rows.map((row) => foundFromRow(row, sourceFromRow(row)))
+  /** Passages that fit the filter, the newest first, in groups; only those that may have the letters, if any are given. */
+  *newest(filter: SearchFilter, needed?: NeededLetters): Generator<FoundPassage[]> {
+    const among = needed && this.#asOfOneMoment(() => this.#match.withLetters(needed))
+    for (const ids of newestPassages(this.#db.queries, filter, among)) yield this.#match.passages(ids)
   }
 
-  /** The passages that have these pieces; undefined if they are many. */
-  withPieces(expression: string): number[] | undefined {
-    return this.#match.withPieces(expression)
+  /** The index thread writes meanwhile: everything is read as of one moment. */
+  #asOfOneMoment<T>(read: () => T): T {
+    const { queries } = this.#db
+    queries.exec('SAVEPOINT reading')
+    try {
+      return read()
+    } finally {
+      queries.exec('RELEASE reading')
+    }
   }
 
   /** Those of these passages that fit the filter, the oldest first. */

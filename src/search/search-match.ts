@@ -5,9 +5,10 @@ import type { SearchFilter, SearchSource } from '../domain/search.ts'
 import type { Queries } from '../store/sqlite/queries.ts'
 import { foundFromRow, sourceFields, sourceFromRow } from './index-rows.ts'
 import type { FoundPassage, SourceRow } from './index-rows.ts'
-import { Numbers } from './postings.ts'
+import { Numbers, type PostingTable } from './postings.ts'
+import type { NeededLetters } from './regex-letters.ts'
 import { allowedBy, narrowed, type Condition, type Newest } from './search-filter.ts'
-import { WordLists, type WordExpression, type WordList } from './word-lists.ts'
+import { WordList, WordLists, type WordExpression } from './word-lists.ts'
 
 export interface WordMatches {
   passages: FoundPassage[]
@@ -31,10 +32,10 @@ const mostCounted = 40_000
 const mostCandidates = 20_000
 /** This many of the best are weighed by their length and ranked. */
 const mostRanked = 500
+/** If more passages have the letters of an expression, whole words among the letters are looked up too. */
+const manyWithLetters = 100
 /** How much the length of a passage counts, as in BM25. */
 const lengthWeight = { k1: 0.6, b: 0.3 }
-/** If so many passages have the letters of a regular expression, it finds matches soon without them. */
-const manyPassages = 5_000
 
 /** The passages that the index has. */
 interface IndexState {
@@ -62,14 +63,19 @@ interface CountedPassage {
 export class SearchMatch {
   readonly #q: Queries
   readonly #lists: WordLists
+  readonly #pieces: WordLists
+  /** The passages whose pieces are not indexed yet, as of this state of the index. */
+  #withoutPieces: { asOf: string; list: WordList } | undefined
 
   constructor(q: Queries) {
     this.#q = q
     this.#lists = new WordLists(q)
+    this.#pieces = new WordLists(q, 'pieces')
   }
 
-  close(): Promise<void> {
-    return this.#lists.close()
+  async close(): Promise<void> {
+    await this.#lists.close()
+    await this.#pieces.close()
   }
 
   /** The passages with the largest share of the words. */
@@ -107,10 +113,34 @@ export class SearchMatch {
     return this.passages(this.#withPieces(expression, among, limit))
   }
 
-  /** All passages that have these pieces; undefined if they are many. */
-  withPieces(expression: string): number[] | undefined {
-    const ids = this.#withPieces(expression, { sql: '', values: [] }, manyPassages)
-    return ids.length < manyPassages ? ids : undefined
+  /** All passages that may have these letters: those that have the pieces, and those whose pieces are not indexed yet. */
+  withLetters(needed: NeededLetters): WordList {
+    const state = this.#state()
+    this.#pieces.refresh(state.lastId)
+    this.#lists.refresh(state.lastId)
+    return this.#having(needed, this.#lackingPieces(state))
+  }
+
+  #having(needed: NeededLetters, lacking: WordList[]): WordList {
+    if ('any' in needed) return WordList.withAny(needed.any.map((each) => this.#having(each, lacking)))
+    if ('all' in needed) return WordList.withAll(needed.all.map((each) => this.#having(each, lacking)))
+    const found = WordList.withAny([this.#pieces.of({ words: needed.letters }), ...lacking])
+    const words = found.count > manyWithLetters ? wholeWordsIn(needed.letters) : undefined
+    return words === undefined ? found : WordList.withAll([found, this.#lists.of({ words })])
+  }
+
+  #lackingPieces({ passages, lastId }: IndexState): WordList[] {
+    const indexed = this.#totals('pieces').passages
+    if (indexed === passages) return []
+    const asOf = [passages, indexed, lastId].join(' ')
+    if (this.#withoutPieces?.asOf !== asOf) {
+      // Mostly the last ones that were added: with their number, the others are not looked at.
+      const sql = `SELECT json_group_array(id) AS ids FROM
+        (SELECT id FROM passage WHERE has_pieces = 0 ORDER BY id DESC LIMIT ?)`
+      const ids = JSON.parse(this.#q.get<{ ids: string }>(sql, passages - indexed)!.ids) as number[]
+      this.#withoutPieces = { asOf, list: WordList.of(ids, lastId) }
+    }
+    return [this.#withoutPieces.list]
   }
 
   #withPieces(expression: string, among: Condition, limit: number): number[] {
@@ -120,14 +150,18 @@ export class SearchMatch {
     return JSON.parse(found!.ids) as number[]
   }
 
-  /** FTS5 keeps the number of passages and of their words in its first record. */
   #state(): IndexState {
-    const { block, lastId } = this.#q.get<{ block: Uint8Array; lastId: number }>(
-      `SELECT block, (SELECT coalesce(max(id), 0) FROM passage) AS lastId FROM words_data WHERE id = 1`,
-    )!
-    const numbers = new Numbers(block)
-    const [passages, words] = [numbers.next(), numbers.next()]
-    return { passages, average: Math.max(1, words / Math.max(1, passages)), lastId }
+    const { passages, tokens } = this.#totals('words')
+    const sql = 'SELECT coalesce(max(id), 0) AS lastId FROM passage'
+    const { lastId } = this.#q.get<{ lastId: number }>(sql)!
+    return { passages, average: Math.max(1, tokens / Math.max(1, passages)), lastId }
+  }
+
+  /** FTS5 keeps the number of passages and of their tokens in its first record, which is empty at first. */
+  #totals(table: PostingTable): { passages: number; tokens: number } {
+    const sql = `SELECT block FROM ${table}_data WHERE id = 1`
+    const numbers = new Numbers(this.#q.get<{ block: Uint8Array }>(sql)!.block)
+    return { passages: numbers.next(), tokens: numbers.next() }
   }
 
   /** These passages, in this order, as far as they exist. */
@@ -165,6 +199,11 @@ export class SearchMatch {
     const sources = JSON.parse(rows) as Array<SourceRow & { id: number }>
     return new Map(sources.map((row) => [row.id, sourceFromRow(row)]))
   }
+}
+
+/** The words that have a sign before and after them: they are words of the text too, next to each other. */
+function wholeWordsIn(letters: string): string | undefined {
+  return /(?<=[\x20-\x2f\x3a-\x40])[a-z0-9][\x20-\x40a-z0-9]*(?=[\x20-\x2f\x3a-\x40])/i.exec(letters)?.[0]
 }
 
 /** Which terms each candidate has. */

@@ -4,7 +4,7 @@ import { Database } from '../store/sqlite/database.ts'
 import { DamagedContent } from '../store/sqlite/database-errors.ts'
 import type { Queries } from '../store/sqlite/queries.ts'
 import { PlaceReader, Postings, SetReader } from './postings.ts'
-import { WordLists, WordList, wordTokenizer, type WordExpression } from './word-lists.ts'
+import { pieceTokenizer, WordLists, WordList, wordTokenizer, type WordExpression } from './word-lists.ts'
 
 const table = `CREATE VIRTUAL TABLE words USING fts5(text, content='', contentless_delete=1, tokenize="${wordTokenizer}")`
 const vocabulary =
@@ -97,7 +97,7 @@ test('damaged pages and a damaged structure are reported as damage, or give a wr
   await db.write((q) => {
     for (let id = 1; id <= 300; id++) q.run('INSERT INTO words (rowid, text) VALUES (?, ?)', id, text(20))
   })
-  const structure = new Postings(db.queries).structure()
+  const structure = new Postings(db.queries, 'words').structure()
   /** Each row of the index has some other bytes. */
   const damaged = <T>(rows: T[]): T[] =>
     rows.map((row) => ({ ...row, block: withOtherBytes((row as { block: Uint8Array }).block, 0) }))
@@ -111,13 +111,50 @@ test('damaged pages and a damaged structure are reported as damage, or give a wr
       round % 2 === 0 ? [withDamage, structure] : [db.queries, withOtherBytes(structure, 8)]
     const reader = round % 4 < 2 ? new PlaceReader(0) : new SetReader(new Int32Array(10))
     try {
-      new Postings(pages).read(parts, 'tide', true, reader)
+      new Postings(pages, 'words').read(parts, 'tide', true, reader)
     } catch (error) {
       expect(error).toBeInstanceOf(DamagedContent)
       reported++
     }
   }
   expect(reported).toBeGreaterThan(50)
+  await db.close()
+})
+
+test('lists of substrings have the passages that FTS5 finds', async () => {
+  const db = Database.open(':memory:', [
+    `CREATE VIRTUAL TABLE pieces USING fts5(text, content='', contentless_delete=1, detail=none, tokenize="${pieceTokenizer}")`,
+  ])
+  const lists = new WordLists(db.queries, 'pieces')
+  const byFts5 = (pieces: string[]): string => {
+    const sql = 'SELECT rowid AS id FROM pieces WHERE pieces MATCH ? ORDER BY rowid DESC'
+    const match = pieces.map((piece) => `"${piece}"`).join(' AND ')
+    return String(db.queries.all<{ id: number }>(sql, match).map(({ id }) => id))
+  }
+  const found = (words: string): string => String(WordList.newest([lists.of({ words })], Infinity))
+  let lastId = 0
+  for (let round = 0; round < 6; round++) {
+    await db.write((q) => {
+      for (let i = 0; i < 200; i++)
+        q.run(
+          'INSERT INTO pieces (rowid, text) VALUES (?, ?)',
+          (lastId += i % 50 === 0 ? 400 : 1),
+          text(i % 90 === 0 ? 9_000 : 1 + Math.floor(6 * random())),
+        )
+    })
+    if (round % 2 === 1) await db.write((q) => q.run('DELETE FROM pieces WHERE rowid % 7 = ?', round))
+    if (round === 3) await db.write((q) => q.run(`INSERT INTO pieces (pieces, rank) VALUES ('merge', -2)`))
+    lists.refresh(lastId)
+    for (const piece of ['tid', 'RBO', ' x1', 'été', 'grö', 'ανα', 'zzz'])
+      expect(found(piece)).toBe(byFts5([piece]))
+    // If few passages are left, they may be too many.
+    const [few, all] = [found('heron weir'), byFts5(['her', 'on ', 'wei', 'eir'])].map((ids) =>
+      ids.split(','),
+    )
+    expect(few).toEqual(expect.arrayContaining(all!))
+    expect(few!.length).toBeLessThanOrEqual(Math.max(20, all!.length))
+  }
+  await lists.close()
   await db.close()
 })
 

@@ -2,7 +2,8 @@
 // for, and kept in memory until the index changes.
 import { Database } from '../store/sqlite/database.ts'
 import type { Queries } from '../store/sqlite/queries.ts'
-import { passageOfPlace, PlaceReader, Postings, SetReader } from './postings.ts'
+import { passageOfPlace, PlaceReader, PlainSetReader, Postings, SetReader } from './postings.ts'
+import type { PostingTable } from './postings.ts'
 
 /** What a passage must have: these words next to each other, one of several expressions, or all of them. */
 export type WordExpression =
@@ -11,21 +12,28 @@ export type WordExpression =
 
 /** How the index makes tokens of a text. */
 export const wordTokenizer = 'porter unicode61 remove_diacritics 2'
+export const pieceTokenizer = 'trigram remove_diacritics 1'
 
 /** Up to this much memory is used; then the list that was not used for longest is dropped. */
 const mostBytes = 8 << 20
+/** If so few passages have some of the pieces of a text, the others are not looked up. */
+const fewPassages = 20
 
+/** Of the table of substrings: what are words here are letters that stand together, as far as their pieces tell. */
 export class WordLists {
+  readonly #table: PostingTable
   readonly #postings: Postings
-  readonly #tokens = new Tokens()
+  readonly #tokens: Tokens
   /** By expression; the one that was used last is the last one. */
   readonly #lists = new Map<string, WordList>()
   #structure: Buffer = Buffer.alloc(0)
   #deleted: number[] = []
   #lastId = 0
 
-  constructor(q: Queries) {
-    this.#postings = new Postings(q)
+  constructor(q: Queries, table: PostingTable = 'words') {
+    this.#table = table
+    this.#postings = new Postings(q, table)
+    this.#tokens = new Tokens(table === 'words' ? wordTokenizer : pieceTokenizer)
   }
 
   /** Forgets the lists if the index has changed. Lists are asked for in the same transaction. */
@@ -57,12 +65,14 @@ export class WordLists {
     if ('all' in expression) return WordList.withAll(expression.all.map((each) => this.of(each)))
     const tokens = this.#tokens.of(expression.words)
     const { isPrefix = false } = expression
+    if (tokens.length > 1 && this.#table === 'pieces') return this.#withPieces(tokens)
     return tokens.length > 1 ? this.#withPhrase(tokens, isPrefix) : this.#withToken(tokens[0], isPrefix)
   }
 
   #withToken(token: string | undefined, isPrefix: boolean): WordList {
     const bits = new Int32Array((this.#lastId >> 5) + 1)
-    if (token !== undefined) this.#postings.read(this.#structure, token, isPrefix, new SetReader(bits))
+    const reader = this.#table === 'words' ? new SetReader(bits) : new PlainSetReader(bits)
+    if (token !== undefined) this.#postings.read(this.#structure, token, isPrefix, reader)
     return new WordList(bits, this.#deleted)
   }
 
@@ -77,6 +87,17 @@ export class WordLists {
     return WordList.of([...ids], this.#lastId, this.#deleted)
   }
 
+  /** The passages that have every third of these pieces, which overlap, and the last one. */
+  #withPieces(tokens: string[]): WordList {
+    const used = tokens.filter((_, at) => at % 3 === 0 || at === tokens.length - 1)
+    let found = this.of({ words: used[0]! })
+    for (const token of used.slice(1)) {
+      if (found.count <= fewPassages) break
+      found = WordList.withAll([found, this.of({ words: token })])
+    }
+    return found
+  }
+
   #dropSome(): void {
     for (const [key, { bytes }] of this.#lists) {
       if (this.#lists.size * bytes <= mostBytes) return
@@ -87,10 +108,15 @@ export class WordLists {
 
 /** Asks FTS5 for the tokens of a text: an empty index of the same kind gets the text, and lists what it has of it. */
 class Tokens {
+  readonly #tokenizer: string
   #database: Database | undefined
 
+  constructor(tokenizer: string) {
+    this.#tokenizer = tokenizer
+  }
+
   of(text: string): string[] {
-    const { queries } = (this.#database ??= Database.open(':memory:', [tokenTables]))
+    const { queries } = (this.#database ??= Database.open(':memory:', [tokenTables(this.#tokenizer)]))
     queries.run('INSERT INTO texts (text) VALUES (?)', text)
     const tokens = queries.all<{ term: string }>('SELECT term FROM tokens ORDER BY "offset"')
     queries.run(`INSERT INTO texts (texts) VALUES ('delete-all')`)
@@ -102,8 +128,10 @@ class Tokens {
   }
 }
 
-const tokenTables = `CREATE VIRTUAL TABLE texts USING fts5(text, content='', tokenize="${wordTokenizer}");
-  CREATE VIRTUAL TABLE tokens USING fts5vocab(texts, instance);`
+function tokenTables(tokenizer: string): string {
+  return `CREATE VIRTUAL TABLE texts USING fts5(text, content='', tokenize="${tokenizer}");
+    CREATE VIRTUAL TABLE tokens USING fts5vocab(texts, instance);`
+}
 
 /** A set of passages. */
 export class WordList {

@@ -6,7 +6,7 @@ import { indexSome, indexSources } from './index-files.ts'
 import { addSomePieces, addSomeTools, addSomeVectors, filesWithoutTools } from './index-tiers.ts'
 import { modelOf, openEmbedder, type MeaningSettings } from './meaning.ts'
 import { redactorOf } from './passages.ts'
-import { searchRegex, type RegexQuestion } from './regex-search.ts'
+import { searchRegex, type MatchTexts, type RegexQuestion } from './regex-search.ts'
 import { SearchIndex, type KnownSource } from './search-index.ts'
 
 interface Common {
@@ -35,7 +35,11 @@ export async function runThread(job: ThreadJob): Promise<void> {
   if (job.job === 'regex') {
     parentPort!.on('message', (question: RegexQuestion) => {
       const regex = new RegExp(question.pattern, 'iu')
-      for (const finding of searchRegex(index, question, redact, (text) => regex.exec(text))) post(finding)
+      // One text after the other: what was found before a text that takes too long is kept.
+      const matchesOf = function* (texts: string[]): ReturnType<MatchTexts> {
+        for (const text of texts) yield regex.exec(text)
+      }
+      for (const finding of searchRegex(index, question, redact, matchesOf)) post(finding)
     })
     return
   }

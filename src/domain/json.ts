@@ -50,7 +50,15 @@ export const maxJsonDepth = 64
 
 export function isTooDeep(value: unknown, limit = maxJsonDepth): boolean {
   if (typeof value !== 'object' || value === null) return false
-  return limit === 0 || Object.values(value).some((inner) => isTooDeep(inner, limit - 1))
+  return limit === 0 || hasInner(value, (inner) => isTooDeep(inner, limit - 1))
+}
+
+/** Is there a member like this? Every stored entry is walked through, so no list of its members is made. */
+function hasInner(value: object, isWanted: (inner: unknown) => boolean): boolean {
+  if (Array.isArray(value)) return value.some(isWanted)
+  const members = value as Record<string, unknown>
+  for (const name in members) if (isWanted(members[name])) return true
+  return false
 }
 
 export function checkJsonDepth(value: unknown, what: string): void {
@@ -67,7 +75,7 @@ export function withoutProtoKeys<T>(value: T): T {
 
 export function hasProtoKey(value: unknown): boolean {
   if (typeof value !== 'object' || value === null) return false
-  return Object.hasOwn(value, '__proto__') || Object.values(value).some(hasProtoKey)
+  return Object.hasOwn(value, '__proto__') || hasInner(value, hasProtoKey)
 }
 
 function copyWithoutProtoKeys(value: unknown): unknown {

@@ -53,8 +53,9 @@ export class OutboxIntake {
   done({ seq }: OutboxRow): void {
     this.#open.delete(seq)
     this.#done.add(seq)
+    if (this.#done.size <= maxDone) return
     const [oldest] = this.#done
-    if (this.#done.size > maxDone) this.#done.delete(oldest!)
+    this.#done.delete(oldest!)
   }
 
   /** The row belongs to another process; it may come back. */

@@ -59,6 +59,7 @@ export class SessionsJsonMirror {
   /** We hold the lock to write: a change of the file now is our own. */
   #isHolding = false
   #importing: Promise<void> | undefined
+  #isChecked = false
   #closed = false
 
   constructor(options: MirrorOptions) {
@@ -71,12 +72,19 @@ export class SessionsJsonMirror {
     if (this.isStale()) this.schedule()
   }
 
-  /** Imports edits of the file by other programs. Costs one stat if there are none. */
+  /** Imports edits of the file by other programs. Costs one stat if there are none, for all calls of this moment. */
   async catchUp(): Promise<void> {
-    if (!this.#isUnknown()) return
+    if (this.#isChecked) return
+    if (!this.#isUnknown()) return this.#trustForNow()
     // Concurrent callers share one import.
     this.#importing ??= this.#importLocked().finally(() => (this.#importing = undefined))
     await this.#importing
+  }
+
+  /** Until the event loop has handled everything that is ready now. */
+  #trustForNow(): void {
+    this.#isChecked = true
+    setImmediate(() => (this.#isChecked = false))
   }
 
   /** Synchronous import. Skipped until the next call if another process uses the file or the database. */

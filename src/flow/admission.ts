@@ -51,8 +51,8 @@ export class Admission {
     const access = await this.#parts.access.check(message)
     // Nothing is looked up for a refused sender.
     const general = this.#parts.config.messages.groupChat.activation
-    const activation =
-      access.kind === 'refused' ? { config: general } : await this.#activation(message, general)
+    const needsSession = access.kind !== 'refused' && message.chatType !== 'direct'
+    const activation = needsSession ? await this.#activation(message, general) : { config: general }
     return admit(message, access, activation, this.mentionsFor(message))
   }
 
@@ -145,7 +145,6 @@ export class Admission {
   }
 
   async #activation(message: Message, config: GroupActivation['config']): Promise<GroupActivation> {
-    if (message.chatType === 'direct') return { config }
     const { agentId, lane } = await this.route(message)
     const session = (await this.#parts.sessions(agentId).get(lane))?.groupActivation
     return { config, session }

@@ -180,9 +180,9 @@ export class Converse {
     else void this.queue.offer(input)
   }
 
-  async #take(batch: Batch, onStart: (turn: TurnControls) => void): Promise<WaitingInput[]> {
+  #take(batch: Batch, onStart: (turn: TurnControls) => void): Promise<WaitingInput[]> {
     // The lane is being returned to the store, which assigns its inputs again, in order.
-    if (this.shared?.isGivingUp(batch.lane)) return []
+    if (this.shared?.isGivingUp(batch.lane)) return Promise.resolve([])
     return takeTurn(batch, onStart, this.#turnParts)
   }
 
@@ -258,7 +258,7 @@ function makeDeliverer(
   const deliverer: Deliverer = new Deliverer({
     ...parts,
     outbox: parts.work.outbox,
-    withFiles: (delivery) => withFetchedFiles(delivery, parts),
+    withFiles: parts.files && ((delivery) => withFetchedFiles(delivery, parts)),
     mirror: async (delivery) => parts.mirror?.(delivery),
     onDead: (delivery, end) =>
       reportUndelivered(delivery, end, {

@@ -47,8 +47,9 @@ export async function prepareInput(
   place: TurnPlace,
   parts: TurnParts,
 ): Promise<TurnInput> {
-  const fetched = await withFetchedFiles(input, parts)
-  const prepared = await withCopiedFiles(fetched, place)
+  const hasFiles = input.message.media.length > 0
+  const fetched = hasFiles ? await withFetchedFiles(input, parts) : input
+  const prepared = hasFiles ? await withCopiedFiles(fetched, place) : input
   const { message, turnOptions } = prepared
   const text = turnOptions?.internal
     ? { forAgent: message.text, forCommands: '', untrusted: [] }
@@ -59,7 +60,7 @@ export async function prepareInput(
 /** Another machine may have received the files; they are copied to this one. */
 async function withFetchedFiles(input: WaitingInput, { files }: TurnParts): Promise<WaitingInput> {
   const { message } = input
-  if (!files || message.media.length === 0) return input
+  if (!files) return input
   const paths = await files.bring(message.media.map(({ path }) => path))
   const media = message.media.map((file, index) => ({ ...file, path: paths[index]! }))
   return { ...input, message: { ...message, media } }

@@ -196,7 +196,7 @@ export class TurnQueue {
   async #run(key: string, lane: Lane): Promise<void> {
     try {
       while (lane.waiting.length > 0 && !this.#stopped) {
-        await this.#debounce(lane)
+        if (isCollecting(lane.settings)) await this.#debounce(lane, lane.settings)
         if (!this.#stopped) await this.#takeNext(key, lane)
       }
     } finally {
@@ -228,9 +228,8 @@ export class TurnQueue {
   #nextBatch(lane: Lane): WaitingInput[] {
     const first = lane.waiting.shift()
     if (!first) return []
-    const mode = lane.settings?.mode
     const batch = [first]
-    const collects = (mode === 'collect' || mode === 'interrupt') && this.#options.mayJoin(first, [])
+    const collects = isCollecting(lane.settings) && this.#options.mayJoin(first, [])
     const isNext = (input: WaitingInput | undefined): boolean =>
       collects && input !== undefined && isSameChat(first, input) && this.#options.mayJoin(input, [first])
     while (isNext(lane.waiting[0])) batch.push(lane.waiting.shift()!)
@@ -238,10 +237,8 @@ export class TurnQueue {
   }
 
   /** People write in bursts: in these modes a batch waits until no input has arrived for a moment. */
-  async #debounce(lane: Lane): Promise<void> {
+  async #debounce(lane: Lane, settings: QueueSettings): Promise<void> {
     const { clock } = this.#options
-    const settings = lane.settings
-    if (!settings || (settings.mode !== 'collect' && settings.mode !== 'interrupt')) return
     for (;;) {
       const quietFor = clock.monotonic() - lane.lastOfferAt
       const rest = settings.debounceMs - quietFor
@@ -249,6 +246,11 @@ export class TurnQueue {
       await sleep(clock, rest)
     }
   }
+}
+
+/** In these modes one turn takes all inputs that wait. */
+function isCollecting(settings: QueueSettings | undefined): settings is QueueSettings {
+  return settings?.mode === 'collect' || settings?.mode === 'interrupt'
 }
 
 /** Ends the turn that runs or is about to start. */

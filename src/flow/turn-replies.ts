@@ -38,7 +38,8 @@ async function answerOf(
   const said = isSilentReplyText(result.said.at(-1)) ? [] : result.said
   const currentMessageId = turn.inputs.at(-1)!.message.id
   const { replies: composed, refused } = composeReplies(said, { isHeartbeat, currentMessageId })
-  const attached = await Promise.all(composed.map((reply) => attach(reply, turn, parts, refused)))
+  const attached: Reply[] = []
+  for (const reply of composed) attached.push(reply.media ? await attach(reply, turn, parts, refused) : reply)
   const replies = joinTexts(attached.filter((reply) => reply.text || reply.media))
   const notSent = refused.map((line) => `(Not sent: ${line}.)`)
   if (replies.length === 0) {

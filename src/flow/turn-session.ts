@@ -27,6 +27,7 @@ export async function findTurnSession(
   parts: TurnParts,
 ): Promise<TurnSession> {
   const { agentId, lane: key, message, turnOptions, text } = input
+  const { clock, events } = parts
   const found = await findSession({
     key,
     // Words that reset a session are a command, whatever the configuration calls them.
@@ -37,7 +38,7 @@ export async function findTurnSession(
     defersTimes: true,
     beforeChange: claimed,
     config: parts.config,
-    parts: { ...parts, sessions: parts.sessions(agentId), transcripts: parts.transcripts(agentId) },
+    parts: { clock, events, sessions: parts.sessions(agentId), transcripts: parts.transcripts(agentId) },
   })
   // The old conversation's process ends, and the new conversation is not told what happened in the old one.
   if (found.previous)

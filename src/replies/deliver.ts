@@ -155,7 +155,7 @@ export class Deliverer {
   /** A row may be reassigned to another process; if it comes back to this one, it is taken again. */
   async #attemptIfOurs(lane: string, row: OutboxRow): Promise<Step> {
     try {
-      return await this.#untilStored(lane, () => this.#attempt(row))
+      return await this.#untilStored(lane, () => this.#attempt(lane, row))
     } catch (error) {
       if (asRockpoolError(error).code !== 'lock-lost') throw error
       this.#options.log.warn(
@@ -183,8 +183,8 @@ export class Deliverer {
     }
   }
 
-  async #attempt(row: OutboxRow): Promise<Step> {
-    const { clock, outbox } = this.#options
+  async #attempt(lane: string, row: OutboxRow): Promise<Step> {
+    const { clock, outbox, withFiles } = this.#options
     const { delivery } = row
     const now = clock.now()
     if (now > (delivery.expiresAt ?? delivery.createdAt + deliveryLifetimeMs))
@@ -192,7 +192,7 @@ export class Deliverer {
     if (row.notBefore > now) return { again: row.notBefore }
     const channel = this.#channelFor(delivery.address)
     if (!channel) return { again: now + 5_000 }
-    row.delivery = (await this.#options.withFiles?.(row.delivery)) ?? row.delivery
+    if (withFiles) row.delivery = await withFiles(row.delivery)
     const isMarked = row.isMarked === true
     const isUncertain = !isMarked && (row.state === 'attempting' || row.state === 'unknown')
     const isRepeatable = this.#sender.isEdit(delivery, channel) || isRecognisedByKey(delivery, channel, now)
@@ -209,9 +209,9 @@ export class Deliverer {
     const outcome = await this.#sender.send(channel, row)
     // Copy into the transcript before the row is marked as sent: a crash in between sends and copies the reply once more, so
     // the transcript has as many copies as the chat.
-    if (outcome.kind === 'sent') await this.#mirror(delivery)
+    if (outcome.kind === 'sent' && delivery.mirror) await this.#mirror(delivery)
     // The outcome is known; a failure to store it must not send the reply again.
-    return this.#untilStored(laneOf(delivery), () => this.#settle(row, outcome, isRepeatable))
+    return this.#untilStored(lane, () => this.#settle(row, outcome, isRepeatable))
   }
 
   #channelFor(address: Address): Channel | undefined {
@@ -249,7 +249,6 @@ export class Deliverer {
   /** A failed copy does not change that the message was sent. */
   async #mirror(delivery: Delivery): Promise<void> {
     const { mirror, log } = this.#options
-    if (!delivery.mirror) return
     await mirror(delivery).catch((error: unknown) =>
       log.error(
         { event: 'mirror-failed', delivery: delivery.id, error: String(error) },

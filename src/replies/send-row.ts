@@ -100,8 +100,9 @@ class GrowingMessages {
 
   /** The message to which this delivery is added, with its whole text. */
   joins({ address, reply, continues }: Delivery, channel: Channel): Omit<Growing, 'stream'> | undefined {
+    if (continues === undefined || !channel.abilities.edits) return undefined
     const last = this.#last.get(chatKey(address))
-    if (continues === undefined || last?.stream !== continues || !channel.abilities.edits) return undefined
+    if (last?.stream !== continues) return undefined
     const text = `${last.text}\n${reply.text ?? ''}`
     const isPlain = !reply.media && !reply.buttons
     return isPlain && text.length <= channel.abilities.maxTextLength

@@ -72,10 +72,17 @@ export class SessionsJsonMirror {
     if (this.isStale()) this.schedule()
   }
 
-  /** Imports edits of the file by other programs. Costs one stat if there are none, for all calls of this moment. */
+  /** Has another program edited the file? Costs one stat, for all calls of this moment. */
+  isBehind(): boolean {
+    if (this.#isChecked) return false
+    const isBehind = this.#isUnknown()
+    if (!isBehind) this.#trustForNow()
+    return isBehind
+  }
+
+  /** Imports edits of the file by other programs. */
   async catchUp(): Promise<void> {
-    if (this.#isChecked) return
-    if (!this.#isUnknown()) return this.#trustForNow()
+    if (!this.isBehind()) return
     // Concurrent callers share one import.
     this.#importing ??= this.#importLocked().finally(() => (this.#importing = undefined))
     await this.#importing

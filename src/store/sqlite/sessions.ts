@@ -163,7 +163,7 @@ export class SqliteSessions implements SessionStore {
 
   async #write(key: string, change: (q: Queries, now: number) => Changed): Promise<SessionEntry | undefined> {
     const { db, mirror } = await this.#open()
-    await mirror.catchUp()
+    if (mirror.isBehind()) await mirror.catchUp()
     const { entry, row } = await db.write((q) => change(q, this.#options.clock.now()))
     if (!row) return entry
     this.#recent.set(key, row)
@@ -182,7 +182,7 @@ export class SqliteSessions implements SessionStore {
     const { database, mirror } = this.#options
     if (!this.#opened && !existsSync(database) && !existsSync(mirror)) return undefined
     const opened = await this.#open()
-    await opened.mirror.catchUp()
+    if (opened.mirror.isBehind()) await opened.mirror.catchUp()
     return opened.db
   }
 

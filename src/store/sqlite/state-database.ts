@@ -17,6 +17,7 @@ export const stateMigrations = sqlFiles(
   'state/011-schedules.sql',
   'state/012-mail.sql',
   'state/013-schedule-names.sql',
+  'state/014-unused-turn-index.sql',
 )
 
 export function openStateDatabase(path: string, options: DatabaseOptions = {}): Database {

@@ -3,7 +3,7 @@ import { hash } from 'node:crypto'
 import { basename } from 'node:path'
 import { nativeState } from '../domain/coding-state.ts'
 import type { DiscoveredSession, SessionTranscript, TokenCounts } from '../domain/discovered-session.ts'
-import type { Brief } from './brief.ts'
+import type { ListFacts } from './list-facts.ts'
 import type { SideFiles } from './list-files.ts'
 import type { LiveSession, RegistryRow } from './registries.ts'
 import type { KnownFile } from './native-index.ts'
@@ -36,10 +36,10 @@ export function groupFiles(files: Iterable<KnownFile>): Map<string, SessionFiles
   const subagents: KnownFile[] = []
   const others: KnownFile[] = []
   for (const known of files) {
-    const { file, brief } = known
-    if (file.kind !== 'session' || brief.isSidechain) subagents.push(known)
+    const { file, listFacts } = known
+    if (file.kind !== 'session' || listFacts.isSidechain) subagents.push(known)
     else if (file.agentKind) others.push(known)
-    else if (brief.hasText) addMain(sessions, file.sessionId!, known)
+    else if (listFacts.hasText) addMain(sessions, file.sessionId!, known)
   }
   for (const known of others) addOther(sessions, known)
   for (const known of subagents) ownerOf(known, sessions)?.subagents.push(known)
@@ -55,30 +55,30 @@ export function groupsOf(sessionIds: Iterable<string>, groups: Map<string, Sessi
 function findForks(sessions: Map<string, SessionFiles>): void {
   const oldest = new Map<string, SessionFiles>()
   for (const session of sessions.values()) {
-    const { firstUuid } = session.main.brief
+    const { firstUuid } = session.main.listFacts
     if (firstUuid === undefined) continue
     const known = oldest.get(firstUuid)
     if (!known || beganAt(session) < beganAt(known)) oldest.set(firstUuid, session)
   }
   for (const session of sessions.values()) {
-    const { firstUuid, forkedFrom } = session.main.brief
+    const { firstUuid, forkedFrom } = session.main.listFacts
     const first = firstUuid === undefined ? undefined : oldest.get(firstUuid)
     session.forkedFrom = forkedFrom ?? (first === session ? undefined : first?.sessionId)
   }
 }
 
 function beganAt({ main }: SessionFiles): string {
-  return main.brief.firstTimestamp ?? '9'
+  return main.listFacts.firstTimestamp ?? '9'
 }
 
 /** The session that a file's usage belongs to, whether or not that session is listed. */
-export function sessionIdOf({ file, brief }: KnownFile): string {
-  return file.sessionId ?? brief.sessionId ?? ''
+export function sessionIdOf({ file, listFacts }: KnownFile): string {
+  return file.sessionId ?? listFacts.sessionId ?? ''
 }
 
 /** A sub-agent's file is in its session's folder; the oldest versions only name the session in the records. */
 function ownerOf(known: KnownFile, sessions: Map<string, SessionFiles>): SessionFiles | undefined {
-  return sessions.get(known.file.sessionId ?? '') ?? sessions.get(known.brief.sessionId ?? '')
+  return sessions.get(known.file.sessionId ?? '') ?? sessions.get(known.listFacts.sessionId ?? '')
 }
 
 /** A session that was moved or copied has two files; the one that was written last counts. */
@@ -91,15 +91,16 @@ function addMain(sessions: Map<string, SessionFiles>, sessionId: string, main: K
 /** An id of another agent's session may be any text, also one that is taken: then the session gets a longer id, and hides no other
  *  one. Two files of one conversation (a copy, an archive) are one session. */
 function addOther(sessions: Map<string, SessionFiles>, main: KnownFile): void {
-  const { brief, file } = main
-  if (!brief.hasText && !brief.hasRecords && !main.torn) return
-  const id = brief.sessionId!
+  const { listFacts, file } = main
+  if (!listFacts.hasText && !listFacts.hasRecords && !main.torn) return
+  const id = listFacts.sessionId!
   const known = sessions.get(id)
-  const isCopy = known?.main.file.agentKind === file.agentKind && isSameStart(known!.main.brief, brief)
+  const isCopy =
+    known?.main.file.agentKind === file.agentKind && isSameStart(known!.main.listFacts, listFacts)
   addMain(sessions, !known || isCopy ? id : `${id}~${hash('sha1', file.path).slice(0, 6)}`, main)
 }
 
-function isSameStart(a: Brief, b: Brief): boolean {
+function isSameStart(a: ListFacts, b: ListFacts): boolean {
   return a.start === b.start && a.firstTimestamp === b.firstTimestamp
 }
 
@@ -116,26 +117,26 @@ export interface Outline extends Pick<
 }
 
 export function outlineOf(files: SessionFiles, { registry, live, side }: SessionContext): Outline {
-  const { brief, file } = files.main
+  const { listFacts, file } = files.main
   return {
     files,
     sessionId: files.sessionId,
     agentKind: file.agentKind ?? 'claude',
     source: registry?.source ?? 'native-only',
-    agentId: agentOf(brief, registry),
-    repoPath: repoOf(brief, registry),
+    agentId: agentOf(listFacts, registry),
+    repoPath: repoOf(listFacts, registry),
     isRunning: live !== undefined || ownRow(registry) !== undefined,
     archived: side?.archived ?? false,
-    title: side?.customTitle ?? brief.title,
-    totalInputTokens: brief.inputTokens,
-    totalOutputTokens: brief.outputTokens,
-    cacheReadTokens: brief.cacheReadTokens,
-    cacheCreationTokens: brief.cacheCreationTokens,
-    contextTokens: brief.contextTokens,
+    title: side?.customTitle ?? listFacts.title,
+    totalInputTokens: listFacts.inputTokens,
+    totalOutputTokens: listFacts.outputTokens,
+    cacheReadTokens: listFacts.cacheReadTokens,
+    cacheCreationTokens: listFacts.cacheCreationTokens,
+    contextTokens: listFacts.contextTokens,
     costUsd: costOf(files),
-    messageCount: brief.messageCount,
-    fileSizeBytes: file.agentKind ? brief.offset : file.size,
-    lastModified: timeOf(brief.lastTimestamp) ?? file.mtimeMs,
+    messageCount: listFacts.messageCount,
+    fileSizeBytes: file.agentKind ? listFacts.offset : file.size,
+    lastModified: timeOf(listFacts.lastTimestamp) ?? file.mtimeMs,
   }
 }
 
@@ -166,7 +167,10 @@ export function assemble(
 ): DiscoveredSession {
   const { file, torn } = files.main
   const { registry, side, now } = context
-  const subagentTokens = addTokens([...files.subagents.map((sub) => sub.brief), ...reportedIn(files).lost])
+  const subagentTokens = addTokens([
+    ...files.subagents.map((sub) => sub.listFacts),
+    ...reportedIn(files).lost,
+  ])
   const first = facts.firstPrompt ?? facts.firstCommand ?? facts.summary ?? ''
   const life = liveness(facts, context)
   // Every field is listed, none spread: V8 then keeps one shape for thousands of sessions.
@@ -204,7 +208,7 @@ export function assemble(
     subagentCount: files.subagents.length,
     subagentTokens,
     costUsd: costOf(files),
-    costGuessed: facts.costGuessed || files.subagents.some((sub) => sub.brief.costGuessed),
+    costGuessed: facts.costGuessed || files.subagents.some((sub) => sub.listFacts.costGuessed),
     reportedCostUsd: facts.costStateUsd,
     model: facts.lastModel,
     title: side?.customTitle ?? facts.customTitle ?? facts.aiTitle ?? facts.summary,
@@ -239,9 +243,9 @@ export function transcriptsOf(
   { sessionId, main, subagents }: SessionFiles,
   registry: RegistryRow | undefined,
 ): SessionTranscript[] {
-  const agentId = agentOf(main.brief, registry)
-  const repoPath = repoOf(main.brief, registry)
-  const branch = branchIn(main.brief.gitBranch)
+  const agentId = agentOf(main.listFacts, registry)
+  const repoPath = repoOf(main.listFacts, registry)
+  const branch = branchIn(main.listFacts.gitBranch)
   return [...subagents, main].map(({ file: { path, inode, size, mtimeMs } }) => ({
     sessionId,
     agentId,
@@ -256,12 +260,12 @@ export function transcriptsOf(
   }))
 }
 
-function agentOf({ tag }: Pick<Brief, 'tag'>, registry: RegistryRow | undefined): string | undefined {
+function agentOf({ tag }: Pick<ListFacts, 'tag'>, registry: RegistryRow | undefined): string | undefined {
   return registry?.agentId ?? (tag === undefined ? undefined : trustedTag.exec(tag)?.[1])
 }
 
 function repoOf(
-  { relocatedCwd, firstCwd }: Pick<Brief, 'relocatedCwd' | 'firstCwd'>,
+  { relocatedCwd, firstCwd }: Pick<ListFacts, 'relocatedCwd' | 'firstCwd'>,
   registry: RegistryRow | undefined,
 ): string {
   return relocatedCwd ?? firstCwd ?? registry?.repoPath ?? ''
@@ -315,14 +319,14 @@ function timeOf(timestamp: string | undefined): number | undefined {
 /** Of the session and its sub-agents. */
 function costOf(files: SessionFiles): number {
   const { main, subagents } = files
-  const all = subagents.reduce((sum, { brief }) => sum + brief.costUsd, main.brief.costUsd)
+  const all = subagents.reduce((sum, { listFacts }) => sum + listFacts.costUsd, main.listFacts.costUsd)
   return all - reportedIn(files).repeatedUsd
 }
 
 /** What the session's transcript reports of sub-agents: the tokens of those without a transcript of their own, and the cost that
  *  the transcripts of the others repeat. */
 function reportedIn({ main, subagents }: SessionFiles): { lost: TokenCounts[]; repeatedUsd: number } {
-  const { reportedAgents } = main.brief
+  const { reportedAgents } = main.listFacts
   if (!reportedAgents) return { lost: [], repeatedUsd: 0 }
   const own = new Set(subagents.map(({ file }) => basename(file.path, '.jsonl')))
   const reported = Object.entries(reportedAgents)

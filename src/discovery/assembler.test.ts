@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { outlineOf, type SessionFiles } from './assemble.ts'
 import { Assembler, type SessionSources } from './assembler.ts'
-import { briefOf } from './brief.ts'
+import { listFactsOf } from './list-facts.ts'
 import type { KnownFile } from './native-index.ts'
 import type { LiveSession } from './registries.ts'
 import { newFacts, type TranscriptFacts } from './transcript-facts.ts'
@@ -24,7 +24,7 @@ const sources: SessionSources = { groups, side: new Map(), rows: new Map(), live
 function filesOf(sessionId: string, facts: TranscriptFacts): SessionFiles {
   const place = { path: sessionId, configDir: '/a', sessionId, inode: 1, size: 1, mtimeMs: 1 }
   const file = { ...place, kind: 'session' as const }
-  return { sessionId, main: { file, brief: briefOf(facts, false), torn: false }, subagents: [] }
+  return { sessionId, main: { file, listFacts: listFactsOf(facts, false), torn: false }, subagents: [] }
 }
 
 /** An assembler, and the paths whose facts it has read. */

@@ -426,7 +426,7 @@ test('damaged facts in the index are read again from the transcript', async () =
   const { sessions } = await discover([fixtures], { state }).list()
   expect(sessions).toHaveLength(total)
   const again = new DatabaseSync(join(state, 'index', 'discovery.sqlite'))
-  again.exec(`${damage}; UPDATE file SET brief = replace(brief, '"', '!')`)
+  again.exec(`${damage}; UPDATE file SET list_facts = replace(list_facts, '"', '!')`)
   again.close()
   expect((await discover([fixtures], { state }).list()).sessions).toEqual(sessions)
 })

@@ -323,7 +323,7 @@ class SessionDiscovery implements Discovery {
     const groups = [...(this.#groups?.values() ?? [])]
     return groups
       .filter(({ main }) => (main.file.agentKind ?? 'claude') === kind)
-      .map(({ sessionId, main: { file, brief } }) => ({ sessionId, cwd: brief.cwd, mtimeMs: file.mtimeMs }))
+      .map(({ sessionId, main }) => ({ sessionId, cwd: main.listFacts.cwd, mtimeMs: main.file.mtimeMs }))
   }
 
   close(): Promise<void> {

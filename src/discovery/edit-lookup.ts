@@ -73,7 +73,7 @@ export class IndexedEdits implements EditLookup {
     const near = files.sort((a, b) => Math.abs(a.mtimeMs - at) - Math.abs(b.mtimeMs - at))
     const found: Array<{ path: string; sessionId: string }> = []
     for (const file of near.slice(0, mostChecked)) {
-      const { cwd = '', firstTimestamp = '' } = this.#index.briefOf(file) ?? {}
+      const { cwd = '', firstTimestamp = '' } = this.#index.listFactsOf(file) ?? {}
       if (isHere(cwd) && Date.parse(firstTimestamp) <= at && file.sessionId !== undefined)
         found.push({ path: file.path, sessionId: file.sessionId })
       if (found.length === most) break

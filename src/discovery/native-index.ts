@@ -8,7 +8,7 @@ import { attempt } from '../domain/errors.ts'
 import type { Log } from '../domain/log.ts'
 import type { DiscoveryIndex, FilePlace, IndexedFile, ScannedFile } from '../store/sqlite/discovery-index.ts'
 import type { AgentHomes } from './agents/agent-homes.ts'
-import { BriefReader, type Brief } from './brief.ts'
+import { ListFactsReader, type ListFacts } from './list-facts.ts'
 import type { Listing, SideFiles, TranscriptFile } from './list-files.ts'
 import { pricesAsOf } from './model-prices.ts'
 import type { RegistryRow } from './registries.ts'
@@ -22,7 +22,7 @@ export const indexFormat = `11 ${pricesAsOf}`
 /** A transcript on disk and what lists need to know of it. */
 export interface KnownFile {
   file: TranscriptFile
-  brief: Brief
+  listFacts: ListFacts
   torn: boolean
 }
 
@@ -42,7 +42,7 @@ export class NativeIndex {
   readonly #index: DiscoveryIndex
   readonly #agents: AgentHomes
   readonly #log: Log
-  readonly #briefs = new BriefReader()
+  readonly #listFacts = new ListFactsReader()
   /** Rows of the index that are not in `files`: not compared with the disk yet, or damaged. */
   readonly #stored = new Map<string, IndexedFile>()
   #isLoaded = false
@@ -129,11 +129,11 @@ export class NativeIndex {
   }
 
   /** What is known of a transcript, from memory or from the index. */
-  briefOf(file: TranscriptFile): Brief | undefined {
+  listFactsOf(file: TranscriptFile): ListFacts | undefined {
     const known = this.files.get(file.path)
-    if (known) return known.brief
+    if (known) return known.listFacts
     const [stored] = this.#index.filesAt([file.path])
-    return stored && this.#knownFrom(file, stored)?.brief
+    return stored && this.#knownFrom(file, stored)?.listFacts
   }
 
   /** True if the index has every file of this listing as it is now. */
@@ -214,8 +214,8 @@ export class NativeIndex {
   }
 
   #knownFrom(file: TranscriptFile, stored: IndexedFile): KnownFile | undefined {
-    const brief = attempt(() => this.#briefs.read(stored.brief))
-    return brief && { file, brief, torn: stored.torn === 1 }
+    const listFacts = attempt(() => this.#listFacts.read(stored.listFacts))
+    return listFacts && { file, listFacts, torn: stored.torn === 1 }
   }
 
   #forget(path: string): void {
@@ -276,8 +276,8 @@ export class NativeIndex {
 }
 
 /** A copied file may have an older time than its last record. */
-function lastWritten({ file, brief }: KnownFile): number {
-  return Math.max(file.mtimeMs, Date.parse(brief.lastTimestamp ?? '') || 0)
+function lastWritten({ file, listFacts }: KnownFile): number {
+  return Math.max(file.mtimeMs, Date.parse(listFacts.lastTimestamp ?? '') || 0)
 }
 
 /** Differs whenever a transcript or the owner of a session has changed. */

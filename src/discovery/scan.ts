@@ -7,7 +7,7 @@ import type { ScannedFile } from '../store/sqlite/discovery-index.ts'
 import type { AgentSource, ScannedBefore } from './agents/contract.ts'
 import { readerOf } from './agents/readers.ts'
 import { EditScan } from './edit-scan.ts'
-import { briefOf } from './brief.ts'
+import { listFactsOf } from './list-facts.ts'
 import { EditTable } from './edit-table.ts'
 import { FactsBuilder } from './facts-builder.ts'
 import { unreadableReason } from './list-files.ts'
@@ -164,8 +164,8 @@ export function runScanJob(scanner: TranscriptScanner, job: ScanJob): ScanOutcom
       ? scanAgent(job.file, known)
       : scanner.scan(path, known)
     const kept = withoutSecrets(facts)
-    const brief = JSON.stringify(briefOf(kept, job.file !== undefined))
-    const place = { path, inode, size, mtimeMs, torn: tornTail ? 1 : 0, brief }
+    const listFacts = JSON.stringify(listFactsOf(kept, job.file !== undefined))
+    const place = { path, inode, size, mtimeMs, torn: tornTail ? 1 : 0, listFacts }
     const scanned = { ...place, mark, facts: JSON.stringify(kept) }
     const tables = {
       sessionId: facts.sessionId ?? '',

@@ -57,8 +57,8 @@ function subagentOf(
 }
 
 /** In the name of the file, or in a file of another agent. */
-export function idOf({ file, brief }: KnownFile): string | undefined {
-  return file.agentKind ? brief.threadId : subagentIdIn(file.path)
+export function idOf({ file, listFacts }: KnownFile): string | undefined {
+  return file.agentKind ? listFacts.threadId : subagentIdIn(file.path)
 }
 
 function metadataOf(path: string): Metadata | undefined {

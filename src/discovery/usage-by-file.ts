@@ -34,15 +34,15 @@ export function* usageByFile(
       models,
       sessionId,
       sessionName: (session && (session.title ?? titleText(session.firstMessage ?? ''))) || sessionId,
-      repoPath: session?.repoPath ?? known.brief.firstCwd ?? '',
+      repoPath: session?.repoPath ?? known.listFacts.firstCwd ?? '',
       agentId: session?.agentId ?? '',
       agentKind: known.file.agentKind ?? 'claude',
-      part: partOf(rows.get(sessionId), workspaces.has(known.brief.firstCwd ?? '')),
+      part: partOf(rows.get(sessionId), workspaces.has(known.listFacts.firstCwd ?? '')),
     }
   }
 }
 
-function beganAt({ brief: { firstTimestamp } }: KnownFile): number {
+function beganAt({ listFacts: { firstTimestamp } }: KnownFile): number {
   return (firstTimestamp && Date.parse(firstTimestamp)) || 0
 }
 

@@ -382,7 +382,7 @@ test('a preview is replaced by the reply; a preview that is gone does not lose i
   expect(channel.texts).toEqual(['reply 2'])
 })
 
-test('what waited longer than its time is buried, not sent', async () => {
+test('what waited longer than its time is given up, not sent', async () => {
   const { channel, deliverer, dead } = bench()
   await deliverer.deliver([aDelivery(1, { expiresAt: 500 })])
   await deliverer.idle()

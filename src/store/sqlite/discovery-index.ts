@@ -19,7 +19,7 @@ export interface IndexedFile extends FilePlace {
   /** 1 when it ended in the middle of a line. A number, as in the database, because thousands of rows are read. */
   torn: number
   /** What lists need of every file, in the scanner's own format. */
-  brief: string
+  listFacts: string
 }
 
 /** With the tables that are packed by the scanner. */
@@ -41,13 +41,14 @@ const migrations = sqlFiles(
   'discovery/002-one-table.sql',
   'discovery/003-edits.sql',
   'discovery/004-briefs.sql',
+  'discovery/005-list-facts.sql',
 )
 
-const columns = 'path, inode, size, mtime AS mtimeMs, torn, brief'
+const columns = 'path, inode, size, mtime AS mtimeMs, torn, list_facts AS listFacts'
 const withFacts = 'file JOIN facts USING (id)'
 /** The id of a file stays the same, because its facts have it too. */
-const upsertFile = `INSERT INTO file (path, inode, size, mtime, torn, brief) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (path) DO UPDATE
-  SET inode = excluded.inode, size = excluded.size, mtime = excluded.mtime, torn = excluded.torn, brief = excluded.brief
+const upsertFile = `INSERT INTO file (path, inode, size, mtime, torn, list_facts) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (path) DO UPDATE
+  SET inode = excluded.inode, size = excluded.size, mtime = excluded.mtime, torn = excluded.torn, list_facts = excluded.list_facts
   RETURNING id`
 
 export class DiscoveryIndex {
@@ -122,8 +123,8 @@ export class DiscoveryIndex {
 
   save(files: ScannedFile[]): Promise<void> {
     return this.#database.write((q) => {
-      for (const { path, inode, size, mtimeMs, torn, brief, ...scanned } of files) {
-        const { id } = q.get<{ id: number }>(upsertFile, path, inode, size, mtimeMs, torn, brief)!
+      for (const { path, inode, size, mtimeMs, torn, listFacts, ...scanned } of files) {
+        const { id } = q.get<{ id: number }>(upsertFile, path, inode, size, mtimeMs, torn, listFacts)!
         const { mark, facts, usage, sessionId: session, editedNames: names, edits } = scanned
         insertRow(q, 'facts', { id, mark, facts, usage })
         if (edits.byteLength > 0) insertRow(q, 'edits', { path, session, names, edits })

@@ -4,13 +4,13 @@ CREATE OR REPLACE FUNCTION fence(me text) RETURNS boolean LANGUAGE plpgsql AS $$
 BEGIN
   IF me IS NULL OR me = current_setting('rockpool.fenced', true) THEN RETURN true; END IF;
   PERFORM 1 FROM member WHERE id = me FOR KEY SHARE;
-  IF NOT FOUND THEN RAISE EXCEPTION 'member % was buried', me USING ERRCODE = 'RP001'; END IF;
+  IF NOT FOUND THEN RAISE EXCEPTION 'member % was removed', me USING ERRCODE = 'RP001'; END IF;
   PERFORM set_config('rockpool.fenced', me, true);
   RETURN true;
 END $$;
 
 -- Removes a dead member. A trigger releases its lanes and deliveries, a foreign key its leases; its coding sessions lose their owner.
-CREATE OR REPLACE FUNCTION bury(its_id text) RETURNS void LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION remove_member(its_id text) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE m record;
 BEGIN
   DELETE FROM member WHERE id = its_id RETURNING about::json AS about INTO m;
@@ -20,8 +20,8 @@ END $$;
 
 -- Removes dead members: no heartbeat for 3 seconds and a free lock, or no heartbeat for 15 seconds. For 5 seconds after a start
 -- of the server, members from before the start are spared, because they could not send a heartbeat.
-CREATE OR REPLACE FUNCTION bury_dead(me text) RETURNS int LANGUAGE plpgsql AS $$
-DECLARE m record; buried int := 0;
+CREATE OR REPLACE FUNCTION remove_dead_members(me text) RETURNS int LANGUAGE plpgsql AS $$
+DECLARE m record; removed int := 0;
 BEGIN
   PERFORM 1 FROM member WHERE id <> me AND seen_at < clock_timestamp() - interval '3 seconds';
   IF NOT FOUND THEN RETURN 0; END IF;
@@ -33,20 +33,20 @@ BEGIN
     FOR UPDATE SKIP LOCKED
   LOOP
     IF m.seen_at < clock_timestamp() - interval '15 seconds' OR pg_try_advisory_xact_lock(m.lock_no) THEN
-      PERFORM bury(m.id);
-      buried := buried + 1;
+      PERFORM remove_member(m.id);
+      removed := removed + 1;
     END IF;
   END LOOP;
-  RETURN buried;
+  RETURN removed;
 END $$;
 
 -- Removes a member whose process is known to be dead. Returns false while its connection still holds its lock.
-CREATE OR REPLACE FUNCTION bury_if_unlocked(its_id text) RETURNS boolean LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION remove_member_if_unlocked(its_id text) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE m record;
 BEGIN
   PERFORM lock_records();
   SELECT lock_no INTO m FROM member WHERE id = its_id FOR UPDATE;
   IF FOUND AND NOT pg_try_advisory_xact_lock(m.lock_no) THEN RETURN false; END IF;
-  PERFORM bury(its_id);
+  PERFORM remove_member(its_id);
   RETURN true;
 END $$;

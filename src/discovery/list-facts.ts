@@ -2,7 +2,7 @@
 // only this part stays in memory; the facts are read from the index for the sessions that are shown.
 import { noTokens, type TranscriptFacts } from './transcript-facts.ts'
 
-/** Facts that a brief has as they are. */
+/** Facts that are taken as they are. */
 const copied = [
   ...([
     'sessionId',
@@ -18,7 +18,7 @@ const copied = [
   ...(Object.keys(noTokens) as Array<keyof typeof noTokens>),
 ]
 
-export interface Brief extends Pick<TranscriptFacts, (typeof copied)[number]> {
+export interface ListFacts extends Pick<TranscriptFacts, (typeof copied)[number]> {
   title?: string
   /** The session has a text by which a person can recognize it. */
   hasText: boolean
@@ -30,12 +30,12 @@ export interface Brief extends Pick<TranscriptFacts, (typeof copied)[number]> {
 
 const startLength = 80
 
-export function briefOf(facts: TranscriptFacts, isOtherAgent: boolean): Brief {
+export function listFactsOf(facts: TranscriptFacts, isOtherAgent: boolean): ListFacts {
   const { firstPrompt, firstCommand, customTitle, aiTitle, summary, lastPrompt } = facts
   const title = customTitle ?? aiTitle ?? summary
   return {
     ...(Object.fromEntries(copied.map((name) => [name, facts[name]])) as Pick<
-      Brief,
+      ListFacts,
       (typeof copied)[number]
     >),
     title,
@@ -46,16 +46,16 @@ export function briefOf(facts: TranscriptFacts, isOtherAgent: boolean): Brief {
 }
 
 /** Thousands of files have the same directories and branches, so each text is kept once. */
-export class BriefReader {
+export class ListFactsReader {
   readonly #texts = new Map<string, string>()
 
   /** Throws if the text is damaged. */
-  read(stored: string): Brief {
-    const brief = JSON.parse(stored) as Brief
-    brief.cwd = this.#once(brief.cwd)
-    brief.firstCwd = this.#once(brief.firstCwd)
-    brief.gitBranch = this.#once(brief.gitBranch)
-    return brief
+  read(stored: string): ListFacts {
+    const listFacts = JSON.parse(stored) as ListFacts
+    listFacts.cwd = this.#once(listFacts.cwd)
+    listFacts.firstCwd = this.#once(listFacts.firstCwd)
+    listFacts.gitBranch = this.#once(listFacts.gitBranch)
+    return listFacts
   }
 
   #once(text: string | undefined): string | undefined {

@@ -168,6 +168,37 @@ test('an agent finds its own chats and notes, and nothing of another agent or wi
   ).rejects.toMatchObject({ code: 'not-found' })
 })
 
+test('a word that nobody said and no model knows finds nothing; a near word that was said is suggested', async () => {
+  await say('main', 'agent:main:main', 'The flaky test of the harbour fails again', 'chat-1')
+  await say('main', 'agent:main:main', 'Postgres migration of the tides', 'chat-1')
+  await app.search().refresh()
+  for (const nonsense of ['zzzzqq', 'hjkl', 'abcd1234', 'lorem ipsum'])
+    expect(await find(nonsense)).toEqual({ tookMs: expect.any(Number), total: 0, hits: [], notes: [] })
+  expect(await find('flakey')).toMatchObject({ total: 0, suggestion: 'flaky' })
+  expect(await find('FLAKEY harbour')).toMatchObject({ total: 1, suggestion: 'flaky harbour' })
+  expect(await find('posgres')).toMatchObject({ suggestion: 'postgres' })
+  expect(await find('migraton')).toMatchObject({ suggestion: 'migration' })
+  // What is found needs no suggestion; nor do a beginning and a phrase, which are meant as they are.
+  for (const query of ['flaky', 'migrations', 'harbo', 'flakei*', '"flakey test"'])
+    expect((await find(query)).suggestion).toBeUndefined()
+})
+
+test('a suggestion is a word of a session that the caller may see', async () => {
+  await say('main', 'agent:main:main', 'nothing but gulls', 'chat-1')
+  await say('support', 'agent:support:main', 'the cormorant dives', 'chat-2')
+  writeFileSync(nativeFile(), nativeLine('user', 'a pelican of nobody'))
+  const suggested = async (query: string, caller?: Caller) => (await find(query, {}, caller)).suggestion
+  expect(await suggested('cormorrant')).toBe('cormorant')
+  expect(await suggested('cormorrant', agent('support'))).toBe('cormorant')
+  expect(await suggested('cormorrant', agent('main'))).toBeUndefined()
+  expect(await suggested('pelicann')).toBe('pelican')
+  expect(await suggested('pelicann', agent('support'))).toBeUndefined()
+  // Whether another session has the word itself must not show either.
+  await say('main', 'agent:main:main', 'the pelicans of main', 'chat-1')
+  await say('support', 'agent:support:main', 'a pelicanx of support', 'chat-2')
+  expect(await suggested('pelicanx', agent('main'))).toBe('pelicans')
+})
+
 test('a session that gets an owner later is found by that owner', async () => {
   writeFileSync(nativeFile(), nativeLine('user', 'whose cormorant is it'))
   expect((await find('cormorant', {}, agent('main'))).total).toBe(0)

@@ -56,6 +56,17 @@ test('each session is one line: id, age, repository, title and passage; reasons 
   ])
 })
 
+test('a near word is suggested below what was found, and where nothing was', () => {
+  const output = { tookMs: 3, total: 0, hits: [], notes: ['Still reading.'], suggestion: 'flaky test' }
+  const asked = ['Did you mean "flaky test"?', 'Still reading.']
+  expect(printSearch(output, page).split('\n')).toEqual(['Nothing found.', ...asked])
+  expect(
+    printSearch({ ...output, total: 1, hits: [hit] }, page)
+      .split('\n')
+      .slice(-2),
+  ).toEqual(asked)
+})
+
 test('a long passage is cut around its first match, and fits the page', () => {
   const snippet = `${'before '.repeat(60)}the login form ${'after '.repeat(60)}`
   const at = snippet.indexOf('login')

@@ -102,6 +102,8 @@ export interface SearchAnswer {
   hits: SearchHit[]
   /** Why some kinds of search (by meaning, for example) could not be used. */
   notes: string[]
+  /** The question with a word that was said, in place of one that was not. */
+  suggestion?: string
 }
 
 /** The progress of reading the sources. */
@@ -148,6 +150,8 @@ export interface Embedder {
   readonly dimensions: number
   /** Which languages it knows, for people: `English`. */
   readonly languages: string
+  /** False if it knows none of the words: their vectors would mean nothing. Absent if that cannot be told. */
+  knows?(text: string): boolean
   /** A question must not wait long for a provider. */
   embed(texts: string[], withinMs?: number): Promise<Float32Array[]>
 }

@@ -30,6 +30,7 @@ export class NearestPassages {
 
   /** The nearest first. The filter applies before the ranking, so that passages of other agents do not crowd out the caller's. */
   async find(text: string, filter: SearchFilter): Promise<NearPassage[]> {
+    if (this.#embedder.knows?.(text) === false) return []
     const [vector] = await this.#embedder.embed([text], questionMs)
     const question = quantized(vector!)
     if (question.every((value) => value === 0)) return []

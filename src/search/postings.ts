@@ -63,6 +63,26 @@ export class Postings {
     for (const segment of segmentsOf(structure)) this.#readSegment(segment, wanted, isPrefix, reader)
   }
 
+  /** All tokens that begin so, some of them more than once; undefined if they are on more pages than `mostPages`. */
+  tokens(structure: Buffer, beginning: string, mostPages: number): string[] | undefined {
+    const wanted = Buffer.from(`0${beginning}`)
+    const after = Buffer.from(wanted)
+    after[after.length - 1]!++
+    const pages = segmentsOf(structure).flatMap((segment) => this.#pagesWithTokens(segment, wanted, after))
+    if (pages.length > mostPages) return undefined
+    const sql = `SELECT block FROM ${this.#table}_data WHERE id IN (SELECT value FROM json_each(?))`
+    const rows = this.#q.all<{ block: Uint8Array }>(sql, JSON.stringify(pages))
+    return rows.flatMap(({ block }) => tokensOn(block)).filter((token) => token.startsWith(beginning))
+  }
+
+  /** The rows of the pages on which tokens begin, from the page of the first to before the second. */
+  #pagesWithTokens(segment: Segment, from: Buffer, to: Buffer): number[] {
+    const sql = `SELECT pgno >> 1 AS page FROM ${this.#table}_idx WHERE segid = ? AND term > ? AND term < ?`
+    const more = this.#q.all<{ page: number }>(sql, segment.id, from, to).map(({ page }) => page)
+    const pages = new Set([this.#firstPage(segment, from), ...more])
+    return [...pages].map((page) => segment.id * pagesOfSegment + page)
+  }
+
   /** The deleted passages that are still in the index. */
   *deleted(structure: Buffer): Generator<number> {
     for (const { id, deletedPages } of segmentsOf(structure)) {
@@ -137,6 +157,16 @@ function* deletedOn(page: Uint8Array): Generator<number> {
   }
 }
 
+/** As Latin letters: others come out as signs that no word has. */
+function tokensOn(page: Uint8Array): string[] {
+  const reader = new TokenReader(page)
+  const bytes = Buffer.allocUnsafe(page.length)
+  const found: string[] = []
+  // Without the digit that stands before each.
+  while (reader.next()) found.push(bytes.toString('latin1', 1, reader.copyTo(bytes)))
+  return found
+}
+
 /** The tokens of a page, one after the other. Where they begin is at the end of the page. */
 class TokenReader {
   /** Where the list of the token begins, and where the next token does; the end of all lists if there is none. */
@@ -170,6 +200,12 @@ class TokenReader {
     this.#isFirst = false
     this.nextStart = this.#starts.isAtEnd ? this.#listsEnd : this.nextStart + this.#starts.next()
     return true
+  }
+
+  /** Makes the token of the one before it, which the bytes have; returns its length. */
+  copyTo(bytes: Buffer): number {
+    for (let at = 0; at < this.#own; at++) bytes[this.#kept + at] = this.#page[this.end - this.#own + at]!
+    return this.#kept + this.#own
   }
 
   /** 0 if the token is the wanted one, or begins so; below 0 if it comes before it. To be called for each token. */

@@ -7,7 +7,7 @@ import { errorText } from '../domain/errors.ts'
 import { exactness, fold, hitOf, isOwnMessage, isRight, placeOf, snippetOf, withoutCopies } from './hits.ts'
 import type { FoundPassage } from './index-rows.ts'
 import { readPassage } from './passages.ts'
-import { maxTerms, parseQuery, splitIdentifier, type ParsedQuery } from './query.ts'
+import { maxTerms, parseQuery, splitIdentifier, type ParsedQuery, type QueryTerm } from './query.ts'
 import type { SearchIndex } from './search-index.ts'
 import { shareIn } from './search-match.ts'
 import { nearnessInTime, timeRangeIn, timesNamedIn, type NamedTime } from './times.ts'
@@ -84,7 +84,26 @@ async function searchAll(parts: SearchParts, text: string, filter: SearchFilter)
   if (hits.length > 0 && hits.every(({ by }) => by.every((way) => way === 'meaning')))
     notes.push('No message has these words; these are the nearest in meaning.')
   if (query.isCut) notes.push(`Only the first ${maxTerms} words were searched for.`)
-  return { total: best.length - left, hits, notes }
+  const suggestion = query.isKeywords
+    ? suggestionFor(parts, text, ranking.termsNotFound(), filter)
+    : undefined
+  return { total: best.length - left, hits, notes, suggestion }
+}
+
+/** The question with a word that was said, in place of one that was not. */
+function suggestionFor(
+  { index, redact }: SearchParts,
+  text: string,
+  notFound: string[],
+  filter: SearchFilter,
+): string | undefined {
+  const textOf = (passage: FoundPassage): string => redact(readPassage(placeOf(passage))?.text ?? '')
+  for (const word of notFound) {
+    const near = index.nearWord(word, filter, textOf)
+    const at = text.toLowerCase().indexOf(word)
+    if (near !== undefined && at >= 0) return text.slice(0, at) + near + text.slice(at + word.length)
+  }
+  return undefined
 }
 
 interface Ranked {
@@ -136,6 +155,18 @@ class Ranking {
         `${wordsIn(mask, this.#query)}: ${percent(share)} of the weight, length × ${brevity[at]!.toFixed(2)}`,
       )
     })
+  }
+
+  /** Plain words that no passage has; none if their letters were found as parts of words. */
+  termsNotFound(): string[] {
+    const found = [...this.#found.values()]
+    if (found.some(({ by }) => by.includes('pieces'))) return []
+    const mask = found.reduce((all, each) => all | each.mask, 0)
+    const isNotFound = ({ expression }: QueryTerm, at: number): boolean =>
+      ((mask >> at) & 1) === 0 && 'words' in expression && !expression.isPrefix
+    return this.#query.terms
+      .filter((term, at) => !term.isPhrase && isNotFound(term, at))
+      .map(({ text }) => text)
   }
 
   addPieces(): void {

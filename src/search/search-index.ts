@@ -177,6 +177,15 @@ export class SearchIndex {
     return this.#match.byPieces(expression, filter, limit)
   }
 
+  /** A word that was said, like this one that was not; both as far as the filter allows. */
+  nearWord(
+    word: string,
+    filter: SearchFilter,
+    textOf: (passage: FoundPassage) => string,
+  ): string | undefined {
+    return this.#asOfOneMoment(() => this.#match.nearWord(word, filter, textOf))
+  }
+
   /** Passages that fit the filter, the newest first, in groups; only those that may have the letters, if any are given. */
   *newest(filter: SearchFilter, needed?: NeededLetters): Generator<FoundPassage[]> {
     const among = needed && this.#asOfOneMoment(() => this.#match.withLetters(needed))

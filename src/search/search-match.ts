@@ -5,6 +5,7 @@ import type { SearchFilter, SearchSource } from '../domain/search.ts'
 import type { Queries } from '../store/sqlite/queries.ts'
 import { foundFromRow, sourceFields, sourceFromRow } from './index-rows.ts'
 import type { FoundPassage, SourceRow } from './index-rows.ts'
+import { nearWord } from './near-word.ts'
 import { Numbers, type PostingTable } from './postings.ts'
 import type { NeededLetters } from './regex-letters.ts'
 import { allowedBy, narrowed, type Condition, type Newest } from './search-filter.ts'
@@ -111,6 +112,27 @@ export class SearchMatch {
     const among = narrowed(this.#q, filter)
     if (!among) return []
     return this.passages(this.#withPieces(expression, among, limit))
+  }
+
+  /** A word like this one, which no passage that the filter allows has, from a passage that it allows. */
+  nearWord(
+    word: string,
+    filter: SearchFilter,
+    textOf: (passage: FoundPassage) => string,
+  ): string | undefined {
+    const newest = allowedBy(this.#q, filter)
+    if (!newest) return undefined
+    this.#lists.refresh(this.#state().lastId)
+    if (newest([this.#lists.of({ words: word })], 1).length > 0) return undefined
+    return nearWord(word, {
+      stemOf: (each) => this.#lists.tokenOf(each),
+      stemsLike: (each) => this.#lists.tokensLike(each),
+      passageWith: (stem) => {
+        const list = this.#lists.ofToken(stem)
+        const [passage] = this.passages(newest([list], 1))
+        return passage && { count: list.count, text: textOf(passage) }
+      },
+    })
   }
 
   /** All passages that may have these letters: those that have the pieces, and those whose pieces are not indexed yet. */

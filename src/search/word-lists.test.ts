@@ -47,7 +47,9 @@ const asked: WordExpression[] = [
 ]
 
 test('lists have exactly the passages that FTS5 finds, also after deletions, merges and long passages', async () => {
-  const db = Database.open(':memory:', [table])
+  const db = Database.open(':memory:', [
+    `${table}; CREATE VIRTUAL TABLE vocabulary USING fts5vocab(words, row)`,
+  ])
   const lists = new WordLists(db.queries)
   let lastId = 0
   const add = (words: number): void => {
@@ -63,6 +65,12 @@ test('lists have exactly the passages that FTS5 finds, also after deletions, mer
         String([matchOf(expression), byFts5(db.queries, expression)]),
       )
       expect(list.count).toBe(found.length)
+    }
+    for (const beginning of ['t', 'x', 'w', 'z']) {
+      const sql = 'SELECT term FROM vocabulary WHERE term >= ? AND term < ? ORDER BY term'
+      const end = String.fromCharCode(beginning.charCodeAt(0) + 1)
+      const known = db.queries.all<{ term: string }>(sql, beginning, end).map(({ term }) => term)
+      expect([...new Set(lists.tokensLike(beginning))].sort()).toEqual(known)
     }
   }
   compare()

@@ -16,6 +16,8 @@ export const pieceTokenizer = 'trigram remove_diacritics 1'
 
 /** Up to this much memory is used; then the list that was not used for longest is dropped. */
 const mostBytes = 8 << 20
+/** Pages of tokens that are looked through for words like another, with about 250 tokens each. */
+const mostPages = 60
 /** If so few passages have some of the pieces of a text, the others are not looked up. */
 const fewPassages = 20
 
@@ -54,6 +56,26 @@ export class WordLists {
     this.#lists.set(key, list)
     this.#dropSome()
     return list
+  }
+
+  /** The passages that have this token, which is a stem already. */
+  ofToken(token: string): WordList {
+    return this.#withToken(token, false)
+  }
+
+  /** How the index makes a token of the word; undefined if it makes none or several. */
+  tokenOf(word: string): string | undefined {
+    const tokens = this.#tokens.of(word)
+    return tokens.length === 1 ? tokens[0] : undefined
+  }
+
+  /** All tokens that begin so; of too many, those that begin with more letters of the word. */
+  tokensLike(word: string): string[] {
+    for (let letters = 1; letters <= 3; letters++) {
+      const found = this.#postings.tokens(this.#structure, word.slice(0, letters), mostPages)
+      if (found) return found
+    }
+    return []
   }
 
   close(): Promise<void> {

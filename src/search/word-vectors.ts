@@ -4,6 +4,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import type { Embedder } from '../domain/search.ts'
+import { fillerWords } from '../domain/text.ts'
 import { splitIdentifier } from './query.ts'
 
 export const wordVectorModel = 'minilm-words-128'
@@ -15,6 +16,7 @@ export function openWordVectors(): Embedder {
     name: wordVectorModel,
     dimensions: table.width,
     languages: wordVectorLanguages,
+    knows: (text) => wordsOf(text).some((word) => isMeaningful(word) && table.has(word)),
     embed: async (texts) => texts.map((text) => embed(table, text)),
   }
 }
@@ -62,6 +64,10 @@ class WordTable {
     }
   }
 
+  has(word: string): boolean {
+    return this.#find(word) >= 0
+  }
+
   /** The longest pieces that make up the word, from its beginning; none if it cannot be made up. */
   #piecesOf(word: string): number[] {
     const places: number[] = []
@@ -107,6 +113,11 @@ function embed(table: WordTable, text: string): Float32Array {
   const sum = new Float32Array(table.width)
   for (const word of wordsOf(text)) if (word.length <= longestWord) table.addTo(sum, word)
   return sum
+}
+
+/** Letters and filler words are in the table too, and beside a word that is not they say nothing. */
+function isMeaningful(word: string): boolean {
+  return /^[a-z]{3}/.test(word) && !fillerWords.has(word)
 }
 
 function wordsOf(text: string): string[] {

@@ -36,32 +36,39 @@ interface Question {
   known: NativeSession[]
 }
 
-export async function findEverything(call: Call, { text, filter, repo, known }: Question): Promise<Found[]> {
+export interface FoundAll {
+  found: Found[]
+  /** The text with a word that was said, in place of one that was not. */
+  suggestion?: string
+}
+
+export async function findEverything(call: Call, { text, filter, repo, known }: Question): Promise<FoundAll> {
   const wanted = text.trim()
   const within = repo === '' ? {} : { repo }
   const isFiltered = Object.keys(filter.params).length > 0
   const projects = isFiltered || repo !== '' ? [] : projectsOf(known, wanted)
   if (wanted === '')
-    return repo === '' ? projects : known.filter((one) => one.repoPath === repo).map(foundSession)
+    return { found: repo === '' ? projects : known.filter((one) => one.repoPath === repo).map(foundSession) }
   // A request that fails is left out; the next letter asks again.
-  const [named, said] = await Promise.all([
+  const [named, { hits: said, suggestion }] = await Promise.all([
     isFiltered
       ? []
       : call('cc.list', { search: wanted, limit: 8, ...within }).then(
           ({ sessions }) => sessions,
           () => [],
         ),
-    call('sessions.search', { query: wanted, limit: 20, ...within, ...filter.params }).then(
-      ({ hits }) => hits,
-      () => [],
-    ),
+    call('sessions.search', { query: wanted, limit: 20, ...within, ...filter.params }).catch(() => ({
+      hits: [],
+      suggestion: undefined,
+    })),
   ])
   const names = new Map(known.map((session) => [session.sessionId, nameOf(session)]))
-  return [
+  const found = [
     ...named.map(foundSession),
     ...bySession(said).map((hit) => foundHit(hit, names, wanted)),
     ...projects,
   ]
+  return { found, suggestion }
 }
 
 function projectsOf(known: NativeSession[], wanted: string): Found[] {

@@ -25,7 +25,16 @@ const listedHit = z.lazy(() =>
 )
 
 export const searchOutput = z.lazy(() =>
-  z.object({ tookMs: z.number(), total: z.number(), hits: z.array(listedHit), notes: z.array(z.string()) }),
+  z.object({
+    tookMs: z.number(),
+    total: z.number(),
+    hits: z.array(listedHit),
+    notes: z.array(z.string()),
+    suggestion: z
+      .string()
+      .optional()
+      .describe('The question with a word that was said, in place of one that was not.'),
+  }),
 )
 
 export type SearchOutput = z.output<typeof searchOutput>
@@ -132,7 +141,7 @@ export async function answerSearch(
   caller: Caller,
 ): Promise<z.input<typeof searchOutput>> {
   const began = app.clock.monotonic()
-  const { total, hits, notes } = await app.search().search(question)
+  const { total, hits, notes, suggestion } = await app.search().search(question)
   const { agentId } = question
   if (total === 0 && agentId !== undefined && !app.agentIds().includes(agentId)) {
     // A caller that is bound to an agent may not learn of others.
@@ -141,7 +150,7 @@ export async function answerSearch(
   }
   const written = await withTitles(app, hits)
   const tookMs = Math.round((app.clock.monotonic() - began) * 10) / 10
-  return { tookMs, total, hits: written, notes }
+  return { tookMs, total, hits: written, notes, suggestion }
 }
 
 /** Adds the title and the cost of its session to each hit. */

@@ -5,7 +5,7 @@ import { useCommands } from '../commands.ts'
 import type { Command } from '../commands.ts'
 import type { NativeSession } from '../data.ts'
 import { findEverything, searchFilters } from '../find.ts'
-import type { Found, SearchFilter } from '../find.ts'
+import type { Found, FoundAll, SearchFilter } from '../find.ts'
 import { shortPath, visible } from '../format.ts'
 import { useGateway, useLive } from '../live.ts'
 import { useModal } from '../modal.ts'
@@ -19,7 +19,7 @@ export function Palette({ onClose }: { onClose: () => void }) {
   const { box, close, handlers } = useModal(onClose)
   const input = useRef<HTMLInputElement>(null)
   const [text, setText] = useState('')
-  const [answer, setAnswer] = useState<{ to: string; found: Found[] }>()
+  const [answer, setAnswer] = useState<FoundAll & { to: string }>()
   const [chosen, setChosen] = useState(0)
   const [filter, setFilter] = useState<SearchFilter>(searchFilters[0]!)
   const [repo, setRepo] = useState('')
@@ -29,9 +29,9 @@ export function Palette({ onClose }: { onClose: () => void }) {
   useEffect(() => {
     let isOld = false
     const timer = setTimeout(() => {
-      void findEverything(gateway.call, { text, filter, repo, known: known ?? [] }).then((found) => {
+      void findEverything(gateway.call, { text, filter, repo, known: known ?? [] }).then((all) => {
         if (isOld) return
-        setAnswer({ to: text, found })
+        setAnswer({ to: text, ...all })
         setChosen(0)
       })
     }, 120)
@@ -41,7 +41,8 @@ export function Palette({ onClose }: { onClose: () => void }) {
     }
   }, [text, filter, repo, known])
   const found = answer && isAnswered(text, answer.to) ? answer.found : undefined
-  const items = inOrder(text, found ?? [], commands)
+  const suggested = answer?.to === text ? suggestionOf(answer, setText) : []
+  const items = [...inOrder(text, found ?? [], commands), ...suggested]
   const open = (item: Item | undefined): void => {
     if (!item) return
     if ('run' in item) return void item.run().then((isDone) => isDone && close())
@@ -111,6 +112,16 @@ export function Palette({ onClose }: { onClose: () => void }) {
       </ul>
     </dialog>
   )
+}
+
+function suggestionOf({ suggestion }: FoundAll, search: (text: string) => void): Command[] {
+  if (suggestion === undefined) return []
+  const run = async (): Promise<boolean> => {
+    search(suggestion)
+    // The palette stays open.
+    return false
+  }
+  return [{ group: 'Did you mean', title: suggestion, detail: '', run }]
 }
 
 /** The earlier results stay until the new ones have arrived. */

@@ -2,6 +2,7 @@
 // but must not obey. Text from outside is cleaned: line ends, wrappers that apps add, invisible characters, and imitations of
 // our own markers.
 import { randomBytes } from 'node:crypto'
+import { machineTags } from '../domain/machine-text.ts'
 import type { Message, Sender } from '../domain/message.ts'
 import { stripMentions, type MentionRules } from './mentions.ts'
 
@@ -179,9 +180,7 @@ export function neutralizeMarkers(text: string): string {
     .replace(/Untrusted context \(metadata/gi, 'Untrusted context - (metadata')
 }
 
-/** Tags with which Claude Code marks text that the person did not write. */
-const tagMarkers =
-  /<\s*\/?\s*(?:system-reminder|system|conversation_history|command-(?:name|message|args|contents)|local-command-\w+|bash-(?:input|stdout|stderr)|task-notification|task-\w+|cross-session-message|teammate-message|agent-message|channel-message|user-prompt-submit-hook|user-memory-input|tool_use_error|function_results|persisted-output)(?:\s[^<>]*)?>/gi
+const tagMarkers = new RegExp(`<\\s*/?\\s*(?:${machineTags})(?:\\s[^<>]*)?>`, 'gi')
 
 const bracketMarkers =
   /\[(?:System(?: \w+)?\]|Request interrupted by user[^\]\n]*\]|\s*from\s*:|Chat messages since your last reply[^\]\n]*\]|Current message - respond to this\]|Queued messages while agent was busy\]|Retried(?: after a restart)?:[^\]\n]*\]|openclaw:agent=)/gi

@@ -1,6 +1,7 @@
 // From a passage to a hit: removes the second copy of a chat message, checks the text, cuts out about three lines around the
 // match, and says where the message is.
 import { basename } from 'node:path'
+import { withoutTags } from '../domain/machine-text.ts'
 import type { SearchHit } from '../domain/search.ts'
 import type { FoundPassage } from './index-rows.ts'
 import type { PassagePlace } from './passages.ts'
@@ -63,8 +64,12 @@ export interface Snippet {
 
 const maxLineChars = 240
 
-/** The line with most of the marks, with one line of context before and after it, and the positions of the marks. */
-export function snippetOf(text: string, marks: string[]): Snippet {
+/** The line with most of the marks, with one line of context before and after it, and the positions of the marks. Tags of programs
+ *  are left out, unless they have a mark. */
+export function snippetOf(whole: string, marks: string[]): Snippet {
+  const plain = withoutTags(whole)
+  const isLost = plain !== whole && marksIn(plain, marks.map(fold)) < marksIn(whole, marks.map(fold))
+  const text = isLost ? whole : plain
   const lines = text.split('\n').filter((line) => line.trim() !== '')
   const folded = marks.map(fold)
   const counts = lines.map((line) => marksIn(line, folded))

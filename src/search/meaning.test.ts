@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { makeMovableClock } from '../../test/support/movable-clock.ts'
+import { readTopics, writeQualitySessions } from '../../test/support/search-quality.ts'
 import type { Embedder, SearchFilter, SearchSource } from '../domain/search.ts'
 import { SearchIndex } from './search-index.ts'
 import { languagesOf, openEmbedder, SearchMeaning } from './meaning.ts'
@@ -204,3 +205,15 @@ function likeness(a: Float32Array, b: Float32Array): number {
     x.reduce((sum, value, k) => sum + value * y[k]!, 0)
   return dot(a, b) / Math.sqrt(dot(a, a) * dot(b, b))
 }
+
+test('a question of words that the table does not know finds nothing, however many passages there are', async () => {
+  const topics = readTopics()
+  await indexSources(index, writeQualitySessions(join(folder, 'topics'), topics), { redact })
+  const embedder = (await openEmbedder({ use: 'machine' }))!
+  expect(await found(topics[0]!.questions[0]!, {}, embedder)).not.toEqual([])
+  for (const nonsense of ['zzzzqq', 'xqwrtp', 'hjkl', 'abcd1234', 'the zzzzqq', '12 xqwrtp'])
+    expect([
+      nonsense,
+      ...(await found(nonsense, {}, embedder)).filter((hit) => hit.includes('meaning')),
+    ]).toEqual([nonsense])
+})

@@ -1,7 +1,7 @@
 // Which passages a filter allows. A filter that allows few passages is evaluated first, and the words are looked up among them.
 import type { SearchFilter } from '../domain/search.ts'
 import type { Queries } from '../store/sqlite/queries.ts'
-import { conditions } from './index-rows.ts'
+import { conditions, roles } from './index-rows.ts'
 import { WordList } from './word-lists.ts'
 
 /** If a filter allows at most this many passages, their ids are looked up first. */
@@ -20,11 +20,15 @@ export interface Condition {
 export type Newest = (lists: WordList[], limit: number) => number[]
 
 /** Undefined when the filter allows nothing. */
-export function allowedBy(q: Queries, filter: SearchFilter): Newest | undefined {
-  const { where, values } = conditions(filter)
-  if (where === '') return (lists, limit) => WordList.newest(lists, limit)
+export function allowedBy(q: Queries, filter: SearchFilter, ofRole: RoleLists): Newest | undefined {
+  if (conditions(filter).where === '') return (lists, limit) => WordList.newest(lists, limit)
   const few = fewOf(q, filter)
   if (few?.count === 0) return undefined
+  const { role, withoutTools, ...rest } = filter
+  // Roles are in lists: most passages have another one, and asking for each takes long.
+  const ofRoles = few ? [] : ofRole.allowedBy({ role, withoutTools })
+  const { where, values } = conditions(few ? filter : rest)
+  if (where === '') return (lists, limit) => WordList.newest([...lists, ...ofRoles], limit)
   const allowedOf = (sql: string, ...given: Array<string | number>): number[] => {
     const { ids } = q.get<{ ids: string }>(
       `SELECT json_group_array(p.id) AS ids FROM (${sql}) found ${tablesOf('found.id')} WHERE true ${where}`,
@@ -34,7 +38,42 @@ export function allowedBy(q: Queries, filter: SearchFilter): Newest | undefined 
     return (JSON.parse(ids) as number[]).sort((a, b) => b - a)
   }
   if (few) return amongFew(allowedOf(few.sql, ...few.values))
-  return amongMany((ids) => allowedOf('SELECT value AS id FROM json_each(?)', JSON.stringify(ids)))
+  const among = amongMany((ids) => allowedOf('SELECT value AS id FROM json_each(?)', JSON.stringify(ids)))
+  return (lists, limit) => among([...lists, ...ofRoles], limit)
+}
+
+/** Which passages have a role. Passages keep their role and their id, so only new ones are looked at. */
+export class RoleLists {
+  readonly #q: Queries
+  readonly #known = new Map<number, { lastId: number; bits: Int32Array }>()
+
+  constructor(q: Queries) {
+    this.#q = q
+  }
+
+  /** None if all roles are allowed. */
+  allowedBy({ role, withoutTools }: Pick<SearchFilter, 'role' | 'withoutTools'>): WordList[] {
+    if (role === undefined && !withoutTools) return []
+    const allowed = roles.filter((each) => (role ?? each) === each && !(withoutTools && each === 'tool'))
+    const lists = allowed.map((each) => this.#with(roles.indexOf(each)))
+    return [lists.length === 0 ? WordList.of([], 0) : WordList.withAny(lists)]
+  }
+
+  #with(role: number): WordList {
+    const known = this.#known.get(role) ?? { lastId: 0, bits: new Int32Array(0) }
+    const { ids, lastId } = this.#q.get<{ ids: string; lastId: number }>(
+      `SELECT json_group_array(id) FILTER (WHERE role = ?) AS ids, coalesce(max(id), ?) AS lastId
+         FROM passage WHERE id > ?`,
+      role,
+      known.lastId,
+      known.lastId,
+    )!
+    const bits = new Int32Array((lastId >> 5) + 1)
+    bits.set(known.bits)
+    for (const id of JSON.parse(ids) as number[]) bits[id >> 5]! |= 1 << (id & 31)
+    this.#known.set(role, { lastId, bits })
+    return new WordList(bits)
+  }
 }
 
 function amongFew(allowed: number[]): Newest {

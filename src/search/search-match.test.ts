@@ -90,3 +90,32 @@ test('passages are found as soon as they are added, and no longer after they wer
   await index.remove(['/late'])
   expect(found(['tide', 'harbour'])).toEqual(before)
 })
+
+test('a role is known of passages that were added or removed after it was asked for', async () => {
+  const roles = ['user', 'assistant', 'tool'] as const
+  const other = SearchIndex.open(':memory:')
+  const add = (name: string): Promise<void> => {
+    const { passages, ...rest } = chat(
+      name,
+      ['main'],
+      roles.map((role) => [`the ebb of ${role}`, day]),
+    )
+    return other.add([{ ...rest, passages: passages.map((each, i) => ({ ...each, role: roles[i]! })) }])
+  }
+  const found = (filter: SearchFilter): string[] => {
+    const { passages } = other.matchWords([expressionOf('ebb')], filter)
+    return passages.map(({ source, role }) => `${source.sessionId} ${role}`)
+  }
+  await add('one')
+  expect(found({ role: 'user' })).toEqual(['one user'])
+  expect(found({ role: 'memory' })).toEqual([])
+  await add('two')
+  expect(found({ role: 'user' })).toEqual(['two user', 'one user'])
+  expect(found({ role: 'tool', withoutTools: true })).toEqual([])
+  expect(found({ withoutTools: true })).toEqual(['two assistant', 'two user', 'one assistant', 'one user'])
+  await other.remove(['/two'])
+  await add('three')
+  expect(found({ role: 'assistant', channel: 'web' })).toEqual([])
+  expect(found({ role: 'assistant' })).toEqual(['three assistant', 'one assistant'])
+  await other.close()
+})

@@ -8,7 +8,7 @@ import type { FoundPassage, SourceRow } from './index-rows.ts'
 import { nearWord } from './near-word.ts'
 import { Numbers, type PostingTable } from './postings.ts'
 import type { NeededLetters } from './regex-letters.ts'
-import { allowedBy, narrowed, type Condition, type Newest } from './search-filter.ts'
+import { allowedBy, narrowed, RoleLists, type Condition, type Newest } from './search-filter.ts'
 import { WordList, WordLists, type WordExpression } from './word-lists.ts'
 
 export interface WordMatches {
@@ -65,6 +65,7 @@ export class SearchMatch {
   readonly #q: Queries
   readonly #lists: WordLists
   readonly #pieces: WordLists
+  readonly #roles: RoleLists
   /** The passages whose pieces are not indexed yet, as of this state of the index. */
   #withoutPieces: { asOf: string; list: WordList } | undefined
 
@@ -72,6 +73,7 @@ export class SearchMatch {
     this.#q = q
     this.#lists = new WordLists(q)
     this.#pieces = new WordLists(q, 'pieces')
+    this.#roles = new RoleLists(q)
   }
 
   async close(): Promise<void> {
@@ -81,7 +83,7 @@ export class SearchMatch {
 
   /** The passages with the largest share of the words. */
   byWords(terms: WordExpression[], filter: SearchFilter): WordMatches {
-    const newest = allowedBy(this.#q, filter)
+    const newest = allowedBy(this.#q, filter, this.#roles)
     if (!newest || terms.length === 0) return { passages: [], masks: [], brevity: [], shares: [] }
     const state = this.#state()
     this.#lists.refresh(state.lastId)
@@ -120,7 +122,7 @@ export class SearchMatch {
     filter: SearchFilter,
     textOf: (passage: FoundPassage) => string,
   ): string | undefined {
-    const newest = allowedBy(this.#q, filter)
+    const newest = allowedBy(this.#q, filter, this.#roles)
     if (!newest) return undefined
     this.#lists.refresh(this.#state().lastId)
     if (newest([this.#lists.of({ words: word })], 1).length > 0) return undefined

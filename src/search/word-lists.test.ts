@@ -3,7 +3,8 @@ import { randomFrom } from '../../test/support/random.ts'
 import { Database } from '../store/sqlite/database.ts'
 import { DamagedContent } from '../store/sqlite/database-errors.ts'
 import type { Queries } from '../store/sqlite/queries.ts'
-import { PlaceReader, Postings, SetReader } from './postings.ts'
+import { PlaceReader, SetReader } from './list-readers.ts'
+import { Postings } from './postings.ts'
 import { pieceTokenizer, WordLists, WordList, wordTokenizer, type WordExpression } from './word-lists.ts'
 
 const table = `CREATE VIRTUAL TABLE words USING fts5(text, content='', contentless_delete=1, tokenize="${wordTokenizer}")`

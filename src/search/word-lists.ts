@@ -2,8 +2,8 @@
 // for, and kept in memory until the index changes.
 import { Database } from '../store/sqlite/database.ts'
 import type { Queries } from '../store/sqlite/queries.ts'
-import { passageOfPlace, PlaceReader, PlainSetReader, Postings, SetReader } from './postings.ts'
-import type { PostingTable } from './postings.ts'
+import { passageOfPlace, PlaceReader, PlainSetReader, SetReader } from './list-readers.ts'
+import { Postings, type PostingTable } from './postings.ts'
 
 /** What a passage must have: these words next to each other, one of several expressions, or all of them. */
 export type WordExpression =

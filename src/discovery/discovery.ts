@@ -1,7 +1,6 @@
 // Every session of Claude Code and of other coding agents on the machine: transcripts, registries and live processes behind one
 // interface. Without a watcher each query checks the files again; with one, answers come from memory.
 import { basename } from 'node:path'
-import type { AgentKind } from '../domain/agent.ts'
 import type { AgentConversation } from '../domain/agent-records.ts'
 import type { Clock } from '../domain/clock.ts'
 import type {
@@ -33,8 +32,9 @@ import { IndexedEdits, type PresentFiles } from './edit-lookup.ts'
 import { accessFault, type Listing, type TranscriptFile } from './list-files.ts'
 import { NativeIndex, indexFormat, stampOf } from './native-index.ts'
 import type { LiveReports } from './live-reports.ts'
+import { LiveSessions } from './live-sessions.ts'
 import { readRegistries } from './registries.ts'
-import type { LiveSession, RegistryRow, RegistrySource } from './registries.ts'
+import type { RegistryRow, RegistrySource } from './registries.ts'
 import { repairTranscript } from './repair.ts'
 import { idOf, subagentsOf } from './subagents.ts'
 import { usageByFile } from './usage-by-file.ts'
@@ -60,6 +60,9 @@ export interface DiscoveryParts {
   onProgress?: (progress: ScanProgress) => void
 }
 
+/** Transcripts of Claude that are polled more often than all are checked. */
+const mostRecent = 500
+
 export function openDiscovery(parts: DiscoveryParts): Discovery {
   return new SessionDiscovery(parts)
 }
@@ -74,8 +77,7 @@ class SessionDiscovery implements Discovery {
   /** The last listing of names, sizes and times. */
   #listed: Listing | undefined
   #isWatching = false
-  /** The live sessions at the last change, to notice which ones changed; queries read the current ones. */
-  #live = new Map<string, LiveSession>()
+  readonly #live: LiveSessions
 
   constructor(parts: DiscoveryParts) {
     this.#parts = parts
@@ -83,6 +85,7 @@ class SessionDiscovery implements Discovery {
     const claude = parts.configDirs.map((path) => ({ kind: 'claude' as const, path }))
     this.#agents = new AgentHomes([...claude, ...(parts.agentHomes ?? [])])
     this.#native = new NativeIndex(index, this.#agents, parts.log)
+    this.#live = new LiveSessions(this.#agents, parts.clock, parts.reports)
   }
 
   async list(filter: SessionFilter = {}): Promise<SessionList> {
@@ -260,11 +263,11 @@ class SessionDiscovery implements Discovery {
 
   async watch(onChange: (sessionId: string, why: string) => void): Promise<() => Promise<void>> {
     await this.refresh()
-    this.#live = this.#readLive()
+    this.#live.changed(this.#groups)
     const { clock } = this.#parts
     const handle = async (change: Change): Promise<void> => {
       try {
-        if (change.live) for (const id of this.#changedStates()) onChange(id, 'status')
+        if (change.live) for (const id of this.#live.changed(this.#groups)) onChange(id, 'status')
         for (const id of await this.#changedFiles(change)) onChange(id, 'file')
       } catch (error) {
         this.#parts.log.warn(
@@ -274,7 +277,7 @@ class SessionDiscovery implements Discovery {
       }
     }
     const stops = [
-      watchTranscripts(this.#parts, handle),
+      watchTranscripts({ ...this.#parts, recent: () => this.#recentTranscripts() }, handle),
       watchAgents(
         () => this.#agents.watched(this.#changedLately(), new Date(clock.now())),
         clock,
@@ -290,11 +293,22 @@ class SessionDiscovery implements Discovery {
 
   /** The files of other agents that changed in the last day, the latest first. */
   #changedLately(): TranscriptFile[] {
+    return this.#changedInLastDay().filter(({ agentKind }) => agentKind !== undefined)
+  }
+
+  #recentTranscripts(): string[] {
+    return this.#changedInLastDay()
+      .filter(({ agentKind }) => agentKind === undefined)
+      .slice(0, mostRecent)
+      .map(({ path }) => path)
+  }
+
+  /** The latest first. */
+  #changedInLastDay(): TranscriptFile[] {
     const since = this.#parts.clock.now() - 24 * 3_600_000
-    return [...this.#native.files.values()]
-      .map(({ file }) => file)
-      .filter(({ agentKind, mtimeMs }) => agentKind !== undefined && mtimeMs > since)
-      .sort((a, b) => b.mtimeMs - a.mtimeMs)
+    const changed: TranscriptFile[] = []
+    for (const { file } of this.#native.files.values()) if (file.mtimeMs > since) changed.push(file)
+    return changed.sort((a, b) => b.mtimeMs - a.mtimeMs)
   }
 
   async #changedFiles({ transcripts }: Change): Promise<Set<string>> {
@@ -302,28 +316,6 @@ class SessionDiscovery implements Discovery {
     const changed = await this.#native.refresh(undefined, transcripts)
     this.#regroup(changed)
     return new Set(changed.map((path) => this.#idOf(path)))
-  }
-
-  /** Sessions that started, ended, or changed what they do or wait for. */
-  #changedStates(): string[] {
-    const before = this.#live
-    this.#live = this.#readLive()
-    const ids = new Set([...before.keys(), ...this.#live.keys()])
-    const stateOf = (live: LiveSession | undefined): string => `${live?.status} ${live?.waitingFor}`
-    return [...ids].filter((id) => stateOf(before.get(id)) !== stateOf(this.#live.get(id)))
-  }
-
-  #readLive(): Map<string, LiveSession> {
-    const live = this.#agents.live(this.#parts.clock.now(), (kind) => this.#openable(kind))
-    return this.#parts.reports?.applyTo(live) ?? live
-  }
-
-  /** Of the sessions as of the last refresh. */
-  #openable(kind: AgentKind): Array<{ sessionId: string; cwd: string | undefined; mtimeMs: number }> {
-    const groups = [...(this.#groups?.values() ?? [])]
-    return groups
-      .filter(({ main }) => (main.file.agentKind ?? 'claude') === kind)
-      .map(({ sessionId, main }) => ({ sessionId, cwd: main.listFacts.cwd, mtimeMs: main.file.mtimeMs }))
   }
 
   close(): Promise<void> {
@@ -341,7 +333,13 @@ class SessionDiscovery implements Discovery {
   /** What sessions are made from, as it is now. */
   async #sources(groups = this.#groups!): Promise<SessionSources> {
     const rows = await this.#registryRows()
-    return { groups, side: this.#native.side, rows, live: this.#readLive(), now: this.#parts.clock.now() }
+    return {
+      groups,
+      side: this.#native.side,
+      rows,
+      live: this.#live.read(this.#groups),
+      now: this.#parts.clock.now(),
+    }
   }
 
   /** Of a deleted file only the name is left. */

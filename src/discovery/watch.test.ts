@@ -24,6 +24,7 @@ test('without watches for all folders, the ones that changed last are watched, t
     {
       configDirs: [configDir],
       clock,
+      recent: () => [],
       log: { ...silentLog, warn: (about: object) => void warnings.push(about) },
       watch(path, listener) {
         if (watched.length >= 3) throw Object.assign(new Error('no more watches'), { code: 'ENOSPC' })
@@ -40,4 +41,38 @@ test('without watches for all folders, the ones that changed last are watched, t
   await clock.advance(3_000)
   await stop()
   expect(changes).toEqual([{ transcripts: [old], live: false }])
+})
+
+test('when a check of all transcripts takes long, it is repeated later, and those that changed last are polled meanwhile', async () => {
+  const configDir = mkdtempSync(join(tmpdir(), 'rockpool-watch-'))
+  onTestFinished(() => rmSync(configDir, { recursive: true }))
+  const project = join(configDir, 'projects', 'one')
+  mkdirSync(project, { recursive: true })
+  const movable = makeMovableClock()
+  let spentMs = 0
+  const clock = { ...movable, monotonic: () => movable.monotonic() + spentMs }
+  const checks: Array<string[] | undefined> = []
+  const stop = watchTranscripts(
+    {
+      configDirs: [configDir],
+      clock,
+      log: silentLog,
+      recent: () => ['recent'],
+      watch: (path) => watch(path),
+    },
+    async ({ transcripts }) => {
+      checks.push(transcripts)
+      if (transcripts === undefined) spentMs += 200
+    },
+  )
+  for (let n = 0; n < 8; n++) await movable.advance(30_000)
+  // A check of 200 ms is repeated after 200 seconds.
+  const recent = ['recent']
+  expect(checks).toEqual([undefined, recent, recent, recent, recent, recent, recent, undefined])
+  // A new transcript, on a file system without notifications.
+  writeFileSync(join(project, 's.jsonl'), 'one\n')
+  await movable.advance(30_000)
+  await movable.advance(30_000)
+  await stop()
+  expect(checks.slice(8)).toEqual([undefined, recent])
 })

@@ -1,6 +1,7 @@
 // Watches transcripts for changes while the gateway runs. The system reports which folder changed; reading it shows what
-// changed, so a lost or repeated notification does no harm. A periodic check covers file systems without notifications. When the
-// system has no more watches, the folders that changed last keep theirs, and the next ones are polled every few seconds.
+// changed, so a lost or repeated notification does no harm. A periodic check covers file systems without notifications: of all
+// transcripts if that is cheap; otherwise mostly of those that changed last. When the system has no more watches, the folders that
+// changed last keep theirs, and the next ones are polled every few seconds.
 import { readdirSync, statSync, watch, type FSWatcher } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import type { Clock } from '../domain/clock.ts'
@@ -20,6 +21,9 @@ type OnChange = (change: Change) => Promise<void>
 /** Changes come in bursts; this much later they are handled together. */
 const gatherMs = 15
 const pollMs = 30_000
+/** A check of all transcripts takes a second if there are very many: it is repeated after so many times its own duration. */
+const checkAllShare = 1_000
+const maxCheckAllMs = 10 * 60_000
 /** Folders without a watch: so many of them, those that changed last, are polled this often. */
 const polledFolders = 50
 const pollUnwatchedMs = 3_000
@@ -30,6 +34,8 @@ export interface WatchParts {
   configDirs: readonly string[]
   clock: Clock
   log: Log
+  /** The transcripts that changed last. */
+  recent: () => string[]
   /** For a test of a system without watches. */
   watch?: (path: string, listener: (event: string, name: string | null) => void) => FSWatcher
 }
@@ -59,6 +65,9 @@ class TranscriptWatcher {
   #unwatched: string[] = []
   #seen = new Map<string, string>()
   #cancelPollUnwatched: (() => void) | undefined
+  /** When the periodic check looks at all transcripts again, and the folders with transcripts as they were at the last one. */
+  #checkAllAt = -Infinity
+  #projectsSeen = ''
 
   constructor(parts: WatchParts, onChange: OnChange) {
     this.#parts = parts
@@ -69,9 +78,28 @@ class TranscriptWatcher {
 
   start(): void {
     this.#watchFolders()
+    this.#pollLater()
+  }
+
+  #pollLater(): void {
     this.#cancelPoll = this.#clock.after(pollMs, () => {
-      this.#handle({ transcripts: undefined, live: true })
-      if (!this.#isStopped) this.start()
+      const projects = this.#configDirs.map(projectStamps).join()
+      if (this.#clock.monotonic() >= this.#checkAllAt || projects !== this.#projectsSeen) {
+        this.#projectsSeen = projects
+        this.#checkAll()
+      } else this.#handle({ transcripts: this.#parts.recent(), live: true })
+      if (!this.#isStopped) this.#pollLater()
+    })
+  }
+
+  #checkAll(): void {
+    const began = this.#clock.monotonic()
+    this.#watchFolders()
+    const watchedAt = this.#clock.monotonic()
+    this.#checkAllAt = Infinity
+    this.#handle({ transcripts: undefined, live: true }, (handleMs) => {
+      const tookMs = watchedAt - began + handleMs
+      this.#checkAllAt = this.#clock.monotonic() + Math.min(tookMs * checkAllShare, maxCheckAllMs)
     })
   }
 
@@ -182,9 +210,13 @@ class TranscriptWatcher {
     return true
   }
 
-  #handle(change: Change): void {
+  #handle(change: Change, onHandled: (ms: number) => void = () => {}): void {
     if (this.#isStopped) return
-    this.#handling = this.#handling.then(() => this.#onChange(change))
+    this.#handling = this.#handling.then(async () => {
+      const began = this.#clock.monotonic()
+      await this.#onChange(change)
+      onHandled(this.#clock.monotonic() - began)
+    })
   }
 }
 
@@ -197,6 +229,12 @@ function projectFolders(configDir: string, since: number): string[] {
   const slugs = foldersIn(projects)
   const sessions = slugs.flatMap((slug) => foldersIn(slug)).filter((path) => changedSince(path, since))
   return [projects, ...slugs, ...sessions, ...sessions.flatMap((session) => foldersIn(session))]
+}
+
+/** Differs after a transcript was added to a project or removed from it. */
+function projectStamps(configDir: string): string {
+  const projects = join(configDir, 'projects')
+  return [projects, ...foldersIn(projects)].map((path) => `${path} ${changedAt(path)}`).join()
 }
 
 function foldersIn(folder: string): string[] {

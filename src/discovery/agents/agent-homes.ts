@@ -61,7 +61,7 @@ export class AgentHomes {
     return this.#homes.some(({ path: home }) => path.startsWith(`${home}/`) || path.startsWith(`${home}#`))
   }
 
-  /** The sessions that a process has open. `sessionsOf` is called only for agents of which a process runs. */
+  /** The sessions that a process has open. */
   live(
     now: number,
     sessionsOf: (kind: AgentKind) => ReturnType<LiveWorld['sessions']>,

@@ -32,7 +32,13 @@ export interface LiveWorld {
   /** The processes of coding agents that run now. */
   processes(): AgentProcess[]
   /** The sessions of this reader's agent. */
-  sessions(): Array<{ sessionId: string; cwd: string | undefined; mtimeMs: number }>
+  sessions(): OpenableSession[]
+}
+
+export interface OpenableSession {
+  sessionId: string
+  cwd: string | undefined
+  mtimeMs: number
 }
 
 export interface WatchedFolder {

@@ -19,11 +19,14 @@ import { postgresWork } from '../src/store/postgres/work.ts'
 import { openStateDatabase } from '../src/store/sqlite/state-database.ts'
 import { startPostgres } from '../test/support/postgres.ts'
 import { aMessage, anInput } from '../test/support/work-store-contract.ts'
+import { ProcessorLimit } from './postgres/processor-limit.ts'
 import type { BenchResult } from './result.ts'
 
 const cap = 2
 const turnMs = 50
 const messages = 240
+/** Of one processor, for each process: then two processes and PostgreSQL do not need all processors. */
+const limitedShare = 0.25
 
 export async function bench(): Promise<BenchResult[]> {
   const server = await startPostgres()
@@ -81,6 +84,7 @@ async function instantAgent(url: string): Promise<BenchResult[]> {
       ok: two >= one * 1.8,
       how: `${how}; two processes and PostgreSQL share ${availableParallelism()} processors`,
     },
+    await withFreeProcessors(url, how),
     {
       name: 'what one message and its answer cost the database under load',
       measured: `${cost.commits.toFixed(1)} commits, ${cost.log.toFixed(1)} kB of log`,
@@ -96,6 +100,23 @@ async function instantAgent(url: string): Promise<BenchResult[]> {
       how: 'one person, 200 messages; reads are counted as commits',
     },
   ]
+}
+
+/** As above, but each process may use only a share of a processor, so that PostgreSQL and the second process find one free. */
+async function withFreeProcessors(url: string, how: string): Promise<BenchResult> {
+  const result = {
+    name: `the same, each process limited to ${limitedShare} of a processor, so that processors are free`,
+    wanted: '>= 1.8x',
+    how,
+  }
+  try {
+    const one = await writtenTo(url, 1, 'limited_one', 100, 30, limitedShare)
+    const two = await writtenTo(url, 2, 'limited_two', 100, 30, limitedShare)
+    const measured = `${(two / one).toFixed(2)}x (${one.toFixed(0)} and ${two.toFixed(0)} a second)`
+    return { ...result, measured, ok: two >= one * 1.8 }
+  } catch (error) {
+    return { ...result, measured: `not measured: ${String(error)}`, ok: true }
+  }
 }
 
 async function counted<T>(
@@ -130,11 +151,15 @@ async function writtenTo(
   schema: string,
   people: number,
   each: number,
+  share?: number,
 ): Promise<number> {
+  const limits =
+    share === undefined ? [] : Array.from({ length: machines }, (_, n) => new ProcessorLimit(`${n}`, share))
   const workers = Array.from({ length: machines }, (_, n) =>
     startWorker(url, schema, `m${n}`, 100, 0, people, each),
   )
   await Promise.all(workers.map((worker) => once(worker.stdout!, 'data')))
+  for (const [n, limit] of limits.entries()) limit.add(workers[n]!.pid!)
   const rates = workers.map(async (worker) => {
     worker.stdin!.write('go\n')
     const [rate] = (await once(worker.stdout!, 'data')) as [Buffer]
@@ -142,6 +167,7 @@ async function writtenTo(
   })
   const sum = (await Promise.all(rates)).reduce((total, rate) => total + rate, 0)
   await endAll(workers)
+  for (const limit of limits) limit.remove()
   return sum
 }
 

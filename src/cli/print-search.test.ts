@@ -67,6 +67,25 @@ test('a near word is suggested below what was found, and where nothing was', () 
   ).toEqual(asked)
 })
 
+test('a match after many letters without a space is shown, and the hint never breaks within a line', () => {
+  const snippet = '昨日の夜に本番環境のサーバーでメモリが足りなくなりました Remember the list'
+  const at = snippet.indexOf('メモリ')
+  const output = {
+    tookMs: 3,
+    total: 1,
+    hits: [{ ...hit, snippet, matches: [[at, at + 3] as [number, number]] }],
+    notes: [],
+  }
+  const lines = (width: number): string[] =>
+    printSearch(output, { ...page, width, interactive: true }).split('\n')
+  for (const width of [60, 80]) {
+    expect(lines(width)[0]).toContain('メモリ')
+    for (const line of lines(width)) expect(cellWidth(line)).toBeLessThanOrEqual(width)
+  }
+  expect(lines(60).slice(1)).toEqual(['1 place in one session, 3 ms', '--commands shows how to open them'])
+  expect(lines(80).slice(1)).toEqual(['1 place in one session, 3 ms; --commands shows how to open them'])
+})
+
 test('a long passage is cut around its first match, and fits the page', () => {
   const snippet = `${'before '.repeat(60)}the login form ${'after '.repeat(60)}`
   const at = snippet.indexOf('login')

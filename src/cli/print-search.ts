@@ -38,11 +38,19 @@ function printHits({ hits, total, tookMs, notes, suggestion }: Hits, page: Page)
     .filter(Boolean)
     .join(' and ')
   const summary = `${hits.length}${of} ${places} in ${where}, ${tookMs} ms`
-  const hint = page.interactive && !page.input?.['commands'] ? '; --commands shows how to open them' : ''
+  const hint = page.interactive && !page.input?.['commands'] ? '--commands shows how to open them' : ''
+  const ending = summaryWith(hint, summary, page.width).map((line) => styled(page, 'dim', line))
   const rows = sessions.map((group) => rowOf(group, page))
   const columns = columnsFor(rows, page.width)
   const lines = rows.flatMap((row) => printRow(row, columns, page))
-  return [...lines, styled(page, 'dim', summary + hint), ...remarks].join('\n')
+  return [...lines, ...ending, ...remarks].join('\n')
+}
+
+/** The hint has a line of its own where both do not fit into one. */
+function summaryWith(hint: string, summary: string, width: number): string[] {
+  if (hint === '') return [summary]
+  const both = `${summary}; ${hint}`
+  return cellWidth(both) <= width ? [both] : [summary, hint]
 }
 
 function counted(count: number, what: string): string {
@@ -152,16 +160,19 @@ function marked(hit: Hit, page: Page, width: number): string {
   const used = whole.length > 0 ? whole : matches
   // Letters of some scripts are two cells wide.
   const letters = Math.floor((width * snippet.length) / Math.max(1, cellWidth(snippet)))
-  const start = Math.max(0, Math.min((used[0]?.[0] ?? 0) - letters / 3, snippet.length - letters))
-  const from = start === 0 ? 0 : snippet.indexOf(' ', start) + 1
+  const first = used[0]?.[0] ?? 0
+  const start = Math.max(0, Math.min(first - Math.floor(letters / 3), snippet.length - letters))
+  // At the beginning of a word, if there is one before the match: some scripts have no spaces.
+  const space = snippet.indexOf(' ', start)
+  const from = start === 0 || space < 0 || space >= first ? start : space + 1
   const to = from + fitting(snippet.slice(from), width - (from > 0 ? 1 : 0))
   let text = from > 0 ? '…' : ''
   let done = from
-  for (const [first, last] of used) {
-    if (first < done || last > to) continue
+  for (const [begin, end] of used) {
+    if (begin < done || end > to) continue
     text +=
-      oneLineOf(snippet.slice(done, first)) + styled(page, 'yellow', oneLineOf(snippet.slice(first, last)))
-    done = last
+      oneLineOf(snippet.slice(done, begin)) + styled(page, 'yellow', oneLineOf(snippet.slice(begin, end)))
+    done = end
   }
   return text + oneLineOf(snippet.slice(done, to)) + (to < snippet.length ? '…' : '')
 }

@@ -109,6 +109,13 @@ test('a time from now limits the search if something was said then; a named mont
   )
   expect(await sessionsFor('flaky test last week')).toEqual(['then'])
   expect((await sessionsFor('flaky test yesterday')).length).toBe(3)
+  const notesFor = async (text: string): Promise<string[]> =>
+    (await search({ index, redact, now: () => now }, text, {})).notes
+  expect(await notesFor('flaky test yesterday')).toEqual([
+    'Nothing was found in the time that you named; this is from any time.',
+  ])
+  expect(await notesFor('flaky test last week')).toEqual([])
+  expect(await notesFor('puffin yesterday')).toEqual([])
   expect((await sessionsFor('Which flaky test did we see in October 2026?'))[0]).toBe('old')
 })
 

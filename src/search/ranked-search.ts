@@ -61,7 +61,10 @@ export async function search(parts: SearchParts, text: string, filter: SearchFil
     })
     if (then.total > 0) return then
   }
-  return searchAll(parts, text, filter)
+  const answer = await searchAll(parts, text, filter)
+  if (range && answer.total > 0)
+    answer.notes.push('Nothing was found in the time that you named; this is from any time.')
+  return answer
 }
 
 async function searchAll(parts: SearchParts, text: string, filter: SearchFilter): Promise<SearchAnswer> {

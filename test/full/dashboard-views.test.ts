@@ -271,6 +271,12 @@ test('the palette finds within a repository, opens a hit at its place, and acts;
     .first()
     .click()
   expect(await page.evaluate('getComputedStyle(document.documentElement).colorScheme')).toBe('dark')
+  // A word that was not said, but nearly, leads to the word that was.
+  await find(page, 'Litoral')
+  await found.getByRole('option', { name: /Did you mean.*littoral/i }).click()
+  expect(await words.inputValue()).toBe('littoral')
+  await found.getByRole('option', { name: /The bank is called Littoral/ }).waitFor()
+  await page.keyboard.press('Escape')
   await find(page, 'Littoral')
   await page.getByRole('button', { name: 'Notes' }).click()
   await found

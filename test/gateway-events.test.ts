@@ -281,3 +281,25 @@ function masked(text: string): Buffer {
   const head = Buffer.from([0x81, ...length])
   return Buffer.concat([head, mask, payload.map((byte, i) => byte ^ mask[i % 4]!)])
 }
+
+test('a client that reuses its connection later than it was told to is answered, not cut off', async () => {
+  const house = await openHouse({ limits: { keepAliveMs: 1_000 } })
+  houses.push(house)
+  const socket = connectTcp(house.gateway.port, '127.0.0.1')
+  let answers = ''
+  let isClosed = false
+  socket.on('data', (data) => (answers += String(data)))
+  socket.on('close', () => (isClosed = true))
+  const ask = (): boolean =>
+    socket.write(`GET /health HTTP/1.1\r\nhost: 127.0.0.1:${house.gateway.port}\r\n\r\n`)
+  const count = (): number => answers.match(/HTTP\/1\.1 200/g)?.length ?? 0
+  ask()
+  await expect.poll(count).toBe(1)
+  expect(answers).toMatch(/keep-alive: timeout=1\r/i)
+  // Without a reserve of its own, Node closes a second after the time that it names.
+  await new Promise((resolve) => setTimeout(resolve, 3_500))
+  expect(isClosed).toBe(false)
+  ask()
+  await expect.poll(count).toBe(2)
+  socket.destroy()
+})

@@ -21,6 +21,8 @@ export interface GatewayLimits {
   handshakeMs: number
   headersMs: number
   bodyMs: number
+  /** How long a client may reuse a connection without a request; it is told so. */
+  keepAliveMs: number
   unauthenticatedSockets: number
   frameBytes: number
   unauthenticatedBytes: number
@@ -31,11 +33,15 @@ const defaultLimits: GatewayLimits = {
   handshakeMs: 10_000,
   headersMs: 10_000,
   bodyMs: 30_000,
+  keepAliveMs: 5_000,
   unauthenticatedSockets: 64,
   frameBytes: 1024 * 1024,
   unauthenticatedBytes: 16 * 1024,
   pingMs: 30_000,
 }
+
+/** A busy client may send a request some seconds after it was told not to: its connection is still there. */
+const keepAliveBufferMs = 30_000
 
 export interface GatewayOptions {
   port: number
@@ -72,7 +78,8 @@ export async function startGateway(app: App, options: GatewayOptions): Promise<G
     requestTimeout: limits.bodyMs,
     connectionsCheckingInterval: Math.min(1000, limits.headersMs / 4),
     maxHeaderSize: 16 * 1024,
-    keepAliveTimeout: 5000,
+    keepAliveTimeout: limits.keepAliveMs,
+    keepAliveTimeoutBuffer: keepAliveBufferMs,
   })
   const { port, movedFrom } = await listen(server, options)
   const parts: RouteParts = {

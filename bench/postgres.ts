@@ -26,7 +26,7 @@ const cap = 2
 const turnMs = 50
 const messages = 240
 /** Of one processor, for each process: then two processes and PostgreSQL do not need all processors. */
-const limitedShare = 0.25
+const limitedShare = 0.15
 
 export async function bench(): Promise<BenchResult[]> {
   const server = await startPostgres()

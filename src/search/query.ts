@@ -25,7 +25,6 @@ export interface QueryTerm {
 }
 
 export interface PiecesQuery {
-  expression: string
   /** A passage must contain all of these; the index knows only their trigrams. */
   substrings: string[]
   /** The query has symbols: search for substrings even if words are found. */
@@ -123,28 +122,7 @@ function piecesOf(terms: Term[]): PiecesQuery | undefined {
   const always = long.filter(({ text }) => symbolic.test(text))
   const used = (always.length > 0 ? always : long).map(({ text }) => text)
   if (used.length === 0 || (always.length === 0 && long.length < terms.length)) return undefined
-  return {
-    expression: trigramExpression(used),
-    substrings: used,
-    always: always.length > 0,
-  }
-}
-
-/** The index of substrings keeps no positions, to stay small: it tells which passages have all trigrams; whether they are adjacent
- *  is checked in the text itself. */
-function trigramExpression(texts: string[]): string {
-  const trigrams = new Set(texts.flatMap(trigramsOf).slice(0, 200))
-  return [...trigrams].map(quote).join(' AND ')
-}
-
-function trigramsOf(text: string): string[] {
-  const characters = Array.from(text)
-  return characters.slice(2).map((_, i) => characters.slice(i, i + 3).join(''))
-}
-
-/** Quoted, so that nothing a person types is an operator of the full-text search. */
-function quote(text: string): string {
-  return `"${text.replaceAll('"', '""')}"`
+  return { substrings: used, always: always.length > 0 }
 }
 
 const camel = /[A-Za-z0-9]*[a-z0-9][A-Z][A-Za-z0-9]*|[A-Z]{2,}[a-z][A-Za-z0-9]*/g

@@ -87,9 +87,9 @@ async function searchAll(parts: SearchParts, text: string, filter: SearchFilter)
   if (hits.length > 0 && hits.every(({ by }) => by.every((way) => way === 'meaning')))
     notes.push('No message has these words; these are the nearest in meaning.')
   if (query.isCut) notes.push(`Only the first ${maxTerms} words were searched for.`)
-  const suggestion = query.isKeywords
-    ? suggestionFor(parts, text, ranking.termsNotFound(), filter)
-    : undefined
+  const isPartOfWords = hits.some(({ by }) => by.includes('pieces'))
+  const mayBeWrong = query.isKeywords && !isPartOfWords ? ranking.termsNotFound() : []
+  const suggestion = suggestionFor(parts, text, mayBeWrong, filter)
   return { total: best.length - left, hits, notes, suggestion }
 }
 
@@ -160,11 +160,9 @@ class Ranking {
     })
   }
 
-  /** Plain words that no passage has; none if their letters were found as parts of words. */
+  /** Plain words that no passage has. */
   termsNotFound(): string[] {
-    const found = [...this.#found.values()]
-    if (found.some(({ by }) => by.includes('pieces'))) return []
-    const mask = found.reduce((all, each) => all | each.mask, 0)
+    const mask = [...this.#found.values()].reduce((all, each) => all | each.mask, 0)
     const isNotFound = ({ expression }: QueryTerm, at: number): boolean =>
       ((mask >> at) & 1) === 0 && 'words' in expression && !expression.isPrefix
     return this.#query.terms
@@ -175,7 +173,7 @@ class Ranking {
   addPieces(): void {
     const { pieces } = this.#query
     if (!pieces || !(pieces.always || this.#found.size === 0)) return
-    for (const passage of this.#parts.index.matchPieces(pieces.expression, this.#filter, candidates))
+    for (const passage of this.#parts.index.matchPieces(pieces.substrings, this.#filter, candidates))
       this.#add(passage, piecesWeight, 'pieces').why?.push('has the letters')
   }
 

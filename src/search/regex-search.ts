@@ -24,6 +24,9 @@ export interface RegexFinding {
 /** The match of each text, in their order. */
 export type MatchTexts = (texts: string[]) => Iterable<RegExpExecArray | null, void>
 
+/** So many bytes of transcripts are read before an expression is tried on their texts. */
+const bytesAtOnce = 64 << 10
+
 /** An expression is tried in the main thread for this long before a worker thread takes over. */
 const briefMs = 25
 
@@ -78,7 +81,7 @@ export function* searchRegex(
   // Starts the time limit: starting the thread on a busy machine must not count.
   yield { hits: [], searched: 0, isDone: false }
   let searched = 0
-  for (const passages of index.newest(filter, lettersNeededBy(pattern))) {
+  for (const passages of readAtOnce(index.newest(filter, lettersNeededBy(pattern)))) {
     const read = textsOf(passages, redact)
     let at = 0
     for (const match of matchesOf(read.map(({ text }) => text))) {
@@ -91,6 +94,23 @@ export function* searchRegex(
     yield { hits: [], searched, isDone: false }
   }
   yield { hits: [], searched, isDone: true }
+}
+
+/** Parts of each group: most texts are short, and a few long ones take as long as all of them. */
+function* readAtOnce(groups: Iterable<FoundPassage[]>): Generator<FoundPassage[]> {
+  for (const group of groups) {
+    let part: FoundPassage[] = []
+    let bytes = 0
+    for (const passage of group) {
+      part.push(passage)
+      bytes += passage.length
+      if (bytes < bytesAtOnce) continue
+      yield part
+      part = []
+      bytes = 0
+    }
+    if (part.length > 0) yield part
+  }
 }
 
 interface ReadPassage {

@@ -9,13 +9,6 @@ const fewAllowed = 20_000
 /** So many passages are checked at first; then twice as many, and so on. */
 const checkedAtOnce = 1_000
 
-/** A condition on the passages, and the tables that it needs. */
-export interface Condition {
-  tables?: string
-  sql: string
-  values: Array<string | number>
-}
-
 /** The newest allowed passages that all of these lists have, the newest first. */
 export type Newest = (lists: WordList[], limit: number) => number[]
 
@@ -91,20 +84,6 @@ function amongMany(allowedOf: (ids: number[]) => number[]): Newest {
       below = ids.at(-1)
     }
     return found.slice(0, limit)
-  }
-}
-
-/** The filter as a condition on the table of substrings; undefined when it allows nothing. */
-export function narrowed(q: Queries, filter: SearchFilter): Condition | undefined {
-  const { where, values } = conditions(filter)
-  if (where === '') return { sql: '', values: [] }
-  const few = fewOf(q, filter)
-  if (few?.count === 0) return undefined
-  if (!few) return { tables: tablesOf('pieces.rowid'), sql: where, values }
-  const ids = `SELECT p.id FROM (${few.sql}) found ${tablesOf('found.id')} WHERE true ${where}`
-  return {
-    sql: ` AND pieces.rowid BETWEEN CAST(? AS INTEGER) AND CAST(? AS INTEGER) AND +pieces.rowid IN (${ids})`,
-    values: [few.first, few.last, ...few.values, ...values],
   }
 }
 

@@ -172,9 +172,9 @@ export class SearchIndex {
     return this.#asOfOneMoment(() => this.#match.byWords(terms, filter))
   }
 
-  /** The newest passages that have these pieces. */
-  matchPieces(expression: string, filter: SearchFilter, limit: number): FoundPassage[] {
-    return this.#match.byPieces(expression, filter, limit)
+  /** The newest passages that have the pieces of these substrings. */
+  matchPieces(substrings: string[], filter: SearchFilter, limit: number): FoundPassage[] {
+    return this.#asOfOneMoment(() => this.#match.byPieces(substrings, filter, limit))
   }
 
   /** A word that was said, like this one that was not; both as far as the filter allows. */

@@ -8,7 +8,7 @@ import type { FoundPassage, SourceRow } from './index-rows.ts'
 import { nearWord } from './near-word.ts'
 import { Numbers, type PostingTable } from './postings.ts'
 import type { NeededLetters } from './regex-letters.ts'
-import { allowedBy, narrowed, RoleLists, type Condition, type Newest } from './search-filter.ts'
+import { allowedBy, RoleLists, type Newest } from './search-filter.ts'
 import { WordList, WordLists, type WordExpression } from './word-lists.ts'
 
 export interface WordMatches {
@@ -109,11 +109,13 @@ export class SearchMatch {
     return { count, list, ids: count > commonAbove ? undefined : newest([list], commonAbove) }
   }
 
-  /** The newest passages that have all pieces. */
-  byPieces(expression: string, filter: SearchFilter, limit: number): FoundPassage[] {
-    const among = narrowed(this.#q, filter)
-    if (!among) return []
-    return this.passages(this.#withPieces(expression, among, limit))
+  /** The newest passages that have all pieces of these substrings. Whether the pieces stand together is seen in the text. */
+  byPieces(substrings: string[], filter: SearchFilter, limit: number): FoundPassage[] {
+    const newest = allowedBy(this.#q, filter, this.#roles)
+    if (!newest) return []
+    this.#pieces.refresh(this.#state().lastId)
+    const list = this.#pieces.of({ all: substrings.map((words) => ({ words })) })
+    return this.passages(newest([list], limit))
   }
 
   /** A word like this one, which no passage that the filter allows has, from a passage that it allows. */
@@ -165,13 +167,6 @@ export class SearchMatch {
       this.#withoutPieces = { asOf, list: WordList.of(ids, lastId) }
     }
     return [this.#withoutPieces.list]
-  }
-
-  #withPieces(expression: string, among: Condition, limit: number): number[] {
-    const sql = `SELECT json_group_array(id) AS ids FROM (SELECT pieces.rowid AS id FROM pieces ${among.tables ?? ''}
-      WHERE pieces MATCH ? ${among.sql} ORDER BY pieces.rowid DESC LIMIT ?)`
-    const found = this.#q.get<{ ids: string }>(sql, expression, ...among.values, limit)
-    return JSON.parse(found!.ids) as number[]
   }
 
   #state(): IndexState {

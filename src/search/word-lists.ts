@@ -16,10 +16,9 @@ export const pieceTokenizer = 'trigram remove_diacritics 1'
 
 /** Up to this much memory is used; then the list that was not used for longest is dropped. */
 const mostBytes = 8 << 20
+const manyPieces = 12
 /** Pages of tokens that are looked through for words like another, with about 250 tokens each. */
 const mostPages = 60
-/** If so few passages have some of the pieces of a text, the others are not looked up. */
-const fewPassages = 20
 
 /** Of the table of substrings: what are words here are letters that stand together, as far as their pieces tell. */
 export class WordLists {
@@ -109,12 +108,13 @@ export class WordLists {
     return WordList.of([...ids], this.#lastId, this.#deleted)
   }
 
-  /** The passages that have every third of these pieces, which overlap, and the last one. */
+  /** The passages that have these pieces. Of many, every third one is looked up, and the last: they overlap. */
   #withPieces(tokens: string[]): WordList {
-    const used = tokens.filter((_, at) => at % 3 === 0 || at === tokens.length - 1)
+    const step = tokens.length > manyPieces ? 3 : 1
+    const used = tokens.filter((_, at) => at % step === 0 || at === tokens.length - 1)
     let found = this.of({ words: used[0]! })
     for (const token of used.slice(1)) {
-      if (found.count <= fewPassages) break
+      if (found.count === 0) break
       found = WordList.withAll([found, this.of({ words: token })])
     }
     return found

@@ -152,11 +152,11 @@ export class NativeIndex {
   }
 
   async #refresh(onProgress?: (progress: ScanProgress) => void, listing = this.list()): Promise<string[]> {
-    this.#load()
+    const found = new Map(listing.files.map((file) => [file.path, file]))
+    this.#load(found)
     this.#unreadable.clear()
     for (const { path, reason } of listing.unreadable) this.#noteUnreadable(path, reason)
     this.side = listing.side
-    const found = new Map(listing.files.map((file) => [file.path, file]))
     const indexed = [...this.files.keys(), ...this.#stored.keys()]
     const gone = indexed.filter((path) => !found.has(path) && this.#isConfigured(path))
     const changed: TranscriptFile[] = []
@@ -178,9 +178,15 @@ export class NativeIndex {
     return changed.map((file) => file.path)
   }
 
-  #load(): void {
+  /** A row of a file that has not changed is parsed and dropped at once, so that the texts of all rows are never in memory. */
+  #load(found: ReadonlyMap<string, TranscriptFile>): void {
     if (this.#isLoaded) return
-    for (const stored of this.#index.files()) this.#stored.set(stored.path, stored)
+    for (const stored of this.#index.files()) {
+      const file = found.get(stored.path)
+      const known = file && isCurrent(file, stored) ? this.#knownFrom(file, stored) : undefined
+      if (known) this.files.set(known.file.path, known)
+      else this.#stored.set(stored.path, stored)
+    }
     this.#isLoaded = true
   }
 

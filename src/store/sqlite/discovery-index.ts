@@ -73,11 +73,11 @@ export class DiscoveryIndex {
     return new DiscoveryIndex(database)
   }
 
-  files(): IndexedFile[] {
-    const files = this.#database.read((q) => q.all<IndexedFile>(`SELECT ${columns} FROM file`))
+  /** One after another: there may be tens of thousands. */
+  *files(): Generator<IndexedFile> {
+    yield* this.#database.read((q) => q.each<IndexedFile>(`SELECT ${columns} FROM file`))
     // A gateway reads all rows once; the map would count as its memory from then on.
     this.#database.queries.exec('PRAGMA mmap_size = 0')
-    return files
   }
 
   filesAt(paths: string[]): IndexedFile[] {
@@ -152,7 +152,8 @@ export class DiscoveryIndex {
   }
 }
 
-const mappedBytes = 1 << 28
+/** The whole index of some ten thousand transcripts; what is mapped counts as memory of the process. */
+const mappedBytes = 1 << 25
 
 function openOrRebuild(path: string, log: Log): Database {
   try {

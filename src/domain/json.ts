@@ -50,14 +50,11 @@ export const maxJsonDepth = 64
 
 export function isTooDeep(value: unknown, limit = maxJsonDepth): boolean {
   if (typeof value !== 'object' || value === null) return false
-  return limit === 0 || hasInner(value, (inner) => isTooDeep(inner, limit - 1))
-}
-
-/** Is there a member like this? Every stored entry is walked through, so no list of its members is made. */
-function hasInner(value: object, isWanted: (inner: unknown) => boolean): boolean {
-  if (Array.isArray(value)) return value.some(isWanted)
+  if (limit === 0) return true
+  if (Array.isArray(value)) return value.some((inner) => isTooDeep(inner, limit - 1))
+  // Every stored entry is walked through, so no list of its members is made.
   const members = value as Record<string, unknown>
-  for (const name in members) if (isWanted(members[name])) return true
+  for (const name in members) if (isTooDeep(members[name], limit - 1)) return true
   return false
 }
 
@@ -75,7 +72,11 @@ export function withoutProtoKeys<T>(value: T): T {
 
 export function hasProtoKey(value: unknown): boolean {
   if (typeof value !== 'object' || value === null) return false
-  return Object.hasOwn(value, '__proto__') || hasInner(value, hasProtoKey)
+  if (Array.isArray(value)) return value.some(hasProtoKey)
+  if (Object.hasOwn(value, '__proto__')) return true
+  const members = value as Record<string, unknown>
+  for (const name in members) if (hasProtoKey(members[name])) return true
+  return false
 }
 
 function copyWithoutProtoKeys(value: unknown): unknown {

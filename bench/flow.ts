@@ -13,7 +13,7 @@ import { writingPeople } from '../test/support/writing-people.ts'
 import type { BenchResult } from './result.ts'
 
 export async function bench(): Promise<BenchResult[]> {
-  const args = ['--max-semi-space-size=8', import.meta.filename, 'measure']
+  const args = ['--max-semi-space-size=16', import.meta.filename, 'measure']
   const env = { ...process.env, UV_THREADPOOL_SIZE: '16' }
   const output = execFileSync(process.execPath, args, { env, encoding: 'utf8' })
   return JSON.parse(output.trim().split('\n').at(-1)!) as BenchResult[]

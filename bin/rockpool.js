@@ -60,10 +60,11 @@ function returnFreedMemory() {
 
 /**
  * A young generation of the usual size is collected in pauses of 35 ms and more, in which the gateway answers
- * nobody. Its size can be given only when a process begins, so this one begins anew, with the same number.
+ * nobody. A very small one is collected so often that messages take longer (docs/decisions/0303). Its size can be given
+ * only when a process begins, so this one begins anew, with the same number.
  */
 function restartWithShortPauses() {
-  const flag = '--max-semi-space-size=8'
+  const flag = '--max-semi-space-size=16'
   if (!process.execve || process.execArgv.some((given) => given.startsWith('--max-semi-space-size'))) return
   const program = fileURLToPath(import.meta.url)
   process.execve(process.execPath, [

@@ -10,7 +10,7 @@ test('100,000 messages of 50 people leave no more in memory than the first 20,00
   const script = join(import.meta.dirname, '../support/soak-flow.ts')
   const { stdout } = await promisify(execFile)(
     process.execPath,
-    ['--expose-gc', '--max-semi-space-size=8', script, '50', '200', '10', minutes],
+    ['--expose-gc', '--max-semi-space-size=16', script, '50', '200', '10', minutes],
     { env: { ...process.env, UV_THREADPOOL_SIZE: '16' } },
   )
   const kept = JSON.parse(stdout) as Array<{ heapMb: number; files: number }>

@@ -132,7 +132,7 @@ export class SearchMatch {
       stemOf: (each) => this.#lists.tokenOf(each),
       stemsLike: (each) => this.#lists.tokensLike(each),
       passageWith: (stem) => {
-        const list = this.#lists.ofToken(stem)
+        const list = this.#lists.of({ token: stem })
         const [passage] = this.passages(newest([list], 1))
         return passage && { count: list.count, text: textOf(passage) }
       },
@@ -150,7 +150,7 @@ export class SearchMatch {
   #having(needed: NeededLetters, lacking: WordList[]): WordList {
     if ('any' in needed) return WordList.withAny(needed.any.map((each) => this.#having(each, lacking)))
     if ('all' in needed) return WordList.withAll(needed.all.map((each) => this.#having(each, lacking)))
-    const found = WordList.withAny([this.#pieces.of({ words: needed.letters }), ...lacking])
+    const found = WordList.withAny([this.#pieces.of({ words: needed.letters, isRough: true }), ...lacking])
     const words = found.count > manyWithLetters ? wholeWordsIn(needed.letters) : undefined
     return words === undefined ? found : WordList.withAll([found, this.#lists.of({ words })])
   }

@@ -7,8 +7,12 @@ import { Postings, type PostingTable } from './postings.ts'
 
 /** What a passage must have: these words next to each other, one of several expressions, or all of them. */
 export type WordExpression =
-  /** With `isPrefix` the last word is the beginning of a word. */
-  { words: string; isPrefix?: boolean } | { any: WordExpression[] } | { all: WordExpression[] }
+  /** With `isPrefix` the last word is the beginning of a word. With `isRough` some of the pieces of letters are enough. */
+  | { words: string; isPrefix?: boolean; isRough?: boolean }
+  /** As the index has it. */
+  | { token: string }
+  | { any: WordExpression[] }
+  | { all: WordExpression[] }
 
 /** How the index makes tokens of a text. */
 export const wordTokenizer = 'porter unicode61 remove_diacritics 2'
@@ -16,6 +20,7 @@ export const pieceTokenizer = 'trigram remove_diacritics 1'
 
 /** Up to this much memory is used; then the list that was not used for longest is dropped. */
 const mostBytes = 8 << 20
+/** Of letters with more pieces than this, some are enough. */
 const manyPieces = 12
 /** Pages of tokens that are looked through for words like another, with about 250 tokens each. */
 const mostPages = 60
@@ -57,11 +62,6 @@ export class WordLists {
     return list
   }
 
-  /** The passages that have this token, which is a stem already. */
-  ofToken(token: string): WordList {
-    return this.#withToken(token, false)
-  }
-
   /** How the index makes a token of the word; undefined if it makes none or several. */
   tokenOf(word: string): string | undefined {
     const tokens = this.#tokens.of(word)
@@ -84,9 +84,10 @@ export class WordLists {
   #read(expression: WordExpression): WordList {
     if ('any' in expression) return WordList.withAny(expression.any.map((each) => this.of(each)))
     if ('all' in expression) return WordList.withAll(expression.all.map((each) => this.of(each)))
+    if ('token' in expression) return this.#withToken(expression.token, false)
     const tokens = this.#tokens.of(expression.words)
-    const { isPrefix = false } = expression
-    if (tokens.length > 1 && this.#table === 'pieces') return this.#withPieces(tokens)
+    const { isPrefix = false, isRough = tokens.length > manyPieces } = expression
+    if (tokens.length > 1 && this.#table === 'pieces') return this.#withPieces(tokens, isRough ? 3 : 1)
     return tokens.length > 1 ? this.#withPhrase(tokens, isPrefix) : this.#withToken(tokens[0], isPrefix)
   }
 
@@ -108,14 +109,13 @@ export class WordLists {
     return WordList.of([...ids], this.#lastId, this.#deleted)
   }
 
-  /** The passages that have these pieces. Of many, every third one is looked up, and the last: they overlap. */
-  #withPieces(tokens: string[]): WordList {
-    const step = tokens.length > manyPieces ? 3 : 1
+  /** The passages that have these pieces, or every third one and the last: they overlap. */
+  #withPieces(tokens: string[], step: number): WordList {
     const used = tokens.filter((_, at) => at % step === 0 || at === tokens.length - 1)
-    let found = this.of({ words: used[0]! })
+    let found = this.of({ token: used[0]! })
     for (const token of used.slice(1)) {
       if (found.count === 0) break
-      found = WordList.withAll([found, this.of({ words: token })])
+      found = WordList.withAll([found, this.of({ token })])
     }
     return found
   }

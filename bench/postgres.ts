@@ -314,8 +314,8 @@ async function manyRows(url: string): Promise<BenchResult[]> {
     for (let n = 0; n < 200; n++) lists.push(await timed(() => many.sessions.list({ limit: 50 })))
     const updates = { few: [] as number[], many: [] as number[] }
     for (let n = 0; n < 400; n++) {
-      updates.few.push(await timed(() => touch(few.sessions, n % 100)))
-      updates.many.push(await timed(() => touch(many.sessions, (n * 251) % 100_000)))
+      updates.few.push(await timed(() => touch(few.postgres, n % 100)))
+      updates.many.push(await timed(() => touch(many.postgres, (n * 251) % 100_000)))
     }
     return [listed(median(lists)), updated(median(updates.few), median(updates.many))]
   } finally {
@@ -341,7 +341,7 @@ function updated(few: number, many: number): BenchResult {
     measured: `${ratio.toFixed(2)}x (${few.toFixed(2)} and ${many.toFixed(2)} ms)`,
     wanted: '<= 1.5x',
     ok: ratio <= 1.5,
-    how: 'read, change and write, medians of 400 each, taken in turn',
+    how: 'read, change and write of a row that was not read before, medians of 400 each, taken in turn',
   }
 }
 
@@ -365,7 +365,9 @@ async function filled(
   return { postgres, sessions: new PostgresSessions('main', postgres) }
 }
 
-async function touch(sessions: PostgresSessions, n: number): Promise<void> {
+/** As a process that has not read the row before: one that has, reads it only after a conflict. */
+async function touch(postgres: Postgres, n: number): Promise<void> {
+  const sessions = new PostgresSessions('main', postgres)
   const key = `agent:main:telegram:direct:${n}`
   await sessions.update(key, (entry) => entry && { ...entry, updatedAt: Date.now() })
 }

@@ -151,6 +151,24 @@ test('one search finds a chat, a Claude Code session and a note, and says where 
   expect((await find('lighthouse', { since: '2026-11-14T00:00:00Z', role: 'user' })).hits).toHaveLength(2)
 })
 
+test('the weight of a word does not tell an agent whether others have said it', async () => {
+  await say('main', 'agent:main:main', 'puffins on the harbour wall', 'chat-1')
+  await say('support', 'agent:support:main', 'nothing of it here', 'chat-2')
+  const asked = async (caller: Caller) => {
+    const { hits, suggestion } = await find('puffins plovertwo', { explain: true }, caller)
+    return { suggestion, hits: hits.map(({ why }) => why!.filter((reason) => reason.includes('weight'))) }
+  }
+  const before = await asked(agent('main'))
+  expect(before.hits[0]![0]).toContain('puffins: ')
+  const beforeOfOperator = await asked(operator)
+  for (const text of ['the plovertwo is', 'said again: plovertwo'])
+    await say('support', 'agent:support:main', text, 'chat-2')
+  expect((await find('plovertwo', {}, agent('support'))).total).toBe(2)
+  const share = (found: typeof before): string => /: (\d+ %)/.exec(found.hits.at(-1)![0]!)![1]!
+  expect(share(await asked(agent('main')))).toBe(share(before))
+  expect(share(await asked(operator))).not.toBe(share(beforeOfOperator))
+})
+
 test('an agent finds its own chats and notes, and nothing of another agent or without an agent', async () => {
   await say('main', 'agent:main:main', 'the albatross of main', 'chat-1')
   await say('support', 'agent:support:main', 'the albatross of support', 'chat-2')

@@ -69,6 +69,36 @@ export class RoleLists {
   }
 }
 
+/** Which passages an agent may see. */
+export class AgentLists {
+  readonly #q: Queries
+  /** By agent, with the sources and the state of the index that they were made of. */
+  readonly #known = new Map<string, { asOf: string; list: WordList }>()
+
+  constructor(q: Queries) {
+    this.#q = q
+  }
+
+  /** Undefined if no agent is named. */
+  of(
+    agentId: string | undefined,
+    { passages, lastId }: { passages: number; lastId: number },
+  ): WordList | undefined {
+    if (agentId === undefined) return undefined
+    const sources = JSON.stringify(allowedSources(this.#q, { agentId }))
+    const asOf = `${passages} ${lastId} ${sources}`
+    const known = this.#known.get(agentId)
+    if (known?.asOf === asOf) return known.list
+    const { ids } = this.#q.get<{ ids: string }>(
+      `SELECT json_group_array(id) AS ids FROM passage WHERE source_id IN (SELECT value FROM json_each(?))`,
+      sources,
+    )!
+    const list = WordList.of(JSON.parse(ids) as number[], lastId)
+    this.#known.set(agentId, { asOf, list })
+    return list
+  }
+}
+
 function amongFew(allowed: number[]): Newest {
   return (lists, limit) => allowed.filter((id) => lists.every((list) => list.has(id))).slice(0, limit)
 }

@@ -8,7 +8,7 @@ import type { FoundPassage, SourceRow } from './index-rows.ts'
 import { nearWord } from './near-word.ts'
 import { Numbers, type PostingTable } from './postings.ts'
 import type { NeededLetters } from './regex-letters.ts'
-import { allowedBy, RoleLists, type Newest } from './search-filter.ts'
+import { AgentLists, allowedBy, RoleLists, type Newest } from './search-filter.ts'
 import { WordList, WordLists, type WordExpression } from './word-lists.ts'
 
 export interface WordMatches {
@@ -48,7 +48,10 @@ interface IndexState {
 }
 
 interface FoundTerm {
-  /** How many passages have the term, whatever the filter allows: how rare a word is does not depend on who asks. */
+  /**
+   * How many passages of the agent have the term, or of all agents if none is named, whatever else the filter allows. Passages of
+   * other agents must not count: the weight of a word would tell whether they have it.
+   */
   count: number
   list: WordList
   /** Those that the filter allows; absent for a common word. */
@@ -66,6 +69,7 @@ export class SearchMatch {
   readonly #lists: WordLists
   readonly #pieces: WordLists
   readonly #roles: RoleLists
+  readonly #agents: AgentLists
   /** The passages whose pieces are not indexed yet, as of this state of the index. */
   #withoutPieces: { asOf: string; list: WordList } | undefined
 
@@ -74,6 +78,7 @@ export class SearchMatch {
     this.#lists = new WordLists(q)
     this.#pieces = new WordLists(q, 'pieces')
     this.#roles = new RoleLists(q)
+    this.#agents = new AgentLists(q)
   }
 
   async close(): Promise<void> {
@@ -87,10 +92,11 @@ export class SearchMatch {
     if (!newest || terms.length === 0) return { passages: [], masks: [], brevity: [], shares: [] }
     const state = this.#state()
     this.#lists.refresh(state.lastId)
-    const looked = terms.map((term) => this.#lookUp(term, newest))
+    const ofAgent = this.#agents.of(filter.agentId, state)
+    const looked = terms.map((term) => this.#lookUp(term, ofAgent, newest))
     const shares = sharesOf(
       looked.map(({ count }) => count),
-      state.passages,
+      ofAgent?.count ?? state.passages,
     )
     const masks = candidatesOf(looked, newest)
     const best = bestOf(masks, shares)
@@ -103,8 +109,9 @@ export class SearchMatch {
     }
   }
 
-  #lookUp(term: WordExpression, newest: Newest): FoundTerm {
-    const list = this.#lists.of(term)
+  #lookUp(term: WordExpression, ofAgent: WordList | undefined, newest: Newest): FoundTerm {
+    const found = this.#lists.of(term)
+    const list = ofAgent ? WordList.withAll([found, ofAgent]) : found
     const count = Math.min(list.count, mostCounted)
     return { count, list, ids: count > commonAbove ? undefined : newest([list], commonAbove) }
   }
@@ -126,15 +133,17 @@ export class SearchMatch {
   ): string | undefined {
     const newest = allowedBy(this.#q, filter, this.#roles)
     if (!newest) return undefined
-    this.#lists.refresh(this.#state().lastId)
+    const state = this.#state()
+    const ofAgent = this.#agents.of(filter.agentId, state)
+    this.#lists.refresh(state.lastId)
     if (newest([this.#lists.of({ words: word })], 1).length > 0) return undefined
     return nearWord(word, {
       stemOf: (each) => this.#lists.tokenOf(each),
       stemsLike: (each) => this.#lists.tokensLike(each),
       passageWith: (stem) => {
-        const list = this.#lists.of({ token: stem })
+        const { count, list } = this.#lookUp({ token: stem }, ofAgent, newest)
         const [passage] = this.passages(newest([list], 1))
-        return passage && { count: list.count, text: textOf(passage) }
+        return passage && { count, text: textOf(passage) }
       },
     })
   }

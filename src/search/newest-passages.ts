@@ -11,9 +11,8 @@ const firstGroup = 50
 const mostOfGroup = 400
 /** Up to this many passages are sorted at once; of more, all passages are walked through by their time. */
 const mostSorted = 5_000
-/** Passages of a first step of such a walk, and of a later one. */
-const firstStep = 1_000
-const mostOfStep = 16_000
+/** Passages of a step of such a walk. */
+const step = 2_000
 
 /** Groups of ids; only those of `among`, if it is given. */
 export function* newestPassages(
@@ -58,7 +57,7 @@ function* walk(q: Queries, filter: SearchFilter, among: WordList | undefined): G
   const sql = `SELECT p.id FROM passage p INDEXED BY passage_at ${sources}
     WHERE (p.at, p.id) < (?, ?) ${where} ORDER BY p.at DESC, p.id DESC LIMIT ?`
   let before = { at: Number.MAX_SAFE_INTEGER, id: 0 }
-  for (let step = firstStep; ; step = Math.min(mostOfStep, 2 * step)) {
+  for (;;) {
     const ids = idsOf(q, sql, before.at, before.id, ...values, step)
     for (const id of ids) if (among?.has(id) ?? true) yield id
     const last = q.get<typeof before>('SELECT id, at FROM passage WHERE id = ?', ids.at(-1) ?? 0)

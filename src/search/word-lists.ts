@@ -175,13 +175,19 @@ export class WordList {
 
   static withAny(lists: WordList[]): WordList {
     const bits = lists[0]!.#bits.slice()
-    for (const other of lists) for (let at = 0; at < bits.length; at++) bits[at]! |= other.#bits[at]!
+    for (const list of lists.slice(1)) {
+      const other = list.#bits
+      for (let at = 0; at < bits.length; at++) bits[at]! |= other[at]!
+    }
     return new WordList(bits)
   }
 
   static withAll(lists: WordList[]): WordList {
     const bits = lists[0]!.#bits.slice()
-    for (const other of lists) for (let at = 0; at < bits.length; at++) bits[at]! &= other.#bits[at]!
+    for (const list of lists.slice(1)) {
+      const other = list.#bits
+      for (let at = 0; at < bits.length; at++) bits[at]! &= other[at]!
+    }
     return new WordList(bits)
   }
 

@@ -52,7 +52,6 @@ export enum Field {
   isToolResult,
   hasBlocks,
   hasUsage,
-  hasCacheBreakdown,
   isFast,
   callCount,
   resultAt,

@@ -86,9 +86,7 @@ class CommandReader {
     this.#file = file
     this.#trees = trees
     this.#text = text.trim()
-    this.#needles = [escaped(text), '"name":"Bash"', '"stdout":', basename(file)].map((one) =>
-      Buffer.from(one),
-    )
+    this.#needles = [escaped(text), '"Bash"', '"stdout"', basename(file)].map((one) => Buffer.from(one))
   }
 
   mayMatter(bytes: Buffer): boolean {
@@ -184,7 +182,7 @@ export function linesSeen(path: string, file: string, before: number): Set<strin
   const seen = new Set<string>()
   for (const { offset, bytes } of linesOfFile(fd, 0)) {
     if (offset >= Math.min(before, mostBytes)) break
-    const isCommandResult = bytes.includes('"stdout":')
+    const isCommandResult = bytes.includes('"stdout"')
     const record = isCommandResult || bytes.includes(name) ? parseRecord(bytes.toString('utf8')) : undefined
     const message = isRecord(record?.['message']) ? record['message'] : {}
     for (const block of blocksIn(message['content'])) {

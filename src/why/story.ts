@@ -67,7 +67,7 @@ async function readOn(file: FileHandle, offset: number, reader: StoryReader): Pr
 
 function recordIn({ content }: Line): Fields | undefined {
   // Most bytes are in records that are neither a message nor part of the turn.
-  if (content === undefined || !/"type":"(?:user|assistant)"/.test(content.toString('latin1')))
+  if (content === undefined || !/"type"\s*:\s*"(?:user|assistant)"/.test(content.toString('latin1')))
     return undefined
   return parseRecord(content.toString('utf8'))
 }

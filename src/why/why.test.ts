@@ -1,4 +1,13 @@
-import { chmodSync, copyFileSync, existsSync, mkdirSync, renameSync, writeFileSync, rmSync } from 'node:fs'
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  writeFileSync,
+  rmSync,
+} from 'node:fs'
 import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { EditedRepository } from '../../test/support/edited-repository.ts'
@@ -58,6 +67,19 @@ const code = (name: string): string => `export function ${name}(name: string): S
   return openSessionOf${name}(person)
 }
 `
+
+test('a transcript with spaces after its colons, as other programs write JSON, has the same prompt and cost', async () => {
+  const session = world.session('Write the spaced part')
+  session.create('src/spaced.ts', code('spaced'))
+  const spaced = readFileSync(session.path, 'utf8').replaceAll(/"(\w+)":/g, '"$1": ')
+  writeFileSync(session.path, spaced)
+  world.commit('Add the spaced part')
+  expect(await why('src/spaced.ts', 'findPerson')).toMatchObject({
+    confidence: 'exact',
+    prompt: 'Write the spaced part',
+    costUsd: expect.closeTo(0.0045, 6),
+  })
+})
 
 test('a line has the session, the prompt, the words before the edit, the commit and the cost of the turn', async () => {
   const session = world.session('Write the login')

@@ -35,6 +35,14 @@ test('a session is read as a conversation: who, when, which tool; long results a
   expect(other).toMatch(/rockpool vault restore ses_e1b2e934effe$/)
 })
 
+test('the command after a selection starts in the repository that was asked about, with the same options', () => {
+  const chosen = { action: 'fresh' as const, reason: 'fresh', scores: [], relevanceBy: 'keywords' as const }
+  const input = { task: 'fix the form', repo: '/home/ada/my shop', agentKind: 'codex', model: true }
+  expect(printSelection(chosen, { ...page, width: 300, input })).toContain(
+    `Do it: rockpool cc launch "fix the form" --repo '/home/ada/my shop' --agent-kind codex`,
+  )
+})
+
 test('a selection shows what each way to continue costs, and offers the trimmed copy with the command', () => {
   const usd = {
     resumeUsd: 1.83,

@@ -19,9 +19,23 @@ export const printers: Printers = {
 function launchCommand({ scores, sessionId }: SessionSelection, { input }: Page): string {
   const task = input?.['task']
   const isShort = typeof task === 'string' && /^[^"$`\\\n]{1,60}$/.test(task)
-  const command = `Do it: rockpool cc launch "${isShort ? oneLine(task) : '…'}"`
+  const words = [`"${isShort ? oneLine(task) : '…'}"`, ...launchOptions(input)]
+  const command = `Do it: rockpool cc launch ${words.join(' ')}`
   const isTrimOffered = scores.find((one) => one.sessionId === sessionId)?.price?.trimmed?.offered
   return isTrimOffered ? `${command}, or in the trimmed copy: --trim` : command
+}
+
+/** What the session was chosen for must be said again: the launch may be typed elsewhere. */
+function launchOptions(input: Page['input'] = {}): string[] {
+  const names = { repo: '--repo', agent: '--agent', agentKind: '--agent-kind', label: '--label' }
+  return Object.entries(names).flatMap(([name, option]) => {
+    const value = input[name]
+    if (typeof value !== 'string') return []
+    return [
+      option,
+      /^[\w./~:@-]+$/.test(value) ? value : `'${oneLine(value).replaceAll("'", String.raw`'\''`)}'`,
+    ]
+  })
 }
 
 function printSelection(selection: SessionSelection, page: Page): string {

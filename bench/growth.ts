@@ -9,7 +9,7 @@ import { openStateDatabase } from '../src/store/sqlite/state-database.ts'
 import { statePaths } from '../src/store/paths.ts'
 import { aCodingSession } from '../test/support/coding-store-contract.ts'
 import { fillStateDir, keyOf } from './gateway/many-sessions.ts'
-import { cpuMsOf, memoryMbOf, openClient, p50, startGateway } from './gateway/program.ts'
+import { cpuMsOf, memoryMbOf, openClient, p50, startGateway, untilIdle } from './gateway/program.ts'
 import type { BenchClient } from './gateway/program.ts'
 import { transcriptGrowth } from './growth/transcripts.ts'
 import type { BenchResult } from './result.ts'
@@ -136,7 +136,7 @@ async function timesOf(
 
 /** V8 returns memory some seconds after the last work. */
 async function atRest(pid: number): Promise<{ memory: number; idle: number }> {
-  await sleep(15_000)
+  await untilIdle(pid)
   const memory = memoryMbOf(pid)
   const before = cpuMsOf(pid)
   await sleep(30_000)

@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { WebSocket } from 'ws'
 
 /** Starts a program and waits for its first line. */
@@ -87,6 +88,15 @@ export function cpuMsOf(pid: number): number {
   const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
   return (Number(fields[11]) + Number(fields[12])) * 10
+}
+
+/** The process has done what was left to do (a scan, a copy of all sessions), and has collected its garbage. */
+export async function untilIdle(pid: number): Promise<void> {
+  for (let quiet = 0; quiet < 12; quiet++) {
+    const before = cpuMsOf(pid)
+    await sleep(1_000)
+    if (cpuMsOf(pid) - before > 50) quiet = 0
+  }
 }
 
 /** `VmRSS` is the resident size now, `VmHWM` the largest so far. */

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { makeCorpus } from '../../test/support/corpus.ts'
-import { cpuMsOf, memoryMbOf, openClient, p50, startGateway } from '../gateway/program.ts'
+import { cpuMsOf, memoryMbOf, openClient, p50, startGateway, untilIdle } from '../gateway/program.ts'
 import type { BenchResult } from '../result.ts'
 
 const few = { files: 2_000, bytes: 200_000_000 }
@@ -137,14 +137,5 @@ async function measureGateway(home: string) {
     return { readyMs, gatewayListMs, searchMs, restMb, idlePercent }
   } finally {
     await gateway.stop()
-  }
-}
-
-/** The gateway has scanned and indexed everything, and has collected its garbage. */
-async function untilIdle(pid: number): Promise<void> {
-  for (let quiet = 0; quiet < 12; quiet++) {
-    const before = cpuMsOf(pid)
-    await sleep(1_000)
-    if (cpuMsOf(pid) - before > 50) quiet = 0
   }
 }

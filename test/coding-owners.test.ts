@@ -75,7 +75,7 @@ describe('an owner that died, and no gateway', () => {
     const gone = open({ folder, self: deadProcess })
     const [a, b] = [
       await gone.launch('[[offline: wait 60000]]', { resume }),
-      await gone.launch('x', { resume }),
+      await gone.launch('x', { resume: { ...resume, sdkSessionId: '00000000-0000-4000-8000-000000000002' } }),
     ]
     await vi.waitFor(() => expect(gone.pool.resolve(a.id).sdkSessionId).toBeDefined())
     await until(gone, b.id, 'awaiting-input')

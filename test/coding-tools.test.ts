@@ -207,7 +207,7 @@ describe('tools of a chat', () => {
     const tools = await toolsOf(house)
     expect(await textOf(tools.get('claude_sessions'))).toBe('No coding sessions.')
     const resumed = { prompt: 'x', workdir, resume_session_id: 'theirs' }
-    expect((await tools.get('claude_launch')!.call(resumed)).text).toMatch(/no session theirs/)
+    expect((await tools.get('claude_launch')!.call(resumed)).text).toMatch(/no session "theirs"/)
     const bound: Caller = { via: 'rpc', scopes: ['write'], agentId: 'main' }
     for (const fork of [false, true]) {
       const again = perform(house.app, 'coding.resume', { session: 'theirs', fork }, bound)

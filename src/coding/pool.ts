@@ -11,14 +11,21 @@ import type { CodingMetrics } from './listing.ts'
 import { closeSession, recoverOrphans, reopenSession } from './machines/recovery.ts'
 import type { QueuePlace } from './queue/repo-queue.ts'
 import { checkWorkdir, isDirectory } from './queue/repositories.ts'
-import { ambiguousSession, noSuchSession, notRunning, sessionAtWork, tooManyResponds } from './refusals.ts'
+import {
+  ambiguousSession,
+  conversationTaken,
+  noSuchSession,
+  notRunning,
+  sessionAtWork,
+  tooManyResponds,
+} from './refusals.ts'
 import { LimitedSessions } from './session/limited-sessions.ts'
 import { checkResumable, nativeOrigin, ownOrigin } from './session/resume-origin.ts'
 import { resumeAnswered, resumeSession } from './session/resume-session.ts'
 import type { ResumeOptions } from './session/resume-session.ts'
 import { continuedElsewhere } from './session/running-session.ts'
 import { RunningSessions } from './session/running-sessions.ts'
-import { handedOver, launched, seen } from './session/session-changes.ts'
+import { choosingLater, handedOver, launched, seen } from './session/session-changes.ts'
 import type { HandOver, LaunchOptions } from './session/session-changes.ts'
 import { bringToForeground, sendToBackground } from './watching.ts'
 
@@ -48,10 +55,13 @@ export class CodingPool {
     const workdir = checkWorkdir(asked.workdir, config.workspaceRoots)
     const request = { ...asked, workdir, spawnDepth: asked.spawnDepth ?? 0 }
     const by = { owner: this.#running.self, machine: owners.machine, now: clock.now() }
-    const [session] = await Promise.all([
-      store.add(launched(request, options, by), () => repos.checkRoom(workdir, request.agentId)),
-      this.#running.startHeartbeat(),
-    ])
+    const row = launched(request, options, by)
+    const check = (holder?: CodingSession): CodingSession => {
+      repos.checkRoom(workdir, request.agentId)
+      if (holder && !options.isChosen) throw conversationTaken(holder, options.viewer)
+      return holder ? choosingLater(row) : row
+    }
+    const [session] = await Promise.all([store.add(row, check), this.#running.startHeartbeat()])
     await notifications.onLaunched(session)
     this.#running.start(session)
     return session
@@ -180,7 +190,7 @@ export class CodingPool {
         resume: { sdkSessionId: from.sdkSessionId, fork, atMessage: options.atMessage, trim },
         multiTurn: options.multiTurn ?? from.request.multiTurn,
       },
-      { aside: options.moved?.aside ?? earlier?.aside, id: options.id },
+      { aside: options.moved?.aside ?? earlier?.aside, id: options.id, viewer: options.viewer },
     )
   }
 

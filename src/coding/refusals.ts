@@ -2,6 +2,7 @@
 import type { Resumable } from '../domain/agent.ts'
 import type { CodingSession } from '../domain/coding-session.ts'
 import { errorText, RockpoolError } from '../domain/errors.ts'
+import { maySeeCoding } from '../rights/rights.ts'
 
 export function noSuchSession(ref: string): RockpoolError {
   return new RockpoolError('not-found', `There is no coding session ${JSON.stringify(ref.slice(0, 80))}.`, {
@@ -74,6 +75,17 @@ export function sessionAtWork(session: CodingSession): RockpoolError {
 export function sessionStillRunning(session: CodingSession): RockpoolError {
   return new RockpoolError('conflict', `${session.name} still runs.`, {
     hint: `Answer it with \`rockpool cc respond ${session.name}\`, or fork it.`,
+  })
+}
+
+/** `viewer` is the agent that asks; absent for a person. */
+export function conversationTaken(holder: CodingSession, viewer: string | undefined): RockpoolError {
+  const isSeen = maySeeCoding(holder.request, viewer)
+  const who = isSeen ? holder.name : 'a session of another agent'
+  return new RockpoolError('conflict', `The conversation is taken: ${who} still runs in it.`, {
+    hint: isSeen
+      ? `Answer it with \`rockpool cc respond ${holder.name}\`, or fork it.`
+      : 'Wait for it, or fork it.',
   })
 }
 

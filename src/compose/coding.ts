@@ -27,6 +27,7 @@ import { dayIn } from '../domain/local-time.ts'
 import type { AskStructured } from '../domain/selection.ts'
 import type { UsageWindow } from '../domain/usage-window.ts'
 import type { App } from '../operations/app.ts'
+import { mayReadSession } from '../rights/rights.ts'
 import { bridgeWorld } from '../operations/cc/bridge-world.ts'
 import type { CodingWorld } from '../operations/coding/coding-world.ts'
 import { readDevices } from '../store/device-file.ts'
@@ -179,16 +180,14 @@ function bridgeFor(app: App, bridge: Bridge, session: CodingSession): ToolServer
   return server ? [server] : []
 }
 
-/** For an agent only among its own sessions and those without an owner. */
+/** Only among the sessions that the agent may read. */
 async function findNative(
   app: App,
   ref: string,
   visibleTo: string | undefined,
 ): Promise<DiscoveredSession | undefined> {
-  const mayBe = ({ agentId }: DiscoveredSession): boolean =>
-    visibleTo === undefined || agentId === undefined || agentId === visibleTo
   try {
-    return await app.discovery().get(ref, mayBe)
+    return await app.discovery().get(ref, (session) => mayReadSession(session, visibleTo))
   } catch (error) {
     if (asRockpoolError(error).code === 'not-found') return undefined
     throw error

@@ -1,7 +1,8 @@
-// Filters and sorts sessions, finds the one that a person names, and decides who owns one.
+// Filters and sorts sessions, finds the one that a person names.
 import type { DiscoveredSession, SessionFilter, SessionSort } from '../domain/discovered-session.ts'
 import { RockpoolError } from '../domain/errors.ts'
 import type { ProjectStatus } from '../domain/project-status.ts'
+import { mayReadSession } from '../rights/rights.ts'
 import { isInside, realPath, worktreesOf } from './repo-paths.ts'
 
 type Filtered = Pick<
@@ -127,7 +128,7 @@ export function theOne(idOrTitle: string, sessions: readonly DiscoveredSession[]
   throw found.length === 0 ? unknownSession(idOrTitle) : ambiguousSession(idOrTitle, found)
 }
 
-function unknownSession(id: string): RockpoolError {
+export function unknownSession(id: string): RockpoolError {
   return new RockpoolError('not-found', `There is no session ${JSON.stringify(id.slice(0, 80))}.`, {
     hint: '`rockpool cc list` shows all of them; the beginning of an id is enough.',
   })
@@ -142,20 +143,12 @@ function ambiguousSession(id: string, found: DiscoveredSession[]): RockpoolError
   )
 }
 
-/**
- * The operator (no `agentId`) owns every session. An agent owns what a registry row or a trusted tag says; what a message says
- * about itself proves nothing.
- */
-export function isOwn(session: DiscoveredSession, agentId: string | undefined): boolean {
-  return agentId === undefined || session.agentId === agentId
-}
-
 /** Candidates for a task here: own sessions of the same working tree that are not archived. */
 export function candidatesOf(sessions: DiscoveredSession[], status: ProjectStatus, agentId?: string) {
   const here = treeFinder(status)
   const tree = here(status.repo.path)
   return sessions.filter(
-    (session) => isOwn(session, agentId) && !session.archived && here(session.repoPath) === tree,
+    (session) => mayReadSession(session, agentId) && !session.archived && here(session.repoPath) === tree,
   )
 }
 

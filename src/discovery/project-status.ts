@@ -10,7 +10,7 @@ import type { DocsStatus, ProjectStatus } from '../domain/project-status.ts'
 import { gitIn, type Variables } from './git.ts'
 import { readGitStatus } from './git-status.ts'
 import { readGithubStatus } from './github-status.ts'
-import { isOwn } from './filter.ts'
+import { mayReadSession } from '../rights/rights.ts'
 
 export interface ProjectSources {
   discovery: Pick<Discovery, 'list'>
@@ -86,7 +86,7 @@ function sessionsOf(sessions: DiscoveredSession[], agentId: string | undefined):
   return {
     active: newestFirst.filter((session) => session.isRunning),
     recent: newestFirst.slice(0, 5),
-    ownRecent: newestFirst.filter((session) => isOwn(session, agentId)).slice(0, 3),
+    ownRecent: newestFirst.filter((session) => mayReadSession(session, agentId)).slice(0, 3),
   }
 }
 

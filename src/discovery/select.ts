@@ -22,6 +22,7 @@ import { candidatesOf } from './filter.ts'
 import { readerOf } from './agents/readers.ts'
 import { assessTaskRelevance, relevanceByWords, type Assessment } from './relevance.ts'
 import { scoreSession, type ScoreContext } from './score.ts'
+import { mayReadSession } from '../rights/rights.ts'
 
 export interface SelectionSources {
   discovery: Pick<Discovery, 'list'>
@@ -152,8 +153,7 @@ function decideByLabel(
 
 function waitFor(busy: CodingAtWork, why: string, agentId: string | undefined): SessionSelection {
   // Another agent's session is never disclosed, not even its id.
-  const isOwn = agentId === undefined || agentId === busy.agentId
-  return unscored('queue', `queue: ${why}`, isOwn ? busy.sessionId : undefined)
+  return unscored('queue', `queue: ${why}`, mayReadSession(busy, agentId) ? busy.sessionId : undefined)
 }
 
 function unscored(action: SelectionAction, reason: string, sessionId?: string): SessionSelection {

@@ -70,6 +70,20 @@ export function callerAuthor(caller: { via: string; agentId?: string; author?: A
   return caller.agentId === undefined ? 'owner' : 'program'
 }
 
+/** Whether a caller may read a session, and so also name, continue or fork it: the operator (no `agentId`) every session, an
+ *  agent only those that it owns. A session without an owner is the operator's. */
+export function mayReadSession(session: { agentId?: string }, agentId: string | undefined): boolean {
+  return agentId === undefined || session.agentId === agentId
+}
+
+/** Whether a caller may see a coding session and give it messages: an agent its own, and those that it launched for others. */
+export function maySeeCoding(
+  request: { agentId: string; launchedBy?: string },
+  agentId: string | undefined,
+): boolean {
+  return agentId === undefined || request.agentId === agentId || request.launchedBy === agentId
+}
+
 function filesSharedWith(author: Author, { shared, workspace }: Grants): string[] {
   return author === 'guest' || author === 'group' ? shared.files.map((path) => `${workspace}/${path}`) : []
 }

@@ -27,10 +27,11 @@ test("a session of Rockpool's own changes nothing", () => {
   expect(resumeChanges({ ...native, source: 'rockpool', entrypoint: 'sdk-ts' }, config)).toBeUndefined()
 })
 
-test('a conversation that no agent owns belongs to the agent that resumes it', async () => {
-  const parts = { findNative: async () => native, config: codingConfig.parse({}) }
-  const ownerOf = async (agentId?: string): Promise<string> =>
-    (await nativeOrigin(parts, 'x', { agentId })).request.agentId
+test('a conversation stays with its agent, and belongs to main if it has none', async () => {
+  const ownerOf = async (agentId?: string): Promise<string> => {
+    const parts = { findNative: async () => ({ ...native, agentId }), config: codingConfig.parse({}) }
+    return (await nativeOrigin(parts, 'x', {})).request.agentId
+  }
   expect(await ownerOf('openclaw-main')).toBe('openclaw-main')
   expect(await ownerOf()).toBe('main')
 })

@@ -17,11 +17,11 @@ export function ownOrigin(earlier: CodingSession): ResumeOrigin {
   return { sdkSessionId, request: { ...request, name: request.name ?? name } }
 }
 
-/** It continues in its directory, with our own defaults. */
+/** It continues in its directory, with our own defaults. Only an operator resumes a conversation that no agent owns. */
 export async function nativeOrigin(
   { findNative, config }: Pick<CodingParts, 'findNative' | 'config'>,
   ref: string,
-  { fork = false, agentId = 'main' }: { fork?: boolean; agentId?: string },
+  { fork = false }: { fork?: boolean },
 ): Promise<ResumeOrigin> {
   const native = await findNative(ref)
   if (!native) throw cannotResume(ref, undefined)
@@ -33,7 +33,7 @@ export async function nativeOrigin(
     request: {
       agentKind,
       workdir: native.repoPath,
-      agentId: native.agentId ?? agentId,
+      agentId: native.agentId ?? 'main',
       name: native.label,
       label: native.label,
       model: agentKind === undefined ? config.defaultModel : config.programs[agentKind]?.model,

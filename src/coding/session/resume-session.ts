@@ -8,7 +8,7 @@ import { promptAfterAnswer } from '../approvals/read-answer.ts'
 import type { CodingParts } from '../coding-parts.ts'
 import { closeSession } from '../machines/recovery.ts'
 import { checkWorkdir } from '../queue/repositories.ts'
-import { sessionStillRunning } from '../refusals.ts'
+import { conversationTaken, sessionStillRunning } from '../refusals.ts'
 import { undeliveredMessages } from './messages.ts'
 import { checkResumable, ownOrigin } from './resume-origin.ts'
 import type { RunningSessions } from './running-sessions.ts'
@@ -22,10 +22,10 @@ export interface ResumeOptions {
   multiTurn?: boolean
   /** The chat that resumes it, and the session if an agent does. As before when absent. */
   origin?: Pick<CodingRequest, 'originChannel' | 'originThreadId' | 'originSessionKey'>
-  /** The agent that resumes a conversation that no agent owns; `main` when absent. */
-  agentId?: string
   /** For a session that moves to this machine: its repository here, and the text for Claude about the move. */
   moved?: { workdir: string; aside: string }
+  /** The agent that resumes it, which does not learn the names of other agents' sessions; a person when absent. */
+  viewer?: string
   /** The id of a fork, chosen by the machine that asks. */
   id?: string
   /** The id of the request that a person answered while the session was not running. */
@@ -52,6 +52,8 @@ export async function resumeSession(
   await running.startHeartbeat()
   const session = await store.update(earlier.id, (stored) => {
     if (isRunning(stored)) throw sessionStillRunning(stored)
+    const holder = store.holderOf(sdkSessionId)
+    if (holder) throw conversationTaken(holder, options.viewer)
     Object.assign(stored, resumed(stored, { ...how, owner: running.self, machine: owners.machine }))
   })
   // The resumed session asks again what it still needs to know.

@@ -21,6 +21,10 @@ export interface LaunchOptions {
   aside?: string
   /** Chosen by the machine that asks, so that a repeated request launches once. */
   id?: string
+  /** Rockpool chose the conversation; if another session has it by now, it chooses again when the repository is free. */
+  isChosen?: boolean
+  /** The agent that launches it, which does not learn the names of other agents' sessions; a person when absent. */
+  viewer?: string
 }
 
 export function launched(
@@ -51,6 +55,12 @@ export function launched(
     lastSeq: 0,
     resumedFrom: request.resume?.sdkSessionId,
   }
+}
+
+/** The session chooses its conversation when its repository is free. */
+export function choosingLater(session: CodingSession): CodingSession {
+  const request = { ...session.request, resume: undefined, chooseWhenFree: true }
+  return { ...session, request, resumedFrom: undefined }
 }
 
 export function afterEvent(event: TurnEvent): Fields | undefined {

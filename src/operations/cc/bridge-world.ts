@@ -83,7 +83,7 @@ async function mailCaller(app: App, seat: BridgeSeat): Promise<Caller> {
       }
 }
 
-/** In the repository of the session only; from sessions of this agent, and from those without an owner, as for resuming. */
+/** In the repository of the session only; from sessions of this agent, and from those without an owner. */
 async function whyFor(
   app: App,
   { agentId, repoPath }: BridgeSeat,
@@ -106,7 +106,7 @@ async function whyFor(
 
 const recalledChars = 40_000
 
-/** From a session of this agent, or from one without an owner, as for resuming. The model reads images from files. */
+/** From a session of this agent, or from one without an owner. The model reads images from files. */
 async function recallFor(app: App, agentId: string, handle: string, from: number): Promise<RecalledText> {
   const request = { handle, from, limit: recalledChars }
   const { cut } = await recall(app, request, (session) => (session.agentId ?? agentId) === agentId)

@@ -14,6 +14,7 @@ import { sessionPrice } from '../../domain/selection.ts'
 import { plainLine } from '../../domain/text.ts'
 import { sessionLines } from '../../domain/why-answers.ts'
 import { writeNativeArchived, writeNativeTitle } from '../../store/transcripts/claude-file.ts'
+import { mayReadSession } from '../../rights/rights.ts'
 import type { App } from '../app.ts'
 import { visibleTo } from '../perform-operation.ts'
 import { codingRow, rowOf } from '../coding/coding-row.ts'
@@ -65,7 +66,7 @@ const showSession = operation({
     const opinion = app.cacheOpinions.of(session.sessionId)
     const price = withOpinion(predicted, opinion, session.lastUsageAt)
     const folderGone = !existsSync(session.repoPath)
-    const mayRead = (one: DiscoveredSession): boolean => isOwn(one, caller.agentId)
+    const mayRead = (one: DiscoveredSession): boolean => mayReadSession(one, caller.agentId)
     const lines = isTraced && !session.kept ? await livingLines(app, session, mayRead) : undefined
     return { session: toRecord(session), health, onResume, folderGone, price, lines, ...row }
   },
@@ -210,13 +211,9 @@ export async function ownOrKept(app: App, ref: string, caller: Caller): Promise<
   if (coding && coding.sdkSessionId === undefined) throw noConversation(coding)
   return app
     .discovery()
-    .get(coding?.sdkSessionId ?? ref, (session) => isOwn(session, caller.agentId))
+    .get(coding?.sdkSessionId ?? ref, (session) => mayReadSession(session, caller.agentId))
     .catch((error: unknown) => sessionCalled(app, ref, caller, error))
     .catch((error: unknown) => goneSession(app, coding?.sdkSessionId ?? ref, error, caller))
-}
-
-function isOwn(session: DiscoveredSession, agentId: string | undefined): boolean {
-  return agentId === undefined || session.agentId === agentId
 }
 
 /** By the beginning of the name or id of a coding session. Throws `otherwise` if the caller may see none. */
@@ -229,7 +226,7 @@ async function sessionCalled(
   const [ours, ...more] = app.storage.existingCoding()?.resolve(ref, agentId) ?? []
   const isNamed = asRockpoolError(otherwise).code === 'not-found' && ours?.sdkSessionId !== undefined
   if (!isNamed || more.length > 0) throw otherwise
-  return app.discovery().get(ours.sdkSessionId!, (session) => isOwn(session, agentId))
+  return app.discovery().get(ours.sdkSessionId!, (session) => mayReadSession(session, agentId))
 }
 
 function noConversation({ name }: CodingSession): RockpoolError {

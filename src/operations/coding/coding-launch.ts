@@ -10,9 +10,10 @@ import type { AgentKind, PermissionMode } from '../../domain/agent.ts'
 import { RockpoolError } from '../../domain/errors.ts'
 import { formatOpenClawOrigin } from '../../domain/openclaw-contract.ts'
 import { choiceOf } from '../../coding/queue/choose.ts'
+import { unknownSession } from '../../discovery/filter.ts'
 import { resolveOriginChannel } from '../../coding/session/origin.ts'
 import { newCodingId } from '../../coding/session/names.ts'
-import { callerAuthor } from '../../rights/rights.ts'
+import { callerAuthor, mayReadSession } from '../../rights/rights.ts'
 import type { App } from '../app.ts'
 import { nonBlankText, permissionMode } from '../input-fields.ts'
 import { findCoding, machineField } from './coding-row.ts'
@@ -161,12 +162,13 @@ export async function launchHere(app: App, input: Here, caller: Caller, id?: str
     originThreadId: caller.address?.threadId,
     originSessionKey: caller.agentId === undefined ? undefined : caller.sessionKey,
   }
-  const session = await app.coding().pool.spawn(request, { id })
+  const launch = { id, isChosen: chosen.decisionId !== undefined, viewer: caller.agentId }
+  const session = await app.coding().pool.spawn(request, launch)
   // So that `cc why` finds the decision by the new session.
   const decisionId = chosen.decisionId ?? (caller.agentId === undefined ? input.decision : undefined)
   if (decisionId !== undefined) await app.storage.decisions.became(decisionId, session.id)
   const isTaken = session.lifecycle === 'queued' && app.coding().isTaken(session)
-  const action = isTaken ? 'queue' : chosen.action
+  const action = isTaken || session.request.chooseWhenFree ? 'queue' : chosen.action
   return { session, action, reason: chosen.reason }
 }
 
@@ -264,23 +266,21 @@ interface Named {
   kind: AgentKind
 }
 
-/** By our id or name, or the agent's id. An agent may continue only its own sessions and those without an owner. */
+/** By our id or name, or the agent's id: only a session that the caller may read, so that a launch gives no new right to read. To
+ *  a caller that may not read it, the session does not exist. */
 export async function conversationNamed(app: App, ref: string, caller: Caller): Promise<Named> {
-  const { pool } = app.coding()
-  if (app.storage.coding.resolve(ref, caller.agentId).length > 0) {
-    const session = findCoding(app, caller, ref)
-    const { sdkSessionId } = session
-    if (sdkSessionId !== undefined) {
-      await restoreIfGone(app, sdkSessionId, caller)
-      return { sdkSessionId, kind: kindOf(session) }
-    }
+  const coding = app.storage.coding.resolve(ref, caller.agentId).length > 0 && findCoding(app, caller, ref)
+  const sdkSessionId = coding ? coding.sdkSessionId : undefined
+  if (coding && sdkSessionId !== undefined) {
+    const { request } = app.storage.coding.latestRun(sdkSessionId) ?? coding
+    if (!mayReadSession(request, caller.agentId)) throw unknownSession(ref)
+    await restoreIfGone(app, sdkSessionId, caller)
+    return { sdkSessionId, kind: kindOf(coding) }
   }
   await restoreIfGone(app, ref, caller)
-  const native = await pool.findNative(ref, caller.agentId)
+  const native = await app.coding().pool.findNative(ref, caller.agentId)
   if (native) return { sdkSessionId: native.sessionId, kind: native.agentKind ?? 'claude' }
-  throw new RockpoolError('not-found', `There is no session ${ref.slice(0, 80)} to continue.`, {
-    hint: '`rockpool cc list` shows the sessions of this machine.',
-  })
+  throw unknownSession(ref)
 }
 
 /** The session that the launch names, which belongs to the program that the launch names. */

@@ -1,11 +1,13 @@
 // Resumes a coding session, here or on another machine.
 import { z } from 'zod'
 import { formatOriginChannel } from '../../domain/address.ts'
+import { unknownSession } from '../../discovery/filter.ts'
 import { newCodingId } from '../../coding/session/names.ts'
 import type { ResumeOptions } from '../../coding/session/resume-session.ts'
 import { isRunning, kindOf } from '../../domain/coding-session.ts'
 import type { CodingSession } from '../../domain/coding-session.ts'
 import { RockpoolError } from '../../domain/errors.ts'
+import { maySeeCoding } from '../../rights/rights.ts'
 import type { App } from '../app.ts'
 import { conversationNamed, refuseBypass, refuseTrimAt } from './coding-launch.ts'
 import { trimByItself, trimField } from './trim-choice.ts'
@@ -41,17 +43,17 @@ export async function resumeCoding(app: App, input: ResumeInput, caller: Caller)
   const fork = input.fork || input.atMessage !== undefined
   const { atMessage } = input
   refuseTrimAt(input)
-  const ref = known?.sdkSessionId ?? input.session
-  await restoreIfGone(app, ref, caller)
+  // The whole id of a session that is not ours: a prefix may also fit a session of another agent.
+  const ref = known
+    ? await ownConversation(app, known, input.session, caller)
+    : await nativeNamed(app, input.session, caller)
   const trim = input.trim ?? (fork ? undefined : await trimByItself(app, ref))
-  await checkKind(app, known, { ...input, trim }, caller)
-  const options = { fork, atMessage, trim, origin: originOf(caller, input.originChannel) }
+  await checkKind(app, known, ref, { ...input, trim }, caller)
+  const origin = originOf(caller, input.originChannel)
+  const options = { fork, atMessage, trim, origin, viewer: caller.agentId }
   if (!known) {
     checkHere(app, input)
-    // The whole id: a prefix may also fit a session of another agent.
-    const { agentId } = caller
-    const ref = agentId === undefined ? input.session : await checkNative(app, input.session, caller)
-    return pool.resume(ref, input.prompt, { ...options, agentId })
+    return pool.resume(ref, input.prompt, options)
   }
   refuseDirectory(app, known.request.workdir, caller.agentId)
   const spot = await asSeenBy(caller, () => placeOfResume(app, known, input.machine))
@@ -64,18 +66,29 @@ export async function resumeCoding(app: App, input: ResumeInput, caller: Caller)
 async function checkKind(
   app: App,
   known: CodingSession | undefined,
-  { session, fork, trim, atMessage }: Pick<ResumeInput, 'session' | 'fork' | 'trim' | 'atMessage'>,
+  ref: string,
+  { fork, trim, atMessage }: Pick<ResumeInput, 'fork' | 'trim' | 'atMessage'>,
   caller: Caller,
 ): Promise<void> {
-  const native = known ? undefined : await app.coding().pool.findNative(session, caller.agentId)
+  const native = known ? undefined : await app.coding().pool.findNative(ref, caller.agentId)
   const kind = known ? kindOf(known) : (native?.agentKind ?? 'claude')
   refuseOtherPrograms(kind, caller)
   const request = known?.request ?? { permissionMode: 'default' as const }
   checkProgram(app, kind, { ...request, trim, atMessage }, fork)
 }
 
-/** An agent continues native sessions that no other agent owns, in directories that are open to it. Resolves to the whole id. */
-async function checkNative(app: App, ref: string, caller: Caller): Promise<string> {
+/** The conversation of our session; it may have been continued by a session that the caller may not see. */
+async function ownConversation(app: App, known: CodingSession, ref: string, caller: Caller): Promise<string> {
+  const { sdkSessionId } = known
+  if (sdkSessionId === undefined) return known.id
+  const { request } = app.storage.coding.latestRun(sdkSessionId) ?? known
+  if (!maySeeCoding(request, caller.agentId)) throw unknownSession(ref)
+  await restoreIfGone(app, sdkSessionId, caller)
+  return sdkSessionId
+}
+
+/** The whole id of a session that an agent made without Rockpool. An agent continues it only in a directory that is open to it. */
+async function nativeNamed(app: App, ref: string, caller: Caller): Promise<string> {
   const { sdkSessionId: id } = await conversationNamed(app, ref, caller)
   const native = await app.coding().pool.findNative(id, caller.agentId)
   if (native) refuseDirectory(app, native.repoPath, caller.agentId)

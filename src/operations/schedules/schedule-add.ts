@@ -9,6 +9,7 @@ import { callerAuthor } from '../../rights/rights.ts'
 import { readWhen, splitWhen } from '../../schedules/read-when.ts'
 import { nextDue } from '../../schedules/times.ts'
 import type { App } from '../app.ts'
+import { conversationNamed } from '../coding/coding-launch.ts'
 import { isChatOfAgent, refuseDirectory, refuseWider } from '../coding/launch-rights.ts'
 import { nonBlankText } from '../input-fields.ts'
 import { operation } from '../operation.ts'
@@ -184,7 +185,11 @@ async function refuseBeyondAgent(
   if (key !== undefined && !key.startsWith(`agent:${agentId}:`))
     throw refused('use a session of another agent')
   await refuseWider(app, { maxBudgetUsd: input.runBudgetUsd }, caller)
-  if (action.kind === 'coding') refuseDirectory(app, action.workdir, agentId)
+  if (action.kind === 'coding') {
+    refuseDirectory(app, action.workdir, agentId)
+    // Checked again at each run: rights may have changed.
+    if (action.session !== undefined) await conversationNamed(app, action.session, caller)
+  }
   if (app.storage.schedules.list(agentId).length >= mostOfAgent)
     throw refused(`have more than ${mostOfAgent} schedules`)
 }

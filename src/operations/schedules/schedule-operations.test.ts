@@ -236,7 +236,7 @@ test('a coding session that continues a named one has its conversation; when the
   const { nextDue: second } = await add('gone', 'heron')
   expect(await runAt(second!, 'gone')).toMatchObject({
     state: 'failed',
-    note: 'There is no session heron to continue.',
+    note: 'There is no session "heron".',
   })
   expect(app.storage.coding.list()).toHaveLength(before)
 })

@@ -3,6 +3,7 @@ import { requireClaude } from '../../discovery/agents/readers.ts'
 import { z } from 'zod'
 import type { Session } from '../../domain/session.ts'
 import { truncateTranscript } from '../../sessions/transcript-changes.ts'
+import { mayReadSession } from '../../rights/rights.ts'
 import type { App } from '../app.ts'
 import { recall } from '../cc/recall.ts'
 import { operation, type Caller } from '../operation.ts'
@@ -147,8 +148,7 @@ async function recallByHandle(
   from: number,
 ): Promise<CompactedHistory> {
   const request = { handle, from, limit: recalledChars }
-  const mayRead = ({ agentId }: DiscoveredSession): boolean =>
-    caller.agentId === undefined || agentId === caller.agentId
+  const mayRead = (session: DiscoveredSession): boolean => mayReadSession(session, caller.agentId)
   const { session, cut } = await recall(app, request, mayRead)
   const { sessionId: id, agentId = '' } = session
   return { key: id, agentId, sessionId: id, compactions: 0, total: 0, lines: [], cut }

@@ -8,6 +8,7 @@ import type { DiscoveredSession, SessionRecord } from '../../domain/discovered-s
 import { asRockpoolError, errorText, RockpoolError } from '../../domain/errors.ts'
 import { readingPrefix } from '../../store/paths.ts'
 import type { KeptSession } from '../../vault/vault.ts'
+import { mayReadSession } from '../../rights/rights.ts'
 import type { App } from '../app.ts'
 import type { Caller } from '../operation.ts'
 
@@ -54,7 +55,7 @@ export async function goneSession(
   const wanted = ref.toLowerCase()
   const found = (await goneSessions(app)).filter(
     (session) =>
-      (agentId === undefined || session.agentId === agentId) &&
+      mayReadSession(session, agentId) &&
       (session.sessionId.toLowerCase().startsWith(wanted) || session.title?.toLowerCase() === wanted),
   )
   const one = found.find(({ sessionId }) => sessionId.toLowerCase() === wanted) ?? found[0]
@@ -127,13 +128,13 @@ function damagedCopy(sessionId: string): RockpoolError {
   })
 }
 
-/** Restores a session whose transcript is gone, so that it can be resumed; does nothing for any other. An agent causes it only
- *  for its own sessions. */
+/** Restores a session whose transcript is gone, so that it can be resumed; does nothing for any other, nor for one that the
+ *  caller may not read. */
 export async function restoreIfGone(app: App, ref: string, caller: Caller): Promise<void> {
   if (!existsSync(app.paths.vault)) return
   const gone = await app
     .discovery()
-    .get(ref)
+    .get(ref, (session) => mayReadSession(session, caller.agentId))
     .then(() => undefined)
     .catch((error: unknown) => goneSession(app, ref, error, caller).catch(() => undefined))
   if (!gone) return

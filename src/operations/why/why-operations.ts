@@ -9,6 +9,7 @@ import {
   sessionLines,
 } from '../../domain/why-answers.ts'
 import { annotate } from '../../why/annotate.ts'
+import { mayReadSession } from '../../rights/rights.ts'
 import type { App } from '../app.ts'
 import { repoOf } from '../cc/asked-repository.ts'
 import { flag, sessionField } from '../input-fields.ts'
@@ -86,7 +87,7 @@ function accessOf(app: App, caller: Caller): Access {
   const { agentId } = caller
   if (agentId === undefined) return { mayRead: () => true }
   return {
-    mayRead: (session) => session.agentId === agentId,
+    mayRead: (session) => mayReadSession(session, agentId),
     checkRepository: async (root) => void (await repoOf(app, root, caller)),
   }
 }

@@ -24,6 +24,8 @@ export interface CodingFilter {
   limit?: number
 }
 
+const openFirst = "lifecycle = 'ended', created_at DESC"
+
 const visibleToAgent = "? IN (agent_id, json_extract(record, '$.request.launchedBy'))"
 
 export class CodingStore extends RecordStore {
@@ -83,35 +85,52 @@ export class CodingStore extends RecordStore {
     return this.#sessions(`${where.join(' AND ')} ORDER BY created_at DESC, id LIMIT ?`, ...values)
   }
 
-  /** By id, then by name (the latest of that name), then by Claude's id, then by a prefix of either id or of a name. For an
-   *  agent only among the sessions that it may see: names of others exist for it as little as the sessions. */
+  /** By id, then by Claude's id, then by name (the latest of that name), then by a prefix of either id or of a name. Of several
+   *  runs of one conversation the newest that has not ended counts. For an agent only among the sessions that it may see: names
+   *  of others exist for it as little as the sessions. */
   resolve(ref: string, visibleTo?: string): CodingSession[] {
     const prefix = `${ref.replace(/[\\%_]/g, '\\$&')}%`
     const tiers: Array<[string, string]> = [
       ['id = ?', ref],
+      // Before names: a name must not stand in for a conversation of another agent.
+      [`sdk_session_id = ? ORDER BY ${openFirst} LIMIT 1`, ref],
       ['name = ? ORDER BY created_at DESC LIMIT 1', ref],
-      ['sdk_session_id = ? ORDER BY created_at DESC LIMIT 1', ref],
       ["(id LIKE ? ESCAPE '\\') ORDER BY created_at DESC LIMIT 10", prefix],
-      ["(sdk_session_id LIKE ? ESCAPE '\\') ORDER BY created_at DESC LIMIT 10", prefix],
+      [`(sdk_session_id LIKE ? ESCAPE '\\') ORDER BY ${openFirst} LIMIT 10`, prefix],
       ["(name LIKE ? ESCAPE '\\') ORDER BY created_at DESC LIMIT 10", prefix],
     ]
     const seen = visibleTo === undefined ? [] : [visibleTo]
     const visible = visibleTo === undefined ? '' : `${visibleToAgent} AND `
     for (const [where, value] of ref === '' ? [] : tiers) {
       const found = this.#sessions(`${visible}${where}`, ...seen, value)
-      if (found.length > 0) return found
+      if (found.length > 0) return oneOfEach(found)
     }
     return []
   }
 
-  /** Adds a session in one step with `check`, which throws when there is no room. If the name is taken, the first free
-   *  number is appended to it. Throws `conflict` when another process has added a session with this id. */
-  add(session: CodingSession, check: () => void): Promise<CodingSession> {
+  /** The newest run of a conversation; its agent owns the conversation. */
+  latestRun(sdkSessionId: string): CodingSession | undefined {
+    return this.#sessions('sdk_session_id = ? ORDER BY created_at DESC LIMIT 1', sdkSessionId)[0]
+  }
+
+  /** The running or starting session that has this conversation. Called inside a write, it decides for that write. */
+  holderOf(sdkSessionId: string): CodingSession | undefined {
+    return holderIn(this.db.queries, sdkSessionId)
+  }
+
+  /** Adds a session in one step with `check`, which throws when there is no room, or when another session has the conversation
+   *  that this one continues (`holder`); it may also change the session. If the name is taken, the first free number is
+   *  appended to it. Throws `conflict` when another process has added a session with this id. */
+  add(
+    session: CodingSession,
+    check: (holder?: CodingSession) => CodingSession | undefined | void,
+  ): Promise<CodingSession> {
     return this.records.create('coding', (q) => {
       if (getRecord(q, 'coding', session.id))
         throw new RockpoolError('conflict', `The coding session ${session.id} was launched before.`)
-      check()
-      return { ...session, name: freeName(q, session.name) }
+      const { resume } = session.request
+      const admitted = check(resume && !resume.fork ? holderIn(q, resume.sdkSessionId) : undefined) ?? session
+      return { ...admitted, name: freeName(q, session.name) }
     })
   }
 
@@ -213,6 +232,25 @@ export class CodingStore extends RecordStore {
   #sessions(where: string, ...values: Array<string | number>): CodingSession[] {
     return readRecords(this.db.queries, 'coding', `WHERE ${where}`, ...values)
   }
+}
+
+/** A session that has just been launched has no id of Claude's yet: its request names the conversation. */
+function holderIn(q: Queries, sdkSessionId: string): CodingSession | undefined {
+  const [holder] = readRecords(
+    q,
+    'coding',
+    `WHERE status IN ('starting', 'running') AND (sdk_session_id = ?1 OR sdk_session_id IS NULL
+       AND json_extract(record, '$.request.resume.sdkSessionId') = ?1
+       AND NOT json_extract(record, '$.request.resume.fork')) LIMIT 1`,
+    sdkSessionId,
+  )
+  return holder
+}
+
+/** The first run of each conversation, and all sessions that have none. */
+function oneOfEach(sessions: CodingSession[]): CodingSession[] {
+  const conversations = Map.groupBy(sessions, ({ id, sdkSessionId }) => sdkSessionId ?? id)
+  return [...conversations.values()].map(([first]) => first!)
 }
 
 function freeName(q: Queries, base: string): string {

@@ -78,7 +78,7 @@ test('the list says what runs, what it cost and how full its context is, and hid
     /native\/main\s+demo\s+main\s+Renamed demo session\s+\S.*\s9 min\s+2\s+9\.0k\s+\$0\.0341\s+9\.0k 5%\s+cold/,
   )
   expect(text).not.toContain('00000001 ')
-  expect(text).toContain('… and 1 more')
+  expect(text).toMatch(/\n1 archived session not shown; --all shows it, too\.$/)
   expect(printList({ total, sessions: rows }, { ...page, input: { all: true } })).toContain('00000001 ')
   const waiting = { ...rows[0]!, state: 'needs you' as const, waitingFor: 'permission prompt' }
   for (const width of [80, 120, 160]) {
@@ -87,8 +87,32 @@ test('the list says what runs, what it cost and how full its context is, and hid
   }
   expect(printList({ total: 0, sessions: [] }, page)).toMatch(/^No sessions of a coding agent\. .*cc launch/)
   expect(printList({ total: 0, sessions: [] }, { ...page, input: { search: 'nowhere' } })).toMatch(
-    /^No .* like that/,
+    /^No session matches/,
   )
+})
+
+test('the counts of the list agree with its pages, and hidden archived sessions are counted', () => {
+  const printed = (shown: typeof rows, input: object, more: object = {}): string =>
+    printList({ total, sessions: shown, ...more }, { ...page, input: { ...input } })
+  const current = rows.filter(({ archived }) => !archived)
+  const archived = /\n1 archived session not shown; --all shows it, too\.$/
+  expect(printed(current.slice(0, 20), {}, { total: 29, archivedLeftOut: 1 })).toMatch(
+    /\n… and 9 more; [^\n]*/,
+  )
+  expect(printed(current, {}, { total: 29, archivedLeftOut: 1 })).toMatch(archived)
+  expect(printed(rows, { repo: '/home' })).toMatch(archived)
+  expect(printed(rows, { all: true })).not.toContain('not shown')
+  expect(printed(rows.slice(0, 2), { limit: 2 })).toMatch(
+    /\nSessions 1 to 2 of 30; --limit and --offset show others\.$/,
+  )
+  expect(printed(rows.slice(28), { offset: 28 })).toMatch(/ archived .*\nSessions 29 to 30 of 30; /)
+  expect(printed(rows.slice(29), { offset: 29 })).toMatch(/\nSession 30 of 30; /)
+})
+
+test('a narrow list names each session: by its title, or by its first message', () => {
+  const text = printList({ total, sessions: rows }, { ...page, width: 60 })
+  expect(text).toMatch(/Renamed/)
+  expect(text).toMatch(/Review/)
 })
 
 test('text that programs put before a first message is not shown', () => {
@@ -128,7 +152,7 @@ test.each(hostile)('a title %s cannot drive the terminal', async (_what, title) 
 test('costs are bars that fit, the largest as long as there is room', async () => {
   const text = printCosts(await discovery.costs({ by: 'model' }), { ...page, width: 80 })
   const [bar] = text.split('\n')
-  expect(bar).toMatch(/^claude-sonnet-4-5-20250929 {2}\$0\.65 {2}█+$/)
+  expect(bar).toMatch(/^claude-sonnet-4-5-20250929 {2}\$0\.78 {2}█+$/)
   expect(cellWidth(bar!)).toBeLessThanOrEqual(80)
   expect(text).toContain('API list prices of 2026-11-15')
 })

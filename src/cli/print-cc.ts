@@ -49,19 +49,42 @@ function unreadableLines({ unreadable = [] }: List, page: Page): string[] {
   return more > 0 ? [...lines, `… and ${more} more; \`rockpool doctor\` shows all of them.`] : lines
 }
 
-/** Without `--all`: no archived sessions, and at most as many as a person can look through. */
-function printSessions({ sessions, total }: List, page: Page): string {
-  if (sessions.length === 0)
+/** Without `--all` or a page: no archived sessions, and at most as many as a person can look through. */
+function printSessions({ sessions, total, archivedLeftOut }: List, page: Page): string {
+  const { all, limit, offset, archived } = page.input ?? {}
+  if (sessions.length === 0 && !archivedLeftOut)
     return isNarrowed(page)
-      ? 'No session is like that. `rockpool cc list` shows all of them.'
+      ? 'No session matches. `rockpool cc list` shows all of them.'
       : 'No sessions of a coding agent. `rockpool cc launch "…" --repo .` starts one.'
-  const isAll = page.input?.['all'] === true || page.input?.['limit'] !== undefined
-  const current = sessions.filter((row) => isAll || !row.archived || page.input?.['archived'] === true)
-  const shown = isAll ? current : current.slice(0, shownInTerminal)
-  const more = total - shown.length
-  const hint = isAll ? '--limit and --offset show other pages' : '--all shows them, --search finds some'
-  const note = more > 0 ? [styled(page, 'dim', `… and ${more} more; ${hint}.`)] : []
-  return [...(shown.length > 0 ? [table(page, shown, listColumns(shown, page))] : []), ...note].join('\n')
+  if (all === true || limit !== undefined || offset !== undefined)
+    return [
+      table(page, sessions, listColumns(sessions, page)),
+      ...pageNote(sessions.length, total, page),
+    ].join('\n')
+  const listed = archived === undefined ? sessions.filter((row) => !row.archived) : sessions
+  const shown = listed.slice(0, shownInTerminal)
+  const inList = sessions.length - listed.length
+  const notes = [...moreNote(total - inList - shown.length), ...archivedNote(archivedLeftOut ?? inList)]
+  return [
+    ...(shown.length > 0 ? [table(page, shown, listColumns(shown, page))] : []),
+    ...notes.map((note) => styled(page, 'dim', note)),
+  ].join('\n')
+}
+
+function pageNote(rows: number, total: number, page: Page): string[] {
+  const first = Number(page.input?.['offset'] ?? 0) + 1
+  if (rows === total) return []
+  const which = rows === 1 ? `Session ${first}` : `Sessions ${first} to ${first + rows - 1}`
+  return [styled(page, 'dim', `${which} of ${total}; --limit and --offset show others.`)]
+}
+
+function moreNote(more: number): string[] {
+  return more > 0 ? [`… and ${more} more; --all shows them, --search finds some.`] : []
+}
+
+function archivedNote(hidden: number): string[] {
+  if (hidden === 0) return []
+  return [`${count(hidden, 'archived session')} not shown; --all shows ${hidden === 1 ? 'it' : 'them'}, too.`]
 }
 
 function isNarrowed({ input = {} }: Page): boolean {
@@ -86,7 +109,10 @@ function listColumns(rows: Row[], { width, now, input }: Page): Columns<Row> {
     SOURCE: width >= 140 && { value: sourceOf, min: 6, style: 'dim' },
     REPO: !isOneRepo && { value: (row) => basename(row.repoPath) || '-', min: 6 },
     BRANCH: (isOneRepo || width >= 76) && { value: (row) => row.branch || '-', min: 6, optional: true },
-    NAME: hasNames && { value: (row) => row.title ?? '', min: width < 100 ? 8 : 12 },
+    NAME: hasNames && {
+      value: (row) => (width < 76 ? headline(row) : (row.title ?? '')),
+      min: width < 100 ? 8 : 12,
+    },
     'FIRST MESSAGE': (!hasNames || width >= 76) && { value: plainMessage, min: width < 76 ? 10 : 16 },
     AGE: { value: (row) => age(row, now), align: 'right', min: 5 },
     MSGS: width >= 96 && { value: (row) => String(row.messageCount), align: 'right', min: 4, optional: true },

@@ -1,6 +1,19 @@
 // `rockpool why`: the session behind a line, a file, a commit or a pull request.
 import type { OutputOf } from '../rpc/client.ts'
-import { ago, count, oneLine, pairs, safe, styled, table, truncate, usd, visible, wrapped } from './print.ts'
+import {
+  ago,
+  count,
+  oneLine,
+  pad,
+  pairs,
+  safe,
+  styled,
+  table,
+  truncate,
+  usd,
+  visible,
+  wrapped,
+} from './print.ts'
 import type { Columns, Page, Printers, Style } from './print.ts'
 
 type Answer = OutputOf<'why.ask'>
@@ -181,7 +194,7 @@ function printPullRequest(
   ].join('\n')
 }
 
-function printFile({ file, lines, sessions, segments }: File, page: Page): string {
+function printFile({ file, lines, sessions, segments, texts }: File, page: Page): string {
   const known = sessions.reduce((sum, one) => sum + one.lines, 0)
   const titles = new Map(sessions.map((session) => [session.sessionId, session.title]))
   const title = styled(page, 'bold', truncate(oneLine(file), page.width))
@@ -203,8 +216,22 @@ function printFile({ file, lines, sessions, segments }: File, page: Page): strin
         ]
       : []),
     '',
-    printSegments(segments, titles, page),
+    texts ? printTexts(segments, texts, page) : printSegments(segments, titles, page),
   ].join('\n')
+}
+
+/** With `--text`: each line beside its session. */
+function printTexts(segments: File['segments'], texts: readonly string[], page: Page): string {
+  const digits = String(texts.length).length
+  return segments
+    .flatMap(({ from, to, sessionId, confidence }) => {
+      const session = styled(page, styles[confidence], pad(sessionId?.slice(0, 8) ?? 'unknown', 8))
+      return texts.slice(from - 1, to).map((text, i) => {
+        const shown = truncate(visible(text).replaceAll('\t', '  '), page.width - digits - 12)
+        return `${pad(String(from + i), digits, 'right')}  ${session}  ${shown}`.trimEnd()
+      })
+    })
+    .join('\n')
 }
 
 function printSegments(segments: File['segments'], titles: ReadonlyMap<string, string>, page: Page): string {

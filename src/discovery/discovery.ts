@@ -91,12 +91,14 @@ class SessionDiscovery implements Discovery {
   async list(filter: SessionFilter = {}): Promise<SessionList> {
     await this.#refreshUnlessWatching()
     const sources = await this.#sources()
-    const found = matching(this.#assembler.sorted(sources, filter.sort ?? 'recent'), filter)
-    const { search, offset = 0, limit = found.length } = filter
+    const { search, archived, sort = 'recent', offset = 0, limit = Infinity, ...others } = filter
+    const both = matching(this.#assembler.sorted(sources, sort), others)
+    const found = matching(both, { agentKind: 'all', archived })
     const { unreadable } = this.#native
     if (search === undefined) {
-      const page = found.slice(offset, offset + limit)
-      return { total: found.length, sessions: await this.#assembler.whole(page, sources), unreadable }
+      const sessions = await this.#assembler.whole(found.slice(offset, offset + limit), sources)
+      const archivedLeftOut = archived === false ? both.length - found.length : undefined
+      return { total: found.length, archivedLeftOut, sessions, unreadable }
     }
     const sessions = havingWords(await this.#assembler.whole(found, sources), search)
     return { total: sessions.length, sessions: sessions.slice(offset, offset + limit), unreadable }

@@ -162,6 +162,8 @@ export interface SessionFilter {
 export interface SessionList {
   /** How many match, whatever the limit. */
   total: number
+  /** Archived ones that `archived: false` left out; not counted with words. */
+  archivedLeftOut?: number
   /** Running sessions first, then in the requested order. */
   sessions: DiscoveredSession[]
   /** Transcripts and folders that could not be read; their sessions are missing or out of date. */

@@ -107,7 +107,6 @@ export const commitAnswer = z.lazy(() =>
     evidence: z.enum(evidences).optional(),
     reason: text,
     guess: whySession().optional(),
-    /** Lines with letters or digits; only these are attributed. */
     lines: number,
     unknownLines: number,
     sessions: z.array(contribution()),

@@ -28,7 +28,7 @@ export function annotate(answer: Answer, withPrompts: boolean): string {
     withPrompts && prompt ? [`> **\`${sessionId.slice(0, 8)}\`**: ${cell(prompt)}`, ''] : [],
   )
   return [
-    `**Sessions of ${subjectOf(answer)}**: ${known} of ${total} lines`,
+    `**Sessions of ${subjectOf(answer)}**: ${known} of ${total} ${total === 1 ? 'line' : 'lines'}`,
     '',
     '| session | lines | cost of the session |',
     '|---|---:|---:|',

@@ -58,7 +58,7 @@ async function linesOf(
   parts: WhyParts,
   commit: CommitDiff,
 ): Promise<{ found: FoundEdits; own: OwnLine[]; lines: number }> {
-  const added = commit.added.filter(({ hash }) => hash !== undefined).slice(0, mostLines)
+  const added = commit.added.slice(0, mostLines)
   const files = [...new Set(added.map(({ file }) => file))].slice(0, mostFiles)
   const found = await findEdits(parts.discovery, parts.repository, files, [commit.sha])
   const texts = added.map(({ text }) => text)
@@ -128,7 +128,7 @@ function decide(
   const share = own / Math.max(1, lines)
   const isClear = share >= clearShare && own >= 2 * (second?.lines ?? 0)
   const isMade = made?.sessionId === session.sessionId
-  const reason = `The session wrote ${own} of ${lines} lines${isMade ? ' and made the commit' : ''}.`
+  const reason = `The session wrote ${own} of ${lines} ${lines === 1 ? 'line' : 'lines'}${isMade ? ' and made the commit' : ''}.`
   if (made && !isMade)
     return {
       session: made,
@@ -146,10 +146,7 @@ function decide(
 }
 
 function filesOf({ added }: CommitDiff, own: readonly OwnLine[]): CommitAnswer['files'] {
-  const files = Map.groupBy(
-    added.filter(({ hash }) => hash !== undefined),
-    ({ file }) => file,
-  )
+  const files = Map.groupBy(added, ({ file }) => file)
   const ownByFile = Map.groupBy(own, ({ file }) => file)
   return [...files].slice(0, mostFiles).map(([file, lines]) => {
     const bySession = Map.groupBy(ownByFile.get(file) ?? [], ({ edit }) => edit.sessionId)

@@ -157,7 +157,8 @@ function reasonFor(source: AttributedLine, lines: readonly AttributedLine[]): st
       line.verdict.confidence !== 'unknown' && line.verdict.edit?.sessionId === verdict.edit?.sessionId,
   )
   const share = own.length === lines.length ? `All ${lines.length}` : `${own.length} of ${lines.length}`
-  return `${share} lines are of this session. ${reasonOf(verdict, `line ${source.line}`)}`
+  const clearest = `the evidence is clearest for line ${source.line}`
+  return `${share} lines are of this session; ${clearest}. ${reasonOf(verdict, 'this line')}`
 }
 
 function reasonOf({ evidence }: AttributedLine['verdict'], line: string): string {

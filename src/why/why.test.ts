@@ -213,7 +213,7 @@ test('of several lines the answer says how many are of the session', async () =>
     (await explainLines(await partsOf(), { file: 'src/mixed.ts', from: 1, to })).reason
   expect(await asked(1)).toBe('The session added exactly this line to this file.')
   expect(await asked(2)).toBe(
-    '1 of 2 lines are of this session. The session added exactly line 1 to this file.',
+    '1 of 2 lines are of this session; the evidence is clearest for line 1. The session added exactly this line to this file.',
   )
   const { reason } = await explainLines(await partsOf(), { file: 'src/mixed.ts', from: 2, to: 3 })
   expect(reason).toBe('No session is known to have written any of these lines before the commit.')
@@ -342,6 +342,22 @@ test('the answer contains nothing about a session that the caller may not read',
   expect(told).not.toContain('herring')
   expect(told).not.toContain(secret.sessionId)
   expect(told).toContain('"confidence":"unknown"')
+})
+
+test('a commit, its file, its session and the block for a pull request count the same lines, those without letters too', async () => {
+  const session = world.session('Write the counted part')
+  session.create('src/counted.ts', `${code('counted')}\n${code('countedAgain')}`)
+  const sha = world.commit('Add the counted part')
+  const parts = await partsOf()
+  const commit = await explainCommit(parts, sha)
+  const [known] = await discovery.known([session.sessionId])
+  expect(commit).toMatchObject({ lines: 11, unknownLines: 0, sessions: [{ lines: 11 }] })
+  expect(annotate(commit, false)).toContain('11 of 11 lines')
+  expect(await mapFile(parts, 'src/counted.ts', false)).toMatchObject({
+    lines: 11,
+    sessions: [{ lines: 11 }],
+  })
+  expect(await linesOfSession(parts, known!)).toMatchObject({ aliveLines: 11 })
 })
 
 test('a file is mapped to its sessions, and a session to its commits and lines in HEAD', async () => {
@@ -481,7 +497,7 @@ test('a line that Codex wrote has its session, its prompt and the cost of its tu
     costUsd: (1_000 * 5 + 100 * 30) / 1e6,
   })
   expect(await explainCommit(await partsOf(), sha)).toMatchObject({
-    sessions: [{ sessionId: id, prompt: 'Write the payment', lines: 4 }],
+    sessions: [{ sessionId: id, prompt: 'Write the payment', lines: 5 }],
   })
 })
 

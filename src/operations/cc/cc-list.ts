@@ -48,6 +48,7 @@ export const listSessions = operation({
   output: z.lazy(() =>
     z.object({
       total: z.number(),
+      archivedLeftOut: z.number().optional().describe('How many archived ones `--no-archived` left out.'),
       sessions: z.array(sessionRecord),
       unreadable: z
         .array(z.object({ path: z.string(), reason: z.string() }))
@@ -91,6 +92,7 @@ export const listSessions = operation({
     const unreadable = caller.agentId === undefined ? (found.unreadable ?? []).slice(0, 100) : []
     return {
       total: found.total,
+      archivedLeftOut: found.archivedLeftOut,
       sessions: found.sessions.map(toRecord),
       unreadable: unreadable.length > 0 ? unreadable : undefined,
     }
@@ -114,7 +116,7 @@ export async function listEverySession(app: App, filter: SessionFilter): Promise
   if (candidates.length === 0 && !existsSync(app.paths.vault)) return app.discovery().list(filter)
   const { limit, offset = 0, ...which } = filter
   const end = limit === undefined ? undefined : offset + limit
-  const { total, sessions, unreadable } = await app.discovery().list({ ...which, limit: end })
+  const { sessions, ...found } = await app.discovery().list({ ...which, limit: end })
   const gone = await goneSessions(app)
   const present = await app.discovery().ids()
   const kept = new Set(gone.map(({ sessionId }) => sessionId))
@@ -123,7 +125,7 @@ export async function listEverySession(app: App, filter: SessionFilter): Promise
   const others = [...missing.map((session) => withoutTranscript(app, session)), ...gone]
   const own = havingWords(matching(others, filter), filter.search)
   const all = own.length === 0 ? sessions : sortSessions([...own, ...sessions], filter.sort ?? 'recent')
-  return { total: total + own.length, sessions: all.slice(offset, end), unreadable }
+  return { ...found, total: found.total + own.length, sessions: all.slice(offset, end) }
 }
 
 /** Claude reports its id before it writes the transcript. A session with a machine may have its transcript there. */

@@ -52,6 +52,11 @@ test.each([
   expect((await list(input)).total).toBe(count)
 })
 
+test('a list without archived sessions says how many it left out', async () => {
+  expect(await list({ archived: false, limit: 5 })).toMatchObject({ total: 29, archivedLeftOut: 1 })
+  expect(await list({ limit: 5 })).not.toHaveProperty('archivedLeftOut', expect.any(Number))
+})
+
 test('a limit cuts the list and not the total, and pages do not overlap', async () => {
   const first = await list({ limit: 10 })
   const second = await list({ limit: 10, offset: 10 })

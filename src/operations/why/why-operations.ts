@@ -34,7 +34,7 @@ const ask = operation({
       .describe('What to explain: file:line, file:line-line, a file, or a commit.'),
     pr: z.int().min(1).optional().describe('Explain the commits of this pull request; needs gh.'),
     repo: z.string().max(4_096).optional().describe('The repository; the current directory when not given.'),
-    text: flag('Of a file: also its lines.'),
+    text: flag('Of a file: show each line beside its session.'),
     annotate: flag('Print a Markdown block for a pull request.'),
     withPrompts: flag('With prompts and titles in that block; they are private.'),
   }),

@@ -204,11 +204,41 @@ describe('errors', () => {
     expect([code, stdout]).toEqual([2, ''])
     expect(stderr).toContain('There is no command `rockpool sesions`.')
     expect(stderr).toContain('Did you mean `rockpool sessions`?')
+    expect((await home.type(['serach', 'the', 'helper', 'now'])).stderr).toContain(
+      'Did you mean `rockpool search`?',
+    )
+    expect((await home.type(['cc', 'zzzzzz'])).stderr).toContain('`rockpool cc --help` lists them all.')
     expect((await home.type(['sessions', '--jsn'])).stderr).toContain('Did you mean --json?')
     const odd = await home.type(['--verison'])
     expect([odd.code, odd.stdout]).toEqual([2, ''])
     expect(odd.stderr).toContain('"--verison" is not an option of `rockpool`.')
     expect((await home.type(['sessions', 'lsit'])).stderr).toContain('Did you mean `rockpool sessions list`?')
+  })
+
+  test.each([
+    [
+      'cc review 00000002',
+      'There is no coding session "00000002".',
+      '`rockpool cc sessions` shows those that Rockpool runs.',
+    ],
+    ['agents add constructor', 'constructor is a reserved name', 'Choose another name.'],
+    ['agents remove nowhere', 'There is no agent nowhere.', '`rockpool agents list` shows them.'],
+    ['tokens remove nowhere', 'There is no token "nowhere".', '`rockpool tokens list` shows them.'],
+    [
+      'vault restore zzz',
+      'No session in the vault begins with "zzz".',
+      '`rockpool vault list` shows all of them.',
+    ],
+  ])('%s names what is wrong and a way on', async (command, message, hint) => {
+    const { code, stderr } = await home.run(command.split(' '))
+    expect(code).not.toBe(0)
+    expect(stderr.replaceAll(/\s+/g, ' ')).toContain(message)
+    expect(stderr.replaceAll(/\s+/g, ' ')).toContain(hint)
+  })
+
+  test('a token for an agent that does not exist yet says how to add the agent', async () => {
+    const { stdout } = await home.run(['tokens', 'add', 'early', '--agent', 'later'])
+    expect(stdout).toContain('There is no agent later yet: `rockpool agents add later` makes it.')
   })
 
   test('a configuration that is wrong is named with file, key and remedy', async () => {

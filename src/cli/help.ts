@@ -205,7 +205,12 @@ function nounOf(word: string): string {
 function unknownCommand(words: string[], catalog: CatalogEntry[]): RockpoolError {
   const typed = words.slice(0, 3).join(' ')
   const names = catalog.map((entry) => entry.command)
-  const near = nearest(typed, [...new Set([...names, ...names.map((name) => name.split(' ', 1)[0]!)])])
+  const known = [...new Set([...names, ...names.map((name) => name.split(' ', 1)[0]!)])]
+  // What follows the command may be its arguments, unless the beginning is a noun of ours.
+  const beginnings = [3, 2, 1].map((length) => words.slice(0, length).join(' '))
+  const near = beginnings
+    .map((text) => (known.includes(text) ? undefined : nearest(text, known)))
+    .find(Boolean)
   const noun = words.length > 1 && names.some((name) => name.startsWith(`${words[0]} `)) ? `${words[0]} ` : ''
   return new RockpoolError('usage', `There is no command \`rockpool ${typed}\`.`, {
     hint: near ? `Did you mean \`rockpool ${near}\`?` : `\`rockpool ${noun}--help\` lists them all.`,

@@ -45,7 +45,7 @@ test.each([
   [['--port', '99999'], '--port "99999": at most 65535.'],
   [['--port', 'x'], '--port "x": a number is expected.'],
   [['--limit', '0'], '--limit "0": at least 1.'],
-  [['--limit', 'x'], '--limit "x": a number is expected; or all is expected.'],
+  [['--limit', 'x'], '--limit "x": a number or all is expected.'],
   [['--size', 'huge'], '--size "huge": small or large is expected.'],
   [['123456'], 'beach "123456": at most 5 characters.'],
   [['x'.repeat(90)], `beach "${'x'.repeat(80)}…": at most 5 characters.`],

@@ -197,7 +197,10 @@ function flatIssues(issue: Issue): Issue[] {
 function explain(attempts: Issue[][]): string {
   const typeErrors = (issues: Issue[]): number => issues.filter(({ code }) => code === 'invalid_type').length
   const closest = attempts.toSorted((a, b) => typeErrors(a) - typeErrors(b))[0] ?? []
-  return closest.map(expectation).join('; or ')
+  const isExpected = ' is expected'
+  const texts = closest.map(expectation)
+  if (!texts.every((text) => text.endsWith(isExpected))) return texts.join('; or ')
+  return `${texts.map((text) => text.slice(0, -isExpected.length)).join(' or ')}${isExpected}`
 }
 
 /** Turns a schema error into a message about the accepted values. */

@@ -261,9 +261,18 @@ function registryLine({ source, totalCostUsd, totalTurns }: Row): string | undef
 }
 
 function costLine(session: Row): string {
+  const { costUsd, costGuessed, reportedCostUsd: reported } = session
   const said =
-    session.reportedCostUsd === undefined ? '' : `; Claude Code reports ${usd(session.reportedCostUsd)}`
-  return `${usd(session.costUsd)}${session.costGuessed ? ' (price guessed)' : ''}${said}`
+    reported === undefined ? '' : `; Claude Code reports ${usd(reported)}${differenceOf(reported, costUsd)}`
+  return `${usd(costUsd)}${costGuessed ? ' (price guessed)' : ''}${said}`
+}
+
+/** Claude Code does not record every call, for example compactions; its own sum is missing calls after a crash or an interruption. */
+function differenceOf(reported: number, costUsd: number): string {
+  if (usd(reported) === usd(costUsd)) return ''
+  return reported > costUsd
+    ? ', with calls that are not in the transcript'
+    : ', without some calls of the transcript'
 }
 
 function cacheLine(session: Row, now: number): string {

@@ -18,7 +18,7 @@ export const printers: Printers = {
   'coding.resume': printLaunched,
   'coding.sessions': ({ sessions }, page) => {
     if (sessions.length === 0)
-      return 'No coding sessions yet. Start one: rockpool cc launch "fix the failing test" --repo .'
+      return 'Rockpool has run no coding session yet. Start one: rockpool cc launch "fix the failing test" --repo .\n`rockpool cc list` shows the sessions that were started without Rockpool.'
     return table(page, sessions.map(codingLine).toSorted(byUrgency), columnsFor(page))
   },
   'coding.stats': printStats,

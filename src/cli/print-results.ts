@@ -125,10 +125,11 @@ const longResults: Printers = {
       ...(withoutEffect.length > 0 ? [styled(page, 'yellow', oneLine(ignored))] : []),
     ].join('\n')
   },
-  'tokens.add': ({ name, scopes, agentId, token }, page) => {
+  'tokens.add': ({ name, scopes, agentId, token, note }, page) => {
     const limit = agentId === undefined ? '' : safe`, for the agent ${agentId} only`
     const about = safe`The token ${name} may ${scopes.join(' and ')}${limit}. It is shown only this once:`
-    return `${prose(about, page)}\n\n${oneLine(token)}`
+    const remark = note === undefined ? '' : `\n\n${styled(page, 'yellow', prose(oneLine(note), page))}`
+    return `${prose(about, page)}\n\n${oneLine(token)}${remark}`
   },
 }
 

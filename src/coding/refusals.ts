@@ -6,13 +6,16 @@ import { maySeeCoding } from '../rights/rights.ts'
 
 export function noSuchSession(ref: string): RockpoolError {
   return new RockpoolError('not-found', `There is no coding session ${JSON.stringify(ref.slice(0, 80))}.`, {
-    hint: '`rockpool cc list` shows them all.',
+    hint: '`rockpool cc sessions` shows those that Rockpool runs. It did not run the others of `rockpool cc list`: read them with `rockpool cc read`, or continue them here with `rockpool cc resume`.',
   })
 }
 
 export function ambiguousSession(ref: string, found: CodingSession[]): RockpoolError {
   const names = found.map((session) => `${session.id} (${session.name})`).join(', ')
-  return new RockpoolError('ambiguous', `${ref} may be ${names}.`, { hint: 'Give more of the id.' })
+  const named = JSON.stringify(ref.slice(0, 80))
+  return new RockpoolError('ambiguous', `Several coding sessions match ${named}: ${names}.`, {
+    hint: 'Give the whole id of one of them.',
+  })
 }
 
 export function tooManyResponds({ name }: CodingSession, max: number): RockpoolError {
@@ -99,13 +102,12 @@ export function runsElsewhere(native: { sessionId: string; pid?: number }): Rock
 }
 
 export function cannotResume(ref: string, session: CodingSession | undefined): RockpoolError {
-  return new RockpoolError(
-    'not-found',
-    `${session?.name ?? ref} has no conversation that could be resumed.`,
-    {
-      hint: '`rockpool cc list` shows the sessions of this machine.',
-    },
-  )
+  const message = session
+    ? `${session.name} has no conversation that could be resumed.`
+    : `There is no session ${JSON.stringify(ref.slice(0, 80))}.`
+  return new RockpoolError('not-found', message, {
+    hint: '`rockpool cc list` shows the sessions of this machine.',
+  })
 }
 
 export function notResumable({ why, reason }: Extract<Resumable, { ok: false }>): RockpoolError {

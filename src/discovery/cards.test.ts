@@ -9,6 +9,22 @@ import { cardsOf } from './cards.ts'
 const said = (type: string, content: unknown, more: object = {}): string =>
   JSON.stringify({ type, timestamp: '2026-11-01T10:00:00Z', message: { role: type, content, ...more } })
 
+test('a record that is too long to be read leaves a notice in its place', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'rockpool-cards-'))
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  const path = join(folder, 'long.jsonl')
+  const lines = [said('user', 'hello'), said('assistant', 'x'.repeat(12 << 20)), said('user', 'goodbye')]
+  writeFileSync(path, `${lines.join('\n')}\n`)
+  const notice = { kind: 'notice', at: 0, text: 'A record of 12 MB is too long to be shown.' }
+  const expected = [
+    expect.objectContaining({ text: 'hello' }),
+    notice,
+    expect.objectContaining({ text: 'goodbye' }),
+  ]
+  expect((await cardsOf(path, { limit: 50 })).cards).toEqual(expected)
+  expect((await cardsOf(path, { limit: 50, after: 0 })).cards).toEqual(expected)
+})
+
 test('messages and blocks that are none are passed over, and the others shown and weighed', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'rockpool-cards-'))
   onTestFinished(() => rmSync(folder, { recursive: true }))

@@ -108,8 +108,12 @@ async function placeOf(file: FileHandle, message: string, how: How): Promise<num
   return undefined
 }
 
-function cardsIn({ content }: Line, { raw, sidechain }: How): Card[] {
-  const text = content?.toString('utf8') ?? ''
+function cardsIn({ content, bytes }: Line, { raw, sidechain }: How): Card[] {
+  if (content === undefined) {
+    const megabytes = Math.round(bytes / (1 << 20))
+    return [{ kind: 'notice', at: 0, text: `A record of ${megabytes} MB is too long to be shown.` }]
+  }
+  const text = content.toString('utf8')
   const cards = cardsOfLine(text, sidechain)
   return raw ? cards.map((card) => ({ ...card, raw: clip(text) })) : cards
 }

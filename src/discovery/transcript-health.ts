@@ -96,22 +96,25 @@ export function branchesOf(chain: Chain): Array<{ from: ChainRecord; lost: Chain
 
 function findingsOf(health: SessionHealth): string[] {
   const lost = health.records - health.reachable
-  const say = (count: number, text: string): string[] => (count > 0 ? [`${count} ${text}`] : [])
+  const count = (number: number, one: string, several = `${one}s`): string =>
+    `${number} ${number === 1 ? one : several}`
+  const say = (number: number, one: string, rest: string, several?: string): string[] =>
+    number > 0 ? [`${count(number, one, several)}${rest}`] : []
+  const twice = 'where the conversation was written on twice (two processes, or a rewind)'
   return [
     ...(health.records === 0 ? ['there is no conversation in the file'] : []),
-    ...say(health.brokenLinks, 'broken link(s) in the chain: what came before is not reached'),
+    ...say(health.brokenLinks, 'broken link', ' in the chain: what came before is not reached'),
     ...say(
       health.orphanedToolResults,
-      'tool result(s) without their call: the API would refuse the conversation',
+      'tool result without its call',
+      ': the API would refuse the conversation',
+      'tool results without their calls',
     ),
-    ...say(
-      health.branchPoints,
-      `place(s) where the conversation was written on twice (two processes, or a rewind): ${lost} record(s) are not reached`,
-    ),
-    ...say(health.unansweredToolCalls, 'tool call(s) without a result'),
-    ...say(health.tornLines, 'torn line at the end, as after a crash'),
-    ...say(health.damagedLines, 'line(s) that are not JSON'),
-    ...say(health.overlongLines, 'line(s) too long to read'),
+    ...say(health.branchPoints, 'place', ` ${twice}: ${count(lost, 'record is', 'records are')} not reached`),
+    ...say(health.unansweredToolCalls, 'tool call', ' without a result'),
+    ...say(health.tornLines, 'torn line', ' at the end, as after a crash'),
+    ...say(health.damagedLines, 'line that is', ' not JSON', 'lines that are'),
+    ...say(health.overlongLines, 'line', ' too long to read'),
   ]
 }
 

@@ -71,7 +71,11 @@ export function agentOfFolder(folder: string): string {
 }
 
 export function checkAgentId(agentId: string): string {
-  if (agentIdRule.test(agentId) && !reserved.has(agentId)) return agentId
+  if (reserved.has(agentId))
+    throw new RockpoolError('input-invalid', `${agentId} is a reserved name and cannot be an agent id.`, {
+      hint: 'Choose another name.',
+    })
+  if (agentIdRule.test(agentId)) return agentId
   throw new RockpoolError('input-invalid', `${JSON.stringify(agentId)} is not an agent id.`, {
     hint: 'Use a-z, 0-9, - and _, at most 64 characters, beginning with a letter or digit.',
   })

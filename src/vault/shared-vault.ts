@@ -104,7 +104,7 @@ export class SharedVault {
     if (one !== undefined) return one
     throw new RockpoolError(
       found.length === 0 ? 'not-found' : 'ambiguous',
-      `${found.length === 0 ? 'No machine' : `${found.length} machines`} in the shared vault begin with ${JSON.stringify(named.slice(0, 80))}.`,
+      `${found.length === 0 ? 'No machine' : `${found.length} machines`} in the shared vault ${found.length === 0 ? 'begins' : 'begin'} with ${JSON.stringify(named.slice(0, 80))}.`,
       { hint: `There are: ${machines.join(', ') || 'none'}.` },
     )
   }

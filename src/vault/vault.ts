@@ -126,7 +126,7 @@ export class Vault {
     if (one && wanted !== '') return one
     throw new RockpoolError(
       found.length === 0 ? 'not-found' : 'ambiguous',
-      `${found.length === 0 ? 'No session' : `${found.length} sessions`} in the vault begin with ${JSON.stringify(idOrPrefix.slice(0, 80))}.`,
+      `${found.length === 0 ? 'No session' : `${found.length} sessions`} in the vault ${found.length === 0 ? 'begins' : 'begin'} with ${JSON.stringify(idOrPrefix.slice(0, 80))}.`,
       { hint: '`rockpool vault list` shows all of them.' },
     )
   }

@@ -19,7 +19,7 @@ export function checkWorkdir(workdir: string, roots: string[]): string {
     if (!isDirectory(real)) throw new Error('not a directory')
   } catch (cause) {
     throw new RockpoolError('not-found', `${workdir} is not a directory.`, {
-      hint: 'Give an existing repository.',
+      hint: 'Name an existing repository with `--repo`. A session is resumed in its own folder, which must exist.',
       cause,
     })
   }

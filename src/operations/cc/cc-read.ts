@@ -85,7 +85,7 @@ async function subagentNamed(app: App, session: DiscoveredSession, ref: string):
   if (one) return one
   throw new RockpoolError(
     found.length === 0 ? 'not-found' : 'ambiguous',
-    `${found.length === 0 ? 'No sub-agent' : `${found.length} sub-agents`} of ${session.sessionId} begin with ${JSON.stringify(ref)}.`,
+    `${found.length === 0 ? 'No sub-agent' : `${found.length} sub-agents`} of ${session.sessionId} ${found.length === 0 ? 'begins' : 'begin'} with ${JSON.stringify(ref)}.`,
     { hint: `\`rockpool cc anatomy ${session.sessionId}\` shows them with their ids.` },
   )
 }

@@ -33,7 +33,7 @@ const showSession = operation({
     health: z
       .boolean()
       .default(true)
-      .describe('Read the whole transcript, and say whether a resume finds it.'),
+      .describe('Check in the whole transcript whether a resume finds all of it.'),
     lines: z.boolean().default(true).describe('Ask git which of its lines are still in HEAD.'),
   }),
   output: z.object({

@@ -63,7 +63,10 @@ const addToken = operation({
       .optional()
       .describe("Bind it to OpenClaw's agents, whose ids begin with this; each call names one."),
   }),
-  output: tokenRow.extend({ token: z.string() }),
+  output: tokenRow.extend({
+    token: z.string(),
+    note: z.string().optional().describe('What must be done before it can be used.'),
+  }),
   scope: 'admin',
   changesState: true,
   returnsSecret: true,
@@ -87,7 +90,11 @@ const addToken = operation({
         })
       return [...records, { name, scopes, ...bound, createdAt: app.clock.now(), hash }]
     })
-    return { name, scopes, ...bound, token }
+    const isMissing = agentId !== undefined && !app.agentIds().includes(agentId)
+    const note = isMissing
+      ? `There is no agent ${agentId} yet: \`rockpool agents add ${agentId}\` makes it.`
+      : undefined
+    return { name, scopes, ...bound, token, note }
   },
 })
 
@@ -111,7 +118,9 @@ const removeToken = operation({
     await changeTokenRecords(app.paths.root, (records) => {
       const left = records.filter((record) => record.name !== input.name)
       if (left.length < records.length) return left
-      throw new RockpoolError('not-found', `There is no token ${JSON.stringify(input.name)}.`)
+      throw new RockpoolError('not-found', `There is no token ${JSON.stringify(input.name)}.`, {
+        hint: '`rockpool tokens list` shows them.',
+      })
     })
     return { ok: true, name: input.name }
   },

@@ -95,7 +95,10 @@ const removeAgent = operation({
   },
   async run(app, input) {
     const id = checkAgentId(input.id)
-    if (!app.agentIds().includes(id)) throw new RockpoolError('not-found', `There is no agent ${id}.`)
+    if (!app.agentIds().includes(id))
+      throw new RockpoolError('not-found', `There is no agent ${id}.`, {
+        hint: '`rockpool agents list` shows them.',
+      })
     if (id === defaultAgentId(app.config))
       throw new RockpoolError('refused', `${id} is the default agent.`, {
         hint: 'Make another one the default first.',

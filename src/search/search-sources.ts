@@ -7,7 +7,7 @@ import type { Log } from '../domain/log.ts'
 import type { SearchSource } from '../domain/search.ts'
 import type { SessionEntry } from '../domain/session.ts'
 import type { NotePlaces } from '../store/notes/note-files.ts'
-import { listFolder, listNotes } from '../store/notes/notes.ts'
+import { listFolder, listMemory, listNotes } from '../store/notes/notes.ts'
 import type { SessionStore, TranscriptStore } from '../store/session-store.ts'
 import { transcriptFile, transcriptOf } from '../store/transcripts/transcript-paths.ts'
 
@@ -205,7 +205,7 @@ export function noteSources(parts: SourceParts): SearchSource[] {
   const agentsOf = new Map<string, string[]>()
   for (const agentId of parts.agentIds()) {
     const { workspace, agentFolder } = parts.notePlaces(agentId)
-    const notes = [...listFolder(join(agentFolder, 'memory')), ...listNotes(workspace)]
+    const notes = [...listMemory(agentFolder), ...listNotes(workspace)]
     for (const path of new Set(notes.map((note) => note.path)))
       agentsOf.set(path, [...(agentsOf.get(path) ?? []), agentId])
   }

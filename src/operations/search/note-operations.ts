@@ -1,5 +1,5 @@
 // The notes of agents: list, show, add, search; and the state of the search index.
-import { join, resolve } from 'node:path'
+import { resolve } from 'node:path'
 import { z } from 'zod'
 import { defaultAgentId } from '../../domain/session-key.ts'
 import { RockpoolError } from '../../domain/errors.ts'
@@ -7,7 +7,14 @@ import { dayIn } from '../../domain/local-time.ts'
 import { searchStatus } from '../../domain/search.ts'
 import type { App } from '../app.ts'
 import { operation, type Caller, type Operation } from '../operation.ts'
-import { addNote, listFolder, listNotes, readNote, type NoteFile } from '../../store/notes/notes.ts'
+import {
+  addNote,
+  listFolder,
+  listMemory,
+  listNotes,
+  readNote,
+  type NoteFile,
+} from '../../store/notes/notes.ts'
 import { searchMemory } from './search-sessions.ts'
 import { visibleAgents } from '../sessions/which-session.ts'
 import { workspaceOf } from '../../store/agents.ts'
@@ -119,7 +126,7 @@ function ownerOf(app: App, caller: Caller, wanted: string | undefined): string {
 
 /** Notes in the workspace and in the folder of the agent. */
 function notesOf(app: App, agentId: string): NoteFile[] {
-  return [...listNotes(workspaceOf(app, agentId)), ...listFolder(join(app.paths.agent(agentId), 'memory'))]
+  return [...listNotes(workspaceOf(app, agentId)), ...listMemory(app.paths.agent(agentId))]
 }
 
 function sharedNotes(app: App): NoteFile[] {

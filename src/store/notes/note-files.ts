@@ -17,7 +17,7 @@ import {
 import { dirname, join, resolve } from 'node:path'
 import { errorCode, ifThere, temporaryName } from '../disk/atomic-file.ts'
 import { beginsWith, isSameNote, type NoteBody } from './merge-notes.ts'
-import { listFolder, listNotes } from './notes.ts'
+import { isLink, listMemory, listNotes } from './notes.ts'
 import { closeAtEnd, openForeign } from '../disk/foreign-file.ts'
 
 export interface NotePlaces {
@@ -38,7 +38,7 @@ const deepest = 5
 /** Paths by the name that a note has on every machine: `MEMORY.md`, `memory/today.md`, `agent/memory/old.md`. */
 export function notesIn({ workspace, agentFolder }: NotePlaces): Map<string, string> {
   const own = listNotes(workspace)
-  const more = resolve(workspace) === resolve(agentFolder) ? [] : listFolder(join(agentFolder, 'memory'))
+  const more = resolve(workspace) === resolve(agentFolder) ? [] : listMemory(agentFolder)
   return new Map([
     ...own.map(({ name, path }): [string, string] => [name, path]),
     ...more.map(({ name, path }): [string, string] => [`agent/${name}`, path]),
@@ -54,15 +54,11 @@ export function notePath({ workspace, agentFolder }: NotePlaces, name: string): 
   const isTop = !isAgents && parts.length === 1 && /^MEMORY\.md$/i.test(name)
   if (!isPlain || !/\.md$/i.test(name) || !(isInMemory || isTop)) return undefined
   const root = isAgents ? agentFolder : workspace
-  return hasLinkBelow(join(root, 'memory'), parts.slice(1, -1)) ? undefined : join(root, ...parts)
+  return hasLinkBelow(root, parts.slice(0, -1)) ? undefined : join(root, ...parts)
 }
 
-/** Symbolic links are not followed: they may point at the notes of another person. */
 function hasLinkBelow(folder: string, parts: string[]): boolean {
-  return parts.some((_, n) => {
-    const path = join(folder, ...parts.slice(0, n + 1))
-    return lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() ?? false
-  })
+  return parts.some((_, n) => isLink(join(folder, ...parts.slice(0, n + 1))))
 }
 
 export function readNoteFile(path: string): ReadNote | undefined {

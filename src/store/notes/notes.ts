@@ -24,7 +24,18 @@ export interface NoteFile {
 /** The notes in a workspace; the agent's own folder has only those in `memory`. */
 export function listNotes(workspace: string): NoteFile[] {
   const names = namesIn(workspace).filter((name) => /^MEMORY\.md$/i.test(name))
-  return [...notesAt(workspace, names), ...listFolder(join(workspace, 'memory'))]
+  return [...notesAt(workspace, names), ...listMemory(workspace)]
+}
+
+/** The notes in `memory` of a workspace or of an agent's own folder. */
+export function listMemory(parent: string): NoteFile[] {
+  const folder = join(parent, 'memory')
+  return isLink(folder) ? [] : listFolder(folder)
+}
+
+/** A symbolic link may point at the notes of another agent or person. */
+export function isLink(path: string): boolean {
+  return lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() ?? false
 }
 
 /** All notes in a folder and its subfolders, with names that begin with the folder: `handbook/harbour.md`. */
@@ -45,7 +56,7 @@ function notesAt(folder: string, names: string[]): NoteFile[] {
   return names.flatMap((name) => {
     const path = join(folder, name)
     const stat = lstatSync(path, { throwIfNoEntry: false })
-    // A symbolic link may point at the notes of another person, so only regular files are listed.
+    // Only regular files are listed, no links.
     return stat?.isFile() ? [{ name, path, bytes: stat.size, changedAt: stat.mtimeMs }] : []
   })
 }
@@ -69,7 +80,9 @@ export function addNote(workspace: string, day: string, text: string): { name: s
   const name = `memory/${day}.md`
   const path = join(workspace, name)
   try {
-    mkdirSync(join(workspace, 'memory'), { recursive: true, mode: 0o700 })
+    const folder = join(workspace, 'memory')
+    mkdirSync(folder, { recursive: true, mode: 0o700 })
+    if (isLink(folder)) throw new RockpoolError('refused', `${folder} is a link.`)
     const { O_APPEND, O_CREAT, O_NOFOLLOW, O_WRONLY } = constants
     const fd = openSync(path, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW, 0o600)
     using _ = closeAtEnd(fd)

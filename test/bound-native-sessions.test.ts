@@ -108,6 +108,14 @@ test.each(refs)(
   },
 )
 
+test('the choice of sessions is evaluated over its own history only', async () => {
+  expect((await rpc(house, 'cc.select', { eval: true })).result).toMatchObject({ sessions: 3 })
+  const { result } = await bound('cc.select', { eval: true })
+  expect(result).toMatchObject({ sessions: 0, decisions: 0, repositories: 0, notes: [] })
+  const elsewhere = await bound('cc.select', { eval: true, repo: '/srv' })
+  expect(elsewhere.error?.data?.code).toBe('not-found')
+})
+
 test('a schedule that was added before asks again for the right when it runs', async () => {
   const schedule = {
     name: 'taken',
@@ -134,6 +142,7 @@ test('an agent continues its own sessions, by a beginning that others share', as
   transcript(own, shop, 'mine')
   await ownSession(own, 'work', { name: 'mine-here' })
   expect((await bound('cc.read', { id: '0' })).error).toBeUndefined()
+  expect((await bound('cc.select', { eval: true })).result).toMatchObject({ sessions: 1 })
   const { error, result } = await bound('coding.launch', {
     prompt: '[[offline: say y]]',
     resumeSessionId: '0',

@@ -40,6 +40,8 @@ export type Evaluation = z.infer<typeof evaluation>
 
 export interface EvaluationOptions {
   repoPath?: string
+  /** Only the sessions of this agent. */
+  agentId?: string
   threshold: number
   /** The search; without it, only the subjects of sessions are compared with a task. */
   find?: FindInSessions
@@ -49,7 +51,7 @@ export async function evaluateSelection(
   discovery: Pick<Discovery, 'list'>,
   options: EvaluationOptions,
 ): Promise<Evaluation> {
-  const { sessions } = await discovery.list({ repoPath: options.repoPath })
+  const { sessions } = await discovery.list({ repoPath: options.repoPath, agentId: options.agentId })
   const notes: string[] = []
   const histories: History[] = []
   for (const session of sessions) {

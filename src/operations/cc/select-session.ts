@@ -104,9 +104,16 @@ function decisionsAbout(app: App, ref: string, limit: number): Decision[] {
 }
 
 async function evaluate(app: App, input: { repo?: string | undefined }, caller: Caller) {
-  const repoPath = input.repo === undefined ? undefined : await realDirectory(input.repo)
-  const threshold = app.coding().choice.settings(caller.agentId).resumeThreshold
+  const { agentId } = caller
+  // Everything that it counts, notes on files included, comes from sessions that the caller may read.
+  const repoPath = input.repo === undefined ? undefined : await directoryOf(app, input.repo, caller)
+  const threshold = app.coding().choice.settings(agentId).resumeThreshold
   await app.search().refresh()
   const { find } = app.coding().choice.sources()
-  return evaluateSelection(app.discovery(), { threshold, repoPath, find })
+  return evaluateSelection(app.discovery(), { threshold, repoPath, agentId, find })
+}
+
+/** An agent names only directories that are open to it. */
+async function directoryOf(app: App, repo: string, caller: Caller): Promise<string> {
+  return caller.agentId === undefined ? realDirectory(repo) : repoOf(app, repo, caller)
 }

@@ -69,6 +69,33 @@ export function codingStoreContract(
     expect(coding.list()).toEqual([won?.value])
   })
 
+  test('the check of a new session learns which session has the conversation, in the same step', async () => {
+    const { here, other } = await open()
+    const launch = async (
+      { coding }: CodingStores,
+      id: string,
+      fork: boolean,
+    ): Promise<string | undefined> => {
+      let holder: string | undefined
+      const { request } = aCodingSession(id)
+      const resume = { sdkSessionId: 'cafe-9', fork }
+      await coding.add(
+        aCodingSession(id, { request: { ...request, resume }, status: 'starting' }),
+        (found) => {
+          holder = found?.id
+        },
+      )
+      return holder
+    }
+    expect(await launch(here, 'bbbb0000', true)).toBeUndefined()
+    expect(await launch(here, 'bbbb1111', false)).toBeUndefined()
+    expect(await launch(await other(), 'bbbb2222', false)).toBeDefined()
+    expect(await launch(here, 'bbbb3333', true)).toBeUndefined()
+    for (const id of ['bbbb1111', 'bbbb2222'])
+      await here.coding.update(id, (session) => Object.assign(session, { status: 'completed' }))
+    expect(await launch(here, 'bbbb4444', false)).toBeUndefined()
+  })
+
   test('output is numbered, read from any place, and the oldest goes', async () => {
     const { here, other } = await open()
     const blocks = Array.from({ length: 8 }, (_, n) => ({

@@ -1,6 +1,15 @@
 // A token that is bound to an agent, held by somebody who tries every operation on another agent's things: whatever
 // scopes it has, that agent's world is all there is.
-import { mkdirSync, mkdtempSync, realpathSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { makeOfflineAgent } from '../src/agent/offline.ts'
@@ -301,6 +310,73 @@ test('it reads documents only of its own workspace and of the configured reposit
   expect((await read(repoIn(house.dir, 'other'))).error?.data?.code).toBe('not-found')
   const listed = await bound('project.docs', { repo: join(house.dir, 'other') })
   expect(listed.error?.data?.code).toBe('not-found')
+})
+
+test('names that other agents have are free for it, for schedules and for coding sessions', async () => {
+  const schedule = { when: 'in 2 hours', text: 'x', name: 'watch' }
+  expect((await rpc(house, 'schedules.add', schedule)).error).toBeUndefined()
+  expect((await bound('schedules.add', schedule)).result).toMatchObject({ name: 'watch', agentId: 'work' })
+  expect((await bound('schedules.add', schedule)).error?.data?.code).toBe('conflict')
+  const unnamed = { when: 'in 2 hours', text: 'Look at the sea' }
+  for (const call of [
+    (p: object) => rpc(house, 'schedules.add', p),
+    (p: object) => bound('schedules.add', p),
+  ])
+    expect((await call(unnamed)).result).toMatchObject({ name: 'look-at-the-sea' })
+  // An operator sees both, and gets the ids that tell them apart.
+  const { error } = await rpc(house, 'schedules.show', { schedule: 'watch' })
+  expect(error?.data).toMatchObject({
+    code: 'ambiguous',
+    hint: expect.stringMatching(/[0-9a-f]{8} \(main\)/),
+  })
+  expect((await bound('schedules.show', { schedule: 'watch' })).error).toBeUndefined()
+
+  const launch = { prompt: '[[offline: say x]]', workdir: 'shop', name: 'kestrel-plan', fresh: true }
+  const theirs = (await rpc(house, 'coding.launch', launch)).result as { id: string; name: string }
+  const own = (await bound('coding.launch', launch)).result as { id: string; name: string }
+  expect([theirs.name, own.name]).toEqual(['kestrel-plan', 'kestrel-plan'])
+  expect((await bound('coding.launch', launch)).result).toMatchObject({ name: 'kestrel-plan-2' })
+  expect((await bound('coding.output', { session: 'kestrel-plan' })).result).toMatchObject({ id: own.id })
+  const either = await rpc(house, 'coding.output', { session: 'kestrel-plan' })
+  expect(either.error?.data?.code).toBe('ambiguous')
+  for (const { id } of [theirs, own]) expect(either.error?.message).toContain(id)
+})
+
+test('it reads no figures of the whole gateway, and learns no other agent from the list of agents', async () => {
+  expect((await http(house, '/metrics', { token })).status).toBe(403)
+  expect((await bound('agents.list')).result).toMatchObject({ defaultId: 'work' })
+})
+
+test.each(['', ' ', '\u001b[31mred', 'a\u0000b', 'two\nlines', 'a\u202eb', '-rf', '..', 'agent:main:main'])(
+  'no coding session or schedule is called %j',
+  async (name) => {
+    const launch = { prompt: '[[offline: say x]]', workdir: 'shop', fresh: true }
+    for (const call of [
+      bound('coding.launch', { ...launch, name }),
+      bound('coding.launch', { ...launch, label: name }),
+      rpc(house, 'coding.launch', { ...launch, name }),
+      bound('schedules.add', { when: 'in 2 hours', text: 'x', name }),
+    ])
+      expect((await call).error?.data?.code).toBe('input-invalid')
+  },
+)
+
+test('a linked folder of notes is neither read nor written', async () => {
+  const own = join(house.app.paths.workspace('work'), 'memory')
+  const theirs = join(house.app.paths.workspace('main'), 'memory')
+  rmSync(own, { recursive: true, force: true })
+  mkdirSync(join(own, '..'), { recursive: true })
+  symlinkSync(theirs, own)
+  const before = readdirSync(theirs).map((name) => readFileSync(join(theirs, name), 'utf8'))
+  expect((await bound('memory.add', { text: 'written through a link' })).error?.data?.code).toBe(
+    'disk-failed',
+  )
+  expect((await bound('memory.list')).result).toMatchObject({ notes: [] })
+  expect(JSON.stringify((await bound('memory.search', { query: secret })).result)).not.toContain(
+    'The herring',
+  )
+  expect(readdirSync(theirs).map((name) => readFileSync(join(theirs, name), 'utf8'))).toEqual(before)
+  rmSync(own)
 })
 
 describe("the token of an agent host, such as OpenClaw's plugin", () => {

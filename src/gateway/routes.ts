@@ -4,7 +4,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { z } from 'zod'
 import { asRockpoolError, RockpoolError } from '../domain/errors.ts'
 import type { Caller } from '../operations/operation.ts'
-import { authorize } from '../operations/perform-operation.ts'
+import { authorizeOperation } from '../operations/perform-operation.ts'
 import { failure, parseJson, rpcError } from '../rpc/frames.ts'
 import { deviceOfAnswer } from '../store/device-file.ts'
 import { bearerToken, cookieValue, namedAgent, namedSession, narrow } from './auth.ts'
@@ -127,7 +127,12 @@ function admit(request: IncomingMessage, parts: RouteParts): Admission {
 }
 
 async function sendMetrics(...[request, response, parts]: RouteArguments): Promise<void> {
-  authorize(admit(request, parts).caller, 'read', 'GET /metrics')
+  // The figures are those of all agents.
+  authorizeOperation(admit(request, parts).caller, {
+    name: 'GET /metrics',
+    scope: 'read',
+    operatorOnly: true,
+  })
   sendText(response, 200, parts.metricsText(), 'text/plain; version=0.0.4')
 }
 

@@ -1,6 +1,8 @@
 // Names and ids of coding sessions, and short texts about them.
 import { randomInt } from 'node:crypto'
 import type { OutputBlock } from '../../domain/coding-session.ts'
+import { RockpoolError } from '../../domain/errors.ts'
+import { parseSessionLabel } from '../../sessions/label.ts'
 
 const stopWords = new Set(
   (
@@ -18,6 +20,15 @@ export function generateSessionName(prompt: string): string {
     .map((word) => word.replace(/^-+|-+$/g, ''))
     .filter((word) => word.length > 1 && !stopWords.has(word))
   return words.slice(0, 3).join('-').slice(0, 60) || 'session'
+}
+
+/** A name that a caller gives: as a label, and not to be mistaken for an option or a path. Throws when it is not valid. */
+export function checkedName(raw: string): string {
+  const parsed = parseSessionLabel(raw)
+  if (parsed.ok && !/^(?:-|\.+$)/.test(parsed.label)) return parsed.label
+  throw new RockpoolError('input-invalid', `${JSON.stringify(raw.slice(0, 80))} cannot be a name.`, {
+    hint: 'A name is one short line of visible characters that is no key, and does not begin with a dash.',
+  })
 }
 
 const idLetters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789'

@@ -12,7 +12,7 @@ import { formatOpenClawOrigin } from '../../domain/openclaw-contract.ts'
 import { choiceOf } from '../../coding/queue/choose.ts'
 import { unknownSession } from '../../discovery/filter.ts'
 import { resolveOriginChannel } from '../../coding/session/origin.ts'
-import { newCodingId } from '../../coding/session/names.ts'
+import { checkedName, newCodingId } from '../../coding/session/names.ts'
 import { callerAuthor, mayReadSession } from '../../rights/rights.ts'
 import type { App } from '../app.ts'
 import { nonBlankText, permissionMode } from '../input-fields.ts'
@@ -120,6 +120,7 @@ async function launchThere(
 
 export async function launchHere(app: App, input: Here, caller: Caller, id?: string): Promise<Launched> {
   const { workdir } = input
+  const label = input.label === undefined ? undefined : checkedName(input.label)
   // Checked on the machine that runs the session, because only there links can be resolved.
   refuseDirectory(app, workdir, input.boundTo)
   const agentId = caller.agentId ?? input.agent ?? defaultAgentId(app.config)
@@ -140,8 +141,8 @@ export async function launchHere(app: App, input: Here, caller: Caller, id?: str
     workdir,
     agentId,
     agentKind: kind === 'claude' ? undefined : kind,
-    name: input.name ?? input.label,
-    label: input.label,
+    name: input.name === undefined ? label : checkedName(input.name),
+    label,
     model: input.model ?? defaults.model,
     budgetUsd: input.maxBudgetUsd ?? defaults.budgetUsd,
     systemPrompt: input.systemPrompt,

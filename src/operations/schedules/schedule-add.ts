@@ -5,6 +5,7 @@ import { attempt, RockpoolError } from '../../domain/errors.ts'
 import { missedPolicies, overlapPolicies } from '../../domain/schedule.ts'
 import type { ScheduledAction, When } from '../../domain/schedule.ts'
 import { defaultAgentId } from '../../domain/session-key.ts'
+import { checkedName } from '../../coding/session/names.ts'
 import { callerAuthor } from '../../rights/rights.ts'
 import { readWhen, splitWhen } from '../../schedules/read-when.ts'
 import { nextDue } from '../../schedules/times.ts'
@@ -106,7 +107,7 @@ export const addSchedule = operation({
       })
     const { jitterSeconds, missed, overlap, runBudgetUsd, totalBudgetUsd } = input
     const schedule = await storage.schedules.add({
-      name: input.name ?? nameFor(app, text),
+      name: input.name === undefined ? nameFor(app, text, agentId) : checkedName(input.name),
       agentId,
       byAgent: caller.agentId === undefined ? undefined : true,
       author: callerAuthor(caller),
@@ -203,12 +204,12 @@ function readMoment(field: string, text: string | undefined): number | undefined
   })
 }
 
-/** The first words; with a number when that name is taken. */
-function nameFor(app: App, text: string): string {
+/** The first words; with a number when the agent has a schedule of that name. */
+function nameFor(app: App, text: string, agentId: string): string {
   const words = text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? ['schedule']
   const name = words.slice(0, 4).join('-').slice(0, 40)
   const isFree = (one: string): boolean =>
-    !app.storage.schedules.resolve(one).some((known) => known.name === one)
+    !app.storage.schedules.resolve(one).some((known) => known.name === one && known.agentId === agentId)
   for (let count = 2; ; count++) {
     const candidate = count === 2 && isFree(name) ? name : `${name}-${count}`
     if (isFree(candidate)) return candidate

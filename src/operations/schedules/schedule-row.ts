@@ -51,12 +51,16 @@ export function find(app: App, ref: string, { agentId }: Caller): Schedule {
     .filter((one) => agentId === undefined || one.agentId === agentId)
   if (found.length === 1) return found[0]!
   const named = JSON.stringify(ref.slice(0, 80))
-  if (found.length > 1)
-    throw new RockpoolError('ambiguous', `${found.length} schedules match ${named}.`, {
-      hint: 'Give the whole id; `rockpool schedules list` shows it.',
-    })
+  if (found.length > 1) throw ambiguous(named, found)
   throw new RockpoolError('not-found', `There is no schedule ${named}.`, {
     hint: 'See `rockpool schedules list`.',
+  })
+}
+
+/** Names are unique for each agent only. */
+function ambiguous(named: string, found: Schedule[]): RockpoolError {
+  return new RockpoolError('ambiguous', `${found.length} schedules match ${named}.`, {
+    hint: `Give the id: ${found.map(({ id, agentId }) => `${id} (${agentId})`).join(', ')}.`,
   })
 }
 

@@ -27,7 +27,10 @@ const listAgents = operation({
   command: { examples: ['rockpool agents', 'rockpool agents list --json'] },
   async run(app, _input, caller) {
     const ids = app.agentIds().filter((id) => caller.agentId === undefined || caller.agentId === id)
-    return { defaultId: defaultAgentId(app.config), agents: ids.map((id) => rowOf(app, id)) }
+    return {
+      defaultId: caller.agentId ?? defaultAgentId(app.config),
+      agents: ids.map((id) => rowOf(app, id)),
+    }
   },
 })
 

@@ -26,6 +26,9 @@ export interface CodingFilter {
 
 const openFirst = "lifecycle = 'ended', created_at DESC"
 
+const latestOfAgent = `created_at = (SELECT max(created_at) FROM coding_session AS other
+  WHERE other.name = coding_session.name AND other.agent_id = coding_session.agent_id)`
+
 const visibleToAgent = "? IN (agent_id, json_extract(record, '$.request.launchedBy'))"
 
 export class CodingStore extends RecordStore {
@@ -85,7 +88,7 @@ export class CodingStore extends RecordStore {
     return this.#sessions(`${where.join(' AND ')} ORDER BY created_at DESC, id LIMIT ?`, ...values)
   }
 
-  /** By id, then by Claude's id, then by name (the latest of that name), then by a prefix of either id or of a name. Of several
+  /** By id, then by Claude's id, then by name (the latest of each agent), then by a prefix of either id or of a name. Of several
    *  runs of one conversation the newest that has not ended counts. For an agent only among the sessions that it may see: names
    *  of others exist for it as little as the sessions. */
   resolve(ref: string, visibleTo?: string): CodingSession[] {
@@ -94,7 +97,7 @@ export class CodingStore extends RecordStore {
       ['id = ?', ref],
       // Before names: a name must not stand in for a conversation of another agent.
       [`sdk_session_id = ? ORDER BY ${openFirst} LIMIT 1`, ref],
-      ['name = ? ORDER BY created_at DESC LIMIT 1', ref],
+      [`name = ? AND ${latestOfAgent} ORDER BY created_at DESC`, ref],
       ["(id LIKE ? ESCAPE '\\') ORDER BY created_at DESC LIMIT 10", prefix],
       [`(sdk_session_id LIKE ? ESCAPE '\\') ORDER BY ${openFirst} LIMIT 10`, prefix],
       ["(name LIKE ? ESCAPE '\\') ORDER BY created_at DESC LIMIT 10", prefix],
@@ -119,8 +122,8 @@ export class CodingStore extends RecordStore {
   }
 
   /** Adds a session in one step with `check`, which throws when there is no room, or when another session has the conversation
-   *  that this one continues (`holder`); it may also change the session. If the name is taken, the first free number is
-   *  appended to it. Throws `conflict` when another process has added a session with this id. */
+   *  that this one continues (`holder`); it may also change the session. If the agent has a session of this name, the first free
+   *  number is appended to it. Throws `conflict` when another process has added a session with this id. */
   add(
     session: CodingSession,
     check: (holder?: CodingSession) => CodingSession | undefined | void,
@@ -130,7 +133,7 @@ export class CodingStore extends RecordStore {
         throw new RockpoolError('conflict', `The coding session ${session.id} was launched before.`)
       const { resume } = session.request
       const admitted = check(resume && !resume.fork ? holderIn(q, resume.sdkSessionId) : undefined) ?? session
-      return { ...admitted, name: freeName(q, session.name) }
+      return { ...admitted, name: freeName(q, session) }
     })
   }
 
@@ -253,9 +256,11 @@ function oneOfEach(sessions: CodingSession[]): CodingSession[] {
   return [...conversations.values()].map(([first]) => first!)
 }
 
-function freeName(q: Queries, base: string): string {
+/** Unique for each agent only, so that an agent does not learn the names of others. */
+function freeName(q: Queries, { name: base, request }: CodingSession): string {
   for (let n = 1; ; n++) {
     const name = n === 1 ? base : `${base}-${n}`
-    if (!q.get('SELECT 1 FROM coding_session WHERE name = ?', name)) return name
+    if (!q.get('SELECT 1 FROM coding_session WHERE name = ? AND agent_id = ?', name, request.agentId))
+      return name
   }
 }

@@ -23,10 +23,16 @@ export class ScheduleStore {
     this.#records = records
   }
 
-  /** One synced commit. Throws when the name is taken. */
+  /** One synced commit. Throws when the agent has a schedule of this name. */
   async add(schedule: Omit<Schedule, 'id'>): Promise<Schedule> {
     return this.#records.create('schedule', (q) => {
-      const [taken] = readRecords(q, 'schedule', 'WHERE name = ?', schedule.name)
+      const [taken] = readRecords(
+        q,
+        'schedule',
+        'WHERE name = ? AND agent_id = ?',
+        schedule.name,
+        schedule.agentId,
+      )
       if (taken)
         throw new RockpoolError('conflict', `There is a schedule ${JSON.stringify(schedule.name)} already.`, {
           hint: 'Choose another name, or remove that one first.',

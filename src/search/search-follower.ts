@@ -1,6 +1,6 @@
 // Keeps the search index up to date while the gateway runs: collects what changed, and passes it to the indexing thread.
 import { existsSync, watch, type FSWatcher } from 'node:fs'
-import { dirname, join, relative, sep } from 'node:path'
+import { dirname, relative, sep } from 'node:path'
 import { repeat } from '../domain/async.ts'
 import type { Clock } from '../domain/clock.ts'
 import type { Events, RockpoolEvent } from '../domain/events.ts'
@@ -181,7 +181,8 @@ export class SearchFollower {
   }
 
   #watch(folder: string, only?: string): void {
-    const key = only === undefined ? folder : join(folder, only, '.')
+    // Not the path of the awaited folder, which is watched itself when it exists.
+    const key = only === undefined ? folder : `${folder}\0${only}`
     // A listing that finishes after close() must not leave a watcher open.
     if (this.#isStopped || this.#watched.has(key)) return
     try {

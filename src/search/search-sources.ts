@@ -1,7 +1,7 @@
 // Lists the files that can be searched: our transcripts, Claude's transcripts and the notes of every agent, each with its
 // owner.
 import { readdirSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import type { Discovery, SessionTranscript } from '../domain/discovered-session.ts'
 import type { Log } from '../domain/log.ts'
 import type { SearchSource } from '../domain/search.ts'
@@ -229,7 +229,12 @@ export function noteFolders(parts: SourceParts): string[] {
   const perAgent = parts.agentIds().flatMap((agentId) => {
     const { workspace, agentFolder } = parts.notePlaces(agentId)
     const folders = [join(agentFolder, 'memory'), join(workspace, 'memory')]
-    return [...folders.flatMap((folder) => [folder, ...foldersBelow(folder)]), workspace]
+    // A new agent gets its folder beside those of the others.
+    return [
+      ...folders.flatMap((folder) => [folder, ...foldersBelow(folder)]),
+      workspace,
+      dirname(agentFolder),
+    ]
   })
   const shared = parts.sharedNoteFolders.flatMap((folder) => [folder, ...foldersBelow(folder)])
   return [...new Set([...perAgent, ...shared])]

@@ -333,6 +333,32 @@ test('while the gateway follows, a message and a note are found within a second'
   await stop()
 }, 20_000)
 
+test('while the gateway follows, notes of an agent that was just added are found within a second', async () => {
+  const stop = await app.search().follow()
+  // All folders of the agents that are known have notes: none is waited for.
+  for (const id of ['main', 'support']) {
+    await perform(app, 'memory.add', { text: `a whimbrel for ${id}`, agent: id }, operator)
+    mkdirSync(join(app.paths.agent(id), 'memory'), { recursive: true })
+  }
+  await expect.poll(async () => (await find('whimbrel')).total, { interval: 50 }).toBe(2)
+  await app.search().refresh()
+  await perform(app, 'agents.add', { id: 'later' }, operator)
+  await expect.poll(() => app.agentIds(), { interval: 10 }).toContain('later')
+  await perform(app, 'memory.add', { text: 'a dunlin was seen', agent: 'later' }, operator)
+  await expect.poll(async () => (await find('dunlin')).total, { interval: 50 }).toBe(1)
+  await stop()
+})
+
+test('how many places there are does not depend on how many are shown, copies and all', async () => {
+  const other = '11111111-2222-4333-8444-666666666666'
+  const lines = (id: string): string =>
+    Array.from({ length: 8 }, (_, i) => nativeLine('user', `the curlew ${i % 5} flies`, id)).join('')
+  writeFileSync(nativeFile(), lines(nativeId))
+  writeFileSync(nativeFile(other), lines(other))
+  for (const limit of [1, 2, 3, 20]) expect(await find('curlew', { limit })).toMatchObject({ total: 5 })
+  expect((await find('curlew', { tool: 'Edit' })).notes).toContain('Without --tool there are 5 places.')
+})
+
 test('while the gateway follows, what is said to another agent is found without waiting for a round', async () => {
   const file = join(home, '.pi/agent/sessions/--home-dev-boats--/2026-11-16T14-19-46-545Z_01a1e4ba.jsonl')
   const said = (role: string, text: string, at: string): string =>

@@ -26,12 +26,12 @@ export const printers: Printers = {
   'sessions.search': printHits,
 }
 
-function printHits({ hits, total, tookMs, notes, suggestion }: Hits, page: Page): string {
+function printHits({ hits, total, isEstimated, tookMs, notes, suggestion }: Hits, page: Page): string {
   const remarks = notes.map((note) => styled(page, 'dim', visible(note)))
   if (suggestion !== undefined) remarks.unshift(`Did you mean ${visible(JSON.stringify(suggestion))}?`)
   if (hits.length === 0) return ['Nothing found.', ...remarks].join('\n')
   const sessions = [...Map.groupBy(hits, (hit) => `${hit.source} ${hit.sessionId}`).values()]
-  const of = total > hits.length ? ` of ${total}` : ''
+  const of = total > hits.length ? ` of ${isEstimated ? 'about ' : ''}${total}` : ''
   const places = total === 1 ? 'place' : 'places'
   const notesFound = sessions.filter(([first]) => first!.source === 'memory').length
   const where = [counted(sessions.length - notesFound, 'session'), counted(notesFound, 'note')]

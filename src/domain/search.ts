@@ -99,6 +99,8 @@ export interface SearchQuestion extends SearchFilter {
 
 export interface SearchAnswer {
   total: number
+  /** Too many to count: `total` is about right. */
+  isEstimated?: boolean
   hits: SearchHit[]
   /** Why some kinds of search (by meaning, for example) could not be used. */
   notes: string[]

@@ -28,6 +28,8 @@ export interface NearPassage {
 
 /** At most this many passages are ranked. */
 const candidates = 200
+/** So many are read to be counted, although fewer are shown; the number of more is estimated. */
+const mostCounted = 60
 /** A passage with a small share of the words says less than that share: shares are squared. */
 const sharpness = 2
 /** What the second and the third best passage of a session, and all words that it has anywhere, add to its best passage. */
@@ -83,14 +85,14 @@ async function searchAll(parts: SearchParts, text: string, filter: SearchFilter)
     }
   }
   const best = ranking.best()
-  const { hits, left } = toHits(parts, best, query, filter)
+  const { hits, total, isEstimated } = toHits(parts, best, query, filter)
   if (hits.length > 0 && hits.every(({ by }) => by.every((way) => way === 'meaning')))
     notes.push('No message has these words; these are the nearest in meaning.')
   if (query.isCut) notes.push(`Only the first ${maxTerms} words were searched for.`)
   const isPartOfWords = hits.some(({ by }) => by.includes('pieces'))
   const mayBeWrong = query.isKeywords && !isPartOfWords ? ranking.termsNotFound() : []
   const suggestion = suggestionFor(parts, text, mayBeWrong, filter)
-  return { total: best.length - left, hits, notes, suggestion }
+  return { total, isEstimated, hits, notes, suggestion }
 }
 
 /** The question with a word that was said, in place of one that was not. */
@@ -304,12 +306,17 @@ function nearness(repoPath: string | undefined, near: string | undefined): numbe
  */
 function toHits(parts: SearchParts, ranked: Ranked[], query: ParsedQuery, filter: SearchFilter) {
   const { limit = 20 } = filter
+  // What is shown of a few must not change how many there are.
+  const isCounted = ranked.length <= mostCounted
   const hits: SearchHit[] = []
-  /** The position of the hit with this text. */
+  /** The position of the hit with this text; -1 if it is not shown. */
   const shown = new Map<string, number>()
   let left = 0
+  let isEstimated = false
   for (const { passage, score, by, why } of ranked) {
-    if (hits.length >= limit) break
+    const isFull = hits.length >= limit
+    isEstimated = isFull && !isCounted
+    if (isEstimated) break
     const message = readPassage(placeOf(passage))
     const text = message?.text
     if (text === undefined || !isRight(text, by, query)) {
@@ -319,8 +326,9 @@ function toHits(parts: SearchParts, ranked: Ranked[], query: ParsedQuery, filter
     const place = filter.withCopies ? undefined : shown.get(text)
     const known = hits[place ?? -1]
     const isOurs = passage.source.kind === 'rockpool' && known?.source === 'native'
-    if (known) left++
-    if (known && !isOurs) continue
+    if (place !== undefined) left++
+    if (isFull && place === undefined) shown.set(text, -1)
+    if (isFull || (place !== undefined && !isOurs)) continue
     const snippet = snippetOf(parts.redact(text), query.marks)
     const messageId = isOwnMessage(passage) ? message?.id : undefined
     const exact = exactWeight[query.isKeywords ? 'keywords' : 'sentence'] * exactness(text, query)
@@ -328,5 +336,6 @@ function toHits(parts: SearchParts, ranked: Ranked[], query: ParsedQuery, filter
     shown.set(text, place ?? hits.length)
     hits[place ?? hits.length] = { ...hit, messageId, why }
   }
-  return { hits: hits.sort((a, b) => b.score - a.score), left }
+  const total = isEstimated ? ranked.length : ranked.length - left
+  return { hits: hits.sort((a, b) => b.score - a.score), total, isEstimated: isEstimated || undefined }
 }

@@ -28,6 +28,7 @@ export const searchOutput = z.lazy(() =>
   z.object({
     tookMs: z.number(),
     total: z.number(),
+    isEstimated: z.boolean().optional().describe('There are too many to count: `total` is about right.'),
     hits: z.array(listedHit),
     notes: z.array(z.string()),
     suggestion: z
@@ -112,9 +113,13 @@ async function noteOnFilters(
 ): Promise<string[]> {
   const used = filters.filter((name) => input[name] !== undefined)
   if (used.length === 0) return []
-  const { total } = await app.search().search({ ...question, asIndexed: true, limit: 1 })
+  const { total, isEstimated } = await app.search().search({ ...question, asIndexed: true, limit: 1 })
   const what = used.map((name) => `--${name === 'agentKind' ? 'agent-kind' : name}`).join(' and ')
-  return total === 0 ? [] : [`Without ${what} there ${total === 1 ? 'is 1 place' : `are ${total} places`}.`]
+  return total === 0
+    ? []
+    : [
+        `Without ${what} there ${total === 1 ? 'is 1 place' : `are ${isEstimated ? 'about ' : ''}${total} places`}.`,
+      ]
 }
 
 export const searchMemory = operation({
@@ -141,7 +146,7 @@ export async function answerSearch(
   caller: Caller,
 ): Promise<z.input<typeof searchOutput>> {
   const began = app.clock.monotonic()
-  const { total, hits, notes, suggestion } = await app.search().search(question)
+  const { total, isEstimated, hits, notes, suggestion } = await app.search().search(question)
   const { agentId } = question
   if (total === 0 && agentId !== undefined && !app.agentIds().includes(agentId)) {
     // A caller that is bound to an agent may not learn of others.
@@ -150,7 +155,7 @@ export async function answerSearch(
   }
   const written = await withTitles(app, hits)
   const tookMs = Math.round((app.clock.monotonic() - began) * 10) / 10
-  return { tookMs, total, hits: written, notes, suggestion }
+  return { tookMs, total, isEstimated, hits: written, notes, suggestion }
 }
 
 /** Adds the title and the cost of its session to each hit. */

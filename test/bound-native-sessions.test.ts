@@ -4,16 +4,21 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { makeOfflineAgent } from '../src/agent/offline.ts'
+import { allOperations } from '../src/operations/all.ts'
+import type { Operation } from '../src/operations/operation.ts'
+import { isOperatorOnly } from '../src/operations/perform-operation.ts'
 import { newCodingId } from '../src/coding/session/names.ts'
 import { hashOf, newToken, writeTokenRecords } from '../src/store/gateway-tokens.ts'
 import { NativeTranscript } from './support/dashboard-house.ts'
 import { openHouse, rpc } from './support/gateway-house.ts'
 import type { House } from './support/gateway-house.ts'
 
+const operations = await allOperations()
 const token = newToken()
 const idOf = (n: number): string => `${String(n).padStart(8, '0')}-2222-4333-8444-555555555555`
-/** Of nobody in a closed folder; of nobody in a repository of the configuration; one that says that it is of `main`. */
-const foreign = { closed: idOf(11), open: idOf(12), marked: idOf(13) }
+/** Of nobody in a closed folder; of nobody in a repository of the configuration; one that says that it is of `main`; one that
+ *  is of `main`. */
+const foreign = { closed: idOf(11), open: idOf(12), marked: idOf(13), main: idOf(19) }
 const secret = 'herring-under-the-stairs'
 let house: House
 let shop: string
@@ -40,6 +45,8 @@ beforeAll(async () => {
   transcript(foreign.closed, '/srv/secret', `where is the ${secret}?`)
   transcript(foreign.open, shop, `is the ${secret} here?`)
   transcript(foreign.marked, '/srv/secret', `[openclaw:agent=main] the ${secret}`)
+  transcript(foreign.main, shop, `main knows the ${secret}`)
+  await ownSession(foreign.main, 'main', { name: 'of-main' })
 })
 afterAll(() => house.close())
 
@@ -72,7 +79,7 @@ async function notFound(ref: string): Promise<unknown> {
   return JSON.parse(JSON.stringify(error).replaceAll('ffffffff', ref))
 }
 
-const refs = [...Object.values(foreign), '00000011', '0', 'where is']
+const refs = [...Object.values(foreign), '00000011', '0000', '0', 'of-main', 'where is']
 
 test.each(refs)(
   'a session of others, named %s, is continued, changed and read by no operation',
@@ -104,12 +111,69 @@ test.each(refs)(
       expect({ method, code: error?.data?.code }).toEqual({ method, code: 'not-found' })
       expect(JSON.stringify(error).replaceAll(ref, '')).not.toMatch(/0000001|srv|shop|herring/)
     }
-    expect((await rpc(house, 'coding.sessions')).result).toMatchObject({ sessions: [] })
+    expect(house.app.storage.coding.list({ agentId: 'work' })).toEqual([])
   },
 )
 
+test.each(refs.filter((ref) => ref.length > 1))(
+  'no operation tells anything of it in any field, nor changes whose it is: %s',
+  async (ref) => {
+    const open = operations.filter((operation) => !isOperatorOnly(operation) && operation.forHosts !== 'only')
+    for (const operation of open) {
+      const params = fieldsWith(operation, ref)
+      const { result, error } = await bound(operation.name, params)
+      // The same words as for a name that no session has.
+      const none = ref.replaceAll(/[0-9a-z]/g, 'f')
+      const unknown = await bound(operation.name, fieldsWith(operation, none))
+      const alike = JSON.stringify(unknown.error)?.replaceAll(none, ref)
+      expect({ name: operation.name, error: JSON.stringify(error) }).toEqual({
+        name: operation.name,
+        error: alike,
+      })
+      const told = Object.values(params).reduce<string>(
+        (text, word) => (typeof word === 'string' && word.length > 3 ? text.replaceAll(word, '') : text),
+        JSON.stringify({ result, error }),
+      )
+      expect({ name: operation.name, params, told }).toEqual({
+        name: operation.name,
+        params,
+        told: expect.not.stringMatching(/0000001[1239]-|of-main|\/srv|herring/),
+      })
+    }
+    for (const id of Object.values(foreign)) {
+      expect((await bound('cc.read', { id })).error?.data?.code).toBe('not-found')
+      expect((await rpc(house, 'cc.info', { id })).result).not.toMatchObject({ session: { agentId: 'work' } })
+    }
+    for (const { id } of house.app.storage.coding.list({ agentId: 'work' }))
+      await rpc(house, 'coding.kill', { session: id })
+  },
+)
+
+/** The fields of the operation that can name a session, all with this name; the rest is what a call needs. */
+function fieldsWith({ input }: Operation, ref: string): Record<string, unknown> {
+  const naming = ['key', 'ref', 'id', 'session', 'sessionId', 'sessionKey', 'resumeSessionId', 'handle', 'to']
+  const more = [
+    'expectedSessionId',
+    'parentSessionKey',
+    'spawnedBy',
+    'target',
+    'in',
+    'from',
+    'about',
+    'reply',
+  ]
+  const needed = { prompt: '[[offline: say x]]', message: 'x', text: 'x', when: 'in 1 hour', do: 'coding' }
+  const words = { query: ref, pattern: ref, task: ref, title: 'mine', workdir: shop, repo: shop }
+  const all = {
+    ...Object.fromEntries([...naming, ...more].map((field) => [field, ref])),
+    ...needed,
+    ...words,
+  }
+  return Object.fromEntries(Object.entries(all).filter(([field]) => field in input.shape))
+}
+
 test('the choice of sessions is evaluated over its own history only', async () => {
-  expect((await rpc(house, 'cc.select', { eval: true })).result).toMatchObject({ sessions: 3 })
+  expect((await rpc(house, 'cc.select', { eval: true })).result).toMatchObject({ sessions: 4 })
   const { result } = await bound('cc.select', { eval: true })
   expect(result).toMatchObject({ sessions: 0, decisions: 0, repositories: 0, notes: [] })
   const elsewhere = await bound('cc.select', { eval: true, repo: '/srv' })

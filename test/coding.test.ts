@@ -320,7 +320,7 @@ test('names are unique, and a session is found by id, name, prefix; an unclear r
   const c = await house.launch('other words')
   expect(house.pool.resolve('oth').id).toBe(c.id)
   expect(() => house.pool.resolve('same-w')).toThrow(
-    new RegExp(`same-w may be .*${a.id} \\(same-words-here\\)`),
+    new RegExp(`Several coding sessions match "same-w": .*${a.id} \\(same-words-here\\)`),
   )
   expect(() => house.pool.resolve('nope')).toThrow(/no coding session "nope"/)
 })

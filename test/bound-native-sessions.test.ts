@@ -220,13 +220,27 @@ test('a conversation that now belongs to another agent is not continued by its e
   transcript(shared, shop, 'mine once')
   const early = await ownSession(shared, 'work', { name: 'early' })
   await ownSession(shared, 'main', { name: 'late' })
+  await house.app.storage.coding.update(early, (row) => Object.assign(row, { lifecycle: 'suspended' }))
   for (const ref of [early, 'early', shared]) {
     for (const [method, params] of [
       ['coding.launch', { prompt: 'x', resumeSessionId: ref, workdir: 'shop' }],
       ['coding.resume', { session: ref }],
+      ['coding.respond', { session: ref, message: 'x' }],
     ] as const)
       expect((await bound(method, params)).error).toEqual(await notFound(ref))
   }
+})
+
+test('an earlier session does not resume a conversation that belongs to another agent by now', async () => {
+  const shared = idOf(20)
+  transcript(shared, shop, 'mine once')
+  const early = await ownSession(shared, 'work', { name: 'asks' })
+  await ownSession(shared, 'main', { name: 'goes-on' })
+  await house.app.storage.coding.update(early, (row) => Object.assign(row, { lifecycle: 'suspended' }))
+  await expect(house.app.coding().pool.resume(early, 'x')).rejects.toMatchObject({
+    code: 'conflict',
+    message: 'The conversation of asks belongs to the agent main since goes-on continued it.',
+  })
 })
 
 test('a name does not stand in for the id of a conversation', async () => {

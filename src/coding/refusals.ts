@@ -92,6 +92,15 @@ export function conversationTaken(holder: CodingSession, viewer: string | undefi
   })
 }
 
+/** Only for people and the log: an agent that asks learns that there is no such session. */
+export function continuedFor(earlier: CodingSession, { name, request }: CodingSession): RockpoolError {
+  return new RockpoolError(
+    'conflict',
+    `The conversation of ${earlier.name} belongs to the agent ${request.agentId} since ${name} continued it.`,
+    { hint: `Continue it with \`rockpool cc resume ${name}\`, or fork it.` },
+  )
+}
+
 export function runsElsewhere(native: { sessionId: string; pid?: number }): RockpoolError {
   const where = native.pid === undefined ? '' : ` in process ${native.pid}`
   return new RockpoolError(

@@ -7,8 +7,9 @@ import type { TrimLevel } from '../../domain/trim.ts'
 import { promptAfterAnswer } from '../approvals/read-answer.ts'
 import type { CodingParts } from '../coding-parts.ts'
 import { closeSession } from '../machines/recovery.ts'
+import { maySeeCoding } from '../../rights/rights.ts'
 import { checkWorkdir } from '../queue/repositories.ts'
-import { conversationTaken, sessionStillRunning } from '../refusals.ts'
+import { continuedFor, conversationTaken, sessionStillRunning } from '../refusals.ts'
 import { undeliveredMessages } from './messages.ts'
 import { checkResumable, ownOrigin } from './resume-origin.ts'
 import type { RunningSessions } from './running-sessions.ts'
@@ -44,6 +45,9 @@ export async function resumeSession(
   if (isRunning(earlier)) throw running.get(earlier.id)?.writes.failure ?? sessionStillRunning(earlier)
   const { store, owners, repos, config, agents, approvals, notifications } = parts
   const { sdkSessionId, request } = ownOrigin(earlier)
+  // Also an answer or a usage limit that ends resumes a session: not a conversation that another agent owns by now.
+  const latest = store.latestRun(sdkSessionId) ?? earlier
+  if (!maySeeCoding(latest.request, request.agentId)) throw continuedFor(earlier, latest)
   const workdir = checkWorkdir(options.moved?.workdir ?? request.workdir, config.workspaceRoots)
   await checkResumable(agents, kindOf(earlier), sdkSessionId)
   const messages = [...(await undeliveredMessages(agents, earlier)), prompt]

@@ -14,7 +14,7 @@ import { flag, nonBlankText } from '../input-fields.ts'
 import { operation } from '../operation.ts'
 import type { Caller } from '../operation.ts'
 import { launchCoding, launchInput } from './coding-launch.ts'
-import { resumeCoding, resumeInput } from './coding-resume.ts'
+import { checkMayContinue, resumeCoding, resumeInput } from './coding-resume.ts'
 import { afterRecovery, codingRow, codingSession, findCoding, rowOf } from './coding-row.ts'
 import { refuseMissingProgram, refuseOtherPrograms, refuseWider } from './launch-rights.ts'
 
@@ -196,6 +196,7 @@ const respond = operation({
   },
   async run(app, input, caller) {
     const session = findCoding(app, caller, input.session)
+    checkMayContinue(app, session, input.session, caller)
     refuseOtherPrograms(kindOf(session), caller)
     // A caller that is not an agent is a person.
     const userInitiated = input.userInitiated ?? caller.agentId === undefined

@@ -77,12 +77,16 @@ async function checkKind(
   checkProgram(app, kind, { ...request, trim, atMessage }, fork)
 }
 
-/** The conversation of our session; it may have been continued by a session that the caller may not see. */
+/** Refuses a session of ours whose conversation was continued by a session that the caller may not see. */
+export function checkMayContinue(app: App, known: CodingSession, ref: string, { agentId }: Caller): void {
+  const { request } = app.storage.coding.latestRun(known.sdkSessionId ?? '') ?? known
+  if (!maySeeCoding(request, agentId)) throw unknownSession(ref)
+}
+
 async function ownConversation(app: App, known: CodingSession, ref: string, caller: Caller): Promise<string> {
   const { sdkSessionId } = known
   if (sdkSessionId === undefined) return known.id
-  const { request } = app.storage.coding.latestRun(sdkSessionId) ?? known
-  if (!maySeeCoding(request, caller.agentId)) throw unknownSession(ref)
+  checkMayContinue(app, known, ref, caller)
   await restoreIfGone(app, sdkSessionId, caller)
   return sdkSessionId
 }

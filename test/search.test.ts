@@ -349,6 +349,13 @@ test('while the gateway follows, notes of an agent that was just added are found
   await stop()
 })
 
+test('a repository is named by its path or by its name in lists', async () => {
+  writeFileSync(nativeFile(), nativeLine('user', 'the avocet wades'))
+  expect((await find('avocet', { repo: 'boats' })).total).toBe(1)
+  expect((await find('avocet', { repo: '/home/dev/boats' })).total).toBe(1)
+  expect((await find('avocet', { repo: 'boat' })).total).toBe(0)
+})
+
 test('how many places there are does not depend on how many are shown, copies and all', async () => {
   const other = '11111111-2222-4333-8444-666666666666'
   const lines = (id: string): string =>

@@ -109,6 +109,15 @@ test('the counts of the list agree with its pages, and hidden archived sessions 
   expect(printed(rows.slice(29), { offset: 29 })).toMatch(/\nSession 30 of 30; /)
 })
 
+test('what a resume does is wrapped at the width of the terminal', () => {
+  const onResume =
+    'it continues with the tools and settings of Rockpool, not with those that it was started with.'
+  const text = printInfo({ session: rows[0]!, onResume }, { ...page, width: 60, interactive: true })
+  const resume = text.slice(text.indexOf('Resume:')).split('\n')
+  expect(resume.length).toBeGreaterThan(1)
+  for (const line of resume) expect(cellWidth(line)).toBeLessThanOrEqual(60)
+})
+
 test('a narrow list names each session: by its title, or by its first message', () => {
   const text = printList({ total, sessions: rows }, { ...page, width: 60 })
   expect(text).toMatch(/Renamed/)

@@ -8,7 +8,20 @@ import { keptLine } from './print-cc-session.ts'
 import { tokenLine } from './print-costs.ts'
 import { pricesOf } from './print-select.ts'
 import { livingLines } from './print-why.ts'
-import { ago, bytes, count, duration, oneLine, pairs, styled, table, tokens, truncate, usd } from './print.ts'
+import {
+  ago,
+  bytes,
+  count,
+  duration,
+  oneLine,
+  pairs,
+  prose,
+  styled,
+  table,
+  tokens,
+  truncate,
+  usd,
+} from './print.ts'
 import type { Columns, Page, Printers, Style } from './print.ts'
 
 type List = OutputOf<'cc.list'>
@@ -27,7 +40,7 @@ export const printers: Printers = {
       ...(lines && livingLines(lines, page).length > 0 ? [livingLines(lines, page).join('\n')] : []),
       ...(price ? [pairs(page, { 'to continue': pricesOf(price) })] : []),
       ...(session.kept ? [keptLine(session.sessionId, page)] : []),
-      ...(onResume === undefined ? [] : [styled(page, 'dim', `Resume: ${onResume}`)]),
+      ...(onResume === undefined ? [] : [styled(page, 'dim', prose(`Resume: ${onResume}`, page))]),
     ].join('\n\n'),
   'cc.repair': ({ sessionId, health, left }, page) => {
     const lost = left === 0 ? '' : ` ${left} records could not be saved.`

@@ -1,4 +1,5 @@
 // Filters and sorts sessions, finds the one that a person names.
+import { basename } from 'node:path'
 import type { DiscoveredSession, SessionFilter, SessionSort } from '../domain/discovered-session.ts'
 import { RockpoolError } from '../domain/errors.ts'
 import type { ProjectStatus } from '../domain/project-status.ts'
@@ -68,8 +69,14 @@ const ranks: Record<SessionSort, (session: Ranked) => number> = {
   size: (session) => session.fileSizeBytes,
 }
 
+/** One word is the name that lists show for a repository: the last part of its path. */
+export function isRepoName(repo: string): boolean {
+  return !/[/\\]|^\.+$/.test(repo)
+}
+
 /** Many sessions share a directory, so each directory is checked once. */
 function repoTest(repoPath: string): (directory: string) => boolean {
+  if (isRepoName(repoPath)) return (directory) => basename(directory) === repoPath
   const trees = worktreesOf(repoPath)
   const known = new Map<string, boolean>()
   return (directory) => {

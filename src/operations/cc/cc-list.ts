@@ -23,7 +23,9 @@ import { agentField, flag, pathField, shownInTerminal } from '../input-fields.ts
 // Built at its first use: the command without options does not need it.
 const listInput = once(() =>
   z.strictObject({
-    repo: pathField().describe('Only sessions of this repository and its worktrees.'),
+    repo: pathField().describe(
+      'Only sessions of this repository and its worktrees: a path, or the name in the list.',
+    ),
     all: flag('Show all of them in the terminal, including archived ones.'),
     agent: agentField().describe("Only this agent's sessions."),
     agentKind: z.enum(agentKinds).optional().describe('Only sessions of this program.'),

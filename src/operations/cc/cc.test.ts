@@ -40,6 +40,8 @@ test('every session is listed as its schema says, with times as text', async () 
 
 test.each([
   [{ repo: '/home/dev/projects/demo' }, 26],
+  [{ repo: 'demo' }, 26],
+  [{ repo: 'dem' }, 0],
   [{ repo: '/home/dev/projects/demo', search: 'explain CODE' }, 2],
   [{ search: 'renamed demo' }, 1],
   [{ source: 'native-only' }, 30],

@@ -1,6 +1,7 @@
 // Searches every session and the notes: by word, by substring, by meaning, by regular expression.
 import { z } from 'zod'
 import { titleText } from '../../domain/machine-text.ts'
+import { isRepoName } from '../../discovery/filter.ts'
 import { realPath, worktreesOf } from '../../discovery/repo-paths.ts'
 import { subagentIdIn } from '../../discovery/list-files.ts'
 import { agentKinds } from '../../domain/agent.ts'
@@ -49,7 +50,9 @@ export const searchSessions = operation({
     query: words.describe(
       'Words; "quotes" make a phrase, a star at the end a beginning, "last week" limits the time.',
     ),
-    repo: pathField().describe('Only this repository, with its worktrees, or this folder.'),
+    repo: pathField().describe(
+      'Only this repository, with its worktrees, or this folder: a path, or the name that lists show.',
+    ),
     near: pathField().describe('Rank hits in this repository a little higher.'),
     agent: agentField().describe("Only this agent's."),
     channel: z.string().max(100).optional().describe('Only messages on this channel.'),
@@ -89,7 +92,7 @@ export const searchSessions = operation({
     const question = {
       ...rest,
       text: query,
-      repoPaths: repo === undefined ? undefined : [...new Set([repo, ...worktreesOf(repo)])],
+      repoPaths: repo === undefined ? undefined : await foldersOf(app, repo, visibleTo(caller, agent)),
       near: near === undefined ? undefined : realPath(near),
       since: timeOf(since),
       until: timeOf(until),
@@ -102,6 +105,12 @@ export const searchSessions = operation({
     return { ...answer, notes }
   },
 })
+
+async function foldersOf(app: App, repo: string, visible: ReturnType<typeof visibleTo>): Promise<string[]> {
+  if (!isRepoName(repo)) return [...new Set([repo, ...worktreesOf(repo)])]
+  const { sessions } = await app.discovery().list({ agentKind: 'all', repoPath: repo, ...visible })
+  return [...new Set(sessions.map(({ repoPath }) => repoPath))]
+}
 
 const filters = ['repo', 'channel', 'since', 'until', 'tool', 'file', 'role', 'agentKind', 'source'] as const
 

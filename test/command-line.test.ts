@@ -221,6 +221,8 @@ describe('errors', () => {
       'There is no coding session "00000002".',
       '`rockpool cc sessions` shows those that Rockpool runs.',
     ],
+    ['config set log.level loud', 'log.level: debug, info, warn or error is expected', 'docs/config.md'],
+    ['tokens add bad --scope nowhere', 'read, write, approve or admin is expected', 'It takes name, scopes'],
     ['agents add constructor', 'constructor is a reserved name', 'Choose another name.'],
     ['agents remove nowhere', 'There is no agent nowhere.', '`rockpool agents list` shows them.'],
     ['tokens remove nowhere', 'There is no token "nowhere".', '`rockpool tokens list` shows them.'],

@@ -349,6 +349,18 @@ test('while the gateway follows, notes of an agent that was just added are found
   await stop()
 })
 
+test('a link in place of the index is named, with a way on', async () => {
+  await app.close()
+  rmSync(app.paths.searchIndex, { force: true })
+  mkdirSync(dirname(app.paths.searchIndex), { recursive: true })
+  symlinkSync(join(home, 'elsewhere.sqlite'), app.paths.searchIndex)
+  app = await open()
+  await expect(find('avocet')).rejects.toMatchObject({
+    message: expect.stringContaining('search.sqlite is a link'),
+    hint: expect.stringContaining('remove the link'),
+  })
+})
+
 test('a repository is named by its path or by its name in lists', async () => {
   writeFileSync(nativeFile(), nativeLine('user', 'the avocet wades'))
   expect((await find('avocet', { repo: 'boats' })).total).toBe(1)

@@ -3,6 +3,7 @@ import { parseArgs } from 'node:util'
 import type { ParseArgsConfig } from 'node:util'
 import type { z } from 'zod'
 import { RockpoolError } from '../domain/errors.ts'
+import { expectationOf } from '../domain/schema-issue.ts'
 import { fieldsOf } from '../operations/fields.ts'
 import type { Field } from '../operations/fields.ts'
 import type { Operation } from '../operations/operation.ts'
@@ -198,26 +199,9 @@ function explain(attempts: Issue[][]): string {
   const typeErrors = (issues: Issue[]): number => issues.filter(({ code }) => code === 'invalid_type').length
   const closest = attempts.toSorted((a, b) => typeErrors(a) - typeErrors(b))[0] ?? []
   const isExpected = ' is expected'
-  const texts = closest.map(expectation)
+  const texts = closest.map(expectationOf)
   if (!texts.every((text) => text.endsWith(isExpected))) return texts.join('; or ')
   return `${texts.map((text) => text.slice(0, -isExpected.length)).join(' or ')}${isExpected}`
-}
-
-/** Turns a schema error into a message about the accepted values. */
-function expectation(issue: Issue): string {
-  if (issue.code === 'invalid_type')
-    return `a ${issue.expected === 'int' ? 'whole number' : issue.expected} is expected`
-  if (issue.code === 'invalid_value')
-    return `${issue.values.join(', ').replace(/, ([^,]*)$/, ' or $1')} is expected`
-  if (issue.code === 'too_small' && issue.origin === 'string' && issue.minimum === 1)
-    return 'a text is expected'
-  if (issue.code === 'too_small') return `at least ${issue.minimum}${unitOf(issue.origin)}`
-  if (issue.code === 'too_big') return `at most ${issue.maximum}${unitOf(issue.origin)}`
-  return issue.message
-}
-
-function unitOf(origin: string): string {
-  return origin === 'string' ? ' characters' : ''
 }
 
 /** What a typed text may mean, the simplest first. */

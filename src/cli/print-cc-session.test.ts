@@ -43,6 +43,15 @@ test('the command after a selection starts in the repository that was asked abou
   )
 })
 
+test('a prompt is shown without the tags of Claude Code, and an answer as it is', () => {
+  const text = '<command-name>/review</command-name> the <b>form</b>'
+  const shown = (kind: 'prompt' | 'text'): string =>
+    printCards({ sessionId, cards: [{ kind, at: 0, text }] }, { ...page, width: 120 })
+  expect(shown('prompt')).toMatch(/\/review\s+the <b>form<\/b>/)
+  expect(shown('prompt')).not.toContain('command-name')
+  expect(shown('text')).toContain(text)
+})
+
 test('a selection shows what each way to continue costs, and offers the trimmed copy with the command', () => {
   const usd = {
     resumeUsd: 1.83,
@@ -105,6 +114,9 @@ test('the anatomy shows what fills the context, what it cost and what continuing
   expect(text).toMatch(/^system +6\.0k +█+\S*\nprompts +3\.0k +█+/m)
   expect(text).toMatch(/1 +2 +\/code\/shop\/src\/sum\.js/)
   expect(text).not.toMatch(/^summary/m)
+  expect(text).toMatch(/compactions +none/)
+  const compactedAt = [page.now - 7_200_000, page.now - 3_600_000]
+  expect(printAnatomy({ ...made, compactedAt }, page)).toMatch(/compactions +2, the last 1 h ago/)
   for (const line of text.split('\n')) expect(line.length).toBeLessThanOrEqual(60)
 })
 

@@ -1,4 +1,5 @@
 // `rockpool cc read` and `cc anatomy`: the conversation of one Claude Code session, and what fills its context.
+import { withoutTags } from '../domain/machine-text.ts'
 import { toolLine } from '../flow/tool-line.ts'
 import type { OutputOf } from '../rpc/client.ts'
 import { barOf } from './print-costs.ts'
@@ -50,7 +51,9 @@ function printCard({ kind, at, text, tool, isError, isRewound, raw }: Card, page
   const { who, style } = appearance[kind]
   const what = tool ? toolLine(tool.name, tool.input) : isError ? `${who} (failed)` : who
   const head = isRewound ? `${what} (rewound: not part of the conversation any more)` : what
-  const lines = visible(text).trim().split('\n')
+  // An answer may be about such tags.
+  const plain = kind === 'prompt' || kind === 'notice' ? withoutTags(text) : text
+  const lines = visible(plain).trim().split('\n')
   const shown = kind === 'result' ? lines.slice(0, maxResultLines) : lines
   const left = lines.length - shown.length
   return [
@@ -67,12 +70,18 @@ function printAnatomy(anatomy: Anatomy, page: Page): string {
   const facts = pairs(page, {
     context: `${tokens(contextTokens)}${fill} of ${tokens(contextWindow)}`,
     cost: `${usd(calls.at(-1)?.costUsd ?? 0)} in ${count(calls.length, 'call')}`,
-    compactions: compactedAt.map((at) => ago(at, page.now)).join(', ') || 'none',
+    compactions: compactionsOf(compactedAt, page),
     'price to resume': pricesOf(anatomy.price),
     'left out': partial ? 'the beginning: the file is very large' : undefined,
   })
   const parts = [facts, contextBars(anatomy, page), filesTable(anatomy, page), subagentsTable(anatomy, page)]
   return parts.filter((part) => part !== '').join('\n\n')
+}
+
+function compactionsOf(compactedAt: readonly number[], { now }: Page): string {
+  if (compactedAt.length === 0) return 'none'
+  const last = ago(Math.max(...compactedAt), now)
+  return compactedAt.length === 1 ? `1, ${last}` : `${compactedAt.length}, the last ${last}`
 }
 
 /** What fills the context: a bar for each kind of content, in proportion to all of it. */

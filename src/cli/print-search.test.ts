@@ -48,7 +48,8 @@ test('each session is one line: id, age, repository, title and passage; reasons 
     'By word only.',
   ])
   const asked = { ...page, input: { commands: true, explain: true } }
-  expect(printSearch(output, asked).split('\n').slice(1, 5)).toEqual([
+  expect(printSearch(output, asked).split('\n').slice(1, 6)).toEqual([
+    '    score 1.00',
     '    login: 100 %',
     `    rockpool cc read 3f2a0000 --around ${hit.messageId}`,
     '    rockpool cc resume 3f2a0000 "…"',

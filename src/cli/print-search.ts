@@ -109,7 +109,8 @@ function printRow({ hit, id, age, place, title, more }: Row, columns: Columns, p
   const line =
     styled(page, 'dim', `${about.join(between)}${between}`) +
     `${styled(page, 'bold', name)}${more}${space}${between}${marked(hit, page, columns.passage)}`
-  const reasons = explain ? (hit.why ?? []).map((why) => styled(page, 'dim', `    ${visible(why)}`)) : []
+  const why = [`score ${hit.score.toFixed(2)}`, ...(hit.why ?? [])]
+  const reasons = explain ? why.map((reason) => styled(page, 'dim', `    ${visible(reason)}`)) : []
   const opened = commands
     ? commandsFor(hit).map((command) => styled(page, 'dim', `    ${visible(command)}`))
     : []

@@ -101,12 +101,7 @@ export function usd(amount: number | undefined): string {
   return amount === undefined ? '-' : formatUsd(amount)
 }
 
-export function bytes(count: number): string {
-  const units = ['B', 'KB', 'MB', 'GB', 'TB']
-  let unit = 0
-  for (; count >= 1024 && unit < units.length - 1; unit++) count /= 1024
-  return `${count < 10 && unit > 0 ? count.toFixed(1) : Math.round(count)} ${units[unit]}`
-}
+export { formatBytes as bytes } from '../domain/text.ts'
 
 /** `1 file`, `2 files`. */
 export function count(number: number, what: string): string {

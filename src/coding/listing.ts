@@ -121,7 +121,7 @@ export function formatStats(metrics: CodingMetrics): string {
   const { running, completed, failed, killed } = metrics.sessionsByStatus
   const lines = [
     `Launched ${metrics.totalLaunched}, running ${running}, completed ${completed}, failed ${failed}, killed ${killed}`,
-    `Average duration ${formatDuration(metrics.averageDurationMs)}, blocked on people ${formatDuration(metrics.waitedMs)}`,
+    `Average duration ${formatDuration(metrics.averageDurationMs)}; in all, sessions waited ${formatDuration(metrics.waitedMs)} for people`,
     `Cost ${formatUsd(metrics.totalCostUsd)}`,
     ...Object.entries(metrics.costPerDay)
       .toSorted(([a], [b]) => (a < b ? -1 : 1))

@@ -3,6 +3,7 @@
 import type { z } from 'zod'
 import { RockpoolError, asRockpoolError } from '../domain/errors.ts'
 import { maskTexts, type Redactor } from '../domain/redact.ts'
+import { expectationOf } from '../domain/schema-issue.ts'
 import type { App } from './app.ts'
 import type { Caller, ForHosts, Operation, Scope } from './operation.ts'
 
@@ -72,7 +73,7 @@ function describeIssue(issue: z.core.$ZodIssue): string {
   if (issue.code === 'unrecognized_keys') {
     return `unknown field ${issue.keys.map((key) => JSON.stringify(path ? `${path}.${key}` : key)).join(', ')}`
   }
-  return path ? `${path}: ${issue.message}` : issue.message
+  return path ? `${path}: ${expectationOf(issue)}` : expectationOf(issue)
 }
 
 // What a caller may do and see.

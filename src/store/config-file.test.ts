@@ -18,6 +18,16 @@ test('a file that ROCKPOOL_CONFIG names must be there; the usual one need not', 
   })
 })
 
+test('a file in place of the state directory is named', async () => {
+  const file = join(dir, 'state')
+  writeFileSync(file, '')
+  await expect(loadConfig(readEnvironment({ HOME: dir, ROCKPOOL_STATE_DIR: file }))).rejects.toMatchObject({
+    code: 'config-invalid',
+    message: `${file} is not a directory.`,
+    hint: expect.stringContaining('ROCKPOOL_STATE_DIR'),
+  })
+})
+
 test.each(['{"store": ', '[]', '{"agents":{"list":[{"id":"../x"}]}}'])(
   'a file with %j is refused with a remedy',
   async (text) => {

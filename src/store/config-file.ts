@@ -4,10 +4,12 @@ import { createRequire } from 'node:module'
 import { homedir, userInfo } from 'node:os'
 import { join, resolve, dirname } from 'node:path'
 import type JSON5 from 'json5'
+import type { z } from 'zod'
 import { fileURLToPath } from 'node:url'
 import type { Config } from '../domain/config.ts'
 import { RockpoolError, attempt, errorText } from '../domain/errors.ts'
 import { isRecord } from '../domain/json.ts'
+import { expectationOf } from '../domain/schema-issue.ts'
 import { errorCode } from './disk/atomic-file.ts'
 import { makeFolders } from './state-directory.ts'
 
@@ -102,6 +104,11 @@ export function readConfigText(file: string, isNamed: boolean): string {
   } catch (error) {
     const isMissing = errorCode(error) === 'ENOENT'
     if (isMissing && !isNamed) return '{}'
+    if (errorCode(error) === 'ENOTDIR')
+      throw new RockpoolError('config-invalid', `${dirname(file)} is not a directory.`, {
+        hint: 'Name a directory for the state (ROCKPOOL_STATE_DIR), or move away what is in its place.',
+        cause: error,
+      })
     throw new RockpoolError('config-invalid', `${file} ${isMissing ? 'does not exist' : 'cannot be read'}.`, {
       hint: isNamed
         ? 'ROCKPOOL_CONFIG names it. Correct or unset that; `{}` in the file is enough to begin with.'
@@ -139,17 +146,12 @@ function parseWithComments(text: string): unknown {
   }
 }
 
-function describeIssue(issue: {
-  code: string
-  path: PropertyKey[]
-  message: string
-  keys?: string[]
-}): string {
+function describeIssue(issue: z.core.$ZodIssue): string {
   const path = issue.path.map(String).join('.')
-  if (issue.code === 'unrecognized_keys' && issue.keys) {
+  if (issue.code === 'unrecognized_keys') {
     return `unknown key ${issue.keys.map((key) => (path ? `${path}.${key}` : key)).join(', ')}`
   }
-  return `${path || 'the file'}: ${issue.message}`
+  return `${path || 'the file'}: ${expectationOf(issue)}`
 }
 
 /** The checked configuration is cached beside the state: building the schema and checking a file against it takes longer than

@@ -2,6 +2,7 @@
 // person learns once, from a command with or without a gateway, that there is a vault.
 import { existsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
+import { formatBytes } from '../../domain/text.ts'
 import { writePrivateFile } from '../../store/disk/private-file.ts'
 import type { App } from '../app.ts'
 
@@ -45,8 +46,7 @@ export function noticeOnce({
   maxGb: number
 }): string {
   writePrivateFile(join(folder, 'told'), '')
-  const now = bytes < 1e6 ? `${Math.ceil(bytes / 1e3)} kB` : `${(bytes / 1e6).toFixed(1)} MB`
-  const size = `${now} now, at most ${maxGb} GB`
+  const size = `${formatBytes(bytes)} now, at most ${maxGb} GB`
   return [
     `Rockpool keeps a copy of your sessions in ${folder} (${size}), because Claude Code deletes them after 30 days.`,
     'Show it: rockpool vault status. Turn it off: rockpool config set vault.enabled false',

@@ -37,6 +37,16 @@ export function asDatabaseError(error: unknown, path: string): unknown {
       cause: error,
     })
   }
+  if (error.message.startsWith('ELOOP:')) {
+    return new RockpoolError(
+      'disk-failed',
+      `${path} is a link, and links in the state directory are not followed.`,
+      {
+        hint: 'Put the file itself there. If it is an index, remove the link: the index is built again.',
+        cause: error,
+      },
+    )
+  }
   if (/disk is full|disk I\/O|readonly|unable to open|^E[A-Z]+:/.test(error.message)) {
     return new RockpoolError('disk-failed', `${path}: ${error.message}.`, {
       hint: 'Check free space and permissions.',

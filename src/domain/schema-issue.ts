@@ -1,0 +1,30 @@
+// What a value of an input or of the configuration should have been, in words for people. The schema library has its own, for
+// programmers.
+import type { z } from 'zod'
+
+export function expectationOf(issue: z.core.$ZodIssue): string {
+  if (issue.code === 'invalid_type') return `${nameOf(issue.expected)} is expected`
+  if (issue.code === 'invalid_value')
+    return `${issue.values.join(', ').replace(/, ([^,]*)$/, ' or $1')} is expected`
+  if (issue.code === 'too_small' && issue.origin === 'string' && issue.minimum === 1)
+    return 'a text is expected'
+  if (issue.code === 'too_small') return `at least ${issue.minimum}${unitOf(issue.origin)}`
+  if (issue.code === 'too_big') return `at most ${issue.maximum}${unitOf(issue.origin)}`
+  return issue.message
+}
+
+function nameOf(type: string): string {
+  const names: Record<string, string> = {
+    int: 'a whole number',
+    string: 'a text',
+    boolean: 'true or false',
+    array: 'a list',
+    object: 'an object',
+    record: 'an object',
+  }
+  return names[type] ?? `a ${type}`
+}
+
+function unitOf(origin: string): string {
+  return origin === 'string' ? ' characters' : origin === 'array' ? ' entries' : ''
+}

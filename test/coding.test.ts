@@ -310,6 +310,24 @@ test('a queued task keeps waiting while the session that it should continue is b
   )
 })
 
+test('a conversation that is taken is refused if the launch names it, and chosen again if Rockpool chose it', async () => {
+  const house = open({
+    config: { perRepo: { running: 2, queued: 1 } },
+    choose: async () => ({ action: 'fresh' }),
+  })
+  const workdir = house.repo('shared')
+  const resume = { sdkSessionId: '00000000-0000-4000-8000-000000000004', fork: false }
+  const first = await house.launch('[[offline: wait 60000]]', { workdir, resume, multiTurn: false })
+  await expect(house.launch('beta', { workdir, resume })).rejects.toMatchObject({ code: 'conflict' })
+  const again = { ...first.request, prompt: 'beta', resume }
+  const second = await house.pool.spawn(again, { isChosen: true })
+  expect(second.request).toMatchObject({ resume: undefined, chooseWhenFree: true })
+  await until(house, second.id, 'ended')
+  // A fork shares nothing.
+  await house.launch('gamma', { workdir, resume: { ...resume, fork: true } })
+  await house.pool.kill(first.id)
+})
+
 test('names are unique, and a session is found by id, name, prefix; an unclear reference lists the candidates', async () => {
   const house = open()
   const a = await house.launch('same words here')

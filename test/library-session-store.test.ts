@@ -199,8 +199,12 @@ test('paths are where the seeds draw them, and hostile names are refused', () =>
   ])
     expect(() => resolveSessionTranscriptPath(id), id).toThrow(/not a session id|names no transcript/)
   for (const agentId of ['../x', 'main/../x', 'MAIN', 'ma in', '__proto__', 'node_modules', '']) {
-    expect(() => resolveDefaultSessionStorePath(agentId), agentId).toThrow(/not an agent id/)
-    expect(() => resolveStorePath('/x/{agentId}/s.json', { agentId }), agentId).toThrow(/not an agent id/)
+    expect(() => resolveDefaultSessionStorePath(agentId), agentId).toThrow(
+      /not an agent id|cannot be an agent id/,
+    )
+    expect(() => resolveStorePath('/x/{agentId}/s.json', { agentId }), agentId).toThrow(
+      /not an agent id|cannot be an agent id/,
+    )
   }
 })
 

@@ -504,7 +504,7 @@ function twoMembers(schema: () => string): void {
     await b.postgres.write(`UPDATE member SET seen_at = now() - interval '1 minute' WHERE id = $1`, [
       a.postgres.member,
     ])
-    await b.postgres.write('SELECT remove_dead_members($1)', [b.postgres.member])
+    await b.postgres.write('SELECT bury_dead($1)', [b.postgres.member])
     await expect.poll(() => stores[1]!.ownerSeenAt(owner)).toBeUndefined()
     // It only slept: it is the owner again of everything that was not taken from it.
     await stores[0]!.markOwner(owner, systemClock.now())

@@ -80,10 +80,7 @@ export function nameIsTaken(machine: string, { about }: Holder): RockpoolError {
 
 /** Fails while the member's connection still holds its lock: then its process is alive after all. */
 async function removeIfDead(postgres: Postgres, { id }: Holder): Promise<boolean> {
-  const [row] = await postgres.repeat<{ removed: boolean }>(
-    'SELECT remove_member_if_unlocked($1) AS removed',
-    [id],
-  )
+  const [row] = await postgres.repeat<{ removed: boolean }>('SELECT bury_if_unlocked($1) AS removed', [id])
   return row!.removed
 }
 

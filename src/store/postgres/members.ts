@@ -208,8 +208,7 @@ export class Members {
     )
     if (!row) return this.#rejoin()
     this.#others = row.others
-    if (this.#others > 0 && this.#mayDeclareDead())
-      await this.#postgres.write('SELECT remove_dead_members($1)', [me])
+    if (this.#others > 0 && this.#mayDeclareDead()) await this.#postgres.write('SELECT bury_dead($1)', [me])
     this.#checkListener()
   }
 

@@ -10,7 +10,7 @@ BEGIN
 END $$;
 
 -- Removes a dead member. A trigger releases its lanes and deliveries, a foreign key its leases; its coding sessions lose their owner.
-CREATE OR REPLACE FUNCTION remove_member(its_id text) RETURNS void LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION bury(its_id text) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE m record;
 BEGIN
   DELETE FROM member WHERE id = its_id RETURNING about::json AS about INTO m;
@@ -20,7 +20,7 @@ END $$;
 
 -- Removes dead members: no heartbeat for 3 seconds and a free lock, or no heartbeat for 15 seconds. For 5 seconds after a start
 -- of the server, members from before the start are spared, because they could not send a heartbeat.
-CREATE OR REPLACE FUNCTION remove_dead_members(me text) RETURNS int LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION bury_dead(me text) RETURNS int LANGUAGE plpgsql AS $$
 DECLARE m record; removed int := 0;
 BEGIN
   PERFORM 1 FROM member WHERE id <> me AND seen_at < clock_timestamp() - interval '3 seconds';
@@ -33,7 +33,7 @@ BEGIN
     FOR UPDATE SKIP LOCKED
   LOOP
     IF m.seen_at < clock_timestamp() - interval '15 seconds' OR pg_try_advisory_xact_lock(m.lock_no) THEN
-      PERFORM remove_member(m.id);
+      PERFORM bury(m.id);
       removed := removed + 1;
     END IF;
   END LOOP;
@@ -41,12 +41,12 @@ BEGIN
 END $$;
 
 -- Removes a member whose process is known to be dead. Returns false while its connection still holds its lock.
-CREATE OR REPLACE FUNCTION remove_member_if_unlocked(its_id text) RETURNS boolean LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION bury_if_unlocked(its_id text) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE m record;
 BEGIN
   PERFORM lock_records();
   SELECT lock_no INTO m FROM member WHERE id = its_id FOR UPDATE;
   IF FOUND AND NOT pg_try_advisory_xact_lock(m.lock_no) THEN RETURN false; END IF;
-  PERFORM remove_member(its_id);
+  PERFORM bury(its_id);
   RETURN true;
 END $$;

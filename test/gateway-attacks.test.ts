@@ -371,6 +371,17 @@ describe('limits', () => {
     client.socket.close()
   })
 
+  test('JSON that cannot be parsed is answered with its own code, and a wrong request with its id', async () => {
+    const post = async (body: string): Promise<unknown> =>
+      (await http(house, '/rpc', { method: 'POST', token: house.token, body })).json()
+    expect(await post('{"jsonrpc":')).toMatchObject({
+      id: null,
+      error: { code: -32700, data: { code: 'input-invalid' } },
+    })
+    const wrong = '{"jsonrpc":"2.0","id":7,"method":"sessions.list","params":null}'
+    expect(await post(wrong)).toMatchObject({ id: 7, error: { code: -32600 } })
+  })
+
   test('T69: unknown fields are refused', async () => {
     const answer = await rpc(house, 'sessions.list', { bogus: 1 })
     expect(answer.error).toMatchObject({ code: -32602, data: { code: 'input-invalid' } })

@@ -18,6 +18,8 @@ export interface FileUsage {
   agentId: string
   agentKind: AgentKind
   part: keyof CostParts
+  /** Calls before this time (ms) are of no part of Rockpool: it continued a session that was there. */
+  partSince?: number
 }
 
 type Line = CostReport['by'][number]
@@ -48,7 +50,7 @@ export function reportCosts(
       guessed: prices.guessed && record.reportedUsd === undefined,
     }
     add(totals, cost)
-    parts[file.part] += cost.costUsd
+    parts[partOf(record, file)] += cost.costUsd
     const group = groupOf(filter.by ?? 'repo', record, file, model, dayOf)
     const line = lineOf(groups, group.key, group.name)
     add(line, cost)
@@ -58,6 +60,11 @@ export function reportCosts(
   }
   const by = sorted(groups, filter.by ?? 'repo')
   return { totals, parts, by, pricesAsOf, unpriced: unpriced.size > 0 ? [...unpriced].sort() : undefined }
+}
+
+function partOf({ seconds }: UsageRecord, { part, partSince = 0 }: FileUsage): keyof CostParts {
+  // Records have whole seconds.
+  return seconds > 0 && seconds * 1_000 + 999 < partSince ? 'nativeUsd' : part
 }
 
 function addModel(line: Line, model: string, usd: number): void {

@@ -28,6 +28,7 @@ export function* usageByFile(
   for (const { known, usage, models } of files) {
     const sessionId = sessionIdOf(known)
     const session = sessions.get(sessionId)
+    const row = rows.get(sessionId)
     if (wanted && !wanted.has(sessionId)) continue
     yield {
       usage,
@@ -37,7 +38,8 @@ export function* usageByFile(
       repoPath: session?.repoPath ?? known.listFacts.firstCwd ?? '',
       agentId: session?.agentId ?? '',
       agentKind: known.file.agentKind ?? 'claude',
-      part: partOf(rows.get(sessionId), workspaces.has(known.listFacts.firstCwd ?? '')),
+      part: partOf(row, workspaces.has(known.listFacts.firstCwd ?? '')),
+      partSince: row?.source === 'rockpool' && row.chat === undefined ? row.createdAt : undefined,
     }
   }
 }

@@ -6,7 +6,15 @@ import { resolveAlias } from '../operations/aliases.ts'
 import { findOperation, unknownOperation } from '../operations/all.ts'
 import type { Caller, Operation } from '../operations/operation.ts'
 import { performOperation } from '../operations/perform-operation.ts'
-import { answer, failure, isRequest, rpcError, type RpcRequest, type RpcResponse } from '../rpc/frames.ts'
+import {
+  answer,
+  failure,
+  idIn,
+  isRequest,
+  rpcError,
+  type RpcRequest,
+  type RpcResponse,
+} from '../rpc/frames.ts'
 import type { Admission } from './auth.ts'
 import type { Metrics } from './metrics.ts'
 
@@ -43,7 +51,7 @@ export class Calls {
     batch: Batch = { credentialId, size: 0 },
   ): Promise<RpcResponse | undefined> {
     if (!isRequest(request))
-      return failure(null, { code: -32600, message: 'This is not a JSON-RPC 2.0 request.' })
+      return failure(idIn(request), { code: -32600, message: 'This is not a JSON-RPC 2.0 request.' })
     const id = request.id ?? null
     const response = await this.call(request, caller, batch).then(
       (result) => answer(id, result),

@@ -7,7 +7,7 @@ import { z } from 'zod'
 import { asRockpoolError, RockpoolError } from '../domain/errors.ts'
 import type { Caller } from '../operations/operation.ts'
 import { authorize, checkInput } from '../operations/perform-operation.ts'
-import { answer, failure, isRequest, parseJson, rpcError } from '../rpc/frames.ts'
+import { answer, failure, idIn, isRequest, parseFailure, parseJson, rpcError } from '../rpc/frames.ts'
 import type { RequestId, RpcRequest, RpcResponse } from '../rpc/frames.ts'
 import type { Admission } from './auth.ts'
 import type { Calls } from './calls.ts'
@@ -108,12 +108,12 @@ export class Peer {
     if (!this.#admission) this.#connect(value)
     else if (isMalformed(value) && ++this.#malformed > maxMalformed) this.#closeMalformed()
     else
-      void this.#answer(value, this.#admission).catch((error: unknown) => this.#sendError(idOf(value), error))
+      void this.#answer(value, this.#admission).catch((error: unknown) => this.#sendError(idIn(value), error))
   }
 
   #refuseMalformed(error: RockpoolError): void {
     if (!this.#admission || ++this.#malformed > maxMalformed) return this.#closeMalformed()
-    this.#send(jsonText(failure(null, { code: -32700, message: error.message, data: error.report() })))
+    this.#send(jsonText(parseFailure(error)))
   }
 
   #closeMalformed(): void {
@@ -121,7 +121,7 @@ export class Peer {
   }
 
   #connect(value: unknown): void {
-    const id = idOf(value)
+    const id = idIn(value)
     try {
       if (!isRequest(value) || value.method !== 'connect')
         throw new RockpoolError('unauthorized', 'The first frame must be `connect` with a token.')
@@ -160,7 +160,7 @@ export class Peer {
   async #respond(requests: unknown[], admission: Admission): Promise<RpcResponse[]> {
     if (this.#running + requests.length > maxRunning) {
       const busy = new RockpoolError('busy', `This connection has ${maxRunning} running requests.`)
-      return requests.map((request) => failure(idOf(request), rpcError(busy)))
+      return requests.map((request) => failure(idIn(request), rpcError(busy)))
     }
     this.#running += requests.length
     try {
@@ -292,10 +292,6 @@ export class Peer {
       this.#stream.uncork()
     })
   }
-}
-
-function idOf(value: unknown): RequestId {
-  return isRequest(value) ? (value.id ?? null) : null
 }
 
 /** JSON that is neither a request nor a batch. */

@@ -5,7 +5,7 @@ import { z } from 'zod'
 import { asRockpoolError, RockpoolError } from '../domain/errors.ts'
 import type { Caller } from '../operations/operation.ts'
 import { authorizeOperation } from '../operations/perform-operation.ts'
-import { failure, parseJson, rpcError } from '../rpc/frames.ts'
+import { failure, parseFailure, parseJson, rpcError } from '../rpc/frames.ts'
 import { deviceOfAnswer } from '../store/device-file.ts'
 import { bearerToken, cookieValue, namedAgent, namedSession, narrow } from './auth.ts'
 import type { Admission, Auth, PageSecrets } from './auth.ts'
@@ -139,7 +139,14 @@ async function sendMetrics(...[request, response, parts]: RouteArguments): Promi
 async function answerRpc(...[request, response, parts]: RouteArguments): Promise<void> {
   try {
     const admission = admit(request, parts)
-    const value = parseJson(await readBody(request, maxRpcBody))
+    const text = await readBody(request, maxRpcBody)
+    let value: unknown
+    try {
+      value = parseJson(text)
+    } catch (thrown) {
+      const error = asRockpoolError(thrown)
+      return sendJson(response, statusOf(error), parseFailure(error), errorHeaders(request, error))
+    }
     const batch = Array.isArray(value) ? value : [value]
     if (batch.length === 0 || batch.length > 100)
       throw new RockpoolError('input-invalid', 'A batch holds 1 to 100 requests.')

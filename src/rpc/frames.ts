@@ -67,6 +67,17 @@ export function failure(id: RequestId, error: RpcError): RpcResponse {
   return { jsonrpc: '2.0', id, error }
 }
 
+/** The answer to a text that `parseJson` refused: nothing of it is known, not even its id. */
+export function parseFailure(error: RockpoolError): RpcResponse {
+  return failure(null, { ...rpcError(error), code: -32700 })
+}
+
+/** The id that an answer must have, also to what is not a request. */
+export function idIn(value: unknown): RequestId {
+  const { id } = (typeof value === 'object' && value !== null ? value : {}) as { id?: unknown }
+  return typeof id === 'string' || typeof id === 'number' ? id : null
+}
+
 export const maxDepth = 64
 const maxKeys = 10_000
 

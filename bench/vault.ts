@@ -1,7 +1,7 @@
 // The vault: how long and how much memory a first fill of 1 GB takes beside `zstd -3` on the same bytes, how small it becomes, and
 // what following 20 sessions that write costs.
 import { execFileSync, spawn, type ChildProcess } from 'node:child_process'
-import { appendFileSync, cpSync, mkdtempSync, rmSync } from 'node:fs'
+import { copyFileSync, appendFileSync, cpSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -32,6 +32,7 @@ async function bundleFollower(dir: string): Promise<string> {
   }
   const bundle = await rolldown({ input, platform: 'node', onLog: () => {} })
   await bundle.write({ dir, format: 'esm', chunkFileNames: '[name]-[hash].js' })
+  copyFileSync(join(import.meta.dirname, '../src/discovery/scan.wasm'), join(dir, 'scan.wasm'))
   cpSync(join(root, 'src/store/sqlite/sql'), join(dir, 'sql/sqlite'), { recursive: true })
   return join(dir, 'follower.js')
 }

@@ -1,16 +1,6 @@
 // Our totals are those of ccusage, to the token, on the same files.
 import { execFileSync } from 'node:child_process'
-import {
-  appendFileSync,
-  cpSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs'
+import { appendFileSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
@@ -79,32 +69,7 @@ const recorded = join(import.meta.dirname, 'fixtures/claude-code')
 test('recorded sessions have the tokens and the cost that ccusage counts', async (ctx) => {
   if (missing) ctx.skip(missing)
   for (const part of ['', 'old-versions/2.0.30', 'old-versions/2.1.197', 'raw'])
-    await expectTheSame(withoutLifetimes(join(recorded, part)))
-})
-
-/** The server of these recordings reports 0 tokens for each lifetime of the cache, beside a total that is larger. ccusage counts the
- *  lifetimes then, and Claude Code the total. */
-function withoutLifetimes(configDir: string): string {
-  const copy = mkdtempSync(join(folder, 'recorded-'))
-  cpSync(join(configDir, 'projects'), join(copy, 'projects'), { recursive: true })
-  for (const entry of readdirSync(copy, { recursive: true, withFileTypes: true })) {
-    const file = join(entry.parentPath, entry.name)
-    if (entry.isFile())
-      writeFileSync(file, readFileSync(file, 'utf8').replaceAll(/,"cache_creation":\{[^}]*\}/g, ''))
-  }
-  return copy
-}
-
-test('a session costs the same in `cc costs` as in the list, and that is what Claude Code reports', async () => {
-  const discovery = discoveryOf(recorded)
-  const { by, totals } = await discovery.costs({ by: 'session' })
-  const { sessions } = await discovery.list()
-  await discovery.close()
-  const session = sessions.find(({ sessionId }) => sessionId.startsWith('00000002'))!
-  const line = by.find(({ key }) => key === session.sessionId)!
-  expect(line).toMatchObject({ cacheCreationTokens: 500, costUsd: session.costUsd })
-  expect(line.costUsd).toBeCloseTo(session.reportedCostUsd!, 6)
-  expect(totals.cacheCreationTokens).toBeGreaterThan(500)
+    await expectTheSame(join(recorded, part))
 })
 
 test('so has a generated corpus with repeated lines, two orders of keys, resumed copies and torn tails', async (ctx) => {
@@ -146,8 +111,8 @@ test('so have records that repeat, contradict themselves or lack an id', async (
     reply('b', undefined, {}),
     reply(undefined, 'r', {}),
     reply(undefined, 'r', {}),
-    reply('c', 'r', creation(0, 9)),
-    reply('d', 'r', creation(4, 5)),
+    reply('c', 'r', creation(0, 0)),
+    reply('d', 'r', creation(4, 0)),
     reply('e', 'r', creation(4, 7)),
     reply('f', 'r', { cache_creation_input_tokens: 9 }),
     reply('g', 'r', {}, { isSidechain: true }),

@@ -52,6 +52,7 @@ export enum Field {
   isToolResult,
   hasBlocks,
   hasUsage,
+  hasCacheBreakdown,
   isFast,
   callCount,
   resultAt,

@@ -203,6 +203,7 @@ function messageValue(at: i32): i32 {
 function readUsage(at: i32): i32 {
   if (byteAt(at) != openBrace) return skip(at)
   set(Field.hasUsage, 1)
+  set(Field.hasCacheBreakdown, 0)
   set(Field.isFast, 0)
   for (let field = <i32>Field.inputTokens; field <= <i32>Field.cache1hTokens; field++) set(field, 0)
   return readTokens(at)
@@ -231,7 +232,9 @@ function usageValue(at: i32): i32 {
       set(Field.isFast, wordOf(at) == Word.fast ? 1 : 0)
       return skip(at)
     case Word.cache_creation:
-      return byteAt(at) == openBrace ? readTokens(at) : skip(at)
+      if (byteAt(at) != openBrace) return skip(at)
+      set(Field.hasCacheBreakdown, 1)
+      return readTokens(at)
     default:
       return skip(at)
   }

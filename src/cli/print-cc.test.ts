@@ -161,7 +161,7 @@ test.each(hostile)('a title %s cannot drive the terminal', async (_what, title) 
 test('costs are bars that fit, the largest as long as there is room', async () => {
   const text = printCosts(await discovery.costs({ by: 'model' }), { ...page, width: 80 })
   const [bar] = text.split('\n')
-  expect(bar).toMatch(/^claude-sonnet-4-5-20250929 {2}\$0\.78 {2}█+$/)
+  expect(bar).toMatch(/^claude-sonnet-4-5-20250929 {2}\$0\.65 {2}█+$/)
   expect(cellWidth(bar!)).toBeLessThanOrEqual(80)
   expect(text).toContain('API list prices of 2026-11-15')
 })

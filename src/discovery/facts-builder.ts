@@ -151,6 +151,7 @@ export class FactsBuilder {
     record.cache1h = walker.cache1hTokens
     record.seconds = secondsOf(buffer, timestamp)
     record.fast = walker.isFast
+    record.itemised = walker.hasCacheBreakdown
     return record
   }
 

@@ -96,6 +96,10 @@ export class RecordWalker {
     return this.code.fields[this.#field.hasUsage] === 1
   }
 
+  get hasCacheBreakdown(): boolean {
+    return this.code.fields[this.#field.hasCacheBreakdown] === 1
+  }
+
   get isFast(): boolean {
     return this.code.fields[this.#field.isFast] === 1
   }

@@ -16,7 +16,7 @@ export interface Span {
 
 const fieldNames = [
   ...(['kind', 'isSound', 'isMeta', 'isCompactSummary', 'isSidechain', 'isApiErrorMessage'] as const),
-  ...(['isToolResult', 'hasBlocks', 'hasUsage', 'isFast'] as const),
+  ...(['isToolResult', 'hasBlocks', 'hasUsage', 'hasCacheBreakdown', 'isFast'] as const),
   ...(['inputTokens', 'outputTokens', 'cacheReadTokens', 'cacheCreationTokens'] as const),
   ...(['cache5mTokens', 'cache1hTokens', 'callCount', 'resultAt'] as const),
   ...(['idLow', 'idHigh', 'isError', 'isShown', 'hashCount'] as const),

@@ -16,11 +16,12 @@ const word = {
   cache5m: 6,
   cache1h: 7,
   seconds: 8,
-  /** Bits 0 to 15: the model's number in the file's list. Then: fast mode; part of a sidechain; the two words of the cache's
-   *  lifetimes hold the cost that the agent recorded. */
+  /** Bits 0 to 15: the model's number in the file's list. Then: fast mode; itemised cache creation; part of a sidechain; the two
+   *  words of the cache's lifetimes hold the cost that the agent recorded. */
   model: 9,
 } as const
 const fastBit = 1 << 16
+const itemisedBit = 1 << 17
 const sidechainBit = 1 << 18
 const reportedBit = 1 << 19
 const largest = 0xffff_ffff
@@ -40,6 +41,8 @@ export interface UsageRecord {
   seconds: number
   model: number
   fast: boolean
+  /** The record says how much of the cache creation lives 5 minutes and how much an hour. */
+  itemised: boolean
   /** Sidechains repeat messages of their session, sometimes under another request. */
   sidechain: boolean
   /** The cost in dollars that the agent itself recorded; Claude Code records none for a call. */
@@ -59,6 +62,7 @@ export function noUsage(): UsageRecord {
     seconds: 0,
     model: 0,
     fast: false,
+    itemised: false,
     sidechain: false,
     reportedUsd: undefined,
   }
@@ -125,6 +129,7 @@ export class UsageTable {
     into.seconds = w[base + word.seconds]!
     into.model = model & 0xffff
     into.fast = (model & fastBit) !== 0
+    into.itemised = (model & itemisedBit) !== 0
     into.sidechain = (model & sidechainBit) !== 0
     into.reportedUsd = undefined
     if ((model & reportedBit) !== 0) this.#readReported(into)
@@ -160,7 +165,7 @@ export class UsageTable {
     w[base + word.cache5m] = Math.min(r.cache5m, largest)
     w[base + word.cache1h] = Math.min(r.cache1h, largest)
     w[base + word.seconds] = r.seconds
-    const flags = (r.fast ? fastBit : 0) | (r.sidechain ? sidechainBit : 0)
+    const flags = (r.fast ? fastBit : 0) | (r.itemised ? itemisedBit : 0) | (r.sidechain ? sidechainBit : 0)
     w[base + word.model] = (r.model & 0xffff) | flags
     if (r.reportedUsd !== undefined) this.#writeReported(base, r.reportedUsd)
   }
@@ -209,10 +214,10 @@ export class UsageTable {
   }
 }
 
-/** The cache creation to count, by its lifetimes. Some servers report parts that do not add up to the total beside them; Claude Code
- *  charges for the total, and a part without a lifetime lives 5 minutes. */
+/** The cache creation to count: itemised numbers are more precise than the total beside them. */
 export function creationOf(record: UsageRecord): { m5: number; h1: number } {
-  return { m5: Math.max(record.cache5m, record.cacheCreation - record.cache1h), h1: record.cache1h }
+  if (record.itemised) return { m5: record.cache5m, h1: record.cache1h }
+  return { m5: record.cacheCreation, h1: 0 }
 }
 
 /** The session's own record of a message wins over a sidechain's copy; else the one with more tokens wins. */
@@ -222,8 +227,7 @@ function isMoreComplete(record: UsageRecord, known: UsageRecord): boolean {
 }
 
 function tokensOf(r: UsageRecord): number {
-  const { m5, h1 } = creationOf(r)
-  return r.input + r.output + r.cacheRead + m5 + h1
+  return r.input + r.output + r.cacheRead + Math.max(r.cacheCreation, r.cache5m + r.cache1h)
 }
 
 function slotsFor(records: number): number {

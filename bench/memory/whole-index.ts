@@ -1,6 +1,6 @@
 // Indexes all of Claude's transcripts below HOME with everything that the gateway adds in the background; prints how large the index
 // is after each step, as a share of the transcripts, as JSON.
-import { globSync, mkdirSync, readdirSync, statSync } from 'node:fs'
+import { globSync, mkdirSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { makeRedactor } from '../../src/domain/redact.ts'
 import { indexSources } from '../../src/search/index-files.ts'
@@ -22,14 +22,15 @@ const paths = globSync(join(environment.variables['HOME']!, '.claude/projects/**
 const bytes = paths.reduce((sum, path) => sum + statSync(path).size, 0)
 const file = statePaths(environment.stateDir).searchIndex
 mkdirSync(dirname(file), { recursive: true })
-const index = SearchIndex.open(file)
 const redactor = makeRedactor()
 const redact = (text: string): string => redactor.everything(text)
 
-/** With its log, which has what was not copied into it yet. */
-function share(): number {
-  const names = readdirSync(dirname(file))
-  return names.reduce((sum, name) => sum + statSync(join(dirname(file), name)).size, 0) / bytes
+/** Does a step of the work, and returns the share of the index after it. Closing it empties its log. */
+async function shareAfter(work: (index: SearchIndex) => Promise<unknown>): Promise<number> {
+  const index = SearchIndex.open(file)
+  await work(index)
+  await index.close()
+  return statSync(file).size / bytes
 }
 
 const sources = paths.map((path, i) => ({
@@ -38,14 +39,18 @@ const sources = paths.map((path, i) => ({
   sessionId: `s${i}`,
   repoPath: '/r',
 }))
-await indexSources(index, sources, { redact })
 const embedder = await openEmbedder({ use: 'machine' })
-if (embedder) while (await addSomeVectors(index, embedder, redact, 1_000));
-const messages = share()
-while (await addSomePieces(index, redact, 1_000));
-const withSubstrings = share()
-for (const known of filesWithoutTools(index)) while (await addSomeTools(index, known, redact));
-while (await addSomePieces(index, redact, 1_000));
-const shares: IndexShares = { messages, withSubstrings, withTools: share() }
-await index.close()
+const shares: IndexShares = {
+  messages: await shareAfter(async (index) => {
+    await indexSources(index, sources, { redact })
+    if (embedder) while (await addSomeVectors(index, embedder, redact, 1_000));
+  }),
+  withSubstrings: await shareAfter(async (index) => {
+    while (await addSomePieces(index, redact, 1_000));
+  }),
+  withTools: await shareAfter(async (index) => {
+    for (const known of filesWithoutTools(index)) while (await addSomeTools(index, known, redact));
+    while (await addSomePieces(index, redact, 1_000));
+  }),
+}
 console.log(JSON.stringify(shares))

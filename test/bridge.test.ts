@@ -178,7 +178,8 @@ test('an MCP client finds and calls all six over stdio', async () => {
 
 test('the real binary, started without us, finds itself through the bridge over stdio', async (ctx) => {
   ctx.skip(!existsSync(claudeBinary), 'there is no Claude binary for this platform')
-  api.script('Use the bridge', steps)
+  // A model thinks first; meanwhile Claude Code writes the prompt to its transcript.
+  api.script('Use the bridge', [{ ...steps[0]!, startDelayMs: 1_000 }, ...steps.slice(1)])
   const servers = { mcpServers: { 'openclaw-bridge': { ...rockpool, env: home.variables } } }
   const file = join(home.root, 'mcp.json')
   writeFileSync(file, JSON.stringify(servers))

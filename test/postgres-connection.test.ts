@@ -66,26 +66,6 @@ test('a server that accepts questions and never answers is given up after a whil
   line.close()
 })
 
-test('when all connections are in use, the error says so, and the server does not count as lost', async (ctx) => {
-  const { url } = server ?? ctx.skip('PostgreSQL is not installed')
-  await makeTables(url)
-  const warned: unknown[] = []
-  const log = { ...silentLog, error: (about: object) => void warned.push(about) }
-  const options = { url, schema: 'slow', clock: systemClock, log, maxConnections: 1 }
-  const postgres = new Postgres({ ...options, waits: { connectMs: 1_000 } })
-  await postgres.read('SELECT 1')
-  const slow = postgres.write('SELECT pg_sleep(2.5)')
-  const waiting = postgres.write('SELECT 1')
-  await expect(waiting).rejects.toThrow(/^No connection to PostgreSQL became free in time/)
-  await expect(waiting).rejects.toBeInstanceOf(StoreUnavailable)
-  expect(postgres.health.state).toBe('connected')
-  // A read waits longer.
-  expect(await postgres.read('SELECT 1 AS one')).toEqual([{ one: 1 }])
-  await slow
-  expect(warned).toEqual([])
-  await postgres.close()
-})
-
 test('of several servers the one that answers is used, by us and by the SessionStore for others', async (ctx) => {
   const { url } = server ?? ctx.skip('PostgreSQL is not installed')
   await makeTables(url)

@@ -5,7 +5,7 @@ import { within } from '../../domain/async.ts'
 import type { Clock } from '../../domain/clock.ts'
 import type { Log } from '../../domain/log.ts'
 import { StoreUnavailable, retryWhileUnavailable } from '../store-unavailable.ts'
-import { asFailure, isConflict, isConnectionLoss, isPoolBusy, messageOf } from './failure.ts'
+import { asFailure, isConflict, isConnectionLoss, messageOf } from './failure.ts'
 import { GroupedCalls, type GroupedCall } from './grouped-calls.ts'
 import { migrate, quoted } from './migrate.ts'
 import { placeOf, Servers } from './servers.ts'
@@ -199,8 +199,7 @@ export class Postgres {
       } catch (error) {
         const isAway = isConnectionLoss(error)
         if (isAway) this.#dropPool(used, error)
-        const mayWait = isAway || isPoolBusy(error)
-        const again = mayWait ? clock.monotonic() < deadline : isConflict(error) && attempt < attempts
+        const again = isAway ? clock.monotonic() < deadline : isConflict(error) && attempt < attempts
         if (!again) throw asFailure(error)
         const pause = Math.min(25 * 2 ** Math.min(attempt, 6), 1_000)
         await new Promise<void>((resolve) => setTimeout(resolve, pause * (0.5 + Math.random())))

@@ -10,15 +10,10 @@ export function isConnectionLoss(error: unknown): boolean {
     // A standby: another server accepts writes now.
     code === '25006' ||
     /^E(?:CONN|PIPE|HOST|NET|TIMEDOUT|AI_AGAIN|NOTFOUND)/.test(code) ||
-    /Connection terminated|Query read timeout|Client has encountered a connection error/.test(
+    /Connection terminated|Query read timeout|timeout exceeded when trying to connect|Client has encountered a connection error/.test(
       messageOf(error),
     )
   )
-}
-
-/** All connections of the pool were in use for longer than a query waits; the statement was not sent. */
-export function isPoolBusy(error: unknown): boolean {
-  return messageOf(error) === 'timeout exceeded when trying to connect'
 }
 
 /** Deadlocks and serialization failures: nothing was changed, and a retry works. */
@@ -43,14 +38,6 @@ export function asFailure(error: unknown): unknown {
       hint: 'Nothing that was acknowledged is lost. Check the server and ROCKPOOL_DATABASE_URL.',
       cause: error,
     })
-  if (isPoolBusy(error))
-    return new StoreUnavailable(
-      'No connection to PostgreSQL became free in time: all are waiting for answers.',
-      {
-        hint: 'Nothing that was acknowledged is lost. Try again in a moment; `rockpool db status` shows slow statements.',
-        cause: error,
-      },
-    )
   if (code === '57014' || code === '55P03')
     return new RockpoolError('busy', `PostgreSQL did not answer in time: ${messageOf(error)}.`, {
       hint: 'Try again in a moment; `rockpool db status` shows how it is.',

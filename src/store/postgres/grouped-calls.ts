@@ -1,6 +1,6 @@
 // Calls of one statement that are made at the same moment share it: one round trip and one commit for all of them. The
 // statement takes an array for each value, and returns in the column `place` which call a row belongs to.
-import { isConflict, isConnectionLoss, isPoolBusy } from './failure.ts'
+import { isConflict, isConnectionLoss } from './failure.ts'
 
 /** `order`: a group runs its calls in this order. Calls that lock rows pass the name of what they lock, so that the groups of
  *  several machines lock in the same order. */
@@ -53,8 +53,7 @@ export class GroupedCalls<Row> {
       for (const [n, { resolve }] of group.entries()) resolve(rowsOf.get(n + 1) ?? [])
     } catch (error) {
       // Those that wait have waited for the same server.
-      if (isConnectionLoss(error) || isPoolBusy(error))
-        for (const { reject } of this.#waiting.splice(0)) reject(error)
+      if (isConnectionLoss(error)) for (const { reject } of this.#waiting.splice(0)) reject(error)
       else if (group.length > 1 && !isConflict(error)) return this.#runEachAlone(group)
       for (const { reject } of group) reject(error)
     }

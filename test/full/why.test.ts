@@ -239,7 +239,7 @@ test('a pull request is read with gh, and annotated without prompts', async (ctx
     kind: 'pr',
     missing: 1,
     unknownLines: 0,
-    sessions: [{ sessionId: id, lines: 4 }],
+    sessions: [{ sessionId: id, lines: 5 }],
   })
   expect(answer['markdown']).toContain(id.slice(0, 8))
   expect(answer['markdown']).not.toContain('herring')

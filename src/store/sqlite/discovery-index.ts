@@ -96,9 +96,10 @@ export class DiscoveryIndex {
     return this.#database.read((q) => q.get(sql, path))
   }
 
-  /** The usage of every file that has any, with the names of its models as JSON. */
+  /** The usage of every file that has any, with the names of its models as JSON. A damaged row is left out. */
   *allUsage(): Generator<{ path: string; usage: Uint8Array; models: string }> {
-    const sql = `SELECT path, usage, facts ->> '$.models' AS models FROM ${withFacts} WHERE length(usage) > 0`
+    const sql = `SELECT path, usage, facts ->> '$.models' AS models FROM ${withFacts}
+      WHERE length(usage) > 0 AND json_valid(facts)`
     yield* this.#database.read((q) => q.each<{ path: string; usage: Uint8Array; models: string }>(sql))
   }
 

@@ -244,6 +244,12 @@ describe('a launch with its token', () => {
   const codeOf = async (answer: ReturnType<typeof rpc>): Promise<string | undefined> =>
     (await answer).error?.data?.code
 
+  test('starts in its workspace if it names no directory, also before the workspace exists', async () => {
+    const own = house.app.paths.workspace('work')
+    rmSync(own, { recursive: true, force: true })
+    expect((await launch({})).result).toMatchObject({ workdir: own })
+  })
+
   test('starts only in its own workspace and in the repositories of the configuration', async () => {
     const { dir, app } = house
     const own = app.paths.workspace('work')

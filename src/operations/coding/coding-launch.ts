@@ -1,5 +1,5 @@
 // Launches a coding session: decides its agent, its machine, and whether it continues an earlier session.
-import { existsSync } from 'node:fs'
+import { existsSync, mkdirSync } from 'node:fs'
 import { z } from 'zod'
 import { defaultAgentId } from '../../domain/session-key.ts'
 import { formatOriginChannel, openclawChannel, parseOriginChannel } from '../../domain/address.ts'
@@ -245,13 +245,17 @@ export function refuseBypass(mode: PermissionMode | undefined, caller: Caller): 
 }
 
 /** The named directory, by its path or its name in the configuration; else the existing workspace of the calling agent, the
- *  configured directory, or the current one. */
+ *  configured directory, a new workspace, or for a person the current directory. */
 function workdirOf(app: App, named: string | undefined, caller: Caller): string {
   const { repos, workdir, ownWorkdir } = launchDefaults(app, caller.agentId ?? defaultAgentId(app.config))
   if (named !== undefined) return Object.hasOwn(repos, named) ? repos[named]! : named
   const workspace = caller.agentId === undefined ? undefined : workspaceOf(app, caller.agentId)
   const own = [ownWorkdir, workspace].find((folder) => folder !== undefined && existsSync(folder))
-  return own ?? workdir ?? process.cwd()
+  const configured = own ?? workdir
+  if (configured !== undefined) return configured
+  if (workspace === undefined) return process.cwd()
+  mkdirSync(workspace, { recursive: true, mode: 0o700 })
+  return workspace
 }
 
 interface Chosen {

@@ -141,6 +141,20 @@ test('of many open pages each gets the events of its own subscriptions and right
   }
 })
 
+test('a new agent and its removal are announced, also if it has no settings', async () => {
+  const house = await open()
+  const client = await connect(house, bearer(house.token))
+  await subscribed(client, 'system')
+  await rpc(house, 'agents.add', { id: 'work' })
+  await rpc(house, 'agents.remove', { id: 'work' })
+  await expect
+    .poll(() => heard(client).map(({ event }) => event))
+    .toMatchObject([
+      { type: 'config-changed', reloaded: ['agents'] },
+      { type: 'config-changed', reloaded: ['agents'] },
+    ])
+})
+
 test('a token that is bound to an agent sees that agent only', async () => {
   const house = await open()
   const token = newToken()

@@ -75,7 +75,9 @@ const addAgent = operation({
         withAgents(config, (list) => withNew(list, { id, ...settings }, defaultAgentId(app.config))),
       )
     }
-    return { ok: true, id, folder: addAgentFolder(app.paths, id) }
+    const folder = addAgentFolder(app.paths, id)
+    announce(app)
+    return { ok: true, id, folder }
   },
 })
 
@@ -112,9 +114,16 @@ const removeAgent = operation({
         withAgents(config, (list) => list.filter((agent) => agent['id'] !== id)),
       )
     }
-    return { ok: true, id, setAside: setAgentFolderAside(app.paths, id, app.clock.now()) }
+    const setAside = setAgentFolderAside(app.paths, id, app.clock.now())
+    announce(app)
+    return { ok: true, id, setAside }
   },
 })
+
+/** An agent without settings is only a folder, so the configuration file says nothing about it. */
+function announce({ events }: App): void {
+  events.emit({ type: 'config-changed', reloaded: ['agents'], needsRestart: [] })
+}
 
 type Settings = Array<Record<string, unknown>>
 

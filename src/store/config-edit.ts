@@ -1,27 +1,27 @@
-// Changes the configuration file for a command. A file with comments is never rewritten, because the comments would be lost; the
-// command prints the change instead.
-import { mkdirSync, readFileSync } from 'node:fs'
+// Changes the configuration file for a command. A file in JSON5 is never rewritten as JSON, because its comments would be lost; `config
+// set` changes one value in it. A change that would make the file invalid is refused.
+import { mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { RockpoolError } from '../domain/errors.ts'
-import { readConfigText } from './config-file.ts'
-import { errorCode } from './disk/atomic-file.ts'
+import { asRockpoolError, attempt, RockpoolError } from '../domain/errors.ts'
+import { checkConfigText, parseConfig, readConfigText } from './config-file.ts'
 import { FileLock } from './disk/file-lock.ts'
 import { writePrivateFile } from './disk/private-file.ts'
 
 export type JsonObject = Record<string, unknown>
 
-/** Applies `edit` to the content of the file. Changes of all processes run one after another. The result is checked when the
- *  configuration is loaded next. */
+/** Applies `edit` to the content of the file. */
 export async function editConfigFile(file: string, edit: (config: JsonObject) => JsonObject): Promise<void> {
-  mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
-  await new FileLock(file).hold('change the configuration', async (held) => {
-    const changed = edit(readPlainConfig(file))
-    held.confirm()
-    writePrivateFile(file, `${JSON.stringify(changed, null, 2)}\n`)
+  await editConfigText(file, async (text) => {
+    const changed = JSON.stringify(edit(parsePlain(text, file)), null, 2)
+    await checkConfigText(changed, file).catch((error: unknown) => {
+      throw notChanged(error)
+    })
+    return changed
   })
 }
 
-/** Applies `change` to the text of the file, under the same lock; `change` checks the result before it returns it. */
+/** Applies `change` to the text of the file; `change` checks the result before it returns it. Changes of all processes run one
+ *  after another. */
 export async function editConfigText(file: string, change: (text: string) => Promise<string>): Promise<void> {
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
   await new FileLock(file).hold('change the configuration', async (held) => {
@@ -31,21 +31,19 @@ export async function editConfigText(file: string, change: (text: string) => Pro
   })
 }
 
-function readPlainConfig(file: string): JsonObject {
-  let text: string
-  try {
-    text = readFileSync(file, 'utf8')
-  } catch (error) {
-    if (errorCode(error) === 'ENOENT') return {}
-    throw new RockpoolError('config-invalid', `${file} cannot be read.`, { cause: error })
-  }
-  try {
-    return JSON.parse(text) as JsonObject
-  } catch (error) {
-    const message = `${file} has comments, which a command would lose; it was not changed.`
-    throw new RockpoolError('refused', message, {
-      hint: 'Make the change by hand; docs/config.md has every key.',
-      cause: error,
-    })
-  }
+export function notChanged(failure: unknown): RockpoolError {
+  return new RockpoolError('config-invalid', `Not changed. ${asRockpoolError(failure).message}`, {
+    hint: 'docs/config.md lists every key with its values.',
+    cause: failure,
+  })
+}
+
+function parsePlain(text: string, file: string): JsonObject {
+  const config = parseConfig(text, file)
+  if (attempt(() => JSON.parse(text) as unknown) !== undefined) return config
+  throw new RockpoolError(
+    'refused',
+    `${file} is written in JSON5: a command would lose its comments and its format. It was not changed.`,
+    { hint: 'Make the change by hand, or with `rockpool config set`; docs/config.md has every key.' },
+  )
 }

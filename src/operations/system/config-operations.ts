@@ -1,9 +1,9 @@
 // The configuration: shows it, and reads and changes single values. Comments and format of the file stay.
 import { isDeepStrictEqual } from 'node:util'
 import { z } from 'zod'
-import { asRockpoolError, RockpoolError, attempt } from '../../domain/errors.ts'
+import { RockpoolError, attempt } from '../../domain/errors.ts'
 import { isRecord } from '../../domain/json.ts'
-import { editConfigText } from '../../store/config-edit.ts'
+import { editConfigText, notChanged } from '../../store/config-edit.ts'
 import { checkConfigText, loadConfig, parseConfig } from '../../store/config-file.ts'
 import { fixedAtStart } from '../../store/config-reload.ts'
 import { setInText } from '../../store/config-text.ts'
@@ -209,11 +209,7 @@ async function validChange(
     }
     if (isDeepStrictEqual(at(parseConfig(changed, file), path), value)) return changed
   }
-  const { message } = asRockpoolError(failure)
-  throw new RockpoolError('config-invalid', `Not changed. ${message}`, {
-    hint: 'docs/config.md lists every key with its values.',
-    cause: failure,
-  })
+  throw notChanged(failure)
 }
 
 export const operations = [showConfig, getValue, setValue]

@@ -110,6 +110,7 @@ test('of many open pages each gets the events of its own subscriptions and right
   const token = newToken()
   const hash = hashOf(token).toString('base64url')
   writeTokenRecords(house.dir, [{ name: 'work', scopes: ['read'], agentId: 'work', createdAt: 0, hash }])
+  await rpc(house, 'agents.add', { id: 'work' })
   const kinds = [
     { credential: house.token, topics: [{}], expected: ['main 0', 'work 0', 'main 1', 'work 1'] },
     { credential: house.token, topics: [{ agentId: 'main' }], expected: ['main 0', 'main 1'] },

@@ -8,9 +8,10 @@ type Sentences = string | Array<string | false | undefined>
 
 const results: { [Name in MethodName]?: (output: OutputOf<Name>, page: Page) => Sentences } = {
   'agents.add': ({ id, folder }) => safe`Added the agent ${id}; its folder is ${folder}.`,
-  'agents.remove': ({ id, setAside }) => [
+  'agents.remove': ({ id, setAside, stopped }) => [
     safe`The agent ${id} is removed.`,
     setAside !== undefined && safe`Its folder is now ${setAside}.`,
+    ...stoppedWith(stopped),
   ],
   'rules.remove': ({ id }) => safe`Removed rule ${id}; sessions ask again.`,
   'rules.add': ({ id, text }) => safe`Rule ${id}: ${text}`,
@@ -103,6 +104,20 @@ const results: { [Name in MethodName]?: (output: OutputOf<Name>, page: Page) => 
     forgotten > 0 && `Dropped ${count(forgotten, 'queued message')}.`,
   ],
   'turns.wake': ({ sessionKey }) => safe`Queued for the next turn of ${sessionKey}.`,
+}
+
+function stoppedWith(stopped: OutputOf<'agents.remove'>['stopped']): Array<string | false> {
+  const { tokens, schedules, sessions, approvals, turns, rules } = stopped
+  const line = (what: string, names: string[]): string | false =>
+    names.length > 0 && safe`${what}: ${names.join(', ')}.`
+  return [
+    line('Removed tokens', tokens),
+    line('Paused schedules', schedules),
+    line('Ended coding sessions', sessions),
+    line('Stopped turns', turns),
+    line('Closed requests', approvals),
+    line('Removed permission rules', rules),
+  ]
 }
 
 function idList(ids: readonly string[]): string {

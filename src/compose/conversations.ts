@@ -30,7 +30,7 @@ import { restoreAbandonedNotes } from '../store/notes/protected-notes.ts'
 import { formatProcess, identifyProcess, isProcessAlive } from '../store/disk/process-identity.ts'
 import { removeOldUploads } from '../store/media/uploads.ts'
 import { attachWorkspaceFile } from '../store/media/outgoing-files.ts'
-import { configuredAgent } from '../store/agents.ts'
+import { configuredAgent, requireAgent } from '../store/agents.ts'
 import { askInChat, pressedButton } from '../chat/chat-approvals.ts'
 import { commandForAnswer, LastMessages } from '../chat/chat-answers.ts'
 import { chatTools, isOwnersChat, ownerChats } from '../chat/chat-tools.ts'
@@ -215,8 +215,10 @@ function fileParts(app: App): Pick<FlowParts, 'files' | 'attach'> {
   }
 }
 
-/** Creates the agent's workspace before a turn needs it. */
+/** Creates the agent's workspace before a turn needs it. Refuses an agent that does not exist: its turn would create it. */
 function readyAgent(app: App, agentId: string): Agent {
+  // On a shared database another machine may have accepted the message, for an agent that only that machine has.
+  if (!app.storage.cluster) requireAgent(app, agentId)
   const agent = configuredAgent(app.config, app.paths, agentId)
   mkdirSync(agent.workspace, { recursive: true, mode: 0o700 })
   return agent

@@ -6,7 +6,7 @@ import type { WebSocket } from 'ws'
 import { z } from 'zod'
 import { asRockpoolError, RockpoolError } from '../domain/errors.ts'
 import type { Caller } from '../operations/operation.ts'
-import { authorize, checkInput } from '../operations/perform-operation.ts'
+import { authorize, checkInput, requireAgentOf } from '../operations/perform-operation.ts'
 import { answer, failure, idIn, isRequest, parseFailure, parseJson, rpcError } from '../rpc/frames.ts'
 import type { RequestId, RpcRequest, RpcResponse } from '../rpc/frames.ts'
 import type { Admission } from './auth.ts'
@@ -182,6 +182,7 @@ export class Peer {
     const topic = topics.find((candidate) => candidate.name === name)
     if (!topic) return false
     try {
+      requireAgentOf(this.#parts.calls.app, caller)
       authorize(caller, topic.scope, request.method, topic.forHosts)
       if (verb === 'subscribe') this.#subscribe(topic, request.params ?? {}, id)
       else this.#unsubscribe(topic, request.params ?? {}, id)

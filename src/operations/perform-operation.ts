@@ -4,6 +4,7 @@ import type { z } from 'zod'
 import { RockpoolError, asRockpoolError } from '../domain/errors.ts'
 import { maskTexts, type Redactor } from '../domain/redact.ts'
 import { expectationOf } from '../domain/schema-issue.ts'
+import { requireAgent } from '../store/agents.ts'
 import type { App } from './app.ts'
 import type { Caller, ForHosts, Operation, Scope } from './operation.ts'
 
@@ -13,6 +14,7 @@ export async function performOperation(
   input: Record<string, unknown>,
   caller: Caller,
 ): Promise<unknown> {
+  requireAgentOf(app, caller)
   authorizeOperation(caller, operation)
   const { idempotencyKey, fields } = takeIdempotencyKey(operation, input)
   const checked = checkInput(operation, fields)
@@ -77,6 +79,11 @@ function describeIssue(issue: z.core.$ZodIssue): string {
 }
 
 // What a caller may do and see.
+
+/** A token may be older than its agent, and may outlive it: without the agent, nothing exists for the caller. */
+export function requireAgentOf(app: Pick<App, 'config' | 'paths'>, { agentId }: Caller): void {
+  if (agentId !== undefined) requireAgent(app, agentId)
+}
 
 type Guarded = Pick<Operation, 'name' | 'scope' | 'operatorOnly' | 'forHosts'>
 

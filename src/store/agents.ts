@@ -1,11 +1,11 @@
 // Agents as the configuration and the state directory describe them: their settings, workspaces and folders.
 import { existsSync, mkdirSync, readdirSync, renameSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import type { Agent } from '../domain/agent.ts'
+import { openclawPrefix, type Agent } from '../domain/agent.ts'
 import type { Clock } from '../domain/clock.ts'
 import type { Config } from '../domain/config.ts'
 import { allowedToolsOf } from '../domain/config/read-settings.ts'
-import { attempt } from '../domain/errors.ts'
+import { attempt, RockpoolError } from '../domain/errors.ts'
 import { agentIdRule, defaultAgentId } from '../domain/session-key.ts'
 import { openclawAgentOf } from './openclaw/openclaw-report.ts'
 import type { StatePaths } from './paths.ts'
@@ -24,11 +24,24 @@ export function configuredAgent(config: Config, paths: StatePaths, agentId: stri
   }
 }
 
+type Parts = { config: Pick<Config, 'agents'>; paths: StatePaths }
+
+/** In the configuration, the default agent, or an agent with a folder. */
+export function isAgent({ config, paths }: Parts, agentId: string): boolean {
+  const isConfigured = config.agents.list.some(({ id }) => id === agentId)
+  return isConfigured || agentId === defaultAgentId(config) || existsSync(paths.agent(agentId))
+}
+
+/** Throws `not-found` if there is no such agent. OpenClaw alone decides which agents it has. */
+export function requireAgent(parts: Parts, agentId: string): void {
+  if (agentId.startsWith(openclawPrefix) || isAgent(parts, agentId)) return
+  throw new RockpoolError('not-found', `There is no agent ${JSON.stringify(agentId)}.`, {
+    hint: `The operator adds it with \`rockpool agents add ${agentId}\`.`,
+  })
+}
+
 /** Where an agent keeps its notes, and works unless another folder is named. */
-export function workspaceOf(
-  { config, paths }: { config: Pick<Config, 'agents'>; paths: StatePaths },
-  agentId: string,
-): string {
+export function workspaceOf({ config, paths }: Parts, agentId: string): string {
   const { list, defaults } = config.agents
   const own =
     list.find((each) => each.id === agentId)?.workspace ?? openclawAgentOf(paths, agentId)?.workspace

@@ -67,6 +67,7 @@ export class MonthWorker {
       work,
       coding,
       schedules,
+      requireAgent() {},
       mainSessionOf: (agentId) => `agent:${agentId}:main`,
       addressOf: async () => undefined,
       hand: async (request) => {

@@ -9,6 +9,7 @@ import { resumeChanges } from '../../coding/session/resume-origin.ts'
 import { kindOf, type CodingSession } from '../../domain/coding-session.ts'
 import { asRockpoolError, RockpoolError } from '../../domain/errors.ts'
 import { reservedUntil } from '../../domain/usage-window.ts'
+import { requireAgent } from '../../store/agents.ts'
 import type { App } from '../app.ts'
 import { flag, nonBlankText } from '../input-fields.ts'
 import { operation } from '../operation.ts'
@@ -95,6 +96,7 @@ const launch = operation({
   },
   async run(app, input, caller) {
     await refuseWider(app, input, caller)
+    if (input.agent !== undefined) requireAgent(app, input.agent)
     refuseInReserve(app, input.despiteReserve, caller)
     const asked = { ...input, boundTo: caller.agentId }
     const { session, action, reason } = await launchCoding(app, asked, caller)

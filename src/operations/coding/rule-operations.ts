@@ -104,7 +104,7 @@ function rowOf(app: App, rule: Grant): z.input<typeof row> {
 }
 
 /** A rule of one session belongs to the agent of that session; rules for all sessions are the operator's. Ended rules are gone. */
-function rulesSeenBy(app: App, { agentId }: Caller): Grant[] {
+export function rulesSeenBy(app: App, { agentId }: Pick<Caller, 'agentId'>): Grant[] {
   const { approvals, coding } = app.storage
   const now = app.clock.now()
   const agentOf = ({ codingId, sessionKey }: Grant): string | undefined =>

@@ -25,6 +25,8 @@ export interface ScheduleWorld {
   work: Pick<WorkStore, 'inbox' | 'lanes' | 'outbox'>
   coding: Pick<CodingStore, 'get'>
   schedules: Pick<ScheduleStore, 'spentUsd'>
+  /** Throws if there is no such agent. */
+  requireAgent: (agentId: string) => void
   mainSessionOf: (agentId: string) => string
   addressOf: (agentId: string, sessionKey: string) => Promise<Address | undefined>
   hand: (request: AskRequest) => Promise<void>
@@ -54,6 +56,7 @@ async function advance(
   run: ScheduleRun,
 ): Promise<RunOutcome | undefined> {
   const { action } = schedule
+  world.requireAgent(schedule.agentId)
   switch (action.kind) {
     case 'message':
       if (isKeyExpired(world, run)) return unknownOutcome('the message was sent')

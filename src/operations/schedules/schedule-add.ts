@@ -9,6 +9,7 @@ import { checkedName } from '../../coding/session/names.ts'
 import { callerAuthor } from '../../rights/rights.ts'
 import { readWhen, splitWhen } from '../../schedules/read-when.ts'
 import { nextDue } from '../../schedules/times.ts'
+import { requireAgent } from '../../store/agents.ts'
 import type { App } from '../app.ts'
 import { conversationNamed } from '../coding/coding-launch.ts'
 import { isChatOfAgent, refuseDirectory, refuseWider } from '../coding/launch-rights.ts'
@@ -91,6 +92,7 @@ export const addSchedule = operation({
   async run(app, input, caller) {
     const { clock, storage } = app
     const agentId = caller.agentId ?? input.agent ?? defaultAgentId(app.config)
+    requireAgent(app, agentId)
     const now = clock.now()
     const { when, text } = whenAndText(app, input, now)
     const action = actionOf(app, { ...input, text }, caller)

@@ -5,6 +5,7 @@ import { runSchema } from '../../domain/schedule.ts'
 import type { Schedule } from '../../domain/schedule.ts'
 import { newRun } from '../../schedules/schedule-runner.ts'
 import { nextDue } from '../../schedules/times.ts'
+import { requireAgent } from '../../store/agents.ts'
 import type { App } from '../app.ts'
 import { operation } from '../operation.ts'
 import { addSchedule } from './schedule-add.ts'
@@ -111,6 +112,7 @@ const resume = operation({
     const { id, paused } = schedule
     if (caller.agentId !== undefined && paused?.includes('owner'))
       throw refused('resume what the owner paused')
+    requireAgent(app, schedule.agentId)
     const next = (stored: Schedule): Partial<Schedule> => ({
       paused: undefined,
       nextDue: nextDue(stored, app.clock.now()),

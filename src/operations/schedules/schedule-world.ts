@@ -6,6 +6,7 @@ import type { Schedule } from '../../domain/schedule.ts'
 import { endOfLimit } from '../../agent/turn-failures.ts'
 import { reservedUntil } from '../../domain/usage-window.ts'
 import { ScheduleRunner } from '../../schedules/schedule-runner.ts'
+import { requireAgent } from '../../store/agents.ts'
 import type { App } from '../app.ts'
 import { launchCoding } from '../coding/coding-launch.ts'
 import type { Caller } from '../operation.ts'
@@ -35,6 +36,10 @@ function worldOf(app: App): ScheduleWorld {
     work,
     coding,
     schedules,
+    requireAgent(agentId) {
+      // On a shared database the schedule may be of an agent that only another machine has.
+      if (!app.storage.cluster) requireAgent(app, agentId)
+    },
     mainSessionOf: (agentId) => buildAgentMainSessionKey({ agentId, mainKey: app.config.session.mainKey }),
     addressOf: async (agentId, key) => addressOfSession(await storage.sessions(agentId).get(key)),
     hand: async (request) => (await app.conversations()).hand(request),

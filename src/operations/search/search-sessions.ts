@@ -157,10 +157,11 @@ export async function answerSearch(
   const began = app.clock.monotonic()
   const { total, isEstimated, hits, notes, suggestion } = await app.search().search(question)
   const { agentId } = question
-  if (total === 0 && agentId !== undefined && !app.agentIds().includes(agentId)) {
-    // A caller that is bound to an agent may not learn of others.
-    const known = caller.agentId === undefined ? `; known: ${app.agentIds().join(', ')}` : ''
-    notes.push(`There is no agent ${JSON.stringify(agentId)} here${known}.`)
+  // A caller that is bound to an agent may not learn of others.
+  if (total === 0 && agentId !== undefined && caller.agentId === undefined) {
+    const known = app.agentIds()
+    if (!known.includes(agentId))
+      notes.push(`There is no agent ${JSON.stringify(agentId)} here; known: ${known.join(', ')}.`)
   }
   const written = await withTitles(app, hits)
   const tookMs = Math.round((app.clock.monotonic() - began) * 10) / 10

@@ -2,11 +2,12 @@
 import { z } from 'zod'
 import { defaultAgentId } from '../../domain/session-key.ts'
 import { RockpoolError } from '../../domain/errors.ts'
-import { addAgentFolder, setAgentFolderAside, workspaceOf } from '../../store/agents.ts'
+import { addAgentFolder, isAgent, setAgentFolderAside, workspaceOf } from '../../store/agents.ts'
 import { editConfigFile } from '../../store/config-edit.ts'
 import { checkAgentId } from '../../store/paths.ts'
 import type { App } from '../app.ts'
 import { operation } from '../operation.ts'
+import { stoppedParts, stopAgent } from './remove-agent.ts'
 
 const agentRow = z.object({
   id: z.string(),
@@ -83,9 +84,15 @@ const addAgent = operation({
 
 const removeAgent = operation({
   name: 'agents.remove',
-  description: 'Remove an agent; its folder with all sessions is set aside, not deleted.',
+  description:
+    'Remove an agent: end all that works for it and remove its tokens; its folder is set aside, not deleted.',
   input: z.strictObject({ id: z.string().describe('The agent.') }),
-  output: z.object({ ok: z.boolean(), id: z.string(), setAside: z.string().optional() }),
+  output: z.object({
+    ok: z.boolean(),
+    id: z.string(),
+    setAside: z.string().optional().describe('Where its folder is now.'),
+    stopped: stoppedParts,
+  }),
   scope: 'admin',
   changesState: true,
   destructive: true,
@@ -100,7 +107,7 @@ const removeAgent = operation({
   },
   async run(app, input) {
     const id = checkAgentId(input.id)
-    if (!app.agentIds().includes(id))
+    if (!isAgent(app, id))
       throw new RockpoolError('not-found', `There is no agent ${id}.`, {
         hint: '`rockpool agents list` shows them.',
       })
@@ -108,17 +115,31 @@ const removeAgent = operation({
       throw new RockpoolError('refused', `${id} is the default agent.`, {
         hint: 'Make another one the default first.',
       })
-    await app.storage.sessions(id).close()
+    refuseBound(app, id)
+    // First, because it may be refused.
     if (app.config.agents.list.some((agent) => agent.id === id)) {
       await editConfigFile(app.environment.configFile, (config) =>
         withAgents(config, (list) => list.filter((agent) => agent['id'] !== id)),
       )
     }
+    const stopped = await stopAgent(app, id)
+    await app.storage.sessions(id).close()
     const setAside = setAgentFolderAside(app.paths, id, app.clock.now())
     announce(app)
-    return { ok: true, id, setAside }
+    return { ok: true, id, setAside, stopped }
   },
 })
+
+/** Only a person knows which agent answers these chats from now on. */
+function refuseBound({ config, environment }: App, id: string): void {
+  const bound = config.bindings.flatMap(({ agentId, match: { channel, accountId, peer } }, index) =>
+    agentId === id ? `bindings.${index} (${[channel, accountId, peer?.id].filter(Boolean).join(' ')})` : [],
+  )
+  if (bound.length === 0) return
+  throw new RockpoolError('refused', `Chats are bound to the agent ${id}: ${bound.join(', ')}.`, {
+    hint: `Remove these bindings in ${environment.configFile}, or name another agent in them; then remove the agent.`,
+  })
+}
 
 /** An agent without settings is only a folder, so the configuration file says nothing about it. */
 function announce({ events }: App): void {

@@ -146,9 +146,10 @@ async function blameOf(
   return (await repository.blame(file, options)) ?? all.slice((range?.from ?? 1) - 1, range?.to)
 }
 
-/** The lines of the file as it is in the working tree. */
+/** The lines of the file as it is in the working tree. None of a link: it may lead out of the repository. */
 function textsOf({ root }: Repository, file: string): string[] {
-  const text = attempt(() => readForeign(join(root, file), longestFile).toString('utf8'), '')
+  const options = { noLink: true }
+  const text = attempt(() => readForeign(join(root, file), longestFile, options).toString('utf8'), '')
   const lines = text.split('\n')
   return lines.at(-1) === '' ? lines.slice(0, -1) : lines
 }

@@ -1,6 +1,6 @@
 // What git knows about lines: which commit wrote each, and which lines a commit added. The repository may be hostile, so git runs
 // as everywhere (discovery/git.ts): no program of the repository is started, and nothing from outside becomes an option.
-import { existsSync, statSync } from 'node:fs'
+import { existsSync, lstatSync } from 'node:fs'
 import { basename, dirname, join, relative } from 'node:path'
 import { gitIn, type Git, type Ran, type Run, type Variables } from '../discovery/git.ts'
 import { isInside, realPath, worktreesOf } from '../discovery/repo-paths.ts'
@@ -102,7 +102,7 @@ export class Repository {
     file: string,
     { range, formatters = [], withCopies }: BlameOptions,
   ): Promise<BlamedLine[] | undefined> {
-    const stat = statSync(join(this.root, file), { throwIfNoEntry: false })
+    const stat = lstatSync(join(this.root, file), { throwIfNoEntry: false })
     const stamp = [this.#head, stat?.ino, stat?.size, stat?.mtimeMs].join(' ')
     const wholeKey = [file, withCopies, ...formatters].join('\0')
     const whole = this.#blames.get(wholeKey)

@@ -1,6 +1,6 @@
 // Explains lines, files, commits and pull requests of a repository, for everybody who may ask: the command, the page, agents, and the
 // sessions that use the bridge.
-import { existsSync, statSync } from 'node:fs'
+import { existsSync, lstatSync } from 'node:fs'
 import { resolve } from 'node:path'
 import type { DiscoveredSession, EditLookup } from '../../domain/discovered-session.ts'
 import { attempt, RockpoolError } from '../../domain/errors.ts'
@@ -117,7 +117,7 @@ async function missing(
 
 /** As git decides it. */
 function isBinary(path: string): boolean {
-  return attempt(() => readForeign(path, 8_000).includes(0), false)
+  return attempt(() => readForeign(path, 8_000, { noLink: true }).includes(0), false)
 }
 
 interface FilePlace {
@@ -140,9 +140,14 @@ function placeIn(target: string, folder: string): FilePlace | undefined {
   return { path, lines: { from, to } }
 }
 
-/** The path, unless something else than a file is there. */
+/** The path, unless something else than a file is there. A link may lead out of the repository, so it is not followed. */
 function fileAt(path: string): string {
-  if (statSync(path, { throwIfNoEntry: false })?.isFile() !== false) return path
+  const stat = lstatSync(path, { throwIfNoEntry: false })
+  if (stat?.isFile() !== false) return path
+  if (stat.isSymbolicLink())
+    throw new RockpoolError('input-invalid', `${path} is a link, and links are not followed.`, {
+      hint: 'Name the file that it leads to.',
+    })
   throw new RockpoolError('input-invalid', `${path} is not a file.`, { hint: 'Name a file in it.' })
 }
 

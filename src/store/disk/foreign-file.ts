@@ -49,8 +49,8 @@ export async function openForeignHandle(
 }
 
 /** The beginning of a file, at most `maxBytes` of it. */
-export function readForeign(path: string, maxBytes: number): Buffer {
-  const fd = openForeign(path)
+export function readForeign(path: string, maxBytes: number, options?: ForeignFileOptions): Buffer {
+  const fd = openForeign(path, options)
   using _ = closeAtEnd(fd)
   const bytes = Buffer.allocUnsafe(Math.min(fstatSync(fd).size, maxBytes))
   let filled = 0

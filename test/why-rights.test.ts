@@ -69,3 +69,18 @@ test('no file outside of the repository is read through a link, committed or not
   expect(error?.message).toMatch(/untracked\.txt is a link, and links are not followed/)
   for (const [name] of links) rmSync(join(world.root, name))
 })
+
+test("an agent gets no prompt of a person's session; a session in a terminal does", async () => {
+  const session = world.session(`Write it down: ${secret}`)
+  session.create(
+    'src/login.ts',
+    'export const herring = openTheDoorOf(stairs)\nexport const second = herring + 1\n',
+  )
+  world.commit('Add the login')
+  for (const answer of await answers('src/login.ts:1')) {
+    expect(answer).toContain('"confidence":"unknown"')
+    expect(answer).not.toMatch(new RegExp(`${secret}|${session.sessionId}`))
+  }
+  const own = await bridgeWorld(house.app, seat({ pid: process.pid })).why('src/login.ts:1')
+  expect(own).toMatchObject({ confidence: 'exact', prompt: `Write it down: ${secret}` })
+})

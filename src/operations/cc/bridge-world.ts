@@ -16,6 +16,7 @@ import { contentText, type TranscriptEntry } from '../../domain/transcript.ts'
 import { gatherProjectStatus } from '../../discovery/project-status.ts'
 import { conversationRecords } from '../../discovery/conversation-records.ts'
 import type { RecalledCut } from '../../discovery/trim/recall-cut.ts'
+import { mayReadSession } from '../../rights/rights.ts'
 import { createFileAtomically, ensureDirectory } from '../../store/disk/atomic-file.ts'
 import { ancestorsOf } from '../../store/disk/process-identity.ts'
 import type { App } from '../app.ts'
@@ -83,10 +84,11 @@ async function mailCaller(app: App, seat: BridgeSeat): Promise<Caller> {
       }
 }
 
-/** In the repository of the session only; from sessions of this agent, and from those without an owner. */
+/** In the repository of the session only. An agent learns about its own sessions; a session that a person started in a terminal
+ *  also about others that a person started. */
 async function whyFor(
   app: App,
-  { agentId, repoPath }: BridgeSeat,
+  { agentId, repoPath, pid }: BridgeSeat,
   target: string,
 ): Promise<Record<string, unknown>> {
   const { root } = await (await app.repositories()).open(repoPath)
@@ -94,7 +96,8 @@ async function whyFor(
     app,
     { target, folder: repoPath },
     {
-      mayRead: (session) => (session.agentId ?? agentId) === agentId,
+      mayRead: (session) =>
+        mayReadSession(session, agentId) || (pid !== undefined && session.agentId === undefined),
       checkRepository: async (other) => {
         if (other !== root) throw new RockpoolError('not-found', `${target} is not in ${root}.`)
       },

@@ -2,7 +2,7 @@
 import { statSync } from 'node:fs'
 import type { FileHandle } from 'node:fs/promises'
 import type { Card, CardPage } from '../domain/transcript-views.ts'
-import { RockpoolError } from '../domain/errors.ts'
+import { attempt, RockpoolError } from '../domain/errors.ts'
 import { isRecord, parseRecord } from '../domain/json.ts'
 import { withoutMarker } from '../domain/machine-text.ts'
 import { readChain } from '../store/transcripts/claude-chain.ts'
@@ -119,9 +119,9 @@ function cardsIn({ content, bytes }: Line, { raw, sidechain }: How): Card[] {
 }
 
 export function cardsOfLine(line: string, isSidechain = false): Card[] {
-  // Damaged lines are counted and reported by `cc info`; there is nothing of them to show.
   const record = parseRecord(line)
-  if (!record || (record['isSidechain'] === true && !isSidechain) || record['isMeta'] === true) return []
+  if (!record) return unreadableCard(line)
+  if ((record['isSidechain'] === true && !isSidechain) || record['isMeta'] === true) return []
   const about = { uuid: textIn(record['uuid']), at: Date.parse(String(record['timestamp'])) || 0 }
   if (record['type'] === 'system') return systemCard(record, about)
   if (record['type'] !== 'user' && record['type'] !== 'assistant') return []
@@ -133,6 +133,12 @@ export function cardsOfLine(line: string, isSidechain = false): Card[] {
   return blocksIn(content)
     .flatMap((block) => blockCard(block, kind, about))
     .map((card) => (card.kind === 'result' && subagent !== undefined ? { ...card, subagent } : card))
+}
+
+/** Damaged lines are counted and reported by `cc info`; there is nothing of them to show. A record that is nested too deep is whole. */
+function unreadableCard(line: string): Card[] {
+  const isWhole = isRecord(attempt(() => JSON.parse(line) as unknown))
+  return isWhole ? [{ kind: 'notice', at: 0, text: 'A record is nested too deep to be shown.' }] : []
 }
 
 /** Claude Code put it into the conversation, for a hook or a task in the background; no person typed it. */

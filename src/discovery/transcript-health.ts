@@ -113,7 +113,7 @@ function findingsOf(health: SessionHealth): string[] {
     ...say(health.branchPoints, 'place', ` ${twice}: ${count(lost, 'record is', 'records are')} not reached`),
     ...say(health.unansweredToolCalls, 'tool call', ' without a result'),
     ...say(health.tornLines, 'torn line', ' at the end, as after a crash'),
-    ...say(health.damagedLines, 'line that is', ' not JSON', 'lines that are'),
+    ...say(health.damagedLines, 'line that is', ' not JSON or nested too deep', 'lines that are'),
     ...say(health.overlongLines, 'line', ' too long to read'),
   ]
 }

@@ -6,11 +6,12 @@ export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** The object that a text is as JSON; undefined for damaged text and for every other value. */
+/** The object that a text is as JSON; undefined for damaged text, for an object that is nested too deep, and for every other
+ *  value. */
 export function parseRecord(text: string): Record<string, unknown> | undefined {
   try {
     const value: unknown = JSON.parse(text)
-    return isRecord(value) ? value : undefined
+    return isRecord(value) && !isTooDeep(value) ? value : undefined
   } catch {
     // Damaged: each caller decides whether that is worth a word.
     return undefined

@@ -2,7 +2,7 @@
 // a whole. Lines that cannot be read are counted, and a torn last line is read again when the file has grown.
 import { closeSync, fstatSync, readSync } from 'node:fs'
 import { RockpoolError } from '../../domain/errors.ts'
-import { isRecord } from '../../domain/json.ts'
+import { parseRecord } from '../../domain/json.ts'
 import { linesOfFile } from '../../store/disk/file-lines.ts'
 import { openForeign, readForeign } from '../../store/disk/foreign-file.ts'
 import { EditTable } from '../edit-table.ts'
@@ -67,7 +67,7 @@ export function scanLines(
 export function readLines(path: string, translator: LineTranslator): AgentConversation {
   const conversation: AgentConversation = { records: [], damaged: 0 }
   const take = (bytes: Buffer): void => {
-    const line = lineIn(bytes)
+    const line = parseRecord(bytes.toString('utf8'))
     if (line) conversation.records.push(...translator.translate(line))
     else if (!isBlank(bytes)) conversation.damaged++
   }
@@ -111,14 +111,14 @@ class LineScan {
       for (const record of skimmed.records ?? []) this.#counts.take(record)
       return
     }
-    const line = lineIn(bytes)
+    const line = parseRecord(bytes.toString('utf8'))
     if (line) this.#take(line, offset)
     else this.#facts.damagedLines++
   }
 
   /** A last line without a line break is complete if it is JSON. */
   lastLine(bytes: Buffer): boolean {
-    const line = lineIn(bytes)
+    const line = parseRecord(bytes.toString('utf8'))
     if (!line) return isBlank(bytes)
     this.#facts.lineCount++
     this.#take(line, this.#facts.offset)
@@ -151,16 +151,6 @@ function* unpackedLines(path: string): Generator<Buffer> {
     const end = stop < 0 ? bytes.length : stop
     yield bytes.subarray(start, end)
     start = end + 1
-  }
-}
-
-function lineIn(bytes: Buffer): Record<string, unknown> | undefined {
-  try {
-    const value: unknown = JSON.parse(bytes.toString('utf8'))
-    return isRecord(value) ? value : undefined
-  } catch {
-    // Torn or damaged: the caller counts it.
-    return undefined
   }
 }
 

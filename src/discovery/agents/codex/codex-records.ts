@@ -2,7 +2,7 @@
 // `user_message` and `agent_message`, newer ones as completed items. Tokens: Codex repeats its totals, so a turn is counted by its
 // usage records if it has any, else by each token count whose total differs from the one before.
 import { isAbsolute, join } from 'node:path'
-import { isRecord } from '../../../domain/json.ts'
+import { isRecord, isTooDeep } from '../../../domain/json.ts'
 import type { AgentRecord, AgentUsage, UntimedRecord } from '../../../domain/agent-records.ts'
 import { countField, textField } from '../contract.ts'
 import type { LineTranslator, Skimmed } from '../json-lines.ts'
@@ -294,11 +294,12 @@ function inputOf(payload: Fields): Fields {
   if (isRecord(written)) return written
   try {
     const parsed: unknown = JSON.parse(String(written))
-    return isRecord(parsed) ? parsed : { input: parsed }
+    if (!isTooDeep(parsed)) return isRecord(parsed) ? parsed : { input: parsed }
   } catch {
-    // The model wrote no valid JSON; people still see what it wrote.
-    return { input: written }
+    // The model wrote no valid JSON.
   }
+  // People still see what it wrote.
+  return { input: written }
 }
 
 function outputText(output: unknown): string {

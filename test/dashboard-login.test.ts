@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { mkdtempSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { rotateGatewayToken } from '../src/store/gateway-tokens.ts'
+import { readGatewayToken, rotateGatewayToken } from '../src/store/gateway-tokens.ts'
 import { connect, http, openHouse, rpc } from './support/gateway-house.ts'
 import type { Client, House } from './support/gateway-house.ts'
 
@@ -126,6 +126,19 @@ test('logging out, and a new operator token, end the page', async () => {
   const second = await connectPage(await openPage(await newCode()))
   rotateGatewayToken(house.dir)
   expect(await second.closed).toMatchObject({ code: 1008 })
+})
+
+test('a login code of an earlier operator token opens no page, one of the new token does', async () => {
+  const current = (): string => readGatewayToken(house.dir)!
+  const code = async (): Promise<string> =>
+    ((await rpc(house, 'dashboard.code', {}, current())).result as { code: string }).code
+  const old = await code()
+  await rpc(house, 'tokens.rotate', {}, current())
+  expect((await logIn(old)).status).toBe(401)
+  await openPage(await code())
+  // As `rockpool up` does, before any request has read the new token.
+  rotateGatewayToken(house.dir)
+  await openPage(house.gateway.auth.makeCode().code)
 })
 
 test('T135: the page runs only what we serve, talks only to us, and cannot be framed', async () => {

@@ -135,6 +135,8 @@ export class Auth {
 
   /** Makes a code that logs in to the dashboard once, within a minute. */
   makeCode(): { code: string; expiresInMs: number } {
+    // So that the code belongs to the current operator token.
+    this.#refresh()
     const code = newToken()
     this.#codes.set(hashOf(code).toString('base64url'), this.#clock.monotonic() + codeMs)
     return { code, expiresInMs: codeMs }
@@ -207,7 +209,7 @@ export class Auth {
     if (hash) {
       const id = `operator:${hash.toString('base64url')}`
       this.#credentials.push({ id, hash, caller: { via: 'rpc', scopes: ['admin'], name: 'operator' } })
-      this.#loadPages(id)
+      this.#useOperator(id)
     }
     this.#hookToken = this.#read(readSeparateHookToken)
   }
@@ -229,10 +231,12 @@ export class Auth {
     }
   }
 
-  /** Pages that logged in under an earlier operator token are logged out, also if the gateway was down meanwhile. */
-  #loadPages(operator: string): void {
+  /** Pages that logged in under an earlier operator token are logged out, also if the gateway was down meanwhile. Its login codes open
+   *  no page any more. */
+  #useOperator(operator: string): void {
     if (operator === this.#pagesOperator) return
     this.#pagesOperator = operator
+    this.#codes.clear()
     const now = this.#clock.now()
     this.#pages = this.#read((stateDir) => readPageSessions(stateDir, operator, now)) ?? new Map()
   }

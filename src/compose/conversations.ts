@@ -1,6 +1,5 @@
 // Constructs chat conversations: the channels, the access policy, the turns, and what a chat can use (coding sessions,
 // approvals, the bridge).
-import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { defaultAgentId } from '../domain/session-key.ts'
 import { TerminalChannel, WebChannel } from '../channels/web.ts'
@@ -27,6 +26,7 @@ import { mirrorIntoChat } from '../operations/turns/mirror-into-chat.ts'
 import type { People } from '../store/tables/pairing.ts'
 import { removeMedia, moveToSession } from '../store/media/media-files.ts'
 import { restoreAbandonedNotes } from '../store/notes/protected-notes.ts'
+import { makeFolders } from '../store/disk/atomic-file.ts'
 import { formatProcess, identifyProcess, isProcessAlive } from '../store/disk/process-identity.ts'
 import { removeOldUploads } from '../store/media/uploads.ts'
 import { attachWorkspaceFile } from '../store/media/outgoing-files.ts'
@@ -220,6 +220,6 @@ function readyAgent(app: App, agentId: string): Agent {
   // On a shared database another machine may have accepted the message, for an agent that only that machine has.
   if (!app.storage.cluster) requireAgent(app, agentId)
   const agent = configuredAgent(app.config, app.paths, agentId)
-  mkdirSync(agent.workspace, { recursive: true, mode: 0o700 })
+  makeFolders(agent.workspace)
   return agent
 }

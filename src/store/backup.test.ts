@@ -54,6 +54,15 @@ test('a backup holds everything but what can be rebuilt, and only we can read it
   rmSync(destination, { recursive: true })
 })
 
+test('a place where no folder can be made is an error at once', async (context) => {
+  if (process.platform !== 'linux') context.skip('/proc is a part of Linux')
+  const { root, clock } = await house()
+  await expect(backUpState(root, '/proc/rockpool', clock)).rejects.toMatchObject({
+    code: 'disk-failed',
+    message: expect.stringContaining('/proc/rockpool'),
+  })
+})
+
 test('a database is copied as of one moment while others write to it', async () => {
   const { root, destination, clock, sessions, parts } = await house()
   const over = new AbortController()

@@ -10,8 +10,7 @@ import type { Config } from '../domain/config.ts'
 import { RockpoolError, attempt, errorText } from '../domain/errors.ts'
 import { isRecord } from '../domain/json.ts'
 import { expectationOf } from '../domain/schema-issue.ts'
-import { errorCode } from './disk/atomic-file.ts'
-import { makeFolders } from './state-directory.ts'
+import { errorCode, makeFolders } from './disk/atomic-file.ts'
 
 export type Environment = ReturnType<typeof readEnvironment>
 

@@ -1,8 +1,7 @@
 // Creates the state directory. It contains conversations and credentials, so it must belong to this user and be closed to others.
-import { chmodSync, statSync, statfsSync, existsSync, mkdirSync } from 'node:fs'
-import { dirname } from 'node:path'
+import { chmodSync, statSync, statfsSync } from 'node:fs'
 import { RockpoolError } from '../domain/errors.ts'
-import { errorCode } from './disk/atomic-file.ts'
+import { asFileError, makeFolders } from './disk/atomic-file.ts'
 
 /** Creates the directory if it is missing, and closes it to other users. Returns a warning for each correction. */
 export function secureStateDirectory(path: string): string[] {
@@ -18,7 +17,7 @@ export function secureStateDirectory(path: string): string[] {
   const warnings: string[] = []
   if (uid !== self && self === 0) warnings.push(`${path} belongs to uid ${uid}, and this runs as root.`)
   if ((mode & 0o077) !== 0) {
-    chmodSync(path, 0o700)
+    close(path)
     warnings.push(`${path} was open to others (mode ${(mode & 0o777).toString(8)}); it is 700 now.`)
   }
   return warnings
@@ -32,6 +31,14 @@ function make(path: string): void {
       hint: 'Point ROCKPOOL_STATE_DIR at a place where you may write.',
       cause: error,
     })
+  }
+}
+
+function close(path: string): void {
+  try {
+    chmodSync(path, 0o700)
+  } catch (error) {
+    throw asFileError(error, path)
   }
 }
 
@@ -49,17 +56,4 @@ export function refuseNetworkFileSystem(path: string, type: number): void {
   throw new RockpoolError('refused', `${path} is on a network file system (${name}).`, {
     hint: 'Point ROCKPOOL_STATE_DIR at a disk of this machine.',
   })
-}
-
-/** Creates a folder and its parents. Node's recursive mkdir loops for ever where the system reports "no such file" although the
- *  parent exists, as /proc does. */
-export function makeFolders(path: string): void {
-  if (existsSync(path)) return
-  if (dirname(path) !== path) makeFolders(dirname(path))
-  try {
-    mkdirSync(path, { mode: 0o700 })
-  } catch (error) {
-    // Another process created it meanwhile.
-    if (errorCode(error) !== 'EEXIST') throw error
-  }
 }

@@ -1,5 +1,5 @@
 // Launches a coding session: decides its agent, its machine, and whether it continues an earlier session.
-import { existsSync, mkdirSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { z } from 'zod'
 import { defaultAgentId } from '../../domain/session-key.ts'
 import { formatOriginChannel, openclawChannel, parseOriginChannel } from '../../domain/address.ts'
@@ -23,6 +23,7 @@ import type { Caller } from '../operation.ts'
 import { trimField } from './trim-choice.ts'
 import { asSeenBy, placeOfLaunch } from './which-machine.ts'
 import { workspaceOf } from '../../store/agents.ts'
+import { makeFolders } from '../../store/disk/atomic-file.ts'
 import { openclawAgentOf } from '../../store/openclaw/openclaw-report.ts'
 
 export const launchInput = z.strictObject({
@@ -254,7 +255,7 @@ function workdirOf(app: App, named: string | undefined, caller: Caller): string 
   const configured = own ?? workdir
   if (configured !== undefined) return configured
   if (workspace === undefined) return process.cwd()
-  mkdirSync(workspace, { recursive: true, mode: 0o700 })
+  makeFolders(workspace)
   return workspace
 }
 

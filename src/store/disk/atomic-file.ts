@@ -8,13 +8,14 @@ import {
   fdatasync,
   fstatSync,
   lstatSync,
+  mkdirSync,
   openSync,
   readFileSync,
   readdirSync,
   statSync,
 } from 'node:fs'
 import type { BigIntStats, Stats } from 'node:fs'
-import { chmod, link, lstat, mkdir, open, readdir, rename, unlink, type FileHandle } from 'node:fs/promises'
+import { chmod, link, lstat, open, readdir, rename, unlink, type FileHandle } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { RockpoolError } from '../../domain/errors.ts'
 import { identifyProcess } from './process-identity.ts'
@@ -114,14 +115,26 @@ export function fileVersion(path: string): string {
 
 /** Creates a directory that only this user can enter, and syncs its parent. */
 export async function ensureDirectory(path: string): Promise<void> {
-  const first = await mkdir(path, { recursive: true, mode: 0o700 }).catch((error: unknown) => {
-    throw asFileError(error, path)
-  })
+  const first = makeFolders(path)
   if (first === undefined) return
   for (let made = path; made.length >= first.length; made = dirname(made)) {
     await chmod(made, 0o700)
     await syncDirectory(dirname(made))
   }
+}
+
+/** Creates a folder and its parents; returns the first that was missing. Node's recursive mkdir loops for ever where the system reports
+ *  "no such file" although the parent exists, as /proc does. */
+export function makeFolders(path: string): string | undefined {
+  if (statSync(path, { throwIfNoEntry: false })?.isDirectory()) return undefined
+  const first = dirname(path) === path ? undefined : makeFolders(dirname(path))
+  try {
+    mkdirSync(path, { mode: 0o700 })
+  } catch (error) {
+    // Another process created it meanwhile.
+    if (errorCode(error) !== 'EEXIST' || !statSync(path).isDirectory()) throw asFileError(error, path)
+  }
+  return first ?? path
 }
 
 /** In the thread pool, with one promise; `FileHandle.datasync` needs seven. */

@@ -24,6 +24,7 @@ import { removeClaudeHookFile, writeClaudeHookFile } from './store/claude-hook-f
 import { removeGatewayFile, writeGatewayFile } from './store/gateway-file.ts'
 import { lockInstance } from './store/disk/instance-lock.ts'
 import { statePaths } from './store/paths.ts'
+import { secureStateDirectory } from './store/state-directory.ts'
 import { openLog } from './store/log-file.ts'
 import { ensureGatewayToken, gatewayTokenFile } from './store/gateway-tokens.ts'
 import { retryWhileUnavailable } from './store/store-unavailable.ts'
@@ -44,9 +45,11 @@ const drainMs = 20_000
 
 export async function runDaemon(options: DaemonOptions): Promise<void> {
   const { environment, version } = options
+  const corrected = secureStateDirectory(environment.stateDir)
   const lock = lockInstance(environment.stateDir)
   try {
     const log = await openDaemonLog(environment)
+    for (const warning of corrected) log.warn({ event: 'config-warning' }, warning)
     logUnhandledErrors(process, log)
     const { offlineScripts } = options
     const app = await openApp(environment, { version, log, isGateway: true, offlineScripts })

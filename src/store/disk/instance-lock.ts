@@ -1,16 +1,14 @@
 // Ensures that one gateway runs for each state directory, with SQLite's lock on an empty database: the kernel releases it
 // however the process ends, so there are no stale locks. Not in gateway-file.ts, which commands load and which must not load SQLite.
-import { chmodSync, mkdirSync } from 'node:fs'
+import { chmodSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { RockpoolError } from '../../domain/errors.ts'
+import { errorText, RockpoolError } from '../../domain/errors.ts'
 import { findRunningGateway } from '../gateway-file.ts'
 
+/** The directory exists: `secureStateDirectory` has made and checked it. */
 export function lockInstance(stateDir: string): { release(): void } {
-  mkdirSync(stateDir, { recursive: true, mode: 0o700 })
-  const path = join(stateDir, 'gateway.lock')
-  const database = new DatabaseSync(path)
-  chmodSync(path, 0o600)
+  const database = openLock(stateDir)
   try {
     database.exec('PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE')
   } catch (error) {
@@ -18,6 +16,22 @@ export function lockInstance(stateDir: string): { release(): void } {
     throw alreadyRunning(stateDir, error)
   }
   return { release: () => database.close() }
+}
+
+function openLock(stateDir: string): DatabaseSync {
+  const path = join(stateDir, 'gateway.lock')
+  let database: DatabaseSync | undefined
+  try {
+    database = new DatabaseSync(path)
+    chmodSync(path, 0o600)
+    return database
+  } catch (error) {
+    database?.close()
+    throw new RockpoolError('disk-failed', `${path} cannot be opened: ${errorText(error)}.`, {
+      hint: `Give yourself ${stateDir} and what is in it (\`ls -la\` shows whose it is), or point ROCKPOOL_STATE_DIR at another directory.`,
+      cause: error,
+    })
+  }
 }
 
 function alreadyRunning(stateDir: string, cause: unknown): RockpoolError {

@@ -104,4 +104,7 @@ test('the answer to a launch says when it continues an earlier conversation, and
   const row = { id: 'AbCd1234', name: 'fix-login-form', workdir: '/shop', reason: 'same branch' }
   expect(answerText('coding.launch', { ...row, action: 'resume' })).toContain('launch it with fresh: true')
   expect(answerText('coding.launch', { ...row, action: 'fresh' })).not.toContain('fresh: true')
+  expect(answerText('coding.launch', { ...row, action: 'fresh' })).toContain('(fresh: same branch)')
+  const named = { ...row, action: 'fresh', reason: 'fresh: no session here can be continued' }
+  expect(answerText('coding.launch', named)).toContain('(fresh: no session here can be continued)')
 })

@@ -127,13 +127,19 @@ function textIn(content: unknown): string | undefined {
     .join('')
 }
 
+/** The reason often begins with the action. */
+function whyOf({ action, reason }: Row): string {
+  const why = String(reason)
+  return why.startsWith(`${String(action)}: `) ? why : `${String(action)}: ${why}`
+}
+
 const howToStartFresh = 'It continues an earlier conversation. For a new one, launch it with fresh: true.'
 
 /** The formats that users of the plugin know. */
 const texts: Readonly<Record<string, (output: Row) => string>> = {
   'coding.launch': (row) =>
     [
-      `Launched ${named(row)} (${String(row['action'])}: ${String(row['reason'])})`,
+      `Launched ${named(row)} (${whyOf(row)})`,
       whereOf(row),
       ...(row['action'] === 'resume' || row['action'] === 'fork' ? [howToStartFresh] : []),
       typeof row['output'] === 'string'

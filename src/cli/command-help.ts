@@ -95,6 +95,9 @@ function common(definition: CommandDefinition): Array<[string, string]> {
       ? [['-f, --follow', 'Keep printing new output.'] as [string, string]]
       : []),
     ...(definition.destructive ? [['-y, --yes', 'Do not ask for confirmation.'] as [string, string]] : []),
+    ...(definition.command?.acceptsYes
+      ? [['-y, --yes', 'Accepted as in other removals; this one never asks.'] as [string, string]]
+      : []),
     ['--json', 'Print one JSON document.'],
     ['--no-color', 'Print without colours.'],
     ['-h, --help', 'Show this help.'],

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { z } from 'zod'
+import { allOperations } from '../operations/all.ts'
 import { parseCommand } from './parse-options.ts'
 
 const command = {
@@ -14,6 +15,27 @@ const command = {
   }),
   command: { positional: ['beach'] },
 }
+
+test('every command that takes something away accepts --yes', async () => {
+  const removing = (await allOperations()).filter(({ name }) =>
+    /\.(remove|delete|kill|rotate|purge)$/.test(name),
+  )
+  expect(removing.map(({ name }) => name)).toEqual(
+    expect.arrayContaining([
+      'agents.remove',
+      'coding.kill',
+      'devices.remove',
+      'rules.remove',
+      'tokens.rotate',
+    ]),
+  )
+  for (const operation of removing) {
+    const given: Record<string, string> = { which: 'hook', channel: 'telegram' }
+    const words = (operation.command?.positional ?? []).map((name) => given[name] ?? name)
+    const { yes } = parseCommand(operation, operation.name, [...words, '--yes'])
+    expect([operation.name, yes]).toEqual([operation.name, true])
+  }
+})
 
 test('a value is read as what its field takes', () => {
   const { input } = parseCommand(command, 'shells list', [

@@ -61,7 +61,8 @@ export function positionalFields(definition: CommandDefinition, fields: Field[])
 function optionsOf(definition: CommandDefinition, fields: Field[]): Options {
   const options: Options = { json: { type: 'boolean' }, help: { type: 'boolean', short: 'h' } }
   if (definition.command?.nextInput) options['follow'] = { type: 'boolean', short: 'f' }
-  if (definition.destructive) options['yes'] = { type: 'boolean', short: 'y' }
+  if (definition.destructive || definition.command?.acceptsYes)
+    options['yes'] = { type: 'boolean', short: 'y' }
   // An argument can be given by its name, too: `system event --text …`.
   for (const field of fields) {
     const short = definition.command?.shortFlags?.[field.name]

@@ -68,6 +68,8 @@ export interface CommandShape {
     isFound?(output: Fields): boolean
     steps?(output: Fields): string[]
   }
+  /** Takes `--yes` like every removal, although it never asks. */
+  acceptsYes?: boolean
   /** Not offered as a command of its own name. */
   hidden?: boolean
   /** Offers `--follow`: the input of the next call, made from the last input and output. Called twice a second. */

@@ -265,6 +265,7 @@ const kill = operation({
   forAgents: true,
   command: {
     positional: ['session'],
+    acceptsYes: true,
     examples: ['rockpool cc kill fix-login-bug', 'rockpool cc kill fix-login-bug --undo'],
   },
   async run(app, input, caller) {

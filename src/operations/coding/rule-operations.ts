@@ -85,7 +85,7 @@ const remove = operation({
   output: z.object({ id: z.string(), revoked: z.boolean() }),
   scope: 'approve',
   changesState: true,
-  command: { positional: ['id'], examples: ['rockpool rules remove 7c1d'] },
+  command: { positional: ['id'], acceptsYes: true, examples: ['rockpool rules remove 7c1d'] },
   async run(app, input, caller) {
     const [found, ...more] = rulesSeenBy(app, caller).filter(({ id }) => id.startsWith(input.id))
     if (more.length > 0) throw new RockpoolError('ambiguous', `Several rules begin with ${input.id}.`)

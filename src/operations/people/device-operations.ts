@@ -102,7 +102,7 @@ const remove = operation({
   output: z.object({ device: deviceRow }),
   scope: 'admin',
   changesState: true,
-  command: { positional: ['id'], examples: ['rockpool devices remove phone'] },
+  command: { positional: ['id'], acceptsYes: true, examples: ['rockpool devices remove phone'] },
   async run(app, input) {
     const device = findDevice(readDevices(app.paths.root), input.id)
     await deviceKeys(app.paths.root).remove(device.id)

@@ -133,7 +133,11 @@ const rotateToken = operation({
   output: z.object({ ok: z.boolean(), which: z.string(), tokenFile: z.string() }),
   scope: 'admin',
   changesState: true,
-  command: { positional: ['which'], examples: ['rockpool tokens rotate', 'rockpool tokens rotate hook'] },
+  command: {
+    positional: ['which'],
+    acceptsYes: true,
+    examples: ['rockpool tokens rotate', 'rockpool tokens rotate hook'],
+  },
   async run(app, input) {
     const { root } = app.paths
     if (input.which === 'hook') writeHookToken(root, newToken())

@@ -268,6 +268,16 @@ describe('errors', () => {
     expect(existsSync(gatewayFile(home.env['ROCKPOOL_STATE_DIR']!))).toBe(false)
   })
 
+  test.each([
+    ['cc', 'resume', 'nope', 'hi'],
+    ['cc', 'respond', 'nope', 'hi'],
+    ['cc', 'move', 'nope', '--machine', 'office'],
+  ])('no gateway is started for a session that does not exist: %s %s', async (...args) => {
+    const { code, stderr } = await home.type(args)
+    expect([code, stderr]).toEqual([3, expect.stringMatching(/^Error: .*nope/)])
+    expect(existsSync(gatewayFile(home.env['ROCKPOOL_STATE_DIR']!))).toBe(false)
+  })
+
   test('a reader may stop in the middle of a list', () => {
     const command = `'${process.execPath}' bin/rockpool.js sessions --json | head -c 1`
     const { stdout, stderr } = spawnSync('sh', ['-c', command], { env: home.env, encoding: 'utf8' })

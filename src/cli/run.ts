@@ -116,7 +116,9 @@ async function performCommand(
   const { openClient } = await import('./call-operation.ts')
   if (operation.command?.startsBackgroundWork?.(input)) {
     const { ensureGateway } = await import('./gateway-commands.ts')
-    await ensureGateway(host, () => operation.command?.checkBeforeStart?.(input, host.environment))
+    await ensureGateway(host, () =>
+      operation.command?.checkBeforeStart?.(input, { ...host, openApp: () => host.openApp() }),
+    )
   }
   const client = await openClient(host)
   const stopAsking = await answerWhileWaiting(operation, input, client, host, json)

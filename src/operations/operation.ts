@@ -34,6 +34,12 @@ export interface Caller {
 
 type Fields = Record<string, unknown>
 
+/** Where a command runs: its environment, and the app of a process without a gateway, which the caller closes. */
+export interface CommandPlace {
+  environment: Environment
+  openApp: () => Promise<App>
+}
+
 /** How an operation looks as a command. Everything else follows from its schema. */
 export interface CommandShape {
   /** Input fields given by position, in order. An array field takes all that remain. */
@@ -57,7 +63,7 @@ export interface CommandShape {
   /** The started work must outlive the command: without a gateway, the command first starts one in the background. */
   startsBackgroundWork?(input: Fields): boolean
   /** Throws what the operation would refuse anyway on this machine, before a gateway is started for it. */
-  checkBeforeStart?(input: Fields, environment: Environment): Promise<void>
+  checkBeforeStart?(input: Fields, here: CommandPlace): Promise<void>
   /** The output reports a failure: the command then exits with 1. */
   isFailure?(output: Fields): boolean
   /** The operation to call before the confirmation prompt; there is no prompt if the target does not exist. The prompt shows the

@@ -5,6 +5,7 @@ import { kindOf, type CodingSession } from '../../domain/coding-session.ts'
 import { asRockpoolError, RockpoolError } from '../../domain/errors.ts'
 import type { App } from '../app.ts'
 import { operation } from '../operation.ts'
+import { refuseUnknownCoding } from './coding-resume.ts'
 import { afterRecovery, codingRow, codingSession, findCoding, rowOf } from './coding-row.ts'
 import { asSeenBy, moveNotice, moveWarnings, placeOfMove, sidesOf } from './which-machine.ts'
 
@@ -39,6 +40,7 @@ const move = operation({
   command: {
     positional: ['session'],
     startsBackgroundWork: () => true,
+    checkBeforeStart: refuseUnknownCoding,
     examples: ['rockpool cc move fix-login-bug --machine office'],
   },
   async run(app, input, caller) {

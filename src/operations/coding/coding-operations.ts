@@ -15,7 +15,13 @@ import { flag, nonBlankText } from '../input-fields.ts'
 import { operation } from '../operation.ts'
 import type { Caller } from '../operation.ts'
 import { launchCoding, launchInput } from './coding-launch.ts'
-import { checkMayContinue, resumeCoding, resumeInput } from './coding-resume.ts'
+import {
+  checkMayContinue,
+  refuseUnknownCoding,
+  refuseUnknownSession,
+  resumeCoding,
+  resumeInput,
+} from './coding-resume.ts'
 import { afterRecovery, codingRow, codingSession, findCoding, rowOf } from './coding-row.ts'
 import { refuseMissingProgram, refuseOtherPrograms, refuseWider } from './launch-rights.ts'
 
@@ -116,6 +122,7 @@ const resume = operation({
     positional: ['session', 'prompt'],
     joinsRest: true,
     startsBackgroundWork: (input) => input['wait'] !== true,
+    checkBeforeStart: refuseUnknownSession,
     isFailure: hasFailed,
     valueAlone: { trim: 'normal' },
     examples: [
@@ -194,6 +201,7 @@ const respond = operation({
     joinsRest: true,
     // A message resumes a suspended session.
     startsBackgroundWork: () => true,
+    checkBeforeStart: refuseUnknownCoding,
     examples: ['rockpool cc respond fix-login-bug "use the other parser"'],
   },
   async run(app, input, caller) {

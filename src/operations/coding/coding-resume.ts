@@ -14,7 +14,7 @@ import { trimByItself, trimField } from './trim-choice.ts'
 import { nonBlankText } from '../input-fields.ts'
 import { codingSession, findCoding, machineField } from './coding-row.ts'
 import { checkProgram, refuseDirectory, refuseOtherPrograms, refuseWider } from './launch-rights.ts'
-import type { Caller } from '../operation.ts'
+import type { Caller, CommandPlace } from '../operation.ts'
 import { restoreIfGone } from '../vault/kept-sessions.ts'
 import { asSeenBy, moveNotice, placeOfResume, sidesOf } from './which-machine.ts'
 import type { Spot } from './which-machine.ts'
@@ -60,6 +60,31 @@ export async function resumeCoding(app: App, input: ResumeInput, caller: Caller)
   const all = { ...options, moved: await movedTo(app, known, spot) }
   if (!spot.elsewhere) return pool.resume(known.id, input.prompt, all)
   return resumeThere(app, spot.elsewhere.name, known.id, input.prompt, all)
+}
+
+const person: Caller = { via: 'cli', scopes: ['admin'] }
+
+/** For a command, before a gateway is started for it: refuses a coding session that does not exist. */
+export const refuseUnknownCoding = refuseUnknown(async (app, ref) => findCoding(app, person, ref))
+
+/** The same for a command that also takes sessions that an agent made without Rockpool. */
+export const refuseUnknownSession = refuseUnknown(async (app, ref) =>
+  app.storage.coding.resolve(ref).length > 0
+    ? findCoding(app, person, ref)
+    : conversationNamed(app, ref, person),
+)
+
+/** `find` throws if there is no such session. */
+function refuseUnknown(find: (app: App, ref: string) => Promise<unknown>) {
+  return async ({ session }: Record<string, unknown>, { openApp }: CommandPlace): Promise<void> => {
+    const app = await openApp()
+    try {
+      await app.prepare()
+      await find(app, String(session))
+    } finally {
+      await app.close()
+    }
+  }
 }
 
 /** The program of the session must be installed, and be able to do what is asked; an agent continues only Claude Code. */

@@ -12,9 +12,9 @@ import { isSameOrigin } from '../../coding/session/origin.ts'
 import { checkWish, findProgram, programOf, type ProgramWish } from '../../agent/programs/programs.ts'
 import { mayCost, mayUseDirectory, type LaunchLimits } from '../../rights/rights.ts'
 import type { App } from '../app.ts'
-import type { Caller } from '../operation.ts'
+import type { Caller, CommandPlace } from '../operation.ts'
 import { workspaceOf } from '../../store/agents.ts'
-import { loadConfig, type Environment } from '../../store/config-file.ts'
+import { loadConfig } from '../../store/config-file.ts'
 import { openclawAgentIds, openclawAgentOf } from '../../store/openclaw/openclaw-report.ts'
 
 interface Rights {
@@ -103,7 +103,7 @@ export function checkProgram(
 /** The same for a command, before there is a gateway. A session on another machine needs the program there. */
 export async function refuseMissingProgram(
   { agentKind, machine }: Record<string, unknown>,
-  environment: Environment,
+  { environment }: CommandPlace,
 ): Promise<void> {
   const kind = agentKinds.find((known) => known === agentKind) ?? 'claude'
   if (kind === 'claude' || machine !== undefined) return

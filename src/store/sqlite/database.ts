@@ -196,13 +196,14 @@ export class Database {
       // One turn of the event loop: other writes of this moment join the group.
       await new Promise((resolve) => setImmediate(resolve))
       const group = this.#pending.splice(0, 500)
-      await this.#writeGroup(group, group.length === 1)
+      await this.#writeGroup(group)
     }
     this.#flushing = undefined
   }
 
-  /** Nearly every group succeeds. Only when a write threw, the group runs again with a savepoint for each write. */
-  async #writeGroup(group: PendingWrite[], hasSavepoints: boolean): Promise<void> {
+  /** Nearly every group succeeds. Only when one of several writes threw, the group runs again with a savepoint for each write: with a
+   *  savepoint SQLite copies every page that a statement changes. */
+  async #writeGroup(group: PendingWrite[], hasSavepoints = false): Promise<void> {
     const answers: Array<() => void> = []
     try {
       await this.#begin()
@@ -213,7 +214,7 @@ export class Database {
       // A full or failing disk may have ended the transaction; then all writes of the group fail.
       const isOpen = this.#db.isOpen && this.#db.isTransaction
       if (isOpen) this.#rollback()
-      if (isOpen && !hasSavepoints) return this.#writeGroup(group, true)
+      if (isOpen && !hasSavepoints && group.length > 1) return this.#writeGroup(group, true)
       for (const write of group) write.reject(asDatabaseError(error, this.path))
       return
     }

@@ -116,7 +116,8 @@ async function attempt(turn: AgentTurn, parts: FlowParts, way: Continuation): Pr
     const cost = await runMemoryFlushIfNeeded(session, way.resume.sdkSessionId, options, parts)
     if (cost) costs.push(cost)
   }
-  const images = await picturesOf(turn.inputs.flatMap(({ received }) => received))
+  const received = turn.inputs.flatMap((input) => input.received)
+  const images = received.length === 0 ? [] : await picturesOf(received)
   const conversation = await parts.runtime.open(options)
   const idWriter = new ClaudeIdWriter(session, parts)
   const running = conversation.turn(
@@ -168,7 +169,7 @@ export async function conversationOptions(
     permissionMode: 'default',
     allowedTools: [...rights.allowedRules],
     toolRights: rights.tools,
-    tools: (await parts.toolsFor?.(session, address, rights)) ?? [],
+    tools: parts.toolsFor ? await parts.toolsFor(session, address, rights) : [],
     askPermission: (rights.mayAskOwner && parts.askPermission?.(session, address)) || denyUnasked,
     model: session.entry.modelOverride ?? agent.model,
     thinkingLevel: session.entry.thinkingLevel,

@@ -27,11 +27,12 @@ export interface TurnPlace {
   cwd: string
 }
 
-export function prepareInputs(
+export async function prepareInputs(
   inputs: readonly WaitingInput[],
   agent: Agent,
   parts: TurnParts,
 ): Promise<TurnInput[]> {
+  if (!inputs.some(hasFiles)) return inputs.map((input) => withText(input, [], parts))
   const { workspace } = agent
   return Promise.all(
     inputs.map((input) => {
@@ -47,14 +48,21 @@ export async function prepareInput(
   place: TurnPlace,
   parts: TurnParts,
 ): Promise<TurnInput> {
-  const hasFiles = input.message.media.length > 0
-  const fetched = hasFiles ? await withFetchedFiles(input, parts) : input
-  const prepared = hasFiles ? await withCopiedFiles(fetched, place) : input
-  const { message, turnOptions } = prepared
+  if (!hasFiles(input)) return withText(input, [], parts)
+  const fetched = await withFetchedFiles(input, parts)
+  return withText(await withCopiedFiles(fetched, place), fetched.message.media, parts)
+}
+
+function hasFiles({ message }: WaitingInput): boolean {
+  return message.media.length > 0
+}
+
+function withText(input: WaitingInput, received: readonly Media[], parts: TurnParts): TurnInput {
+  const { message, turnOptions } = input
   const text = turnOptions?.internal
     ? { forAgent: message.text, forCommands: '', untrusted: [] }
     : readMessage(message, parts.mentionsFor(message))
-  return { ...prepared, text, received: fetched.message.media }
+  return { ...input, text, received }
 }
 
 /** Another machine may have received the files; they are copied to this one. */

@@ -43,7 +43,7 @@ interface Lane {
   dropped: string[]
   settings?: QueueSettings
   lastOfferAt: number
-  turn?: TurnControls
+  turn: TurnControls | undefined
   /** The inputs of the turn that runs or is about to start. */
   taken: WaitingInput[]
   /** The turn is to end, but has not started yet. */
@@ -94,7 +94,8 @@ export class TurnQueue {
   /** Is this input waiting or part of a turn here? */
   has({ lane: key, id }: WaitingInput): boolean {
     const lane = this.#lanes.get(key)
-    return lane !== undefined && [...lane.waiting, ...lane.taken].some((input) => input.id === id)
+    const isThis = (input: WaitingInput): boolean => input.id === id
+    return lane !== undefined && (lane.waiting.some(isThis) || lane.taken.some(isThis))
   }
 
   /** Lanes in which a turn runs. */
@@ -147,6 +148,7 @@ export class TurnQueue {
         waiting: [],
         dropped: [],
         lastOfferAt: 0,
+        turn: undefined,
         taken: [],
         isEndRequested: false,
         busy: false,
@@ -218,7 +220,7 @@ export class TurnQueue {
     try {
       lane.waiting.unshift(...(await this.#options.take({ lane: key, inputs, dropped }, onStart)))
     } finally {
-      delete lane.turn
+      lane.turn = undefined
       lane.taken = []
       lane.isEndRequested = false
     }

@@ -126,11 +126,7 @@ function entryAfter(
     contextTokensUsed: result.contextWindow,
     cliSessionId: result.sdkSessionId,
   })
-  const {
-    groupActivationNeedsSystemIntro: _intro,
-    forkOfSdkSessionId: _fork,
-    ...entry
-  } = withCompactions(used, result.compactions, total)
+  const entry = withCompactions(used, result.compactions, total)
   const { skillsSnapshot } = system
   const { lastInteractionAt, updatedAt } = session.entry
   return {
@@ -139,5 +135,7 @@ function entryAfter(
     ...(timesPending ? { lastInteractionAt, updatedAt: Math.max(updatedAt, entry.updatedAt) } : {}),
     systemSent: true,
     abortedLastRun: result.end.kind === 'interrupted',
+    groupActivationNeedsSystemIntro: undefined,
+    forkOfSdkSessionId: undefined,
   }
 }

@@ -12,6 +12,7 @@ import { messageKey } from '../inbound/admit.ts'
 import { StoreUnavailable } from '../store/store-unavailable.ts'
 import { transcriptOf } from '../store/transcripts/transcript-paths.ts'
 import type { WaitingInput, WorkStore } from '../store/work-store.ts'
+import { isAction } from './admission.ts'
 import type { Admission } from './admission.ts'
 import { askAgent } from './ask-agent.ts'
 import { claimLane, failedTurn, finishTurn, NotOurs, resetOnly } from './finish-turn.ts'
@@ -44,10 +45,9 @@ export async function receive(message: Message, parts: ReceiveParts): Promise<No
     await admission.turnDown(message, verdict)
     return verdict.kind === 'refused' ? verdict : undefined
   }
-  if (await admission.needsNoTurn(message, verdict)) return
+  if (isAction(message) && (await admission.needsNoTurn(message, verdict))) return
 
-  const { agentId, lane } = await admission.route(message)
-  const accepted = await admission.withFiles(await admission.asCommand(message), agentId, lane)
+  const { agentId, lane, accepted } = await admission.place(message)
   const { owner, byOwner, byMember } = verdict
   const input = { key, lane, agentId, message: accepted, mayCommand: true, owner, byOwner, byMember }
   const waiting = await work.inbox.accept(input, parts.hasRoom)
@@ -97,10 +97,8 @@ interface ClaimedTurn {
 async function runTurn(turn: ClaimedTurn, parts: TurnParts): Promise<FinishedTurn> {
   const { turnId, batch, onStart, claimed } = turn
   const agent = parts.agentOf(batch.inputs[0]!.agentId)
-  const [inputs] = await Promise.all([
-    prepareInputs(batch.inputs, agent, parts),
-    parts.notes?.bring(agent.id),
-  ])
+  if (parts.notes) await parts.notes.bring(agent.id)
+  const inputs = await prepareInputs(batch.inputs, agent, parts)
   const first = inputs[0]!
 
   const found = await findTurnSession(first, claimed, parts)
@@ -124,7 +122,7 @@ async function runTurn(turn: ClaimedTurn, parts: TurnParts): Promise<FinishedTur
       parts,
     )
     // Before the turn ends, because another machine may take the next one.
-    await parts.notes?.give(agent.id)
+    if (parts.notes) await parts.notes.give(agent.id)
     await live.ended(result)
     const stored = updateSession({ found, live, system }, result, parts)
     const told = lostThread === undefined ? announcements : [...announcements, lostThread]

@@ -48,9 +48,9 @@ interface Opened {
 export class SqliteSessions implements SessionStore {
   readonly agentId: string
   readonly #options: SqliteSessionsOptions
-  #opened: Promise<Opened> | undefined
-  /** For `peek`: the open database, and until when sessions.json need not be checked again. */
-  #db: Database | undefined
+  #opening: Promise<Opened> | undefined
+  #opened: Opened | undefined
+  /** For `peek`: until when sessions.json need not be checked again. */
   #checkedUntil = -Infinity
   #recent = new RecentRows<SessionRow>()
   /** Every open page of the dashboard asks for the same list after a change. */
@@ -63,13 +63,15 @@ export class SqliteSessions implements SessionStore {
   }
 
   async get(key: string): Promise<SessionEntry | undefined> {
-    const row = (await this.#toRead())?.sharedRead((q) => this.#row(q, key))
+    const db = this.#upToDate()?.db ?? (await this.#toRead())
+    const row = db?.sharedRead((q) => this.#row(q, key))
     if (row) this.#recent.set(key, row)
     return row && wholeEntry(row)
   }
 
   async peek(key: string): Promise<SessionEntry | undefined> {
-    const db = this.#checkedUntil > this.#options.clock.monotonic() ? this.#db : await this.#checkAgain()
+    const isChecked = this.#checkedUntil > this.#options.clock.monotonic()
+    const db = isChecked ? this.#opened?.db : await this.#checkAgain()
     const row = db?.sharedRead((q) => q.get<LeanRow>(`${leanRow} WHERE key = ?`, key))
     return row && leanEntry(row)
   }
@@ -148,22 +150,22 @@ export class SqliteSessions implements SessionStore {
 
   /** The process is about to end: makes sure that sessions.json will contain what was saved. */
   async finish(): Promise<void> {
-    await (await this.#opened)?.mirror.finish()
+    await (await this.#opening)?.mirror.finish()
   }
 
   async close(): Promise<void> {
-    if (!this.#opened) return
-    const { db, mirror } = await this.#opened
+    if (!this.#opening) return
+    const { db, mirror } = await this.#opening
     await mirror.close()
     await db.close()
+    this.#opening = undefined
     this.#opened = undefined
     this.#checkedUntil = -Infinity
     this.#recent.clear()
   }
 
   async #write(key: string, change: (q: Queries, now: number) => Changed): Promise<SessionEntry | undefined> {
-    const { db, mirror } = await this.#open()
-    if (mirror.isBehind()) await mirror.catchUp()
+    const { db, mirror } = this.#upToDate() ?? (await this.#catchUp())
     const { entry, row } = await db.write((q) => change(q, this.#options.clock.now()))
     if (!row) return entry
     this.#recent.set(key, row)
@@ -177,28 +179,40 @@ export class SqliteSessions implements SessionStore {
     return recent && recent.revision === now?.revision ? recent : readRow(q, key)
   }
 
-  /** The database, with edits of sessions.json by other programs imported. Undefined when neither exists. */
-  async #toRead(): Promise<Database | undefined> {
-    const { database, mirror } = this.#options
-    if (!this.#opened && !existsSync(database) && !existsSync(mirror)) return undefined
+  /** The open database; undefined if it is not open, or if edits of sessions.json by other programs must be imported first. */
+  #upToDate(): Opened | undefined {
+    return this.#opened?.mirror.isBehind() === false ? this.#opened : undefined
+  }
+
+  async #catchUp(): Promise<Opened> {
     const opened = await this.#open()
     if (opened.mirror.isBehind()) await opened.mirror.catchUp()
-    return opened.db
+    return opened
+  }
+
+  /** Undefined when neither the database nor sessions.json exists. */
+  async #toRead(): Promise<Database | undefined> {
+    const { database, mirror } = this.#options
+    if (!this.#opening && !existsSync(database) && !existsSync(mirror)) return undefined
+    return (await this.#catchUp()).db
   }
 
   async #checkAgain(): Promise<Database | undefined> {
-    this.#db = await this.#toRead()
+    const db = await this.#toRead()
     // While there is no database, every call must check again.
-    if (this.#db) this.#checkedUntil = this.#options.clock.monotonic() + 50
-    return this.#db
+    if (db) this.#checkedUntil = this.#options.clock.monotonic() + 50
+    return db
   }
 
   #open(): Promise<Opened> {
-    this.#opened ??= openWithMirror(this.#options).catch((error: unknown) => {
-      this.#opened = undefined
-      throw error
-    })
-    return this.#opened
+    this.#opening ??= openWithMirror(this.#options).then(
+      (opened) => (this.#opened = opened),
+      (error: unknown) => {
+        this.#opening = undefined
+        throw error
+      },
+    )
+    return this.#opening
   }
 }
 

@@ -75,7 +75,15 @@ export async function appendEntries(
     const bytes = Buffer.from(text)
     const mayWait = !isNew && groups.every((group) => group.isKeptElsewhere)
     const sync = options.durability === 'full' && !mayWait
-    await writeWhole(handle, bytes, end.size, sync)
+    try {
+      // A short write is faster here than in another thread.
+      if (bytes.length <= shortBytes) writeNow(handle.fd, bytes)
+      else await writeLong(handle, bytes)
+      if (sync) await syncData(handle.fd)
+    } catch (error) {
+      await undoAppend(handle, end.size)
+      throw error
+    }
     if (isNew && sync) await syncDirectory(dirname(path))
     const size = end.size + bytes.length
     const ids = size > knownIdsBytes ? undefined : end.ids
@@ -278,18 +286,17 @@ function newId(taken: Set<string> | undefined): string {
   }
 }
 
-async function writeWhole(handle: FileHandle, bytes: Buffer, size: number, sync: boolean): Promise<void> {
-  try {
-    // A short write is faster here than in another thread.
-    const isShort = bytes.length <= shortBytes
-    for (let done = 0; done < bytes.length;)
-      done += isShort ? writeSync(handle.fd, bytes, done) : (await handle.write(bytes, done)).bytesWritten
-    if (sync) await syncData(handle.fd)
-  } catch (error) {
-    // Remove a partial line, and lines that may not be durable, because the append is reported as failed.
-    await handle.truncate(size).catch(() => {
-      // The next append finds the torn line and moves it away.
-    })
-    throw error
-  }
+function writeNow(fd: number, bytes: Buffer): void {
+  for (let done = 0; done < bytes.length;) done += writeSync(fd, bytes, done)
+}
+
+async function writeLong(handle: FileHandle, bytes: Buffer): Promise<void> {
+  for (let done = 0; done < bytes.length;) done += (await handle.write(bytes, done)).bytesWritten
+}
+
+/** Removes a partial line, and lines that may not be durable, because the append is reported as failed. */
+async function undoAppend(handle: FileHandle, size: number): Promise<void> {
+  await handle.truncate(size).catch(() => {
+    // The next append finds the torn line and moves it away.
+  })
 }

@@ -25,9 +25,6 @@ export interface SqliteSessionsOptions {
   durability?: 'full' | 'relaxed'
 }
 
-/** Enough for ten thousand sessions without their bulky fields. */
-const cacheMb = 16
-
 /** A damaged index hides rows without an error. A check of this size takes a few milliseconds. */
 const checkedAtOpenBytes = 4 * 1024 * 1024
 
@@ -218,7 +215,7 @@ export class SqliteSessions implements SessionStore {
 
 async function openWithMirror(options: SqliteSessionsOptions): Promise<Opened> {
   const { agentId, database, clock, log, durability } = options
-  const db = Database.open(database, sessionMigrations, { durability, cacheMb })
+  const db = Database.open(database, sessionMigrations, { durability })
   if (statSync(database).size <= checkedAtOpenBytes) db.checkOnce()
   const mirror = new SessionsJsonMirror({ agentId, db, path: options.mirror, clock, log })
   await mirror.open()

@@ -134,7 +134,7 @@ async function attempt(turn: AgentTurn, parts: FlowParts, way: Continuation): Pr
   )
   live.opened(conversation)
   const result = live.budgeted(await running)
-  await idWriter.written()
+  if (idWriter.writing) await idWriter.writing
   return { result: withCosts(result, costs), lostThread: way.lostThread }
 }
 
@@ -209,7 +209,8 @@ class ClaudeIdWriter {
   #session: Session
   #parts: FlowParts
   #known: string | undefined
-  #writing: Promise<void> = Promise.resolve()
+  /** Absent if there was nothing to store; rejects if it could not be stored. */
+  writing: Promise<void> | undefined
 
   constructor(session: Session, parts: FlowParts) {
     this.#session = session
@@ -221,13 +222,9 @@ class ClaudeIdWriter {
     const id = event.type === 'turn-start' || event.type === 'session-id' ? event.sdkSessionId : undefined
     if (id === undefined || id === this.#known) return
     this.#known = id
-    this.#writing = this.#writing.then(() => this.#write(id))
-    // Avoids an unhandled rejection; written() rethrows.
-    this.#writing.catch(() => {})
-  }
-
-  written(): Promise<void> {
-    return this.#writing
+    this.writing = this.writing ? this.writing.then(() => this.#write(id)) : this.#write(id)
+    // Avoids an unhandled rejection; the turn awaits the promise later.
+    this.writing.catch(() => {})
   }
 
   async #write(id: string): Promise<void> {

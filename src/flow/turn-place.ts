@@ -1,6 +1,6 @@
 // Where a turn works, by the rights of its author: its directory, the files of its messages, and its system prompt.
 import { buildSystemPrompt, reportSystemPrompt } from '../agent/prompt.ts'
-import { ensureSkillSnapshot } from '../agent/skills.ts'
+import { skillSnapshot } from '../agent/skills.ts'
 import type { Agent } from '../domain/agent.ts'
 import type { ChatType, Media } from '../domain/message.ts'
 import type { Session, SessionSkillSnapshot, SessionSystemPromptReport } from '../domain/session.ts'
@@ -9,7 +9,7 @@ import type { MessageText } from '../inbound/message-text.ts'
 import { isShared } from '../rights/rights.ts'
 import type { Rights } from '../rights/rights.ts'
 import type { FoundSession } from '../sessions/find-session.ts'
-import { makeAttachmentFolder, withCopiedFiles } from '../store/media/media-files.ts'
+import { withCopiedFiles } from '../store/media/media-files.ts'
 import type { WaitingInput } from '../store/work-store.ts'
 import type { TurnParts } from './flow-parts.ts'
 import { directoryOf, rightsOfInput } from './turn-rights.ts'
@@ -74,11 +74,8 @@ async function withFetchedFiles(input: WaitingInput, { files }: TurnParts): Prom
   return { ...input, message: { ...message, media } }
 }
 
-/** When this resolves, the directory exists. */
-export async function preparePlace(session: Session, agent: Agent, rights: Rights): Promise<TurnPlace> {
-  const { workspace } = agent
-  if (rights.files === 'own') await makeAttachmentFolder(workspace, session)
-  return { workspace, cwd: directoryOf(session, agent, rights) }
+export function placeOf(session: Session, agent: Agent, rights: Rights): TurnPlace {
+  return { workspace: agent.workspace, cwd: directoryOf(session, agent, rights) }
 }
 
 export interface SystemPrompt {
@@ -90,15 +87,15 @@ export interface SystemPrompt {
 }
 
 /** Tells the agent its place and its skills. The same from turn to turn, so that its process can stay. */
-export async function systemPromptOf(
+export function systemPromptOf(
   turn: { found: FoundSession; agent: Agent; rights: Rights; place: TurnPlace; chatType: ChatType },
   parts: TurnParts,
-): Promise<SystemPrompt> {
+): SystemPrompt {
   const { found, agent, rights, place } = turn
   const { session, isNew } = found
   const isFirstTurnInSession = isNew || session.entry.systemSent !== true
   const settings = parts.config.agents.list.find(({ id }) => id === agent.id) ?? parts.config.agents.defaults
-  const { skillsSnapshot } = await ensureSkillSnapshot({
+  const { skillsSnapshot } = skillSnapshot({
     sessionEntry: session.entry,
     isFirstTurnInSession,
     workspaceDir: agent.workspace,

@@ -49,7 +49,7 @@ interface Lane {
   /** The turn is to end, but has not started yet. */
   isEndRequested: boolean
   busy: boolean
-  work: Promise<void>
+  work: Promise<void> | undefined
 }
 
 export class TurnQueue {
@@ -124,7 +124,7 @@ export class TurnQueue {
   /** Starts no more turns and waits for the running ones. Waiting inputs stay in the inbox. */
   async close(): Promise<void> {
     this.#stopped = true
-    await Promise.all([...this.#lanes.values()].map((lane) => lane.work))
+    await Promise.all([...this.#lanes.values()].flatMap((lane) => lane.work ?? []))
   }
 
   /** Interrupts all running turns. */
@@ -152,7 +152,7 @@ export class TurnQueue {
         taken: [],
         isEndRequested: false,
         busy: false,
-        work: Promise.resolve(),
+        work: undefined,
       }
       this.#lanes.set(key, lane)
     }

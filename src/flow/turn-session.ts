@@ -90,8 +90,10 @@ export function updateSession(
   const { sessionId } = session.entry
   const stored = parts
     .sessions(session.agentId)
-    .update(session.key, (current) =>
-      current?.sessionId === sessionId ? entryAfter(current, turn, result, parts) : undefined,
+    .update(
+      session.key,
+      (current) => (current?.sessionId === sessionId ? entryAfter(current, turn, result, parts) : undefined),
+      turn.found.stored,
     )
     .then((entry) => {
       if (entry) session.entry = entry

@@ -9,6 +9,7 @@ import type { NotAccepted } from '../domain/channel.ts'
 import type { Message } from '../domain/message.ts'
 import { orderedId } from '../domain/turn.ts'
 import { messageKey } from '../inbound/admit.ts'
+import { makeAttachmentFolder } from '../store/media/media-files.ts'
 import { StoreUnavailable } from '../store/store-unavailable.ts'
 import { transcriptOf } from '../store/transcripts/transcript-paths.ts'
 import type { WaitingInput, WorkStore } from '../store/work-store.ts'
@@ -20,7 +21,7 @@ import type { FinishedTurn } from './finish-turn.ts'
 import type { FlowParts, TurnParts } from './flow-parts.ts'
 import { LiveTurn } from './live-turn.ts'
 import { composePrompt } from './prompt.ts'
-import { prepareInputs, preparePlace, systemPromptOf } from './turn-place.ts'
+import { placeOf, prepareInputs, systemPromptOf } from './turn-place.ts'
 import type { Batch, TurnControls } from './turn-queue.ts'
 import { repliesOf } from './turn-replies.ts'
 import { rightsOfTurn, sourceOf } from './turn-rights.ts'
@@ -106,16 +107,16 @@ async function runTurn(turn: ClaimedTurn, parts: TurnParts): Promise<FinishedTur
   if (isResetOnly(found)) return resetOnly(found.session, announcements)
   const { session } = found
   const rights = rightsOfTurn(session, sourceOf(first), parts)
-  const place = await preparePlace(session, agent, rights)
+  const place = placeOf(session, agent, rights)
+  if (rights.files === 'own') await makeAttachmentFolder(place.workspace, session)
   const transcript = transcriptOf(session)
   const live = new LiveTurn({ turnId, session, inputs, transcript, place }, parts)
   onStart(live)
 
-  const [prompt, system] = await Promise.all([
-    composePrompt({ found, inputs, dropped: batch.dropped, author: rights.author }, parts),
-    systemPromptOf({ found, agent, rights, place, chatType: first.message.chatType }, parts),
-  ])
-  const [entryId] = await Promise.all([live.recordUser(prompt.said), claimed()])
+  const system = systemPromptOf({ found, agent, rights, place, chatType: first.message.chatType }, parts)
+  const prompt = await composePrompt({ found, inputs, dropped: batch.dropped, author: rights.author }, parts)
+  await claimed()
+  const entryId = await live.recordUser(prompt.said)
   try {
     const { result, lostThread } = await askAgent(
       { session, agent, rights, transcript, entryId, inputs, prompt, systemPrompt: system.text, live },

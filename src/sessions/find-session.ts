@@ -24,6 +24,8 @@ export interface FoundSession {
   previous?: SessionEntry
   /** Only times have changed. They are not stored yet; the caller stores them with the turn's result. */
   timesPending: boolean
+  /** The entry as the store returned it. */
+  stored?: SessionEntry
 }
 
 export type SessionReset =
@@ -65,6 +67,7 @@ export async function findSession(params: FindParams): Promise<FoundSession> {
     reset,
     previous: continues ? undefined : before,
     timesPending,
+    stored: before,
   }
 }
 

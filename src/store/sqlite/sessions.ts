@@ -37,6 +37,11 @@ interface Changed {
   row?: SessionRow
 }
 
+/** A row, and the entry that the last `get` returned for it. */
+interface RecentRow extends SessionRow {
+  given?: SessionEntry
+}
+
 interface Opened {
   db: Database
   mirror: SessionsJsonMirror
@@ -49,7 +54,7 @@ export class SqliteSessions implements SessionStore {
   #opened: Opened | undefined
   /** For `peek`: until when sessions.json need not be checked again. */
   #checkedUntil = -Infinity
-  #recent = new RecentRows<SessionRow>()
+  #recent = new RecentRows<RecentRow>()
   /** Every open page of the dashboard asks for the same list after a change. */
   #lastPage: { asked: string; page: SessionPage } | undefined
 
@@ -62,8 +67,9 @@ export class SqliteSessions implements SessionStore {
   async get(key: string): Promise<SessionEntry | undefined> {
     const db = this.#upToDate()?.db ?? (await this.#toRead())
     const row = db?.sharedRead((q) => this.#row(q, key))
-    if (row) this.#recent.set(key, row)
-    return row && wholeEntry(row)
+    if (!row) return undefined
+    this.#recent.set(key, row)
+    return (row.given = wholeEntry(row))
   }
 
   async peek(key: string): Promise<SessionEntry | undefined> {
@@ -95,9 +101,13 @@ export class SqliteSessions implements SessionStore {
     return sessionsNamed(ref, found)
   }
 
-  async update(key: string, change: Change): Promise<SessionEntry | undefined> {
+  async update(key: string, change: Change, known?: SessionEntry): Promise<SessionEntry | undefined> {
     checkKey(this.agentId, key)
-    return this.#write(key, (q, now) => updateRow(q, key, this.#row(q, key), change, now))
+    return this.#write(key, (q, now) => {
+      const row = this.#row(q, key)
+      const isKnown = known !== undefined && row?.given === known
+      return updateRow(q, key, row, isKnown ? known : row && wholeEntry(row), change, now)
+    })
   }
 
   updateAll(updates: Update[]): Promise<Array<PromiseSettledResult<SessionEntry | undefined>>> {
@@ -170,7 +180,7 @@ export class SqliteSessions implements SessionStore {
     return entry
   }
 
-  #row(q: Queries, key: string): SessionRow | undefined {
+  #row(q: Queries, key: string): RecentRow | undefined {
     const recent = this.#recent.get(key)
     const now = recent && q.get<{ revision: number }>('SELECT revision FROM session WHERE key = ?', key)
     return recent && recent.revision === now?.revision ? recent : readRow(q, key)
@@ -226,10 +236,10 @@ function updateRow(
   queries: Queries,
   key: string,
   row: SessionRow | undefined,
+  found: SessionEntry | undefined,
   change: Change,
   now: number,
 ): Changed {
-  const found = row && wholeEntry(row)
   const before = { label: found?.label }
   const after = change(found)
   // `change` may have modified the entry that it got, so it is read again.

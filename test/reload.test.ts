@@ -61,7 +61,7 @@ const sections: Record<keyof Config, Reloadable | { restart: unknown }> = {
   },
   messages: {
     to: { groupChat: { mentionPatterns: ['oyster'] } },
-    seen: ({ admission }) => admission.mentionsFor(message).patterns?.length,
+    seen: ({ admission }) => admission.mentionsFor({ ...message, chatType: 'group' }).patterns?.length,
     before: 0,
     after: 1,
   },

@@ -116,7 +116,9 @@ export class Admission {
     return command === undefined ? message : { ...message, text: command, event: 'command' }
   }
 
+  /** In a direct chat nothing is a mention. */
   mentionsFor(message: Message): MentionRules {
+    if (message.chatType === 'direct') return {}
     const identity = this.#parts.channelFor(message.address)?.status().identity
     return { names: identity ? [identity.name] : [], patterns: this.#patterns() }
   }

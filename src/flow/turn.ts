@@ -82,7 +82,7 @@ export async function takeTurn(
     )
     return failedTurn(error)
   })
-  if (turn) return finishTurn(turnId, batch, turn, parts)
+  if (turn) return await finishTurn(turnId, batch, turn, parts)
   parts.onNotOurs(batch.lane)
   return []
 }

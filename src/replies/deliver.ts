@@ -211,7 +211,7 @@ export class Deliverer {
     // the transcript has as many copies as the chat.
     if (outcome.kind === 'sent' && delivery.mirror) await this.#mirror(delivery)
     // The outcome is known; a failure to store it must not send the reply again.
-    return this.#untilStored(lane, () => this.#settle(row, outcome, isRepeatable))
+    return await this.#untilStored(lane, () => this.#settle(row, outcome, isRepeatable))
   }
 
   #channelFor(address: Address): Channel | undefined {
@@ -222,8 +222,8 @@ export class Deliverer {
   async #settle(row: OutboxRow, outcome: SendOutcome, isRepeatable: boolean): Promise<Step> {
     const { outbox, clock } = this.#options
     const { id } = row.delivery
-    if (outcome.kind === 'sent') return this.#sent(row, outcome.messageIds)
-    if (outcome.kind === 'refused') return this.#markDead(row, outcome.reason)
+    if (outcome.kind === 'sent') return await this.#sent(row, outcome.messageIds)
+    if (outcome.kind === 'refused') return await this.#markDead(row, outcome.reason)
     const again = clock.now() + this.#pauseMs(row, outcome)
     row.reason = outcome.reason
     if (outcome.kind === 'retry') {

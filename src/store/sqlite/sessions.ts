@@ -103,7 +103,7 @@ export class SqliteSessions implements SessionStore {
 
   async update(key: string, change: Change, known?: SessionEntry): Promise<SessionEntry | undefined> {
     checkKey(this.agentId, key)
-    return this.#write(key, (q, now) => {
+    return await this.#write(key, (q, now) => {
       const row = this.#row(q, key)
       const isKnown = known !== undefined && row?.given === known
       return updateRow(q, key, row, isKnown ? known : row && wholeEntry(row), change, now)
@@ -140,7 +140,7 @@ export class SqliteSessions implements SessionStore {
 
   async move(from: string, to: string): Promise<SessionEntry | undefined> {
     checkKey(this.agentId, to)
-    return this.#write(to, (q, now) => moveRow(q, from, to, now))
+    return await this.#write(to, (q, now) => moveRow(q, from, to, now))
   }
 
   async *entries(): AsyncIterable<Session> {

@@ -17,8 +17,6 @@ export interface DatabaseOptions {
   readOnly?: boolean
   /** How long a write waits for other processes. */
   busyMs?: number
-  /** The size of the page cache; 2 MB when absent. */
-  cacheMb?: number
 }
 
 const readerWaitMs = 2_000
@@ -292,12 +290,12 @@ export class Database {
 }
 
 function openNow(path: string, migrations: Migration[], options: DatabaseOptions): DatabaseSync {
-  const { durability = 'full', readOnly = false, busyMs = defaultBusyMs, cacheMb = 2 } = options
+  const { durability = 'full', readOnly = false, busyMs = defaultBusyMs } = options
   refuseOtherThanFile(path)
   if (!readOnly && path !== ':memory:') makeDatabaseFile(path)
   const db = new DatabaseSync(path, { readOnly, timeout: busyMs, allowExtension: true })
   try {
-    db.exec(`PRAGMA foreign_keys = ON; PRAGMA cache_size = ${-1024 * cacheMb}`)
+    db.exec('PRAGMA foreign_keys = ON')
     if (!readOnly) {
       db.exec(`PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = ${checkpointPages}`)
       // What can be rebuilt needs no copy, and purged content must not survive in one.

@@ -53,6 +53,7 @@ const migrations = [
    ALTER TABLE source ADD COLUMN agent_kind TEXT;`,
   'CREATE TABLE deletions (count INTEGER NOT NULL) STRICT; INSERT INTO deletions VALUES (0)',
   'DROP TABLE deletions',
+  'DROP INDEX passage_at',
 ]
 
 export const roles: SearchRole[] = ['user', 'assistant', 'tool', 'memory']

@@ -15,7 +15,6 @@ import {
   sourceFromRow,
 } from './index-rows.ts'
 import type { FileState, FoundPassage, SourceRow } from './index-rows.ts'
-import { newestPassages } from './newest-passages.ts'
 import type { NeededLetters } from './regex-letters.ts'
 import { allowedSources } from './search-filter.ts'
 import { SearchMatch, type WordMatches } from './search-match.ts'
@@ -189,7 +188,7 @@ export class SearchIndex {
   /** Passages that fit the filter, the newest first, in groups; only those that may have the letters, if any are given. */
   *newest(filter: SearchFilter, needed?: NeededLetters): Generator<FoundPassage[]> {
     const among = needed && this.#asOfOneMoment(() => this.#match.withLetters(needed))
-    for (const ids of newestPassages(this.#db.queries, filter, among)) yield this.#match.passages(ids)
+    yield* this.#match.newest(filter, among)
   }
 
   /** The index thread writes meanwhile: everything is read as of one moment. */

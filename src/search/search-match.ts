@@ -6,6 +6,8 @@ import type { Queries } from '../store/sqlite/queries.ts'
 import { foundFromRow, sourceFields, sourceFromRow } from './index-rows.ts'
 import type { FoundPassage, SourceRow } from './index-rows.ts'
 import { nearWord } from './near-word.ts'
+import { newestPassages } from './newest-passages.ts'
+import { PassageTimes } from './passage-times.ts'
 import { Numbers, type PostingTable } from './postings.ts'
 import type { NeededLetters } from './regex-letters.ts'
 import { AgentLists, allowedBy, RoleLists, type Newest } from './search-filter.ts'
@@ -70,6 +72,7 @@ export class SearchMatch {
   readonly #pieces: WordLists
   readonly #roles: RoleLists
   readonly #agents: AgentLists
+  readonly #times: PassageTimes
   /** The passages whose pieces are not indexed yet, as of this state of the index. */
   #withoutPieces: { asOf: string; list: WordList } | undefined
 
@@ -79,6 +82,7 @@ export class SearchMatch {
     this.#pieces = new WordLists(q, 'pieces')
     this.#roles = new RoleLists(q)
     this.#agents = new AgentLists(q)
+    this.#times = new PassageTimes(q)
   }
 
   async close(): Promise<void> {
@@ -88,7 +92,7 @@ export class SearchMatch {
 
   /** The passages with the largest share of the words. */
   byWords(terms: WordExpression[], filter: SearchFilter): WordMatches {
-    const newest = allowedBy(this.#q, filter, this.#roles)
+    const newest = allowedBy(this.#q, filter, this.#roles, this.#times)
     if (!newest || terms.length === 0) return { passages: [], masks: [], brevity: [], shares: [] }
     const state = this.#state()
     this.#lists.refresh(state.lastId)
@@ -118,7 +122,7 @@ export class SearchMatch {
 
   /** The newest passages that have all pieces of these substrings. Whether the pieces stand together is seen in the text. */
   byPieces(substrings: string[], filter: SearchFilter, limit: number): FoundPassage[] {
-    const newest = allowedBy(this.#q, filter, this.#roles)
+    const newest = allowedBy(this.#q, filter, this.#roles, this.#times)
     if (!newest) return []
     this.#pieces.refresh(this.#state().lastId)
     const list = this.#pieces.of({ all: substrings.map((words) => ({ words })) })
@@ -131,7 +135,7 @@ export class SearchMatch {
     filter: SearchFilter,
     textOf: (passage: FoundPassage) => string,
   ): string | undefined {
-    const newest = allowedBy(this.#q, filter, this.#roles)
+    const newest = allowedBy(this.#q, filter, this.#roles, this.#times)
     if (!newest) return undefined
     const state = this.#state()
     const ofAgent = this.#agents.of(filter.agentId, state)
@@ -146,6 +150,11 @@ export class SearchMatch {
         return passage && { count, text: textOf(passage) }
       },
     })
+  }
+
+  /** Passages that the filter allows, the newest first, in groups; only those of `among`, if it is given. */
+  *newest(filter: SearchFilter, among: WordList | undefined): Generator<FoundPassage[]> {
+    for (const ids of newestPassages(this.#q, filter, among, this.#times)) yield this.passages(ids)
   }
 
   /** All passages that may have these letters: those that have the pieces, and those whose pieces are not indexed yet. */

@@ -54,6 +54,8 @@ const migrations = [
   'CREATE TABLE deletions (count INTEGER NOT NULL) STRICT; INSERT INTO deletions VALUES (0)',
   'DROP TABLE deletions',
   'DROP INDEX passage_at',
+  // Vectors without signs of their own. They are made again.
+  `DROP TABLE vectors; ${vectorTable} UPDATE passage SET has_vector = 0`,
 ]
 
 export const roles: SearchRole[] = ['user', 'assistant', 'tool', 'memory']

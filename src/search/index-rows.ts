@@ -4,6 +4,7 @@ import type { SearchFilter, SearchKind, SearchRole, SearchSource } from '../doma
 import { Database } from '../store/sqlite/database.ts'
 import type { Queries } from '../store/sqlite/queries.ts'
 import { vectorTable } from './search-vectors.ts'
+import { Numbers, type PostingTable } from './postings.ts'
 import { pieceTokenizer, wordTokenizer } from './word-lists.ts'
 import type { PassagePlace } from './passages.ts'
 
@@ -56,6 +57,11 @@ const migrations = [
   'DROP INDEX passage_at',
   // Vectors without signs of their own. They are made again.
   `DROP TABLE vectors; ${vectorTable} UPDATE passage SET has_vector = 0`,
+  // Substrings without a row for each passage beside the lists. They are made again.
+  `DROP TABLE pieces;
+   CREATE VIRTUAL TABLE pieces USING fts5(text, content='', columnsize=0, detail=none, tokenize="${pieceTokenizer}");
+   UPDATE passage SET has_pieces = 0;
+   CREATE INDEX passage_without_pieces ON passage (id) WHERE has_pieces = 0;`,
 ]
 
 export const roles: SearchRole[] = ['user', 'assistant', 'tool', 'memory']
@@ -213,6 +219,16 @@ export type PassageToRead = PassagePlace & { id: number }
 type Lack = 'pieces' | 'vector'
 
 const end = Number.MAX_SAFE_INTEGER
+/** Up to this many pieces of deleted passages are tolerated, and as many as this share of the others. */
+const toleratedOrphans = 10_000
+const toleratedShare = 1.25
+
+/** FTS5 keeps the number of passages and of their tokens in its first record, which is empty at first. */
+export function totalsOf(q: Queries, table: PostingTable): { passages: number; tokens: number } {
+  const sql = `SELECT block FROM ${table}_data WHERE id = 1`
+  const numbers = new Numbers(q.get<{ block: Uint8Array }>(sql)!.block)
+  return { passages: numbers.next(), tokens: numbers.next() }
+}
 
 /** Passages are indexed by word when their file is read, and by substring and vector later; this is what is left to do. */
 export class IndexBacklog {
@@ -258,5 +274,22 @@ export class IndexBacklog {
         q.run('INSERT INTO pieces (rowid, text) VALUES (?, ?)', id, text)
       }
     })
+  }
+
+  /** Deletes all pieces, to make them again: those of single passages cannot be deleted. */
+  removePieces(): Promise<void> {
+    this.restart()
+    return this.#db.write((q) => {
+      q.exec(`INSERT INTO pieces (pieces) VALUES ('delete-all'); UPDATE passage SET has_pieces = 0`)
+    })
+  }
+
+  /** Makes all pieces again if too many belong to deleted passages. */
+  async tidyPieces(): Promise<void> {
+    const { used } = this.#db.queries.get<{ used: number }>(
+      'SELECT count(*) AS used FROM passage WHERE has_pieces = 1',
+    )!
+    const all = totalsOf(this.#db.queries, 'pieces').passages
+    if (all > toleratedShare * used + toleratedOrphans) await this.removePieces()
   }
 }

@@ -47,7 +47,7 @@ export function filesWithoutTools(index: SearchIndex): KnownSource[] {
     .sort((a, b) => b.mtimeMs - a.mtimeMs)
 }
 
-const groupChars = 1_000_000
+const groupChars = 500_000
 const groupBytes = 16 << 20
 
 /** Indexes the next tool texts of a file, up to a bounded amount; false when the file was read to the end. */

@@ -12,8 +12,23 @@ export function openSearchDatabase(path: string): Database {
   const database = Database.open(path, migrations, { durability: 'relaxed' })
   // A search reads all vectors and parts of the rest: memory mapping avoids a read call for each page.
   database.queries.exec(`PRAGMA mmap_size = ${1 << 29}`)
+  shrinkIfEmpty(database.queries)
   return database
 }
+
+/** An index that is read again, after an update of the program or on request, begins with a small file. */
+function shrinkIfEmpty(q: Queries): void {
+  const { free } = q.get<{ free: number }>('SELECT freelist_count AS free FROM pragma_freelist_count()')!
+  const { all } = q.get<{ all: number }>('SELECT page_count AS "all" FROM pragma_page_count()')!
+  if (free < emptyPages || all - free > emptyPages) return
+  try {
+    q.exec('VACUUM')
+  } catch {
+    // Another process writes: the pages are used again, and the next start tries again.
+  }
+}
+
+const emptyPages = 100
 
 const migrations = [
   `CREATE TABLE source (
@@ -55,12 +70,10 @@ const migrations = [
   'CREATE TABLE deletions (count INTEGER NOT NULL) STRICT; INSERT INTO deletions VALUES (0)',
   'DROP TABLE deletions',
   'DROP INDEX passage_at',
-  // Vectors without signs of their own. They are made again.
-  `DROP TABLE vectors; ${vectorTable} UPDATE passage SET has_vector = 0`,
-  // Substrings without a row for each passage beside the lists. They are made again.
-  `DROP TABLE pieces;
+  // Vectors without signs of their own, substrings without a row for each passage, and tool texts up to a limit. Everything is read again.
+  `DELETE FROM passage; DELETE FROM source; DELETE FROM settled; DROP TABLE vectors; ${vectorTable}
+   INSERT INTO words (words) VALUES ('delete-all'); DROP TABLE pieces;
    CREATE VIRTUAL TABLE pieces USING fts5(text, content='', columnsize=0, detail=none, tokenize="${pieceTokenizer}");
-   UPDATE passage SET has_pieces = 0;
    CREATE INDEX passage_without_pieces ON passage (id) WHERE has_pieces = 0;`,
 ]
 

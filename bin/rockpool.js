@@ -3,9 +3,11 @@
 
 // A part of Node that is imported loads all that it has; a newer Node gives it as it is.
 const builtin = (id) => (process.getBuiltinModule ? process.getBuiltinModule(id) : import(id))
-const { existsSync, readFileSync } = await builtin('node:fs')
+const { existsSync, readFileSync, statSync } = await builtin('node:fs')
 const { fileURLToPath } = await builtin('node:url')
 const root = fileURLToPath(new URL('..', import.meta.url))
+/** Some 15,000 transcripts. */
+const largeIndexBytes = 1 << 25
 const [major, minor] = process.versions.node.split('.').map(Number)
 
 if (major > 22 || (major === 22 && minor >= 13)) await start()
@@ -16,7 +18,7 @@ async function start() {
     waitForDiskInMoreThreads()
     returnFreedMemory()
     restartWithShortPauses()
-  }
+  } else restartForManyTranscripts()
   const only = process.argv.length === 3 ? process.argv[2] : ''
   if (only === '--version' || only === '-V') {
     process.stdout.write(JSON.parse(readFileSync(`${root}package.json`, 'utf8')).version + '\n')
@@ -64,7 +66,24 @@ function returnFreedMemory() {
  * only when a process begins, so this one begins anew, with the same number.
  */
 function restartWithShortPauses() {
-  const flag = '--max-semi-space-size=16'
+  restartWith('--max-semi-space-size=16')
+}
+
+/**
+ * While a command reads an index of very many transcripts, V8 lets its young generation grow to 64 MB (docs/decisions/0315).
+ * The gateway answers by itself, if there is one.
+ */
+function restartForManyTranscripts() {
+  const [first, second] = process.argv.slice(2)
+  if (first !== 'cc' || (second !== 'list' && second !== 'costs')) return
+  const state = process.env.ROCKPOOL_STATE_DIR || `${process.env.HOME}/.rockpool`
+  const index = statSync(`${state}/index/discovery.sqlite`, { throwIfNoEntry: false })
+  if (index && index.size > largeIndexBytes && !existsSync(`${state}/gateway.json`))
+    restartWith('--max-semi-space-size=4')
+}
+
+/** The process begins anew with this flag, with the same number; unless the size of its young generation was given. */
+function restartWith(flag) {
   if (!process.execve || process.execArgv.some((given) => given.startsWith('--max-semi-space-size'))) return
   const program = fileURLToPath(import.meta.url)
   process.execve(process.execPath, [

@@ -56,7 +56,6 @@ export {
   resolveMemoryFlushSettings,
   shouldRunMemoryFlush,
 } from './agent/memory-flush.ts'
-export { ensureSkillSnapshot } from './agent/skills.ts'
 export {
   finalizeInboundContext,
   formatInboundBodyWithSenderMeta,
@@ -83,6 +82,7 @@ export { appendUntrustedContext } from './inbound/message-text.ts'
 export {
   applyResetModelOverride,
   enqueueSystemEvent,
+  ensureSkillSnapshot,
   forkSessionFromParent,
   initSessionState,
   prependSystemEvents,

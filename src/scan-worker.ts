@@ -2,10 +2,18 @@
 import { parentPort } from 'node:worker_threads'
 import { runScanJob, TranscriptScanner } from './discovery/scan.ts'
 import type { ScanJob } from './discovery/scan.ts'
+import type { ScannedFile } from './store/sqlite/discovery-index.ts'
 
 const scanner = new TranscriptScanner()
 
 parentPort?.on('message', (jobs: ScanJob[]) => {
-  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread, not a window
-  parentPort?.postMessage(jobs.map((job) => runScanJob(scanner, job)))
+  const outcomes = jobs.map((job) => runScanJob(scanner, job))
+  // Moved, not copied: this thread collects its garbage rarely.
+  const tables = outcomes.flatMap((outcome) => ('scanned' in outcome ? tablesOf(outcome.scanned) : []))
+  parentPort?.postMessage(outcomes, tables)
 })
+
+function tablesOf({ usage, edits, editedNames }: ScannedFile): ArrayBuffer[] {
+  // Each table has a buffer of its own, which is not shared.
+  return [usage, edits, editedNames].map(({ buffer }) => buffer as ArrayBuffer)
+}

@@ -152,6 +152,26 @@ describe('on Telegram', () => {
     await vi.waitFor(() => expect(made()).toBe(true), waiting)
   })
 
+  test('a yes in reply to another message allows nothing, also if that message names the question', async () => {
+    await ask()
+    const id = /approve:([^:]+):/.exec(button(/allow/i))![1]!
+    await house.ask('message.send', {
+      channel: 'telegram',
+      target: '501',
+      message: `Shall I water the plants? (skip with /approve ${id})`,
+    })
+    const other = () => shown().find(({ text }) => text.includes('water the plants'))
+    await vi.waitFor(() => expect(other()).toBeDefined(), waiting)
+    const reply_to_message = { message_id: other()!.id, from: telegram.bot, text: other()!.text }
+    telegram.emit({ message: personMessage(telegram, owner, { id: 501 }, 'yes', { reply_to_message }) })
+    await vi.waitFor(() => expect(telegram.pending).toEqual([]), waiting)
+    expect(await house.ask('approvals.list')).toMatchObject({
+      approvals: [expect.objectContaining({ id, state: 'pending' })],
+    })
+    press(button(/allow/i), owner)
+    await vi.waitFor(() => expect(made()).toBe(true), waiting)
+  })
+
   test('words do as well as buttons, but forwarded words and those from before the question do not count', async () => {
     await ask()
     const id = /approve:([^:]+):/.exec(button(/allow/i))![1]!

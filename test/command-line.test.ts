@@ -1,7 +1,7 @@
 // The command line as people and scripts meet it: its output and its exit codes. What the program itself adds to them (its start,
 // its streams, its faster ways) is tested with the built program.
 import { execFileSync, spawnSync } from 'node:child_process'
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { allLocalCommands } from '../src/cli/commands.ts'
@@ -143,6 +143,23 @@ describe('answers', () => {
   test('colours come only when they are wanted', async () => {
     expect((await home.run(['sessions'], { FORCE_COLOR: '1' })).stdout).toContain('\u001b[')
     expect((await home.run(['sessions'], { FORCE_COLOR: '1', NO_COLOR: '1' })).stdout).not.toContain('\u001b')
+  })
+
+  test('a list with a very large index begins anew with a small young generation, and no other command does', async () => {
+    const other = makeHome()
+    const shown = `process.stderr.write(JSON.stringify(process.execArgv) + '\\n')`
+    const env = { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(shown)}` }
+    const starts = async (args: string[]): Promise<string[]> => {
+      const { code, stderr } = await other.run(args, env)
+      expect(code).toBe(0)
+      return stderr.split('\n').filter((line) => line.startsWith('['))
+    }
+    expect(await starts(['cc', 'list'])).toEqual(['[]'])
+    const index = join(other.env['ROCKPOOL_STATE_DIR']!, 'index', 'discovery.sqlite')
+    truncateSync(index, 40 << 20)
+    expect(await starts(['sessions', 'list'])).toEqual(['[]'])
+    expect(await starts(['cc', 'costs'])).toEqual(['[]', '["--max-semi-space-size=4"]'])
+    other.remove()
   })
 
   test('config show --origin says where each value comes from, and shows no secret', async () => {

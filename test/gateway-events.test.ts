@@ -318,3 +318,18 @@ test('a client that reuses its connection later than it was told to is answered,
   await expect.poll(count).toBe(2)
   socket.destroy()
 })
+
+test('a client that answers pings stays connected, one that does not is disconnected', async () => {
+  const house = await openHouse({ limits: { pingMs: 1_000 } })
+  houses.push(house)
+  const answering = await connect(house, bearer(house.token))
+  const silent = await connect(house, bearer(house.token))
+  let pings = 0
+  answering.socket.on('ping', () => pings++)
+  // Neither reads nor answers.
+  silent.socket.pause()
+  await expect.poll(() => pings, { timeout: 10_000 }).toBeGreaterThan(2)
+  silent.socket.resume()
+  expect(await silent.closed).toMatchObject({ code: 1006 })
+  expect((await answering.call('sessions.list', { limit: 1 })).error).toBeUndefined()
+})

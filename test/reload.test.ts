@@ -19,7 +19,7 @@ interface Running {
   converse: Converse
   admission: Admission
   /** Where a message of the owner goes now. */
-  route: () => ReturnType<Admission['route']>
+  route: () => ReturnType<Admission['routeByChat']>
 }
 
 /** What is changed in a section, and what then is different in the gateway that runs. */
@@ -43,25 +43,25 @@ const sections: Record<keyof Config, Reloadable | { restart: unknown }> = {
   vault: { restart: { enabled: false } },
   session: {
     to: { dmScope: 'main' },
-    seen: async ({ route }) => (await route()).lane,
+    seen: ({ route }) => route().lane,
     before: 'agent:main:telegram:direct:42',
     after: 'agent:main:main',
   },
   agents: {
     to: { list: [{ id: 'main' }, { id: 'crab', default: true }] },
-    seen: async ({ route }) => (await route()).agentId,
+    seen: ({ route }) => route().agentId,
     before: 'main',
     after: 'crab',
   },
   bindings: {
     to: [{ agentId: 'crab', match: { channel: 'telegram' } }],
-    seen: async ({ route }) => (await route()).agentId,
+    seen: ({ route }) => route().agentId,
     before: 'main',
     after: 'crab',
   },
   messages: {
     to: { groupChat: { mentionPatterns: ['oyster'] } },
-    seen: ({ admission }) => admission.mentionsFor(message).patterns?.length,
+    seen: ({ admission }) => admission.mentionsFor({ ...message, chatType: 'group' }).patterns?.length,
     before: 0,
     after: 1,
   },
@@ -209,7 +209,7 @@ async function openRunning(): Promise<Running> {
     deliverer: converse.deliverer,
     ask: (input) => converse.ask(input),
   })
-  return { house, converse, admission, route: () => admission.route(message) }
+  return { house, converse, admission, route: () => admission.routeByChat(message) }
 }
 
 /** Writes this configuration over the defaults; resolves to what the gateway says about it. */

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { IndexThread } from '../src/search/search-threads.ts'
+import { indexLimit } from '../src/search/tool-texts.ts'
 
 let home: string
 beforeEach(() => {
@@ -26,7 +27,13 @@ test('the thread that indexes ends when it has nothing to do, and comes back for
   const path = join(home, 'talk.jsonl')
   writeFileSync(path, `${JSON.stringify({ type: 'user', message: { role: 'user', content: 'a boat' } })}\n`)
   const source = { kind: 'native' as const, path, sessionId: 'talk' }
-  const job = { job: 'index' as const, indexFile, secrets: [], meaning: { use: 'none' as const } }
+  const job = {
+    job: 'index' as const,
+    indexFile,
+    secrets: [],
+    meaning: { use: 'none' as const },
+    limit: indexLimit(0.05),
+  }
   const nothing = (): void => undefined
   const thread = new IndexThread(job, nothing, nothing, { lingerMs: 50 })
   for (const round of ['first', 'next']) {

@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { makeCorpus } from '../../test/support/corpus.ts'
 import { cpuMsOf, memoryMbOf, openClient, p50, startGateway, untilIdle } from '../gateway/program.ts'
+import type { BenchClient } from '../gateway/program.ts'
 import type { BenchResult } from '../result.ts'
 
 const few = { files: 2_000, bytes: 200_000_000 }
@@ -49,8 +50,14 @@ export async function transcriptGrowth(): Promise<BenchResult[]> {
   }
   const moreText = '; 25 times the text has 25 times the passages with the same words, which are ranked'
   return [
-    ratio('start to ready', 'readyMs', 'ms'),
-    ratio('cc.list {limit: 50} of the gateway, p50', 'gatewayListMs', 'ms'),
+    ratio('start to ready', 'readyMs', 'ms', 1.5, '; best of 3 starts'),
+    ratio(
+      'cc.list {limit: 50} of the gateway, p50',
+      'gatewayListMs',
+      'ms',
+      1.5,
+      '; best of 5 times 100 calls',
+    ),
     ratio('sessions.search of the gateway, p50', 'searchMs', 'ms', 25, moreText),
     ratio(
       'processor of the gateway at rest',
@@ -119,13 +126,12 @@ function usedBy(pid: number): { cpuMs: number; peakMb: number } | undefined {
 }
 
 async function measureGateway(home: string) {
-  const started = performance.now()
+  const readyMs = Math.min(await timeOfStart(home), await timeOfStart(home), await timeOfStart(home))
   const gateway = await startGateway(home)
-  const readyMs = performance.now() - started
   try {
     await untilIdle(gateway.pid)
     const client = await openClient(gateway.wsUrl, gateway.token)
-    const gatewayListMs = await p50(100, () => client.call('cc.list', { limit: 50 }))
+    const gatewayListMs = await listTime(client)
     const questions = ['parser token', 'branch names cached', 'renamed file paths', 'tests or logs']
     const searchMs = await p50(40, (n) => client.call('sessions.search', { query: questions[n % 4]! }))
     client.socket.close()
@@ -138,4 +144,20 @@ async function measureGateway(home: string) {
   } finally {
     await gateway.stop()
   }
+}
+
+/** One start alone says more about the other work of the machine than about the gateway. */
+async function timeOfStart(home: string): Promise<number> {
+  const started = performance.now()
+  const gateway = await startGateway(home)
+  const readyMs = performance.now() - started
+  await gateway.stop()
+  return readyMs
+}
+
+/** The best median of five: the first hundred calls run before V8 has compiled the code well. */
+async function listTime(client: BenchClient): Promise<number> {
+  const medians: number[] = []
+  for (let n = 0; n < 5; n++) medians.push(await p50(100, () => client.call('cc.list', { limit: 50 })))
+  return Math.min(...medians)
 }

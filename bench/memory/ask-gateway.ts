@@ -18,6 +18,9 @@ export interface GatewayRun {
   /** Before all substrings are indexed; and how long the first regular expression took. */
   earlyRegex: Times
   firstRegexMs: number
+  /** Files whose tool texts are not in the index at the end, and all files. */
+  filesWithoutTools: number
+  files: number
 }
 
 interface Times {
@@ -59,12 +62,15 @@ export async function measureGateway(env: Record<string, string>): Promise<Gatew
     const firstRegex = await byRegex(patterns.slice(0, 1), 1)
     const earlyRegex = await byRegex(patterns, 3)
     await whenSubstringsAreRead(client)
+    const regex = await byRegex(patterns, 20)
+    const withoutLetters = await byRegex(patternsWithoutLetters, 10)
     return {
+      ...(await whenToolsAreRead(client)),
       first,
       again,
       prefixP95Ms: byPrefix.p95Ms,
-      regex: await byRegex(patterns, 20),
-      regexWithoutLetters: await byRegex(patternsWithoutLetters, 10),
+      regex,
+      regexWithoutLetters: withoutLetters,
       earlyRegex,
       firstRegexMs: firstRegex.p50Ms,
     }
@@ -134,6 +140,17 @@ async function whenSubstringsAreRead(client: GatewayClient): Promise<void> {
   for (;;) {
     const { withPieces, spoken } = await client.call('memory.status', {})
     if (withPieces >= spoken) return
+    await new Promise((resolve) => setTimeout(resolve, 500))
+  }
+}
+
+/** All tool texts, or as many as the index has room for. */
+async function whenToolsAreRead(
+  client: GatewayClient,
+): Promise<Pick<GatewayRun, 'filesWithoutTools' | 'files'>> {
+  for (;;) {
+    const { withoutTools, isFull, sources } = await client.call('memory.status', {})
+    if (withoutTools === 0 || isFull) return { filesWithoutTools: withoutTools, files: sources }
     await new Promise((resolve) => setTimeout(resolve, 500))
   }
 }

@@ -33,7 +33,7 @@ const maxSkills = 100
 const maxDescription = 1_024
 
 /** The current skills of a session. The returned entry differs only if the snapshot does. */
-export async function ensureSkillSnapshot(question: SkillSnapshotQuestion): Promise<SkillSnapshotAnswer> {
+export function skillSnapshot(question: SkillSnapshotQuestion): SkillSnapshotAnswer {
   const { sessionEntry, isFirstTurnInSession, workspaceDir, skillFilter } = question
   const before = sessionEntry?.skillsSnapshot
   const skills = readSkills(workspaceDir).filter((skill) => skillFilter?.includes(skill.name) ?? true)

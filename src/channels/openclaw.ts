@@ -74,7 +74,7 @@ function deliveryOf(
     target,
     text: reply.text ?? '',
     buttons: reply.buttons ?? [],
-    kind: isOutput ? 'output' : reply.isQuestion ? 'question' : 'notice',
+    kind: isOutput ? 'output' : reply.approvalId !== undefined ? 'question' : 'notice',
     codingId: sessionKey?.startsWith('coding:') ? sessionKey.slice('coding:'.length) : undefined,
     wake: reply.wakesAgent === true,
     isMaybeSecond: resent,

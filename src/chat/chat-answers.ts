@@ -4,19 +4,14 @@
 import type { Address } from '../domain/address.ts'
 import { chatKey } from '../domain/address.ts'
 import type { Clock } from '../domain/clock.ts'
+import type { Approval } from '../domain/coding-session.ts'
 import type { Message } from '../domain/message.ts'
 import type { Delivery } from '../domain/reply.ts'
 import { defaultAgentId, sessionKeyOf } from '../domain/session-key.ts'
+import type { AnsweredNotice } from '../flow/reply-routing.ts'
 import { boundAgent } from '../inbound/bindings.ts'
 import type { App } from '../operations/app.ts'
-import {
-  answerByReply,
-  answerInWords,
-  askedBefore,
-  clockToleranceMs,
-  namedIn,
-  openInChat,
-} from './chat-approvals.ts'
+import { answerByReply, answerInWords, askedBefore, clockToleranceMs, openInChat } from './chat-approvals.ts'
 
 export class LastMessages {
   #clock: Clock
@@ -35,8 +30,7 @@ export class LastMessages {
   }
 
   sent({ address, reply, createdAt }: Delivery): void {
-    const isQuestion = reply.buttons?.flat().some(({ data }) => data.startsWith('approve:')) ?? false
-    if (!isQuestion) this.#record(address, createdAt)
+    if (reply.approvalId === undefined) this.#record(address, createdAt)
   }
 
   at(address: Address): number {
@@ -50,29 +44,32 @@ export class LastMessages {
 
 /**
  * The command that the owner's plain words mean as an answer to a pending question. Only in private chats: in a group others
- * read along. A reply
- * answers the question that it quotes. Other words answer the questions that were asked after the last message in the chat; if
- * there are none, the words are a message to the agent.
+ * read along. A reply answers the question that it is a reply to, as we recorded it when we sent the question: the quoted text
+ * proves nothing, because agents and programs write texts too. For the same reason a reply to another notice of a coding session
+ * allows nothing; it only answers what the session wants to know. Words that are no reply answer the questions that were asked after the
+ * last message in the chat; if there are none, the words are a message to the agent.
  */
 export function commandForAnswer(
   app: App,
   { isOwners, lastMessages }: { isOwners: (address: Address) => boolean; lastMessages: LastMessages },
   message: Message,
-  codingId: string | undefined,
+  answered: AnsweredNotice | undefined,
 ): string | undefined {
   const { address, replyTo, text } = message
   if (message.event !== 'message' || message.chatType !== 'direct' || !isOwners(address)) return undefined
   const agentId = boundAgent(message, app.config.bindings) ?? defaultAgentId(app.config)
   const key = sessionKeyOf(message, agentId, app.config.session)
   const open = askedBefore(openInChat(app, address, key), message.sentAt)
-  if (codingId !== undefined) {
-    const ofSession = open.filter((approval) => approval.codingId === codingId)
-    return answerByReply(ofSession, text)
-  }
-  if (replyTo?.text !== undefined) return answerInWords(namedIn(open, replyTo.text), text)
+  if (answered) return answerByReply(askedBy(open, answered), text)
+  if (replyTo) return undefined
   const lastSaidAt = Math.max(lastMessages.at(address), app.startedAt)
   return answerInWords(
     open.filter(({ askedAt }) => askedAt >= lastSaidAt),
     text,
   )
+}
+
+function askedBy(open: Approval[], { approvalId, codingId }: AnsweredNotice): Approval[] {
+  if (approvalId !== undefined) return open.filter(({ id }) => id === approvalId)
+  return open.filter((approval) => approval.codingId === codingId && approval.kind === 'question')
 }

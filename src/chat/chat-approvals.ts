@@ -56,8 +56,7 @@ export function answerInWords(open: Approval[], text: string): string | undefine
   return (toAll === undefined ? undefined : answerAll(open, toAll)) ?? answerOne(open, said)
 }
 
-/** The command for a reply to a notice of a session: it answers the requests of that session only. A question takes any
- *  text as its answer. */
+/** The command for a reply to the request, or to a notice of the session that asks. A question takes any text as its answer. */
 export function answerByReply(open: Approval[], text: string): string | undefined {
   const [one, ...others] = open
   const isOwnWords = one?.kind === 'question' && others.length === 0 && !text.trim().startsWith('/')
@@ -96,11 +95,6 @@ export const clockToleranceMs = 5_000
 /** The requests that a message of this time can answer: those that were asked before the message was written. */
 export function askedBefore(open: Approval[], saidAt: number): Approval[] {
   return open.filter(({ askedAt }) => askedAt <= saidAt + clockToleranceMs)
-}
-
-/** The requests whose id is in this text. */
-export function namedIn(open: Approval[], questionText: string): Approval[] {
-  return open.filter(({ id }) => questionText.includes(`/approve ${id}`))
 }
 
 /** The pending requests of this chat's own turns, of the coding sessions that were launched in it, and of native sessions, which

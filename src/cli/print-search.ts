@@ -202,14 +202,21 @@ function withoutOrigin({ snippet, matches }: Hit): Pick<Hit, 'snippet' | 'matche
 }
 
 function printIndex(status: OutputOf<'memory.status'>, page: Page): string {
-  const { sources, passages, spoken, withPieces, withVector, withoutTools, reading, meaning, lack } = status
+  const { sources, passages, spoken, withPieces, withVector, reading, meaning, lack } = status
   const share = (done: number, of: number): string =>
     of === 0 ? 'nothing yet' : `${Math.floor((done / of) * 100)}% (${done} of ${of} passages)`
   return pairs(page, {
     Words: `${passages} passages of ${sources} files`,
     Reading: reading && `${reading.filesDone} of ${reading.files} files`,
     Substrings: share(withPieces, passages),
-    Tools: withoutTools === 0 ? 'all files' : `${withoutTools} files are left`,
+    Tools: toolsIn(status),
     Meaning: meaning ? `${share(withVector, spoken)}, ${meaning.languages} (${meaning.name})` : lack,
   })
+}
+
+function toolsIn({ withoutTools, isFull }: OutputOf<'memory.status'>): string {
+  if (withoutTools === 0) return 'all files'
+  return isFull
+    ? `without the ${withoutTools} oldest files: the index has reached its limit (memory.indexShare)`
+    : `${withoutTools} files are left`
 }

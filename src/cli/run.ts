@@ -117,7 +117,10 @@ async function performCommand(
   if (operation.command?.startsBackgroundWork?.(input)) {
     const { ensureGateway } = await import('./gateway-commands.ts')
     await ensureGateway(host, () =>
-      operation.command?.checkBeforeStart?.(input, { ...host, openApp: () => host.openApp() }),
+      operation.command?.checkBeforeStart?.(input, {
+        environment: host.environment,
+        openApp: () => host.openApp(),
+      }),
     )
   }
   const client = await openClient(host)

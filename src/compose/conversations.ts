@@ -186,7 +186,7 @@ function answerParts(
         app,
         { isOwners, lastMessages },
         message,
-        await replies.codingAnswered(message),
+        await replies.answered(message),
       )
       lastMessages.received(message)
       return words ?? (await replies.replyCommand(message))

@@ -7,6 +7,7 @@ import type { IndexProgress, SearchPart } from '../domain/search.ts'
 import type { App } from '../operations/app.ts'
 import { goneSessions, keptConversation } from '../operations/vault/kept-sessions.ts'
 import { Search } from '../search/search.ts'
+import { indexLimit } from '../search/tool-texts.ts'
 import { workspaceOf } from '../store/agents.ts'
 import { knownSecrets } from '../store/known-secrets.ts'
 import { spokenCopies } from '../vault/spoken-copies.ts'
@@ -16,6 +17,7 @@ export function openSearch(app: App, onProgress?: (progress: IndexProgress) => v
   return new Search({
     indexFile: paths.searchIndex,
     meaning: config.memory.meaning,
+    limit: indexLimit(config.memory.indexShare),
     secrets: knownSecrets(app),
     clock,
     log,

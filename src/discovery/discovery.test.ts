@@ -508,6 +508,29 @@ test('costs are grouped by repository, model, day, agent and session, and can be
   expect((await discovery.costs({ since: Date.parse('2026-11-16') })).totals.outputTokens).toBe(0)
 })
 
+test('a message in two files that began at the same moment is charged to the same one, whichever was scanned first', async () => {
+  const configDir = folder()
+  const put = (number: string): void => {
+    const cwd = `/home/dev/projects/${number}`
+    const usage = { input_tokens: 10, output_tokens: 20 }
+    const message = { id: 'msg_1', role: 'assistant', model: 'claude-sonnet-4-5', content: [], usage }
+    const record = { uuid: 'a', requestId: 'req_1', timestamp: '2026-11-15T10:00:00.000Z', cwd }
+    const user = { ...record, type: 'user', message: { role: 'user', content: 'do it' } }
+    const lines = [user, { ...record, type: 'assistant', message }].map((line) => JSON.stringify(line))
+    const file = join(configDir, 'projects', `-${number}`, `${numbered(number)}.jsonl`)
+    mkdirSync(dirname(file), { recursive: true })
+    writeFileSync(file, `${lines.join('\n')}\n`)
+  }
+  put('8')
+  const discovery = discover([configDir])
+  await discovery.list()
+  put('7')
+  const charged = (await discovery.costs({ by: 'repo' })).by.map(({ key, messages }) => [key, messages])
+  expect(charged).toEqual([['/home/dev/projects/7', 1]])
+  const fresh = await discover([configDir]).costs({ by: 'repo' })
+  expect(fresh.by.map(({ key, messages }) => [key, messages])).toEqual(charged)
+})
+
 test('while watching, an appended line is seen soon, and answers come from memory', async () => {
   const configDir = copyOfFixtures()
   const discovery = discover([configDir])

@@ -49,9 +49,10 @@ export function listFactsOf(facts: TranscriptFacts, isOtherAgent: boolean): List
 export class ListFactsReader {
   readonly #texts = new Map<string, string>()
 
-  /** Throws if the text is damaged. */
-  read(stored: string): ListFacts {
+  /** `sessionId`: as the name of the file says it; its records mostly name the same. Throws if the text is damaged. */
+  read(stored: string, sessionId: string | undefined): ListFacts {
     const listFacts = JSON.parse(stored) as ListFacts
+    if (listFacts.sessionId === sessionId) listFacts.sessionId = sessionId
     listFacts.cwd = this.#once(listFacts.cwd)
     listFacts.firstCwd = this.#once(listFacts.firstCwd)
     listFacts.gitBranch = this.#once(listFacts.gitBranch)

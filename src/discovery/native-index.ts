@@ -220,7 +220,7 @@ export class NativeIndex {
   }
 
   #knownFrom(file: TranscriptFile, stored: IndexedFile): KnownFile | undefined {
-    const listFacts = attempt(() => this.#listFacts.read(stored.listFacts))
+    const listFacts = attempt(() => this.#listFacts.read(stored.listFacts, file.sessionId))
     return listFacts && { file, listFacts, torn: stored.torn === 1 }
   }
 
@@ -297,7 +297,10 @@ function isCurrent(file: TranscriptFile, stored: FilePlace | undefined): boolean
   return stored?.size === file.size && stored.mtimeMs === file.mtimeMs && stored.inode === file.inode
 }
 
-/** Writes files into the index some hundred at a time: a transaction for each would take longer than reading them. */
+/** A transaction for each file would take longer than reading them; one of many more would not fit into the page cache. */
+const savedAtOnce = 200
+
+/** Writes files into the index some hundred at a time. */
 class Saver {
   readonly #index: DiscoveryIndex
   readonly #saving: Array<Promise<void>> = []
@@ -309,7 +312,7 @@ class Saver {
 
   add(scanned: ScannedFile[]): void {
     this.#waiting.push(...scanned)
-    if (this.#waiting.length >= 400) this.#save()
+    if (this.#waiting.length >= savedAtOnce) this.#save()
   }
 
   async finish(): Promise<void> {

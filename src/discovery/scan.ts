@@ -211,7 +211,7 @@ export async function scanAll(
     await Promise.all([scanInThread(worker, batches, take), scanBatches(batches, take)])
   })
   // What the thread could not do is done here.
-  await scanHere(batches.flat(), take)
+  if (batches.length > 0) await scanHere(batches.flat(), take)
 }
 
 /** The program of the thread: beside this module's folder in the sources, at the top of the build. */

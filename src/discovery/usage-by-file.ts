@@ -19,12 +19,15 @@ export interface UsageOwners {
   workspaces: ReadonlySet<string>
 }
 
-/** The oldest file first, so that a message is charged to the session that had it first, not to a copy. */
+/** The oldest file first, so that a message is charged to the session that had it first, not to a copy. Of files that began at the same
+ *  moment, the first by name: the index has them in the order of their scan, which differs each time. */
 export function* usageByFile(
   all: Iterable<UsageOfFile>,
   { sessions, wanted, rows, workspaces }: UsageOwners,
 ): Generator<FileUsage> {
-  const files = [...all].sort((a, b) => beganAt(a.known) - beganAt(b.known))
+  const files = [...all].sort(
+    ({ known: a }, { known: b }) => beganAt(a) - beganAt(b) || (a.file.path < b.file.path ? -1 : 1),
+  )
   for (const { known, usage, models } of files) {
     const sessionId = sessionIdOf(known)
     const session = sessions.get(sessionId)

@@ -30,6 +30,8 @@ const hooksConfig = z.strictObject({
 const memoryConfig = z.strictObject({
   /** Further folders with Markdown files. */
   folders: z.array(z.string()).default([]),
+  /** The part of the transcripts that the indexes may take; from there on the oldest tool texts are left out. */
+  indexShare: z.number().min(0).max(1).default(0.05),
   /** Search by meaning: with word vectors on this machine, with an endpoint in OpenAI's format, or not at all. */
   meaning: z
     .strictObject({

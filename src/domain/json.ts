@@ -52,10 +52,16 @@ export const maxJsonDepth = 64
 export function isTooDeep(value: unknown, limit = maxJsonDepth): boolean {
   if (typeof value !== 'object' || value === null) return false
   if (limit === 0) return true
-  if (Array.isArray(value)) return value.some((inner) => isTooDeep(inner, limit - 1))
-  // Every stored entry is walked through, so no list of its members is made.
+  // Every stored entry is walked through, so no list of its members and no function is made.
+  if (Array.isArray(value)) {
+    for (const inner of value) if (isTooDeep(inner, limit - 1)) return true
+    return false
+  }
   const members = value as Record<string, unknown>
-  for (const name in members) if (isTooDeep(members[name], limit - 1)) return true
+  for (const name in members) {
+    const member = members[name]
+    if (typeof member === 'object' && isTooDeep(member, limit - 1)) return true
+  }
   return false
 }
 
@@ -73,10 +79,16 @@ export function withoutProtoKeys<T>(value: T): T {
 
 export function hasProtoKey(value: unknown): boolean {
   if (typeof value !== 'object' || value === null) return false
-  if (Array.isArray(value)) return value.some(hasProtoKey)
+  if (Array.isArray(value)) {
+    for (const inner of value) if (hasProtoKey(inner)) return true
+    return false
+  }
   if (Object.hasOwn(value, '__proto__')) return true
   const members = value as Record<string, unknown>
-  for (const name in members) if (hasProtoKey(members[name])) return true
+  for (const name in members) {
+    const member = members[name]
+    if (typeof member === 'object' && hasProtoKey(member)) return true
+  }
   return false
 }
 

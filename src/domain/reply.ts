@@ -17,8 +17,8 @@ export interface Reply {
   audioAsVoice?: boolean
   isError?: boolean
   buttons?: Button[][]
-  /** It waits for an answer of a person. */
-  isQuestion?: boolean
+  /** It asks a person for this approval: a reply to it is the answer. */
+  approvalId?: string
   /** The agent behind the chat should take a turn; only OpenClaw's chats have such an agent. */
   wakesAgent?: boolean
 }

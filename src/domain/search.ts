@@ -120,7 +120,10 @@ export const searchStatus = z.lazy(() =>
     spoken: z.number().describe('Passages of people, agents and notes; search by meaning finds only these.'),
     withPieces: z.number().describe('Passages that can be found by a part of a word.'),
     withVector: z.number().describe('Passages that can be found by meaning.'),
-    withoutTools: z.number().describe('Files whose tool calls and results are not indexed yet.'),
+    withoutTools: z.number().describe('Files whose tool calls and results are not indexed.'),
+    isFull: z
+      .boolean()
+      .describe('The index has reached its share of the transcripts: the oldest tool texts are left out.'),
     reading: indexProgress().optional().describe('What a new gateway still reads; absent when all is read.'),
     meaning: z
       .object({ name: z.string(), languages: z.string() })

@@ -49,9 +49,11 @@ export function sessionKeyOf(
   const { channel, accountId, to, threadId } = message.address
   const direct = message.chatType === 'direct'
   const isLinked = direct && nameOf(message.sender.id, channel, session.identityLinks) !== undefined
+  const { dmScope, mainKey, identityLinks } = session
   const base = buildAgentPeerSessionKey({
-    ...session,
-    ...(isLinked && session.dmScope !== 'main' ? { dmScope: 'per-peer' } : {}),
+    dmScope: isLinked && dmScope !== 'main' ? 'per-peer' : dmScope,
+    mainKey,
+    identityLinks,
     agentId,
     channel,
     accountId,
@@ -214,8 +216,9 @@ const structuralWords = new Set(
 export function encodeId(id: string, platform?: string): string {
   const folded = platform !== undefined && caselessPlatforms.has(platform) ? id.toLowerCase() : id
   if (structuralWords.has(folded)) return escape(folded[0]!) + folded.slice(1)
+  if (isPlain.test(folded)) return folded
   let segment = ''
-  for (const char of folded) segment += isPlain(char) ? char : escape(char)
+  for (const char of folded) segment += isPlain.test(char) ? char : escape(char)
   return segment
 }
 
@@ -244,9 +247,8 @@ export function decodeId(segment: string): string {
   })
 }
 
-function isPlain(char: string): boolean {
-  return /^[!-~]$/.test(char) && !/[A-Z:%]/.test(char)
-}
+/** The characters between `!` and `~`, except `%`, `:` and capital letters. */
+const isPlain = /^[!-$&-9;-@[-~]*$/
 
 function escape(char: string): string {
   return encodeBytes(char.codePointAt(0)!)

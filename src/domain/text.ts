@@ -11,7 +11,9 @@ export function plainLine(text: string, maxCodePoints = 200): string {
   // Cut before cleaning: a text of many megabytes costs no more than a short one. Escapes are short, so 4x is plenty.
   const near = text.length > maxCodePoints * 8 ? text.slice(0, maxCodePoints * 8) : text
   const clean = stripVTControlCharacters(near).replace(controls, ' ').replace(directions, '').trim()
-  const points = Array.from(clean.toWellFormed())
+  const whole = clean.toWellFormed()
+  if (whole.length <= maxCodePoints) return whole
+  const points = Array.from(whole)
   return points.length <= maxCodePoints ? points.join('') : `${points.slice(0, maxCodePoints - 1).join('')}…`
 }
 

@@ -19,6 +19,11 @@ import type { TurnQueue } from './turn-queue.ts'
 import { inputsToAskAgain } from './turn-recovery.ts'
 import { requestedAgain } from './undelivered.ts'
 
+/** An edit or a button: most actions need no turn. */
+export function isAction(message: Message): boolean {
+  return message.event === 'edit' || message.button !== undefined
+}
+
 type Accepted = Extract<Verdict, { kind: 'accepted' }>
 
 type Compiled = ReturnType<typeof compileMentionPatterns>
@@ -63,21 +68,27 @@ export class Admission {
     await this.dropFiles(message)
   }
 
-  /** The message with its files moved to the folder of its session. */
-  async withFiles(message: Message, agentId: string, lane: string): Promise<Message> {
+  /** The session of an accepted message, and the message as the inbox stores it: as the command that it stands for, with its
+   *  files in the folder of the session. */
+  async place(message: Message): Promise<{ agentId: string; lane: string; accepted: Message }> {
+    const { agentId, lane } = message.replyTo ? await this.#routeReply(message) : this.routeByChat(message)
+    const told = this.#parts.replyCommand ? await this.asCommand(message) : message
+    const accepted = told.media.length > 0 ? await this.#withFiles(told, agentId, lane) : told
+    return { agentId, lane, accepted }
+  }
+
+  async #withFiles(message: Message, agentId: string, lane: string): Promise<Message> {
     const { files } = this.#parts
-    if (!files || message.media.length === 0) return message
-    return { ...message, media: await files.give({ agentId, key: lane }, message.media) }
+    return files ? { ...message, media: await files.give({ agentId, key: lane }, message.media) } : message
   }
 
   async dropFiles(message: Message): Promise<void> {
     if (message.media.length > 0) await this.#parts.files?.drop(message.media)
   }
 
-  /** Handles edits and buttons. True: the message is done. */
+  /** Handles an action. True: it is done. False: the edit is a new message. */
   async needsNoTurn(message: Message, { owner }: Accepted): Promise<boolean> {
     if (message.event === 'edit') return this.#edited(message)
-    if (!message.button) return false
     const reply =
       (await this.#sendAgain(message)) ??
       (await this.#askAgain(message)) ??
@@ -87,11 +98,14 @@ export class Admission {
     return true
   }
 
-  /** A reply belongs to the session of the message that it answers; every other message to the session of its chat. */
-  async route(message: Message): Promise<{ agentId: string; lane: string }> {
-    const { config, routeReply } = this.#parts
-    const routed = message.replyTo && (await routeReply?.(message))
-    if (routed) return { agentId: routed.agentId, lane: routed.sessionKey }
+  /** A reply belongs to the session of the message that it answers. */
+  async #routeReply(message: Message): Promise<{ agentId: string; lane: string }> {
+    const routed = await this.#parts.routeReply?.(message)
+    return routed ? { agentId: routed.agentId, lane: routed.sessionKey } : this.routeByChat(message)
+  }
+
+  routeByChat(message: Message): { agentId: string; lane: string } {
+    const { config } = this.#parts
     const agentId = boundAgent(message, config.bindings) ?? this.#parts.defaultAgentId()
     return { agentId, lane: sessionKeyOf(message, agentId, config.session) }
   }
@@ -102,7 +116,9 @@ export class Admission {
     return command === undefined ? message : { ...message, text: command, event: 'command' }
   }
 
+  /** In a direct chat nothing is a mention. */
   mentionsFor(message: Message): MentionRules {
+    if (message.chatType === 'direct') return {}
     const identity = this.#parts.channelFor(message.address)?.status().identity
     return { names: identity ? [identity.name] : [], patterns: this.#patterns() }
   }
@@ -145,7 +161,7 @@ export class Admission {
   }
 
   async #activation(message: Message, config: GroupActivation['config']): Promise<GroupActivation> {
-    const { agentId, lane } = await this.route(message)
+    const { agentId, lane } = message.replyTo ? await this.#routeReply(message) : this.routeByChat(message)
     const session = (await this.#parts.sessions(agentId).get(lane))?.groupActivation
     return { config, session }
   }
@@ -179,7 +195,8 @@ export class Admission {
       await this.dropFiles(message)
       return true
     }
-    const own = await this.withFiles(message, waiting.agentId, waiting.lane)
+    const { agentId, lane } = waiting
+    const own = message.media.length > 0 ? await this.#withFiles(message, agentId, lane) : message
     const edited: Message = { ...own, id: message.about, event: 'message' }
     if (await inbox.replace(key, edited)) this.#queue.replace({ ...waiting, message: edited })
     return true

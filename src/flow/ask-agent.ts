@@ -116,7 +116,8 @@ async function attempt(turn: AgentTurn, parts: FlowParts, way: Continuation): Pr
     const cost = await runMemoryFlushIfNeeded(session, way.resume.sdkSessionId, options, parts)
     if (cost) costs.push(cost)
   }
-  const images = await picturesOf(turn.inputs.flatMap(({ received }) => received))
+  const received = turn.inputs.flatMap((input) => input.received)
+  const images = received.length === 0 ? [] : await picturesOf(received)
   const conversation = await parts.runtime.open(options)
   const idWriter = new ClaudeIdWriter(session, parts)
   const running = conversation.turn(
@@ -133,7 +134,7 @@ async function attempt(turn: AgentTurn, parts: FlowParts, way: Continuation): Pr
   )
   live.opened(conversation)
   const result = live.budgeted(await running)
-  await idWriter.written()
+  if (idWriter.writing) await idWriter.writing
   return { result: withCosts(result, costs), lostThread: way.lostThread }
 }
 
@@ -168,7 +169,7 @@ export async function conversationOptions(
     permissionMode: 'default',
     allowedTools: [...rights.allowedRules],
     toolRights: rights.tools,
-    tools: (await parts.toolsFor?.(session, address, rights)) ?? [],
+    tools: parts.toolsFor ? await parts.toolsFor(session, address, rights) : [],
     askPermission: (rights.mayAskOwner && parts.askPermission?.(session, address)) || denyUnasked,
     model: session.entry.modelOverride ?? agent.model,
     thinkingLevel: session.entry.thinkingLevel,
@@ -208,7 +209,8 @@ class ClaudeIdWriter {
   #session: Session
   #parts: FlowParts
   #known: string | undefined
-  #writing: Promise<void> = Promise.resolve()
+  /** Absent if there was nothing to store; rejects if it could not be stored. */
+  writing: Promise<void> | undefined
 
   constructor(session: Session, parts: FlowParts) {
     this.#session = session
@@ -220,13 +222,9 @@ class ClaudeIdWriter {
     const id = event.type === 'turn-start' || event.type === 'session-id' ? event.sdkSessionId : undefined
     if (id === undefined || id === this.#known) return
     this.#known = id
-    this.#writing = this.#writing.then(() => this.#write(id))
-    // Avoids an unhandled rejection; written() rethrows.
-    this.#writing.catch(() => {})
-  }
-
-  written(): Promise<void> {
-    return this.#writing
+    this.writing = this.writing ? this.writing.then(() => this.#write(id)) : this.#write(id)
+    // Avoids an unhandled rejection; the turn awaits the promise later.
+    this.writing.catch(() => {})
   }
 
   async #write(id: string): Promise<void> {

@@ -186,7 +186,8 @@ export class LiveTurn implements TurnControls {
   /** The agent has finished. Resolves when the last preview is shown and everything is recorded. */
   async ended(result: TurnResult): Promise<void> {
     this.stopShowing()
-    await Promise.all([this.#stream?.end(), this.#record.end(result)])
+    const recorded = this.#record.end(result)
+    await (this.#stream ? Promise.all([this.#stream.end(), recorded]) : recorded)
   }
 
   /** Writes the transcript to disk; called before the messages leave the inbox. */
@@ -196,7 +197,7 @@ export class LiveTurn implements TurnControls {
   }
 
   stopShowing(): void {
-    this.#opening.resolve(undefined)
+    if (!this.#conversation) this.#opening.resolve(undefined)
     this.#stopTyping?.()
     this.#stopTyping = undefined
   }

@@ -10,7 +10,7 @@ import {
 import { buildHistoryContext, formatEnvelope, withSystemLines } from '../inbound/prompt-context.ts'
 import { eventAuthor, hasFewerRights, isUntrustedEvent } from '../rights/author.ts'
 import type { Author } from '../rights/author.ts'
-import type { OverheardEntry, TurnOutcome, WaitingInput } from '../store/work-store.ts'
+import type { OverheardEntry, SystemEventRow, TurnOutcome, WaitingInput } from '../store/work-store.ts'
 import { commandIn } from './chat-commands.ts'
 import type { HeldBack, TurnParts } from './flow-parts.ts'
 import type { TurnInput } from './turn-place.ts'
@@ -48,7 +48,8 @@ export async function composePrompt(turn: PromptSource, parts: TurnParts): Promi
     return { text, said: text, command: true }
   }
   const said = collectPrompt([found.text, ...inputs.slice(1).map(({ text }) => text.forAgent)], dropped)
-  const overheard = await overheardBefore(first, parts)
+  const group = hasOverheard(first, parts) ? historyKeyOf(first.message) : undefined
+  const overheard = group === undefined ? [] : await parts.work.overheard.list(group)
   const { events, heldBack } = await eventsFor(turn, parts)
   const quoted = events.flatMap(({ text }) => (isUntrustedEvent(text) ? [text] : []))
   const untrusted = [...inputs.flatMap(({ text }) => text.untrusted), ...quoted]
@@ -68,7 +69,7 @@ export async function composePrompt(turn: PromptSource, parts: TurnParts): Promi
     heard: {
       systemEvents: events.map((event) => event.id),
       overheard:
-        overheard.length > 0 ? { group: historyKeyOf(first.message), upTo: overheard.at(-1)!.id } : undefined,
+        group !== undefined && overheard.length > 0 ? { group, upTo: overheard.at(-1)!.id } : undefined,
     },
   }
 }
@@ -91,13 +92,15 @@ function notesFor({ session, isNew }: TurnSession, first: WaitingInput): string[
 }
 
 /** The events that this turn may read, and the last of those that need a turn with fewer rights. */
-async function eventsFor({ found, author }: PromptSource, parts: TurnParts) {
+async function eventsFor(
+  { found, author }: PromptSource,
+  parts: TurnParts,
+): Promise<{ events: SystemEventRow[]; heldBack?: ComposedPrompt['heldBack'] }> {
   const { key, entry } = found.session
+  const rows = await parts.work.systemEvents.waiting(key)
+  if (rows.length === 0) return { events: [] }
   const sessionAuthor = authorOfSession(key, entry, parts)
-  const waiting = (await parts.work.systemEvents.waiting(key)).map((event) => ({
-    event,
-    author: eventAuthor(event.text, sessionAuthor),
-  }))
+  const waiting = rows.map((event) => ({ event, author: eventAuthor(event.text, sessionAuthor) }))
   const last = waiting.findLast((one) => hasFewerRights(one.author, author))
   return {
     events: waiting.filter((one) => one.author === author).map(({ event }) => event),
@@ -122,9 +125,8 @@ export function overheardEntry(message: Message): Omit<OverheardEntry, 'id'> {
   }
 }
 
-async function overheardBefore({ message }: WaitingInput, parts: TurnParts): Promise<OverheardEntry[]> {
-  if (message.chatType === 'direct' || parts.config.messages.groupChat.historyLimit <= 0) return []
-  return parts.work.overheard.list(historyKeyOf(message))
+function hasOverheard({ message }: WaitingInput, { config }: TurnParts): boolean {
+  return message.chatType !== 'direct' && config.messages.groupChat.historyLimit > 0
 }
 
 function withOverheard(text: string, message: Message, overheard: readonly OverheardEntry[]): string {

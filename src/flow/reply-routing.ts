@@ -34,26 +34,34 @@ export interface ReplyRoutingParts {
 export interface ReplyRouting {
   onSent(delivery: Delivery, messageIds: string[]): Promise<void>
   routeReply(message: Message): Promise<{ agentId: string; sessionKey: string } | undefined>
-  /** The coding session whose notice the message answers. */
-  codingAnswered(message: Message): Promise<string | undefined>
+  /** The notice or question that the message is a reply to. */
+  answered(message: Message): Promise<AnsweredNotice | undefined>
   /** The command for a reply to a notice of a coding session. */
   replyCommand(message: Message): Promise<string | undefined>
+}
+
+/** What a reply answers: a question, a notice of a coding session, or both. */
+export interface AnsweredNotice {
+  codingId?: string
+  approvalId?: string
 }
 
 /** The key of a coding session's notices; they are answered by a command. */
 const codingKey = /^coding:(.+)$/
 
 export function makeReplyRouting(parts: ReplyRoutingParts): ReplyRouting {
-  const codingAnswered = async ({ address, replyTo }: Message): Promise<string | undefined> => {
+  const answered = async ({ address, replyTo }: Message): Promise<AnsweredNotice | undefined> => {
     const sent = replyTo && (await parts.replies.find(address, replyTo.id))
-    return sent && codingKey.exec(sent.sessionKey)?.[1]
+    const codingId = sent && codingKey.exec(sent.sessionKey)?.[1]
+    const approvalId = sent?.approvalId
+    return codingId === undefined && approvalId === undefined ? undefined : { codingId, approvalId }
   }
   return {
-    codingAnswered,
+    answered,
     onSent: (delivery, messageIds) => recordSent(parts, delivery, messageIds),
     async routeReply(message) {
       const sent = message.replyTo && (await parts.replies.find(message.address, message.replyTo.id))
-      if (!sent || codingKey.test(sent.sessionKey)) return undefined
+      if (!sent || sent.agentId === noAgent) return undefined
       const current = await parts.sessions(sent.agentId).get(sent.sessionKey)
       if (!mayFollow(message, sent.sessionKey, current, parts)) return undefined
       const route = routeReply(sent, current)
@@ -62,7 +70,7 @@ export function makeReplyRouting(parts: ReplyRoutingParts): ReplyRouting {
     async replyCommand(message) {
       const isPlain =
         message.event === 'message' && message.text.trim() !== '' && !message.text.trim().startsWith('/')
-      const codingId = isPlain ? await codingAnswered(message) : undefined
+      const codingId = isPlain ? (await answered(message))?.codingId : undefined
       return codingId && parts.codingCommand(codingId, message.text.trim())
     },
   }
@@ -81,24 +89,22 @@ function mayFollow(
   return mayFollowReply({ author, address }, session)
 }
 
+/** Of messages that are in no session of an agent. */
+const noAgent = ''
+
 async function recordSent(
   parts: ReplyRoutingParts,
-  { address, sessionKey, sessionPoint }: Delivery,
+  { address, sessionKey = '', sessionPoint, reply: { approvalId } }: Delivery,
   messageIds: string[],
 ): Promise<void> {
-  if (sessionKey === undefined) return
-  if (codingKey.test(sessionKey)) {
-    return parts.replies.record(address, messageIds, { agentId: '', sessionKey, sentAt: parts.clock.now() })
-  }
-  const agentId = parseAgentSessionKey(sessionKey)?.agentId
-  if (agentId === undefined) return
-  const point = sessionPoint ?? (await pointOf(parts, agentId, sessionKey))
-  await parts.replies.record(address, messageIds, {
-    agentId,
-    sessionKey,
-    sentAt: parts.clock.now(),
-    ...point,
-  })
+  const agentId = parseAgentSessionKey(sessionKey)?.agentId ?? noAgent
+  const isAnswerable = agentId !== noAgent || codingKey.test(sessionKey) || approvalId !== undefined
+  if (!isAnswerable) return
+  // A question is in no transcript, and must be known at once: its answer may come before the turn that asks is recorded.
+  const isInTranscript = agentId !== noAgent && approvalId === undefined
+  const point = isInTranscript ? (sessionPoint ?? (await pointOf(parts, agentId, sessionKey))) : {}
+  const sentAt = parts.clock.now()
+  await parts.replies.record(address, messageIds, { agentId, sessionKey, sentAt, approvalId, ...point })
 }
 
 /** The current end of the session's transcript, for messages that are not answers of a turn. */

@@ -1,6 +1,6 @@
 // Where a turn works, by the rights of its author: its directory, the files of its messages, and its system prompt.
 import { buildSystemPrompt, reportSystemPrompt } from '../agent/prompt.ts'
-import { ensureSkillSnapshot } from '../agent/skills.ts'
+import { skillSnapshot } from '../agent/skills.ts'
 import type { Agent } from '../domain/agent.ts'
 import type { ChatType, Media } from '../domain/message.ts'
 import type { Session, SessionSkillSnapshot, SessionSystemPromptReport } from '../domain/session.ts'
@@ -9,7 +9,7 @@ import type { MessageText } from '../inbound/message-text.ts'
 import { isShared } from '../rights/rights.ts'
 import type { Rights } from '../rights/rights.ts'
 import type { FoundSession } from '../sessions/find-session.ts'
-import { makeAttachmentFolder, withCopiedFiles } from '../store/media/media-files.ts'
+import { withCopiedFiles } from '../store/media/media-files.ts'
 import type { WaitingInput } from '../store/work-store.ts'
 import type { TurnParts } from './flow-parts.ts'
 import { directoryOf, rightsOfInput } from './turn-rights.ts'
@@ -27,11 +27,12 @@ export interface TurnPlace {
   cwd: string
 }
 
-export function prepareInputs(
+export async function prepareInputs(
   inputs: readonly WaitingInput[],
   agent: Agent,
   parts: TurnParts,
 ): Promise<TurnInput[]> {
+  if (!inputs.some(hasFiles)) return inputs.map((input) => withText(input, [], parts))
   const { workspace } = agent
   return Promise.all(
     inputs.map((input) => {
@@ -47,14 +48,21 @@ export async function prepareInput(
   place: TurnPlace,
   parts: TurnParts,
 ): Promise<TurnInput> {
-  const hasFiles = input.message.media.length > 0
-  const fetched = hasFiles ? await withFetchedFiles(input, parts) : input
-  const prepared = hasFiles ? await withCopiedFiles(fetched, place) : input
-  const { message, turnOptions } = prepared
+  if (!hasFiles(input)) return withText(input, [], parts)
+  const fetched = await withFetchedFiles(input, parts)
+  return withText(await withCopiedFiles(fetched, place), fetched.message.media, parts)
+}
+
+function hasFiles({ message }: WaitingInput): boolean {
+  return message.media.length > 0
+}
+
+function withText(input: WaitingInput, received: readonly Media[], parts: TurnParts): TurnInput {
+  const { message, turnOptions } = input
   const text = turnOptions?.internal
     ? { forAgent: message.text, forCommands: '', untrusted: [] }
     : readMessage(message, parts.mentionsFor(message))
-  return { ...prepared, text, received: fetched.message.media }
+  return { ...input, text, received }
 }
 
 /** Another machine may have received the files; they are copied to this one. */
@@ -66,11 +74,8 @@ async function withFetchedFiles(input: WaitingInput, { files }: TurnParts): Prom
   return { ...input, message: { ...message, media } }
 }
 
-/** When this resolves, the directory exists. */
-export async function preparePlace(session: Session, agent: Agent, rights: Rights): Promise<TurnPlace> {
-  const { workspace } = agent
-  if (rights.files === 'own') await makeAttachmentFolder(workspace, session)
-  return { workspace, cwd: directoryOf(session, agent, rights) }
+export function placeOf(session: Session, agent: Agent, rights: Rights): TurnPlace {
+  return { workspace: agent.workspace, cwd: directoryOf(session, agent, rights) }
 }
 
 export interface SystemPrompt {
@@ -82,15 +87,15 @@ export interface SystemPrompt {
 }
 
 /** Tells the agent its place and its skills. The same from turn to turn, so that its process can stay. */
-export async function systemPromptOf(
+export function systemPromptOf(
   turn: { found: FoundSession; agent: Agent; rights: Rights; place: TurnPlace; chatType: ChatType },
   parts: TurnParts,
-): Promise<SystemPrompt> {
+): SystemPrompt {
   const { found, agent, rights, place } = turn
   const { session, isNew } = found
   const isFirstTurnInSession = isNew || session.entry.systemSent !== true
   const settings = parts.config.agents.list.find(({ id }) => id === agent.id) ?? parts.config.agents.defaults
-  const { skillsSnapshot } = await ensureSkillSnapshot({
+  const { skillsSnapshot } = skillSnapshot({
     sessionEntry: session.entry,
     isFirstTurnInSession,
     workspaceDir: agent.workspace,

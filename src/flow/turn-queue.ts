@@ -43,13 +43,13 @@ interface Lane {
   dropped: string[]
   settings?: QueueSettings
   lastOfferAt: number
-  turn?: TurnControls
+  turn: TurnControls | undefined
   /** The inputs of the turn that runs or is about to start. */
   taken: WaitingInput[]
   /** The turn is to end, but has not started yet. */
   isEndRequested: boolean
   busy: boolean
-  work: Promise<void>
+  work: Promise<void> | undefined
 }
 
 export class TurnQueue {
@@ -94,7 +94,8 @@ export class TurnQueue {
   /** Is this input waiting or part of a turn here? */
   has({ lane: key, id }: WaitingInput): boolean {
     const lane = this.#lanes.get(key)
-    return lane !== undefined && [...lane.waiting, ...lane.taken].some((input) => input.id === id)
+    const isThis = (input: WaitingInput): boolean => input.id === id
+    return lane !== undefined && (lane.waiting.some(isThis) || lane.taken.some(isThis))
   }
 
   /** Lanes in which a turn runs. */
@@ -123,7 +124,7 @@ export class TurnQueue {
   /** Starts no more turns and waits for the running ones. Waiting inputs stay in the inbox. */
   async close(): Promise<void> {
     this.#stopped = true
-    await Promise.all([...this.#lanes.values()].map((lane) => lane.work))
+    await Promise.all([...this.#lanes.values()].flatMap((lane) => lane.work ?? []))
   }
 
   /** Interrupts all running turns. */
@@ -147,10 +148,11 @@ export class TurnQueue {
         waiting: [],
         dropped: [],
         lastOfferAt: 0,
+        turn: undefined,
         taken: [],
         isEndRequested: false,
         busy: false,
-        work: Promise.resolve(),
+        work: undefined,
       }
       this.#lanes.set(key, lane)
     }
@@ -218,7 +220,7 @@ export class TurnQueue {
     try {
       lane.waiting.unshift(...(await this.#options.take({ lane: key, inputs, dropped }, onStart)))
     } finally {
-      delete lane.turn
+      lane.turn = undefined
       lane.taken = []
       lane.isEndRequested = false
     }

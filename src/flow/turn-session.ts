@@ -90,8 +90,10 @@ export function updateSession(
   const { sessionId } = session.entry
   const stored = parts
     .sessions(session.agentId)
-    .update(session.key, (current) =>
-      current?.sessionId === sessionId ? entryAfter(current, turn, result, parts) : undefined,
+    .update(
+      session.key,
+      (current) => (current?.sessionId === sessionId ? entryAfter(current, turn, result, parts) : undefined),
+      turn.found.stored,
     )
     .then((entry) => {
       if (entry) session.entry = entry
@@ -126,11 +128,7 @@ function entryAfter(
     contextTokensUsed: result.contextWindow,
     cliSessionId: result.sdkSessionId,
   })
-  const {
-    groupActivationNeedsSystemIntro: _intro,
-    forkOfSdkSessionId: _fork,
-    ...entry
-  } = withCompactions(used, result.compactions, total)
+  const entry = withCompactions(used, result.compactions, total)
   const { skillsSnapshot } = system
   const { lastInteractionAt, updatedAt } = session.entry
   return {
@@ -139,5 +137,7 @@ function entryAfter(
     ...(timesPending ? { lastInteractionAt, updatedAt: Math.max(updatedAt, entry.updatedAt) } : {}),
     systemSent: true,
     abortedLastRun: result.end.kind === 'interrupted',
+    groupActivationNeedsSystemIntro: undefined,
+    forkOfSdkSessionId: undefined,
   }
 }

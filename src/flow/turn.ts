@@ -9,9 +9,11 @@ import type { NotAccepted } from '../domain/channel.ts'
 import type { Message } from '../domain/message.ts'
 import { orderedId } from '../domain/turn.ts'
 import { messageKey } from '../inbound/admit.ts'
+import { makeAttachmentFolder } from '../store/media/media-files.ts'
 import { StoreUnavailable } from '../store/store-unavailable.ts'
 import { transcriptOf } from '../store/transcripts/transcript-paths.ts'
 import type { WaitingInput, WorkStore } from '../store/work-store.ts'
+import { isAction } from './admission.ts'
 import type { Admission } from './admission.ts'
 import { askAgent } from './ask-agent.ts'
 import { claimLane, failedTurn, finishTurn, NotOurs, resetOnly } from './finish-turn.ts'
@@ -19,7 +21,7 @@ import type { FinishedTurn } from './finish-turn.ts'
 import type { FlowParts, TurnParts } from './flow-parts.ts'
 import { LiveTurn } from './live-turn.ts'
 import { composePrompt } from './prompt.ts'
-import { prepareInputs, preparePlace, systemPromptOf } from './turn-place.ts'
+import { placeOf, prepareInputs, systemPromptOf } from './turn-place.ts'
 import type { Batch, TurnControls } from './turn-queue.ts'
 import { repliesOf } from './turn-replies.ts'
 import { rightsOfTurn, sourceOf } from './turn-rights.ts'
@@ -44,10 +46,9 @@ export async function receive(message: Message, parts: ReceiveParts): Promise<No
     await admission.turnDown(message, verdict)
     return verdict.kind === 'refused' ? verdict : undefined
   }
-  if (await admission.needsNoTurn(message, verdict)) return
+  if (isAction(message) && (await admission.needsNoTurn(message, verdict))) return
 
-  const { agentId, lane } = await admission.route(message)
-  const accepted = await admission.withFiles(await admission.asCommand(message), agentId, lane)
+  const { agentId, lane, accepted } = await admission.place(message)
   const { owner, byOwner, byMember } = verdict
   const input = { key, lane, agentId, message: accepted, mayCommand: true, owner, byOwner, byMember }
   const waiting = await work.inbox.accept(input, parts.hasRoom)
@@ -81,7 +82,7 @@ export async function takeTurn(
     )
     return failedTurn(error)
   })
-  if (turn) return finishTurn(turnId, batch, turn, parts)
+  if (turn) return await finishTurn(turnId, batch, turn, parts)
   parts.onNotOurs(batch.lane)
   return []
 }
@@ -97,10 +98,8 @@ interface ClaimedTurn {
 async function runTurn(turn: ClaimedTurn, parts: TurnParts): Promise<FinishedTurn> {
   const { turnId, batch, onStart, claimed } = turn
   const agent = parts.agentOf(batch.inputs[0]!.agentId)
-  const [inputs] = await Promise.all([
-    prepareInputs(batch.inputs, agent, parts),
-    parts.notes?.bring(agent.id),
-  ])
+  if (parts.notes) await parts.notes.bring(agent.id)
+  const inputs = await prepareInputs(batch.inputs, agent, parts)
   const first = inputs[0]!
 
   const found = await findTurnSession(first, claimed, parts)
@@ -108,23 +107,23 @@ async function runTurn(turn: ClaimedTurn, parts: TurnParts): Promise<FinishedTur
   if (isResetOnly(found)) return resetOnly(found.session, announcements)
   const { session } = found
   const rights = rightsOfTurn(session, sourceOf(first), parts)
-  const place = await preparePlace(session, agent, rights)
+  const place = placeOf(session, agent, rights)
+  if (rights.files === 'own') await makeAttachmentFolder(place.workspace, session)
   const transcript = transcriptOf(session)
   const live = new LiveTurn({ turnId, session, inputs, transcript, place }, parts)
   onStart(live)
 
-  const [prompt, system] = await Promise.all([
-    composePrompt({ found, inputs, dropped: batch.dropped, author: rights.author }, parts),
-    systemPromptOf({ found, agent, rights, place, chatType: first.message.chatType }, parts),
-  ])
-  const [entryId] = await Promise.all([live.recordUser(prompt.said), claimed()])
+  const system = systemPromptOf({ found, agent, rights, place, chatType: first.message.chatType }, parts)
+  const prompt = await composePrompt({ found, inputs, dropped: batch.dropped, author: rights.author }, parts)
+  await claimed()
+  const entryId = await live.recordUser(prompt.said)
   try {
     const { result, lostThread } = await askAgent(
       { session, agent, rights, transcript, entryId, inputs, prompt, systemPrompt: system.text, live },
       parts,
     )
     // Before the turn ends, because another machine may take the next one.
-    await parts.notes?.give(agent.id)
+    if (parts.notes) await parts.notes.give(agent.id)
     await live.ended(result)
     const stored = updateSession({ found, live, system }, result, parts)
     const told = lostThread === undefined ? announcements : [...announcements, lostThread]

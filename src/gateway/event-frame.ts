@@ -1,5 +1,6 @@
 // Events as WebSocket frames. Hundreds of open pages get the same events, and only the ids of their subscriptions differ: the frames
-// are built once, and each connection writes a copy with its ids. `ws` would build every frame again for every connection.
+// are built once, and each connection writes a copy with its ids. `ws` would build every frame again for every connection. All
+// connections also share the frame of a ping.
 
 /** An event as it is sent; `json` is the event itself. */
 export interface EventText {
@@ -7,6 +8,9 @@ export interface EventText {
   seq: number
   json: string
 }
+
+/** A ping without content from a server (RFC 6455, 5.5.2). */
+export const pingFrame = Buffer.from([0x89, 0])
 
 const head = '{"jsonrpc":"2.0","method":"event","params":{"subscriptionId":"'
 /** Ids of subscriptions are UUIDs. */

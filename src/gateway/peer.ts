@@ -11,7 +11,7 @@ import { answer, failure, idIn, isRequest, parseFailure, parseJson, rpcError } f
 import type { RequestId, RpcRequest, RpcResponse } from '../rpc/frames.ts'
 import type { Admission } from './auth.ts'
 import type { Calls } from './calls.ts'
-import { EventFrames } from './event-frame.ts'
+import { EventFrames, pingFrame } from './event-frame.ts'
 import { EventBatch, type EventLog, type EventPosition } from './event-log.ts'
 import { stringifyInPieces } from './http.ts'
 import { isVisibleTo, topics, type Topic } from './subscriptions.ts'
@@ -62,6 +62,7 @@ export class Peer {
   #running = 0
   #malformed = 0
   #corked = false
+  #pingedAt: number | undefined
   #hasAnswered = true
   #stopListening: () => void
 
@@ -87,11 +88,14 @@ export class Peer {
     return this.#admission?.credentialId
   }
 
-  /** Called every half minute; disconnects a client that did not answer the last ping. */
-  ping(): void {
+  /** Sends a ping if the last one was sent so long ago; disconnects a client that did not answer the last one. `now` is monotonic. */
+  pingWhenDue(now: number, everyMs: number): void {
+    this.#pingedAt ??= now
+    if (now - this.#pingedAt < everyMs) return
     if (!this.#hasAnswered) return this.socket.terminate()
+    this.#pingedAt = now
     this.#hasAnswered = false
-    this.socket.ping()
+    if (this.#canSend()) this.#stream.write(pingFrame)
   }
 
   #receive(text: string | undefined): void {

@@ -14,7 +14,7 @@ import { Metrics } from './metrics.ts'
 import { allowedNames, isLoopback } from './origin.ts'
 import type { Peer } from './peer.ts'
 import { handleRequest, type RouteParts } from './routes.ts'
-import { acceptWebSockets, closeInvalid } from './sockets.ts'
+import { acceptWebSockets, closeInvalid, pingWhenDue } from './sockets.ts'
 import { listStaticFiles } from './static.ts'
 
 export interface GatewayLimits {
@@ -26,6 +26,7 @@ export interface GatewayLimits {
   unauthenticatedSockets: number
   frameBytes: number
   unauthenticatedBytes: number
+  /** Proxies close a connection on which nothing was sent for a minute. */
   pingMs: number
 }
 
@@ -37,8 +38,11 @@ const defaultLimits: GatewayLimits = {
   unauthenticatedSockets: 64,
   frameBytes: 1024 * 1024,
   unauthenticatedBytes: 16 * 1024,
-  pingMs: 30_000,
+  pingMs: 45_000,
 }
+
+/** One timer for all connections. Each has its own times, so that hundreds of pings do not delay the answers to others. */
+const pingCheckMs = 1_000
 
 /** A busy client may send a request some seconds after it was told not to: its connection is still there. */
 const keepAliveBufferMs = 30_000
@@ -102,7 +106,7 @@ export async function startGateway(app: App, options: GatewayOptions): Promise<G
   const sockets = acceptWebSockets(server, parts, { events, peers, limits })
   const timers = [
     setInterval(() => closeInvalid(peers, auth), 500).unref(),
-    setInterval(() => peers.forEach((peer) => peer.ping()), limits.pingMs).unref(),
+    setInterval(() => pingWhenDue(peers, app.clock.monotonic(), limits.pingMs), pingCheckMs).unref(),
   ]
   const host = options.bind === '::1' ? '[::1]' : isLoopback(options.bind) ? '127.0.0.1' : options.bind
   return {

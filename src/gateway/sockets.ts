@@ -97,6 +97,10 @@ function limitBytes(socket: Socket, isAuthenticated: () => boolean, maxBytes: nu
   socket.on('data', check)
 }
 
+export function pingWhenDue(peers: Set<Peer>, now: number, everyMs: number): void {
+  for (const peer of peers) peer.pingWhenDue(now, everyMs)
+}
+
 /** Closes connections whose credential was removed or has expired. Hundreds of pages have few credentials, and to check one reads
  *  the times of files: each is checked once. */
 export function closeInvalid(peers: Set<Peer>, auth: Auth): void {

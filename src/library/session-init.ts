@@ -2,6 +2,8 @@
 // fork a parent's transcript.
 import { randomUUID } from 'node:crypto'
 import { dirname, resolve } from 'node:path'
+import { skillSnapshot } from '../agent/skills.ts'
+import type { SkillSnapshotAnswer, SkillSnapshotQuestion } from '../agent/skills.ts'
 import { systemClock } from '../domain/clock.ts'
 import { configSchema, type Config } from '../domain/config.ts'
 import { parseAgentSessionKey } from '../domain/session-key-forms.ts'
@@ -222,4 +224,9 @@ export async function forkSessionFromParent(params: {
   const sessionId = randomUUID()
   const forked = await transcripts.fork(parent, { sessionId })
   return { sessionId, sessionFile: transcriptFile(dir, agentId, forked) }
+}
+
+/** A promise, as OpenClaw's function of this name returns one. */
+export async function ensureSkillSnapshot(question: SkillSnapshotQuestion): Promise<SkillSnapshotAnswer> {
+  return skillSnapshot(question)
 }

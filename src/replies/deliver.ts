@@ -41,8 +41,8 @@ export interface DeadEnd {
 /** The pause after a failure of the store. */
 const storePauseMs = 1_000
 
-/** After an attempt the row is done, is tried again at a time, or belongs to another process. */
-type Step = 'done' | { again: number } | 'reassigned'
+/** After an attempt the row is done or is tried again at a time. */
+type Step = 'done' | { again: number }
 
 export class Deliverer {
   #options: DeliverOptions
@@ -141,29 +141,29 @@ export class Deliverer {
     const rows = this.#lanes.get(lane) ?? []
     while (rows.length > 0 && !this.#stopped) {
       const row = rows[0]!
-      const step = await this.#attemptIfOurs(lane, row)
-      if (typeof step === 'object') await this.#sleep(lane, step.again)
-      else {
-        rows.shift()
-        if (step === 'done') this.#intake.done(row)
-        else this.#intake.forget(row)
+      try {
+        const step = await this.#untilStored(lane, () => this.#attempt(lane, row))
+        if (step !== 'done') {
+          await this.#sleep(lane, step.again)
+          continue
+        }
+        this.#intake.done(row)
+      } catch (error) {
+        this.#releaseReassigned(lane, row, error)
       }
+      rows.shift()
     }
     if (rows.length === 0) this.#lanes.delete(lane)
   }
 
   /** A row may be reassigned to another process; if it comes back to this one, it is taken again. */
-  async #attemptIfOurs(lane: string, row: OutboxRow): Promise<Step> {
-    try {
-      return await this.#untilStored(lane, () => this.#attempt(lane, row))
-    } catch (error) {
-      if (asRockpoolError(error).code !== 'lock-lost') throw error
-      this.#options.log.warn(
-        { event: 'delivery-reassigned', lane, delivery: row.delivery.id },
-        'A reply was assigned to another process, which sends it.',
-      )
-      return 'reassigned'
-    }
+  #releaseReassigned(lane: string, row: OutboxRow, error: unknown): void {
+    if (asRockpoolError(error).code !== 'lock-lost') throw error
+    this.#options.log.warn(
+      { event: 'delivery-reassigned', lane, delivery: row.delivery.id },
+      'A reply was assigned to another process, which sends it.',
+    )
+    this.#intake.forget(row)
   }
 
   /** While the store is unavailable the lane waits, so that later replies do not overtake earlier ones. */
@@ -211,7 +211,7 @@ export class Deliverer {
     // the transcript has as many copies as the chat.
     if (outcome.kind === 'sent' && delivery.mirror) await this.#mirror(delivery)
     // The outcome is known; a failure to store it must not send the reply again.
-    return this.#untilStored(lane, () => this.#settle(row, outcome, isRepeatable))
+    return await this.#untilStored(lane, () => this.#settle(row, outcome, isRepeatable))
   }
 
   #channelFor(address: Address): Channel | undefined {
@@ -222,8 +222,8 @@ export class Deliverer {
   async #settle(row: OutboxRow, outcome: SendOutcome, isRepeatable: boolean): Promise<Step> {
     const { outbox, clock } = this.#options
     const { id } = row.delivery
-    if (outcome.kind === 'sent') return this.#sent(row, outcome.messageIds)
-    if (outcome.kind === 'refused') return this.#markDead(row, outcome.reason)
+    if (outcome.kind === 'sent') return await this.#sent(row, outcome.messageIds)
+    if (outcome.kind === 'refused') return await this.#markDead(row, outcome.reason)
     const again = clock.now() + this.#pauseMs(row, outcome)
     row.reason = outcome.reason
     if (outcome.kind === 'retry') {
@@ -238,9 +238,9 @@ export class Deliverer {
   }
 
   async #sent(row: OutboxRow, messageIds: string[]): Promise<Step> {
-    const { outbox, events } = this.#options
+    const { outbox, events, onSent } = this.#options
     const { delivery } = row
-    await this.#reportSent(delivery, messageIds)
+    if (onSent) await this.#reportSent(delivery, messageIds, onSent)
     await outbox.change(delivery.id, { state: 'sent', messageIds })
     events.emit({ type: 'reply-sent', key: delivery.sessionKey, deliveryId: delivery.id, messageIds })
     return 'done'
@@ -258,10 +258,13 @@ export class Deliverer {
   }
 
   /** Lets an answer to the message find its session. A failure does not change that the message was sent. */
-  async #reportSent(delivery: Delivery, messageIds: string[]): Promise<void> {
-    const { onSent, log } = this.#options
-    await onSent?.(delivery, messageIds).catch((error: unknown) =>
-      log.warn(
+  async #reportSent(
+    delivery: Delivery,
+    messageIds: string[],
+    onSent: NonNullable<DeliverOptions['onSent']>,
+  ): Promise<void> {
+    await onSent(delivery, messageIds).catch((error: unknown) =>
+      this.#options.log.warn(
         { event: 'reply-map-failed', delivery: delivery.id, error: String(error) },
         "Could not store which session a sent message belongs to; answers to it go to the chat's own session.",
       ),

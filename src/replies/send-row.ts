@@ -29,35 +29,38 @@ export class RowSender {
   }
 
   async send(channel: Channel, row: OutboxRow): Promise<SendOutcome> {
-    const timeout = Promise.withResolvers<SendOutcome>()
-    const cancel = this.#parts.clock.after(sendTimeoutMs, () =>
-      timeout.resolve({ kind: 'unknown', reason: `${channel.name} did not answer.` }),
-    )
     try {
-      return withoutSecrets(await this.#sendOrEdit(channel, row, timeout.promise))
+      return withoutSecrets(await this.#sendOrEdit(channel, row))
     } catch (error) {
-      const reason = errorText(error)
-      return withoutSecrets({ kind: 'unknown', reason })
-    } finally {
-      cancel()
+      return withoutSecrets({ kind: 'unknown', reason: errorText(error) })
     }
   }
 
-  async #sendOrEdit(channel: Channel, row: OutboxRow, late: Promise<SendOutcome>): Promise<SendOutcome> {
+  async #sendOrEdit(channel: Channel, row: OutboxRow): Promise<SendOutcome> {
     const { address, reply, replacesMessageId } = row.delivery
     const joins = this.#growing.joins(row.delivery, channel)
     const messageId = replacesMessageId ?? joins?.messageId
     if (messageId !== undefined && channel.edit) {
       const whole = joins ? { text: joins.text } : reply
-      const edited = await Promise.race([channel.edit(address, messageId, whole), late])
+      const edited = await this.#inTime(channel, channel.edit(address, messageId, whole))
       if (edited.kind === 'sent') this.#growing.sent(row.delivery, [messageId], whole.text)
       if (edited.kind !== 'refused')
         return edited.kind === 'sent' ? { ...edited, messageIds: [messageId] } : edited
       // The message was deleted, so send a new one.
     }
-    const outcome = await Promise.race([channel.send(address, reply, this.#optionsFor(row)), late])
+    const outcome = await this.#inTime(channel, channel.send(address, reply, this.#optionsFor(row)))
     this.#growing.sent(row.delivery, outcome.kind === 'sent' ? outcome.messageIds : [])
     return outcome
+  }
+
+  /** What the platform answered, or that it did not answer in time. A later answer is ignored. */
+  #inTime({ name }: Channel, answer: Promise<SendOutcome>): Promise<SendOutcome> {
+    return new Promise((resolve, reject) => {
+      const cancel = this.#parts.clock.after(sendTimeoutMs, () =>
+        resolve({ kind: 'unknown', reason: `${name} did not answer.` }),
+      )
+      void answer.then(resolve, reject).then(cancel)
+    })
   }
 
   #optionsFor(row: OutboxRow): SendOptions {

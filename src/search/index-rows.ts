@@ -4,6 +4,7 @@ import type { SearchFilter, SearchKind, SearchRole, SearchSource } from '../doma
 import { Database } from '../store/sqlite/database.ts'
 import type { Queries } from '../store/sqlite/queries.ts'
 import { vectorTable } from './search-vectors.ts'
+import { Numbers, type PostingTable } from './postings.ts'
 import { pieceTokenizer, wordTokenizer } from './word-lists.ts'
 import type { PassagePlace } from './passages.ts'
 
@@ -11,8 +12,23 @@ export function openSearchDatabase(path: string): Database {
   const database = Database.open(path, migrations, { durability: 'relaxed' })
   // A search reads all vectors and parts of the rest: memory mapping avoids a read call for each page.
   database.queries.exec(`PRAGMA mmap_size = ${1 << 29}`)
+  shrinkIfEmpty(database.queries)
   return database
 }
+
+/** An index that is read again, after an update of the program or on request, begins with a small file. */
+function shrinkIfEmpty(q: Queries): void {
+  const { free } = q.get<{ free: number }>('SELECT freelist_count AS free FROM pragma_freelist_count()')!
+  const { all } = q.get<{ all: number }>('SELECT page_count AS "all" FROM pragma_page_count()')!
+  if (free < emptyPages || all - free > emptyPages) return
+  try {
+    q.exec('VACUUM')
+  } catch {
+    // Another process writes: the pages are used again, and the next start tries again.
+  }
+}
+
+const emptyPages = 100
 
 const migrations = [
   `CREATE TABLE source (
@@ -53,6 +69,12 @@ const migrations = [
    ALTER TABLE source ADD COLUMN agent_kind TEXT;`,
   'CREATE TABLE deletions (count INTEGER NOT NULL) STRICT; INSERT INTO deletions VALUES (0)',
   'DROP TABLE deletions',
+  'DROP INDEX passage_at',
+  // Vectors without signs of their own, substrings without a row for each passage, and tool texts up to a limit. Everything is read again.
+  `DELETE FROM passage; DELETE FROM source; DELETE FROM settled; DROP TABLE vectors; ${vectorTable}
+   INSERT INTO words (words) VALUES ('delete-all'); DROP TABLE pieces;
+   CREATE VIRTUAL TABLE pieces USING fts5(text, content='', columnsize=0, detail=none, tokenize="${pieceTokenizer}");
+   CREATE INDEX passage_without_pieces ON passage (id) WHERE has_pieces = 0;`,
 ]
 
 export const roles: SearchRole[] = ['user', 'assistant', 'tool', 'memory']
@@ -210,6 +232,16 @@ export type PassageToRead = PassagePlace & { id: number }
 type Lack = 'pieces' | 'vector'
 
 const end = Number.MAX_SAFE_INTEGER
+/** Up to this many pieces of deleted passages are tolerated, and as many as this share of the others. */
+const toleratedOrphans = 10_000
+const toleratedShare = 1.25
+
+/** FTS5 keeps the number of passages and of their tokens in its first record, which is empty at first. */
+export function totalsOf(q: Queries, table: PostingTable): { passages: number; tokens: number } {
+  const sql = `SELECT block FROM ${table}_data WHERE id = 1`
+  const numbers = new Numbers(q.get<{ block: Uint8Array }>(sql)!.block)
+  return { passages: numbers.next(), tokens: numbers.next() }
+}
 
 /** Passages are indexed by word when their file is read, and by substring and vector later; this is what is left to do. */
 export class IndexBacklog {
@@ -255,5 +287,22 @@ export class IndexBacklog {
         q.run('INSERT INTO pieces (rowid, text) VALUES (?, ?)', id, text)
       }
     })
+  }
+
+  /** Deletes all pieces, to make them again: those of single passages cannot be deleted. */
+  removePieces(): Promise<void> {
+    this.restart()
+    return this.#db.write((q) => {
+      q.exec(`INSERT INTO pieces (pieces) VALUES ('delete-all'); UPDATE passage SET has_pieces = 0`)
+    })
+  }
+
+  /** Makes all pieces again if too many belong to deleted passages. */
+  async tidyPieces(): Promise<void> {
+    const { used } = this.#db.queries.get<{ used: number }>(
+      'SELECT count(*) AS used FROM passage WHERE has_pieces = 1',
+    )!
+    const all = totalsOf(this.#db.queries, 'pieces').passages
+    if (all > toleratedShare * used + toleratedOrphans) await this.removePieces()
   }
 }

@@ -6,7 +6,7 @@ import { linesOfFile } from '../store/disk/file-lines.ts'
 import { openSource } from './index-files.ts'
 import { mayBeTool, readPassage, toolTextOf } from './passages.ts'
 import type { KnownSource, NewPassage, SearchIndex } from './search-index.ts'
-import { packed, signsOf } from './search-vectors.ts'
+import { packed } from './search-vectors.ts'
 
 type Redact = (text: string) => string
 
@@ -35,10 +35,7 @@ export async function addSomeVectors(
   if (passages.length === 0) return false
   const texts = passages.map((each) => redact(readPassage(each)?.text ?? '').slice(0, embeddedChars))
   const vectors = await embedder.embed(texts)
-  const added = passages.map(({ id }, i) => {
-    const vector = vectors[i]!
-    return { id, numbers: packed(vector), signs: signsOf(vector) }
-  })
+  const added = passages.map(({ id }, i) => ({ id, numbers: packed(vectors[i]!) }))
   await index.vectors.add(embedder.name, added)
   return true
 }
@@ -50,7 +47,7 @@ export function filesWithoutTools(index: SearchIndex): KnownSource[] {
     .sort((a, b) => b.mtimeMs - a.mtimeMs)
 }
 
-const groupChars = 1_000_000
+const groupChars = 500_000
 const groupBytes = 16 << 20
 
 /** Indexes the next tool texts of a file, up to a bounded amount; false when the file was read to the end. */

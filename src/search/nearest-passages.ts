@@ -3,7 +3,7 @@
 import type { Embedder, SearchFilter } from '../domain/search.ts'
 import type { NearPassage } from './ranked-search.ts'
 import type { SearchIndex } from './search-index.ts'
-import { quantized, signsOf, type VectorBatch } from './search-vectors.ts'
+import { highOf, lowOf, quantized, signsOf, type VectorBatch } from './search-vectors.ts'
 
 /** Below this likeness two texts are unrelated. */
 const leastLikeness = 0.2
@@ -179,14 +179,6 @@ function productsWith(question: Int8Array): Int16Array {
 
 /** The sum of the squares of the two numbers in a byte. */
 const squares = Int16Array.from({ length: 256 }, (_, both) => lowOf(both) ** 2 + highOf(both) ** 2)
-
-function lowOf(both: number): number {
-  return (both << 28) >> 28
-}
-
-function highOf(both: number): number {
-  return (both << 24) >> 28
-}
 
 /** The number of unlike signs of each vector; `counts` gets how many vectors have which number. */
 function compareSigns(

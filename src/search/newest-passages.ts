@@ -3,26 +3,28 @@
 import type { SearchFilter } from '../domain/search.ts'
 import type { Queries } from '../store/sqlite/queries.ts'
 import { conditions } from './index-rows.ts'
+import type { PassageTimes } from './passage-times.ts'
 import { fewOf, tablesOf } from './search-filter.ts'
 import { WordList } from './word-lists.ts'
 
 /** The first group; each is larger than the one before, up to a limit. */
 const firstGroup = 50
 const mostOfGroup = 400
-/** Up to this many passages are sorted at once; of more, all passages are walked through by their time. */
-const mostSorted = 5_000
-/** Passages of a step of such a walk. */
-const step = 2_000
+/** Up to this many passages are sorted; of more, all passages are walked through by their time. */
+const mostSorted = 1_000
+/** So many passages are checked against the filter at first; then twice as many, and so on. */
+const checkedAtOnce = 500
 
-/** Groups of ids; only those of `among`, if it is given. */
+/** Groups of ids; only those of `among`, if it is given. Deleted passages may be in them. */
 export function* newestPassages(
   q: Queries,
   filter: SearchFilter,
   among: WordList | undefined,
+  times: PassageTimes,
 ): Generator<number[]> {
   let group: number[] = []
   let size = firstGroup
-  for (const id of newestFirst(q, filter, among)) {
+  for (const id of allowed(q, filter, newestFirst(q, filter, among, times))) {
     if (group.push(id) < size) continue
     yield group
     group = []
@@ -31,39 +33,47 @@ export function* newestPassages(
   if (group.length > 0) yield group
 }
 
-function newestFirst(q: Queries, filter: SearchFilter, among: WordList | undefined): Iterable<number> {
-  const { where, values } = conditions(filter)
-  const sorted = (sql: string, given: Array<string | number>): number[] => {
-    const ids = idsOf(
-      q,
-      `SELECT p.id FROM (${sql}) found ${tablesOf('found.id')} WHERE true ${where} ORDER BY p.at DESC, p.id DESC`,
-      ...given,
-      ...values,
-    )
-    return among ? ids.filter((id) => among.has(id)) : ids
-  }
-  if (among && among.count <= mostSorted) {
-    const ids = JSON.stringify(WordList.newest([among], mostSorted))
-    return sorted('SELECT value AS id FROM json_each(?)', [ids])
-  }
-  const few = fewOf(q, filter)
-  return few ? sorted(few.sql, few.values) : walk(q, filter, among)
+function* newestFirst(
+  q: Queries,
+  filter: SearchFilter,
+  among: WordList | undefined,
+  times: PassageTimes,
+): Generator<number> {
+  for (const id of candidates(q, filter, among, times)) if (among?.has(id) ?? true) yield id
 }
 
-function* walk(q: Queries, filter: SearchFilter, among: WordList | undefined): Generator<number> {
+function candidates(
+  q: Queries,
+  filter: SearchFilter,
+  among: WordList | undefined,
+  times: PassageTimes,
+): Iterable<number> {
+  if (among && among.count <= mostSorted) return times.sorted(WordList.newest([among], mostSorted))
+  const few = fewOf(q, filter, times)
+  return few ? times.sorted(idsOf(q, few.sql, ...few.values)) : times.newestFirst()
+}
+
+/** Those that the filter allows, in the same order. */
+function* allowed(q: Queries, filter: SearchFilter, ids: Iterable<number>): Generator<number> {
   const { where, values } = conditions(filter)
-  // The order of the tables is fixed: SQLite would rather read all sources first.
-  const sources = where === '' ? '' : 'CROSS JOIN source s ON s.id = p.source_id'
-  const sql = `SELECT p.id FROM passage p INDEXED BY passage_at ${sources}
-    WHERE (p.at, p.id) < (?, ?) ${where} ORDER BY p.at DESC, p.id DESC LIMIT ?`
-  let before = { at: Number.MAX_SAFE_INTEGER, id: 0 }
-  for (;;) {
-    const ids = idsOf(q, sql, before.at, before.id, ...values, step)
-    for (const id of ids) if (among?.has(id) ?? true) yield id
-    const last = q.get<typeof before>('SELECT id, at FROM passage WHERE id = ?', ids.at(-1) ?? 0)
-    if (ids.length < step || !last) return
-    before = last
+  if (where === '') {
+    yield* ids
+    return
   }
+  const sql = `SELECT p.id FROM json_each(?) found ${tablesOf('found.value')} WHERE true ${where}`
+  const check = function* (some: number[]): Generator<number> {
+    const fitting = new Set(idsOf(q, sql, JSON.stringify(some), ...values))
+    for (const id of some) if (fitting.has(id)) yield id
+  }
+  let step: number[] = []
+  let size = checkedAtOnce
+  for (const id of ids) {
+    if (step.push(id) < size) continue
+    yield* check(step)
+    step = []
+    size *= 2
+  }
+  yield* check(step)
 }
 
 /** As one text of JSON: a row for each would take twice as long. */

@@ -18,7 +18,7 @@ const maxTextChars = 200_000
 /** The beginning of a tool's text is enough to find it. */
 const maxToolChars = 10_000
 /** Files that are kept open while passages are read. */
-const mostOpenFiles = 32
+const mostOpenFiles = 128
 /** A line with a title is short. */
 const maxTitleBytes = 2_000
 

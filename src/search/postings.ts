@@ -14,8 +14,8 @@ interface Segment {
 }
 
 const structureRecord = 10
-/** Follows the first four bytes. */
-const structureVersion = Buffer.from([0xff, 0, 0, 1])
+/** Follows the first four bytes if passages can be deleted one by one. */
+const withDeletions = Buffer.from([0xff, 0, 0, 1])
 /** The number of a page is in the low bits of its row, the number of its segment above. */
 const pagesOfSegment = 2 ** 37
 /** The lists of deleted passages of a segment are in the rows of this segment more. */
@@ -43,7 +43,7 @@ export class Postings {
   structure(): Buffer {
     const sql = `SELECT block FROM ${this.#table}_data WHERE id = ?`
     const block = Buffer.from(this.#q.get<{ block: Uint8Array }>(sql, structureRecord)?.block ?? [])
-    if (block.indexOf(structureVersion) !== 4)
+    if (block.length < 7 || hasDeletions(block) !== (this.#table === 'words'))
       throw new DamagedContent(`the index of ${this.#table} has no structure`)
     return block
   }
@@ -117,18 +117,23 @@ export class Postings {
   }
 }
 
+function hasDeletions(structure: Buffer): boolean {
+  return structure.indexOf(withDeletions) === 4
+}
+
 /** The oldest first: their passages have the lowest ids. */
 function segmentsOf(structure: Buffer): Segment[] {
-  const numbers = new Numbers(structure, 8)
+  const isDeletable = hasDeletions(structure)
+  const numbers = new Numbers(structure, isDeletable ? 8 : 4)
   const levels = Array.from({ length: atMost(mostLevels, numbers.next()) }, () => [] as Segment[])
   numbers.skip(2)
   for (const level of levels) {
     numbers.skip(1)
     for (let left = atMost(mostSegments, numbers.next()); left > 0; left--) {
       const [id, firstPage, lastPage] = [numbers.next(), numbers.next(), numbers.next()]
-      numbers.skip(2)
-      level.push({ id, firstPage, lastPage, deletedPages: numbers.next() })
-      numbers.skip(2)
+      if (isDeletable) numbers.skip(2)
+      level.push({ id, firstPage, lastPage, deletedPages: isDeletable ? numbers.next() : 0 })
+      if (isDeletable) numbers.skip(2)
     }
   }
   return levels.reverse().flat()

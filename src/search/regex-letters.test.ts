@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { Database } from '../store/sqlite/database.ts'
-import { isComparable, lettersNeededBy, type NeededLetters } from './regex-letters.ts'
+import { isComparable, lettersNeededBy, mostStepsOf, type NeededLetters } from './regex-letters.ts'
 import { pieceTokenizer } from './word-lists.ts'
 
 function written(needed: NeededLetters | undefined): string {
@@ -69,4 +69,31 @@ test('the index of substrings does not tell letters apart that an expression tak
   for (const character of ['\t', '\n', ' ', '~', '\xa0', '\xad', 'あ', 'ア', 'ー', '海', '가'])
     expect([character, tokenOf(character)]).toEqual([character, character.repeat(3)])
   await db.close()
+})
+
+test.each([
+  ['pars\\w+ reads', 100, 1e6],
+  ['(token|branch) names?', 2_000, 1e6],
+  ['^\\d{4}-\\d{2}', 10_000, 1e6],
+  ['(?:ab)+c', 100, 1e6],
+  ['(?=.*a)b{2,5}', 100, 1e6],
+])('%s takes few steps on %d characters', (pattern, length, most) => {
+  expect(mostStepsOf(pattern)(length)).toBeLessThan(most)
+})
+
+// The first ones take exponentially long on a text that nearly matches, the others a high power of its length.
+test.each([
+  '^(a+)+$',
+  '(a|aa)+$',
+  '(?:a?){30}a{30}',
+  '(?:(?:a*){3})*b',
+  '(a*)\\1b',
+  '(?<n>a*)\\k<n>b',
+  '(?:(?:a|b)+,)*c',
+  'a*a*a*a*b',
+  '.*.*.*=.*',
+  '(?:(?:^){999}){999}',
+  `${'('.repeat(60)}a*${')'.repeat(60)}`,
+])('%s may take long', (pattern) => {
+  expect(mostStepsOf(pattern)(1_000)).toBeGreaterThan(1e8)
 })

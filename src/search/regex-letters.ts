@@ -1,5 +1,6 @@
-// Which letters every match of a regular expression has, so that an index of substrings can name the passages to try. What is
-// not plain to see is left out: a passage too many is tried in vain, but none that matches may be missed.
+// Which letters every match of a regular expression has, so that an index of substrings can name the passages to try, and how many
+// steps it takes at most. What is not plain to see is left out: a passage too many is tried in vain, but none that matches may be missed.
+import { eitherOf, inSequence, noBound, oneWay, repeated, stepsOn, type Effort } from './regex-steps.ts'
 
 /** What a text must have to match: these letters, one of several things, or all of them. */
 export type NeededLetters = { letters: string } | { any: NeededLetters[] } | { all: NeededLetters[] }
@@ -11,17 +12,29 @@ const mostDepth = 50
 
 /** Undefined if nothing is known. The expression is valid, with the flags `iu`. */
 export function lettersNeededBy(pattern: string): NeededLetters | undefined {
-  return new PatternReader(pattern).disjunction(0)
+  return new PatternReader(pattern).disjunction(0).needs
+}
+
+/** How many steps the expression takes at most on a text of a length. */
+export function mostStepsOf(pattern: string): (length: number) => number {
+  const { effort } = new PatternReader(pattern).disjunction(0)
+  return (length) => stepsOn(length, effort)
+}
+
+/** What is known of a part of an expression. */
+interface Part {
+  needs?: NeededLetters
+  effort: Effort
 }
 
 /** One step of an expression. */
 type Step =
   /** Consumes this character. */
-  | { kind: 'character'; character: string }
+  | { kind: 'character'; character: string; effort: Effort }
   /** Consumes nothing: `\b`, `^`, a look around. What it looks for is needed too. */
-  | { kind: 'assertion'; needs?: NeededLetters }
+  | ({ kind: 'assertion' } & Part)
   /** Consumes something else. */
-  | { kind: 'other'; needs?: NeededLetters }
+  | ({ kind: 'other' } & Part)
 
 /** Characters for which the index and a regular expression agree on upper and lower case; `regex-letters.test.ts` compares them. */
 const comparable =
@@ -40,52 +53,64 @@ class PatternReader {
   }
 
   /** Up to the end, or to the bracket that closes the group. */
-  disjunction(depth: number): NeededLetters | undefined {
+  disjunction(depth: number): Part {
     const alternatives = [this.#alternative(depth)]
     while (this.#take('|')) alternatives.push(this.#alternative(depth))
-    const known = alternatives.filter((needs) => needs !== undefined)
-    if (known.length < alternatives.length || depth > mostDepth) return undefined
-    return known.length === 1 ? known[0] : { any: known }
+    if (depth > mostDepth) return { effort: noBound }
+    const effort = alternatives.map((each) => each.effort).reduce(eitherOf)
+    const known = alternatives.flatMap(({ needs }) => needs ?? [])
+    if (known.length < alternatives.length) return { effort }
+    return { effort, needs: known.length === 1 ? known[0] : { any: known } }
   }
 
-  #alternative(depth: number): NeededLetters | undefined {
+  #alternative(depth: number): Part {
     const run = new LetterRun()
+    let effort = oneWay
     while (this.#at < this.#pattern.length && !/[|)]/.test(this.#pattern[this.#at]!)) {
       const step = this.#step(depth)
-      run.add(step, this.#quantifier())
+      const quantifier = this.#quantifier()
+      run.add(step, quantifier)
+      effort = inSequence(effort, repeated(step.effort, quantifier.least, quantifier.most))
     }
-    return run.needs()
+    return { needs: run.needs(), effort }
   }
 
   #step(depth: number): Step {
     const group = this.#takeMatch(/\((?:\?(?:<?[=!]|<[^>]*>|[ims-]*:))?/y)
     if (group !== undefined) return this.#group(group, depth)
     const set = this.#takeMatch(/\[(?:\\.|[^\]\\])*\]/suy)
-    if (set !== undefined) return { kind: 'other' }
-    if (this.#takeMatch(/[\^$]|\\[bB]/y) !== undefined) return { kind: 'assertion' }
+    if (set !== undefined) return { kind: 'other', effort: oneWay }
+    if (this.#takeMatch(/[\^$]|\\[bB]/y) !== undefined) return { kind: 'assertion', effort: oneWay }
     const escaped = this.#takeMatch(
       /\\(?:[pPu]\{[^}]*\}|u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|k<[^>]*>|c[a-zA-Z]|\d+|.)/suy,
     )
     const character = escaped === undefined ? this.#takeMatch(/[^.]/suy) : characterOf(escaped)
     if (escaped === undefined && character === undefined) this.#take('.')
+    // A back reference compares a whole text.
+    const effort = /^\\[1-9k]/.test(escaped ?? '') ? noBound : oneWay
     return character !== undefined && isComparable(character)
-      ? { kind: 'character', character }
-      : { kind: 'other' }
+      ? { kind: 'character', character, effort }
+      : { kind: 'other', effort }
   }
 
   #group(opening: string, depth: number): Step {
-    const needs = this.disjunction(depth + 1)
+    const part = this.disjunction(depth + 1)
     this.#take(')')
-    if (/^\(\?<?!/.test(opening)) return { kind: 'assertion' }
-    return { kind: /^\(\?<?=/.test(opening) ? 'assertion' : 'other', needs }
+    if (/^\(\?<?!/.test(opening)) return { kind: 'assertion', effort: part.effort }
+    return { kind: /^\(\?<?=/.test(opening) ? 'assertion' : 'other', ...part }
   }
 
-  /** How often the step before it is wanted at least, and whether more often is possible. */
   #quantifier(): Quantifier {
     const found = this.#takeMatch(/(?:[*+?]|\{\d+(?:,\d*)?\})\??/y)
-    if (found === undefined) return { least: 1, isOnce: true }
-    if (found.startsWith('{')) return { least: Number(/\d+/.exec(found)![0]), isOnce: false }
-    return { least: found.startsWith('+') ? 1 : 0, isOnce: false }
+    if (found === undefined) return { least: 1, most: 1, isOnce: true }
+    if (!found.startsWith('{'))
+      return {
+        least: found.startsWith('+') ? 1 : 0,
+        most: found.startsWith('?') ? 1 : Infinity,
+        isOnce: false,
+      }
+    const [least, most = least] = found.slice(1, found.indexOf('}')).split(',')
+    return { least: Number(least), most: most === '' ? Infinity : Number(most), isOnce: false }
   }
 
   #take(character: string): boolean {
@@ -102,8 +127,11 @@ class PatternReader {
   }
 }
 
+/** How often the step before it is wanted. */
 interface Quantifier {
   least: number
+  most: number
+  /** There is no quantifier. */
   isOnce: boolean
 }
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { appendFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { randomFrom } from '../../test/support/random.ts'
@@ -24,6 +24,14 @@ test('a search without a thread finds what a moment is enough for, and gives up 
   await expect
     .poll(() => found('GAN+et')?.hits.map(({ snippet }) => snippet))
     .toEqual(['feed the gannet', 'the gannet dives'])
+  // Long texts are tried under a time limit, short ones without; the order stays.
+  const long = `a gannet ${'x '.repeat(5_000)}`
+  const more = [long, 'gannets!', `${long}y`, 'no bird', 'one gannet']
+  appendFileSync(path, more.map((content) => `${JSON.stringify(lineOf(content))}\n`).join(''))
+  await indexSources(index, [{ kind: 'native', path, sessionId: 's' }], { redact: plain })
+  await expect
+    .poll(() => found('gan\\w+t|no fish')?.hits.map(({ snippet }) => snippet.slice(0, 8).trim()))
+    .toEqual(['one gann', 'a gannet', 'gannets!', 'a gannet', 'feed the', 'the gann'])
   await index.close()
   rmSync(folder, { recursive: true })
 })

@@ -6,7 +6,7 @@ import type { SearchAnswer, SearchFilter, SearchHit } from '../domain/search.ts'
 import { hitOf, isOwnMessage, isSameMessage, placeOf, snippetOf } from './hits.ts'
 import type { FoundPassage } from './index-rows.ts'
 import { PassageReader, type LineText } from './passages.ts'
-import { lettersNeededBy } from './regex-letters.ts'
+import { lettersNeededBy, mostStepsOf } from './regex-letters.ts'
 import type { SearchIndex } from './search-index.ts'
 
 export interface RegexQuestion {
@@ -30,6 +30,9 @@ const bytesAtOnce = 64 << 10
 /** An expression is tried in the main thread for this long before a worker thread takes over. */
 const briefMs = 25
 
+/** An expression with at most so many steps on a text ends within milliseconds. */
+const quickSteps = 4_000_000
+
 /** Searches in this thread, but only for a moment. Most expressions find enough in that time, and a thread takes longer to start. */
 export class BriefRegexSearch {
   /** Several texts at once: to limit the time, node:vm starts a thread for each run. */
@@ -42,21 +45,47 @@ export class BriefRegexSearch {
     question: RegexQuestion,
     redact: (text: string) => string,
   ): SearchAnswer | undefined {
-    const context = (this.#context ??= createContext({}))
     const regex = new RegExp(question.pattern, 'iu')
+    const stepsFor = mostStepsOf(question.pattern)
+    const isQuick = (text: string): boolean => stepsFor(text.length) <= quickSteps
     const until = performance.now() + briefMs
-    const matchesOf: MatchTexts = (texts) => {
-      const timeout = Math.ceil(until - performance.now())
-      if (timeout <= 0) throw new TimeIsOver()
-      Object.assign(context, { regex, texts })
-      return this.#script.runInContext(context, { timeout }) as Array<RegExpExecArray | null>
-    }
+    const matchesOf: MatchTexts = (texts) => this.#matches(regex, texts, isQuick, until)
     try {
       const hits = [...searchRegex(index, question, redact, matchesOf)].flatMap((finding) => finding.hits)
       return { total: hits.length, hits, notes: [] }
     } catch (error) {
       if (error instanceof TimeIsOver || isTimeout(error)) return undefined
       throw error
+    }
+  }
+
+  /** A text on which the expression takes a bounded number of steps is tried as it is, the others under a time limit. */
+  *#matches(
+    regex: RegExp,
+    texts: string[],
+    isQuick: (text: string) => boolean,
+    until: number,
+  ): Generator<RegExpExecArray | null, void> {
+    const limited = this.#limited(
+      regex,
+      texts.filter((text) => !isQuick(text)),
+      until,
+    )
+    let at = 0
+    for (const text of texts) {
+      if (performance.now() >= until) throw new TimeIsOver()
+      yield isQuick(text) ? regex.exec(text) : limited[at++]!
+    }
+  }
+
+  #limited(regex: RegExp, texts: string[], until: number): Array<RegExpExecArray | null> {
+    if (texts.length === 0) return []
+    const timeout = Math.ceil(until - performance.now())
+    if (timeout <= 0) throw new TimeIsOver()
+    const context = (this.#context ??= createContext({}))
+    Object.assign(context, { regex, texts })
+    try {
+      return this.#script.runInContext(context, { timeout }) as Array<RegExpExecArray | null>
     } finally {
       Object.assign(context, { regex: undefined, texts: undefined })
     }
@@ -81,8 +110,9 @@ export function* searchRegex(
   // Starts the time limit: starting the thread on a busy machine must not count.
   yield { hits: [], searched: 0, isDone: false }
   let searched = 0
+  using reader = new PassageReader()
   for (const passages of readAtOnce(index.newest(filter, lettersNeededBy(pattern)))) {
-    const read = textsOf(passages, redact)
+    const read = textsOf(passages, reader, redact)
     let at = 0
     for (const match of matchesOf(read.map(({ text }) => text))) {
       const hit = match && found.add(read[at]!, match)
@@ -120,8 +150,11 @@ interface ReadPassage {
 }
 
 /** Redacted before anything is matched: a pattern must not be a way to guess secrets. */
-function textsOf(passages: FoundPassage[], redact: (text: string) => string): ReadPassage[] {
-  using reader = new PassageReader()
+function textsOf(
+  passages: FoundPassage[],
+  reader: PassageReader,
+  redact: (text: string) => string,
+): ReadPassage[] {
   return passages.flatMap((passage) => {
     const message = reader.read(placeOf(passage))
     return message ? [{ passage, message, text: redact(message.text) }] : []

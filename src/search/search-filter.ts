@@ -2,6 +2,7 @@
 import type { SearchFilter } from '../domain/search.ts'
 import type { Queries } from '../store/sqlite/queries.ts'
 import { conditions, roles } from './index-rows.ts'
+import type { PassageTimes } from './passage-times.ts'
 import { WordList } from './word-lists.ts'
 
 /** If a filter allows at most this many passages, their ids are looked up first. */
@@ -13,9 +14,14 @@ const checkedAtOnce = 1_000
 export type Newest = (lists: WordList[], limit: number) => number[]
 
 /** Undefined when the filter allows nothing. */
-export function allowedBy(q: Queries, filter: SearchFilter, ofRole: RoleLists): Newest | undefined {
+export function allowedBy(
+  q: Queries,
+  filter: SearchFilter,
+  ofRole: RoleLists,
+  times: PassageTimes,
+): Newest | undefined {
   if (conditions(filter).where === '') return (lists, limit) => WordList.newest(lists, limit)
-  const few = fewOf(q, filter)
+  const few = fewOf(q, filter, times)
   if (few?.count === 0) return undefined
   const { role, withoutTools, ...rest } = filter
   // Roles are in lists: most passages have another one, and asking for each takes long.
@@ -132,28 +138,29 @@ export function allowedSources(q: Queries, filter: SearchFilter): number[] | und
 interface Few {
   /** Selects the ids of these passages. */
   sql: string
-  values: Array<string | number>
+  values: string[]
   count: number
-  first: number
-  last: number
 }
 
 /** The passages of the allowed sources, or of the allowed time, if they are few. */
-export function fewOf(q: Queries, filter: SearchFilter): Few | undefined {
-  const sources = allowedSources(q, filter)
-  const bySource = 'SELECT id FROM passage WHERE source_id IN (SELECT value FROM json_each(?))'
-  const byTime = 'SELECT id FROM passage INDEXED BY passage_at WHERE at >= ?'
-  return (
-    (sources && countFew(q, bySource, JSON.stringify(sources))) ??
-    (filter.since === undefined ? undefined : countFew(q, byTime, filter.since))
-  )
+export function fewOf(q: Queries, filter: SearchFilter, times: PassageTimes): Few | undefined {
+  return fewBySource(q, filter) ?? fewByTime(filter, times)
 }
 
-function countFew(q: Queries, sql: string, value: string | number): Few | undefined {
-  const found = q.get<Pick<Few, 'count' | 'first' | 'last'>>(
-    `SELECT count(*) AS count, coalesce(min(id), 0) AS first, coalesce(max(id), 0) AS last FROM (${sql} LIMIT ?)`,
-    value,
-    fewAllowed + 1,
-  )!
-  return found.count > fewAllowed ? undefined : { sql, values: [value], ...found }
+function fewBySource(q: Queries, filter: SearchFilter): Few | undefined {
+  const sources = allowedSources(q, filter)
+  if (!sources) return undefined
+  const sql = 'SELECT id FROM passage WHERE source_id IN (SELECT value FROM json_each(?))'
+  const values = [JSON.stringify(sources)]
+  const limited = `SELECT count(*) AS count FROM (${sql} LIMIT ?)`
+  const { count } = q.get<{ count: number }>(limited, ...values, fewAllowed + 1)!
+  return count > fewAllowed ? undefined : { sql, values, count }
+}
+
+function fewByTime({ since }: SearchFilter, times: PassageTimes): Few | undefined {
+  if (since === undefined) return undefined
+  const ids = times.since(since)
+  if (ids.length > fewAllowed) return undefined
+  const values = [JSON.stringify([...ids])]
+  return { sql: 'SELECT value AS id FROM json_each(?)', values, count: ids.length }
 }

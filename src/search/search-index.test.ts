@@ -1,6 +1,7 @@
-import { appendFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { appendFileSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import type { SearchFilter, SearchHit, SearchSource } from '../domain/search.ts'
 import { SearchIndex } from './search-index.ts'
@@ -166,4 +167,27 @@ test("what was said in a chat is found there, not in Claude's copy of it", async
   expect(await find('tide')).toMatchObject([
     { source: 'rockpool', sessionKey: 'agent:main:web', messageId: 'abcd1234' },
   ])
+})
+
+test('an index of an earlier version is read again, into a small file', async () => {
+  const words = Array.from({ length: 20_000 }, (_, i) => `word${i}`).join(' ')
+  const source = native(
+    'one',
+    Array.from({ length: 20 }, (_, i) => ['user', `tern${i} ${words}`]),
+  )
+  await indexSources(index, [source], { redact })
+  await index.close()
+  const file = join(folder, 'search.sqlite')
+  const large = statSync(file).size
+  const db = new DatabaseSync(file)
+  // As it was before tool texts had a limit.
+  const { version } = db.prepare('SELECT user_version AS version FROM pragma_user_version()').get()!
+  db.exec(`DROP INDEX passage_without_pieces; PRAGMA user_version = ${Number(version) - 1}`)
+  db.close()
+  await SearchIndex.open(file).close()
+  expect(statSync(file).size).toBeLessThan(large / 2)
+  index = SearchIndex.open(file)
+  expect(index.isEmpty()).toBe(true)
+  await indexSources(index, [source], { redact })
+  expect(await find('tern7')).toHaveLength(1)
 })

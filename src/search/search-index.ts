@@ -15,7 +15,6 @@ import {
   sourceFromRow,
 } from './index-rows.ts'
 import type { FileState, FoundPassage, SourceRow } from './index-rows.ts'
-import { newestPassages } from './newest-passages.ts'
 import type { NeededLetters } from './regex-letters.ts'
 import { allowedSources } from './search-filter.ts'
 import { SearchMatch, type WordMatches } from './search-match.ts'
@@ -43,6 +42,7 @@ export interface KnownSource extends FileState {
 
 /** Pages that are merged in one transaction. */
 const mergePages = 500
+const pageBytes = 4_096
 
 export class SearchIndex {
   readonly vectors: SearchVectors
@@ -126,27 +126,47 @@ export class SearchIndex {
     })
   }
 
+  /** Removes the tool texts of a file; they may be read again. */
+  async removeTools(path: string): Promise<void> {
+    await this.#db.write((q) => {
+      const tools = 'FROM passage WHERE role = 2 AND source_id = (SELECT id FROM source WHERE path = ?)'
+      q.run(`DELETE FROM words WHERE rowid IN (SELECT id ${tools})`, path)
+      q.run(`DELETE ${tools}`, path)
+      q.run('UPDATE source SET tools_bytes = 0, tools_lines = 0 WHERE path = ?', path)
+    })
+  }
+
+  /** How large the index is, without the pages that are free, and how much of its sources it has read. */
+  bytes(): { used: number; indexed: number } {
+    const { own, indexed } = this.#db.queries.get<{ own: number; indexed: number }>(
+      `SELECT (SELECT page_count FROM pragma_page_count()) - (SELECT freelist_count FROM pragma_freelist_count())
+              AS own, (SELECT coalesce(sum(read_bytes), 0) FROM source) AS indexed`,
+    )!
+    return { used: own * pageBytes, indexed }
+  }
+
   /** Removes sessions so that none of their words is left in the file. Deleted words are only marked until they are merged,
-   *  and a freed page keeps its bytes without `secure_delete`. */
+   *  and a freed page keeps its bytes without `secure_delete`. Substrings are made again. */
   async purge(sessionIds: string[]): Promise<void> {
     const sql = 'SELECT id, path FROM source WHERE session_id IN (SELECT value FROM json_each(?))'
     const sources = this.#db.queries.all<{ id: number; path: string }>(sql, JSON.stringify(sessionIds))
     this.#db.queries.exec('PRAGMA secure_delete = ON')
     await this.vectors.remove(new Set(sources.map(({ id }) => id)))
     await this.remove(sources.map(({ path }) => path))
-    for (const table of ['words', 'pieces'] as const) await this.#mergeAll(table)
+    await this.#mergeWords()
+    await this.backlog.removePieces()
     await this.#db.emptyLog()
     this.#db.queries.exec('PRAGMA secure_delete = OFF')
   }
 
   /** Some pages at a time, so that other writers get their turn. */
-  async #mergeAll(table: 'words' | 'pieces'): Promise<void> {
+  async #mergeWords(): Promise<void> {
     const changes = (q: Queries): number => q.get<{ n: number }>('SELECT total_changes() AS n')!.n
     // A negative number starts a full merge; repeat until a step changes nothing in the table.
     for (let pages = -mergePages, changed = 2; changed > 1; pages = mergePages) {
       changed = await this.#db.write((q) => {
         const before = changes(q)
-        q.run(`INSERT INTO ${table} (${table}, rank) VALUES ('merge', ?)`, pages)
+        q.run(`INSERT INTO words (words, rank) VALUES ('merge', ?)`, pages)
         return changes(q) - before
       })
     }
@@ -189,7 +209,7 @@ export class SearchIndex {
   /** Passages that fit the filter, the newest first, in groups; only those that may have the letters, if any are given. */
   *newest(filter: SearchFilter, needed?: NeededLetters): Generator<FoundPassage[]> {
     const among = needed && this.#asOfOneMoment(() => this.#match.withLetters(needed))
-    for (const ids of newestPassages(this.#db.queries, filter, among)) yield this.#match.passages(ids)
+    yield* this.#match.newest(filter, among)
   }
 
   /** The index thread writes meanwhile: everything is read as of one moment. */
@@ -257,27 +277,30 @@ function stateFromRow(row: FileState): FileState {
   return { inode, size, mtimeMs, readBytes, readLines, toolsBytes, toolsLines }
 }
 
+/** The substrings of tool texts are added with their words: their file is large, and reading it again takes long. */
 function addPassages(q: Queries, sourceId: number, passages: NewPassage[]): void {
   for (const { text, line, offset, length, role, at } of passages) {
+    const isTool = role === 'tool'
     const { lastInsertRowid } = q.run(
-      'INSERT INTO passage (source_id, line, offset, length, role, at) VALUES (?, ?, ?, ?, ?, ?)',
+      'INSERT INTO passage (source_id, line, offset, length, role, at, has_pieces) VALUES (?, ?, ?, ?, ?, ?, ?)',
       sourceId,
       line,
       offset,
       length,
       roles.indexOf(role),
       at,
+      isTool ? 1 : 0,
     )
     q.run('INSERT INTO words (rowid, text) VALUES (?, ?)', lastInsertRowid, text)
+    if (isTool) q.run('INSERT INTO pieces (rowid, text) VALUES (?, ?)', lastInsertRowid, text)
   }
 }
 
+/** The substrings of its passages stay behind until all are made again. */
 function forget(q: Queries, path: string): void {
   const source = q.get<{ id: number }>('SELECT id FROM source WHERE path = ?', path)
   if (!source) return
-  const own = '(SELECT id FROM passage WHERE source_id = ?)'
-  q.run(`DELETE FROM words WHERE rowid IN ${own}`, source.id)
-  q.run(`DELETE FROM pieces WHERE rowid IN ${own}`, source.id)
+  q.run('DELETE FROM words WHERE rowid IN (SELECT id FROM passage WHERE source_id = ?)', source.id)
   q.run('DELETE FROM passage WHERE source_id = ?', source.id)
   q.run('DELETE FROM source WHERE id = ?', source.id)
 }

@@ -3,10 +3,12 @@
 // candidates, but it is looked up which candidates have it. A filter that allows few passages is evaluated first.
 import type { SearchFilter, SearchSource } from '../domain/search.ts'
 import type { Queries } from '../store/sqlite/queries.ts'
-import { foundFromRow, sourceFields, sourceFromRow } from './index-rows.ts'
+import { foundFromRow, sourceFields, sourceFromRow, totalsOf } from './index-rows.ts'
 import type { FoundPassage, SourceRow } from './index-rows.ts'
 import { nearWord } from './near-word.ts'
-import { Numbers, type PostingTable } from './postings.ts'
+import { newestPassages } from './newest-passages.ts'
+import { PassageTimes } from './passage-times.ts'
+import { Numbers } from './postings.ts'
 import type { NeededLetters } from './regex-letters.ts'
 import { AgentLists, allowedBy, RoleLists, type Newest } from './search-filter.ts'
 import { WordList, WordLists, type WordExpression } from './word-lists.ts'
@@ -70,6 +72,7 @@ export class SearchMatch {
   readonly #pieces: WordLists
   readonly #roles: RoleLists
   readonly #agents: AgentLists
+  readonly #times: PassageTimes
   /** The passages whose pieces are not indexed yet, as of this state of the index. */
   #withoutPieces: { asOf: string; list: WordList } | undefined
 
@@ -79,6 +82,7 @@ export class SearchMatch {
     this.#pieces = new WordLists(q, 'pieces')
     this.#roles = new RoleLists(q)
     this.#agents = new AgentLists(q)
+    this.#times = new PassageTimes(q)
   }
 
   async close(): Promise<void> {
@@ -88,7 +92,7 @@ export class SearchMatch {
 
   /** The passages with the largest share of the words. */
   byWords(terms: WordExpression[], filter: SearchFilter): WordMatches {
-    const newest = allowedBy(this.#q, filter, this.#roles)
+    const newest = allowedBy(this.#q, filter, this.#roles, this.#times)
     if (!newest || terms.length === 0) return { passages: [], masks: [], brevity: [], shares: [] }
     const state = this.#state()
     this.#lists.refresh(state.lastId)
@@ -118,7 +122,7 @@ export class SearchMatch {
 
   /** The newest passages that have all pieces of these substrings. Whether the pieces stand together is seen in the text. */
   byPieces(substrings: string[], filter: SearchFilter, limit: number): FoundPassage[] {
-    const newest = allowedBy(this.#q, filter, this.#roles)
+    const newest = allowedBy(this.#q, filter, this.#roles, this.#times)
     if (!newest) return []
     this.#pieces.refresh(this.#state().lastId)
     const list = this.#pieces.of({ all: substrings.map((words) => ({ words })) })
@@ -131,7 +135,7 @@ export class SearchMatch {
     filter: SearchFilter,
     textOf: (passage: FoundPassage) => string,
   ): string | undefined {
-    const newest = allowedBy(this.#q, filter, this.#roles)
+    const newest = allowedBy(this.#q, filter, this.#roles, this.#times)
     if (!newest) return undefined
     const state = this.#state()
     const ofAgent = this.#agents.of(filter.agentId, state)
@@ -146,6 +150,11 @@ export class SearchMatch {
         return passage && { count, text: textOf(passage) }
       },
     })
+  }
+
+  /** Passages that the filter allows, the newest first, in groups; only those of `among`, if it is given. */
+  *newest(filter: SearchFilter, among: WordList | undefined): Generator<FoundPassage[]> {
+    for (const ids of newestPassages(this.#q, filter, among, this.#times)) yield this.passages(ids)
   }
 
   /** All passages that may have these letters: those that have the pieces, and those whose pieces are not indexed yet. */
@@ -165,31 +174,22 @@ export class SearchMatch {
   }
 
   #lackingPieces({ passages, lastId }: IndexState): WordList[] {
-    const indexed = this.#totals('pieces').passages
-    if (indexed === passages) return []
-    const asOf = [passages, indexed, lastId].join(' ')
+    const asOf = [passages, totalsOf(this.#q, 'pieces').passages, lastId].join(' ')
     if (this.#withoutPieces?.asOf !== asOf) {
-      // Mostly the last ones that were added: with their number, the others are not looked at.
-      const sql = `SELECT json_group_array(id) AS ids FROM
-        (SELECT id FROM passage WHERE has_pieces = 0 ORDER BY id DESC LIMIT ?)`
-      const ids = JSON.parse(this.#q.get<{ ids: string }>(sql, passages - indexed)!.ids) as number[]
+      const sql = `SELECT json_group_array(id) AS ids FROM passage INDEXED BY passage_without_pieces
+        WHERE has_pieces = 0`
+      const ids = JSON.parse(this.#q.get<{ ids: string }>(sql)!.ids) as number[]
       this.#withoutPieces = { asOf, list: WordList.of(ids, lastId) }
     }
-    return [this.#withoutPieces.list]
+    const { list } = this.#withoutPieces
+    return list.count === 0 ? [] : [list]
   }
 
   #state(): IndexState {
-    const { passages, tokens } = this.#totals('words')
+    const { passages, tokens } = totalsOf(this.#q, 'words')
     const sql = 'SELECT coalesce(max(id), 0) AS lastId FROM passage'
     const { lastId } = this.#q.get<{ lastId: number }>(sql)!
     return { passages, average: Math.max(1, tokens / Math.max(1, passages)), lastId }
-  }
-
-  /** FTS5 keeps the number of passages and of their tokens in its first record, which is empty at first. */
-  #totals(table: PostingTable): { passages: number; tokens: number } {
-    const sql = `SELECT block FROM ${table}_data WHERE id = 1`
-    const numbers = new Numbers(this.#q.get<{ block: Uint8Array }>(sql)!.block)
-    return { passages: numbers.next(), tokens: numbers.next() }
   }
 
   /** These passages, in this order, as far as they exist. */

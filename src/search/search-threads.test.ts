@@ -6,6 +6,7 @@ import type { SearchFilter } from '../domain/search.ts'
 import { indexSources } from './index-files.ts'
 import { SearchIndex } from './search-index.ts'
 import { checkPattern, IndexThread, RegexThreads } from './search-threads.ts'
+import { indexLimit } from './tool-texts.ts'
 
 let folder: string
 let threads: RegexThreads
@@ -72,7 +73,13 @@ test('many regular expressions at once have two threads, and are all answered', 
 })
 
 test('after its end nothing starts the thread again', async () => {
-  const job = { job: 'index' as const, indexFile: '/nowhere', secrets: [], meaning: { use: 'none' as const } }
+  const job = {
+    job: 'index' as const,
+    indexFile: '/nowhere',
+    secrets: [],
+    meaning: { use: 'none' as const },
+    limit: indexLimit(0.05),
+  }
   const thread = new IndexThread(
     job,
     () => undefined,

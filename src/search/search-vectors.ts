@@ -5,7 +5,7 @@ import type { Queries } from '../store/sqlite/queries.ts'
 
 export const vectorTable = `CREATE TABLE vectors (
   batch INTEGER PRIMARY KEY AUTOINCREMENT, model TEXT NOT NULL, count INTEGER NOT NULL,
-  passages BLOB NOT NULL, sources BLOB NOT NULL, signs BLOB NOT NULL, numbers BLOB NOT NULL
+  passages BLOB NOT NULL, sources BLOB NOT NULL, numbers BLOB NOT NULL
 ) STRICT;`
 
 /** Vectors of one length, one after the other. */
@@ -20,21 +20,20 @@ export interface VectorBatch {
   numbers: PackedNumbers
 }
 
-/** Numbers from -7 to 7, two in each byte, the first in the lower half. Only their proportions count. */
+/** Numbers from -7 to 7, two in each byte, the first in the lower half. -8 stands for a number above zero that is too small, so that
+ *  all signs are known. Only their proportions count. */
 type PackedNumbers = Uint8Array
 
 export interface NewVector {
   /** The passage. */
   id: number
   numbers: PackedNumbers
-  signs: Int32Array
 }
 
-type BatchRow = Record<'passages' | 'sources' | 'signs' | 'numbers', Uint8Array> &
-  Record<'batch' | 'count', number>
+/** The passages and sources are packed by `packedIds`. */
+type BatchRow = Record<'passages' | 'sources' | 'numbers', Uint8Array> & Record<'batch' | 'count', number>
 
-const updateBatch =
-  'UPDATE vectors SET count = ?, passages = ?, sources = ?, signs = ?, numbers = ? WHERE batch = ?'
+const updateBatch = 'UPDATE vectors SET count = ?, passages = ?, sources = ?, numbers = ? WHERE batch = ?'
 const mostInBatch = 1_024
 /** Up to this many vectors of deleted passages are tolerated. */
 const toleratedOrphans = 10_000
@@ -70,7 +69,7 @@ export class SearchVectors {
     if (sources.size === 0) return
     await this.#db.write((q) => {
       for (const row of q.all<Pick<BatchRow, 'batch' | 'sources'>>('SELECT batch, sources FROM vectors')) {
-        const owners = [...new Uint32Array(aligned(row.sources))]
+        const owners = unpackedIds(row.sources)
         const kept = [...owners.keys()].filter((at) => !sources.has(owners[at]!))
         if (kept.length < owners.length) keepOnly(q, row.batch, kept)
       }
@@ -102,12 +101,13 @@ function keepOnly(q: Queries, batch: number, kept: number[]): void {
     return
   }
   const row = q.get<BatchRow>('SELECT * FROM vectors WHERE batch = ?', batch)!
-  const pick = (bytes: Uint8Array): Uint8Array => {
-    const width = bytes.length / row.count
-    return Buffer.concat(kept.map((at) => bytes.subarray(at * width, (at + 1) * width)))
+  const pick = (packedOnes: Uint8Array): Uint8Array => {
+    const ids = unpackedIds(packedOnes)
+    return packedIds(kept.map((at) => ids[at]!))
   }
-  const columns = [row.passages, row.sources, row.signs, row.numbers].map(pick)
-  q.run(updateBatch, kept.length, ...columns, batch)
+  const width = row.numbers.length / row.count
+  const numbers = Buffer.concat(kept.map((at) => row.numbers.subarray(at * width, (at + 1) * width)))
+  q.run(updateBatch, kept.length, pick(row.passages), pick(row.sources), numbers, batch)
 }
 
 /** Adds vectors to the last batch, or to a new one when it is full; returns how many were added. */
@@ -117,43 +117,55 @@ function addToLast(q: Queries, model: string, vectors: Array<NewVector & { sourc
   const open =
     last && last.count < mostInBatch && last.numbers.length === last.count * size ? last : undefined
   const taken = vectors.slice(0, mostInBatch - (open?.count ?? 0))
-  const ids = Uint32Array.from(taken, ({ id }) => id)
-  const sources = Uint32Array.from(taken, ({ source }) => source)
   const columns = [
-    joined(open?.passages, ids),
-    joined(open?.sources, sources),
-    joined(open?.signs, ...taken.map(({ signs }) => signs)),
-    joined(open?.numbers, ...taken.map(({ numbers }) => numbers)),
+    packedIds([...(open ? unpackedIds(open.passages) : []), ...taken.map(({ id }) => id)]),
+    packedIds([...(open ? unpackedIds(open.sources) : []), ...taken.map(({ source }) => source)]),
+    Buffer.concat([open?.numbers ?? new Uint8Array(0), ...taken.map(({ numbers }) => numbers)]),
   ]
   if (open) {
     q.run(updateBatch, open.count + taken.length, ...columns, open.batch)
   } else {
-    const sql =
-      'INSERT INTO vectors (model, count, passages, sources, signs, numbers) VALUES (?, ?, ?, ?, ?, ?)'
+    const sql = 'INSERT INTO vectors (model, count, passages, sources, numbers) VALUES (?, ?, ?, ?, ?)'
     q.run(sql, model, taken.length, ...columns)
   }
   return taken.length
 }
 
-function joined(before: Uint8Array | undefined, ...arrays: ArrayBufferView[]): Uint8Array {
-  const bytes = arrays.map((array) => new Uint8Array(array.buffer, array.byteOffset, array.byteLength))
-  return Buffer.concat(before ? [before, ...bytes] : bytes)
+/** Each as its difference to the one before, mostly in one byte: seven bits in each byte, the lowest first; the sign is the lowest bit. */
+function packedIds(ids: number[]): Uint8Array {
+  const bytes: number[] = []
+  let before = 0
+  for (const id of ids) {
+    let left = id >= before ? 2 * (id - before) : 2 * (before - id) - 1
+    for (; left > 127; left = Math.floor(left / 128)) bytes.push(128 | (left % 128))
+    bytes.push(left)
+    before = id
+  }
+  return Uint8Array.from(bytes)
 }
 
-function batchOf({ batch, count, passages, sources, signs, numbers }: BatchRow): VectorBatch {
+function unpackedIds(bytes: Uint8Array): number[] {
+  const ids: number[] = []
+  for (let at = 0, id = 0; at < bytes.length;) {
+    let number = 0
+    let factor = 1
+    for (; bytes[at]! > 127; factor *= 128) number += (bytes[at++]! & 127) * factor
+    number += bytes[at++]! * factor
+    id += number % 2 === 0 ? number / 2 : -(number + 1) / 2
+    ids.push(id)
+  }
+  return ids
+}
+
+function batchOf({ batch, count, passages, sources, numbers }: BatchRow): VectorBatch {
   return {
     batch,
     count,
-    passages: new Uint32Array(aligned(passages)),
-    sources: new Uint32Array(aligned(sources)),
-    signs: new Int32Array(aligned(signs)),
+    passages: Uint32Array.from(unpackedIds(passages)),
+    sources: Uint32Array.from(unpackedIds(sources)),
+    signs: signsIn(numbers, count),
     numbers,
   }
-}
-
-/** A copy whose memory is aligned for 32-bit numbers. */
-function aligned(bytes: Uint8Array): ArrayBuffer {
-  return new Uint8Array(bytes).buffer
 }
 
 /** The vector at length 1, in steps of 1/127. */
@@ -175,14 +187,43 @@ export function packed(vector: Float32Array): PackedNumbers {
   const bytes = new Uint8Array(Math.ceil(vector.length / 2))
   vector.forEach((value, k) => {
     const number = largest === 0 ? 0 : Math.round((7 * value) / largest)
-    bytes[k >> 1]! |= (Math.max(-7, Math.min(7, number)) & 15) << (k & 1 ? 4 : 0)
+    const limited = number === 0 && value > 0 ? -8 : Math.max(-7, Math.min(7, number))
+    bytes[k >> 1]! |= (limited & 15) << (k & 1 ? 4 : 0)
   })
   return bytes
 }
 
+/** The numbers in a byte: the first, and the second. */
+export function lowOf(both: number): number {
+  const number = (both << 28) >> 28
+  return number === -8 ? 0 : number
+}
+
+export function highOf(both: number): number {
+  return lowOf(both >> 4)
+}
+
 /** Which numbers are positive, as bits. */
-export function signsOf(vector: Float32Array | Int8Array): Int32Array {
+export function signsOf(vector: Int8Array): Int32Array {
   const signs = new Int32Array(Math.ceil(vector.length / 32))
   for (let k = 0; k < vector.length; k++) if (vector[k]! > 0) signs[k >> 5]! |= 1 << (k & 31)
+  return signs
+}
+
+/** The signs of the two numbers in a byte. */
+const signsInByte = Uint8Array.from({ length: 256 }, (_, both) => {
+  const isPositive = (number: number): number => (number > 0 && number <= 8 ? 1 : 0)
+  return isPositive(both & 15) | (isPositive(both >> 4) << 1)
+})
+
+/** The signs of packed vectors, one after the other. */
+function signsIn(numbers: PackedNumbers, count: number): Int32Array {
+  const width = numbers.length / count
+  const words = Math.ceil(width / 16)
+  const signs = new Int32Array(count * words)
+  for (let place = 0, from = 0; place < count; place++) {
+    for (let k = 0; k < width; k++)
+      signs[place * words + (k >> 4)]! |= signsInByte[numbers[from++]!]! << (2 * (k & 15))
+  }
   return signs
 }

@@ -20,7 +20,7 @@ import { asDatabaseError } from '../store/sqlite/database-errors.ts'
 import { removeDatabase } from '../store/sqlite/database.ts'
 import { StoreUnavailable } from '../store/store-unavailable.ts'
 import { indexSources } from './index-files.ts'
-import { addSomePieces, addSomeTools, filesWithoutTools } from './index-tiers.ts'
+import { addSomePieces, filesWithoutTools } from './index-tiers.ts'
 import { meaningSettings, SearchMeaning } from './meaning.ts'
 import { redactorOf } from './passages.ts'
 import { parseQuery } from './query.ts'
@@ -30,11 +30,13 @@ import { SearchIndex } from './search-index.ts'
 import { ourSources, searchSources, type SourceParts } from './search-sources.ts'
 import { BriefRegexSearch, type RegexQuestion } from './regex-search.ts'
 import { checkPattern, RegexThreads } from './search-threads.ts'
+import { isFull, ToolTexts, type IndexLimit } from './tool-texts.ts'
 
 export interface SearchParts {
   indexFile: string
   sources: SourceParts
   meaning: Config['memory']['meaning']
+  limit: IndexLimit
   /** Values that are known to be secret, by name. */
   secrets: Array<[name: string, value: string]>
   clock: Clock
@@ -168,14 +170,14 @@ export class Search implements SearchPart {
     return added
   }
 
-  /** Indexes tool inputs and results for a limited time. */
+  /** Indexes tool inputs and results for a limited time; true if any were added. */
   async #indexTools(): Promise<boolean> {
     const until = this.#parts.clock.monotonic() + tierMs
-    const files = filesWithoutTools(this.#index)
-    while (files[0] && this.#parts.clock.monotonic() < until) {
-      if (!(await addSomeTools(this.#index, files[0], this.#redact))) files.shift()
-    }
-    return files.length === 0 || this.#parts.clock.monotonic() >= until
+    const tools = new ToolTexts(this.#index, this.#redact, this.#parts.limit)
+    tools.reload()
+    let added = false
+    while (this.#parts.clock.monotonic() < until && (await tools.addSome())) added = true
+    return added
   }
 
   /** A note if the tool texts of some files were not searched. */
@@ -183,8 +185,11 @@ export class Search implements SearchPart {
     const isAsked = (role === undefined || role === 'tool') && source !== 'memory'
     const left = isAsked ? filesWithoutTools(this.#index).length : 0
     if (left === 0) return []
+    const { limit } = this.#parts
     return [
-      `Tool inputs and results of ${left} files are not indexed yet; the gateway indexes them while it runs.`,
+      isFull(this.#index, limit)
+        ? `Tool inputs and results of the ${left} oldest files are not indexed: the index may take ${percent(limit.share)} of the transcripts (memory.indexShare).`
+        : `Tool inputs and results of ${left} files are not indexed yet; the gateway indexes them while it runs.`,
     ]
   }
 
@@ -224,10 +229,10 @@ export class Search implements SearchPart {
   }
 
   async follow(): Promise<() => Promise<void>> {
-    const { sources, clock, events, indexFile, secrets } = this.#parts
+    const { sources, clock, events, indexFile, secrets, limit } = this.#parts
     const follower = new SearchFollower(
       { sources, clock, events, onDeleted: (sessionIds) => this.#purgeIndex(sessionIds) },
-      { job: 'index', indexFile, secrets, meaning: this.#meaning.settings },
+      { job: 'index', indexFile, secrets, meaning: this.#meaning.settings, limit },
     )
     this.#follower = follower
     follower.start()
@@ -258,6 +263,7 @@ export class Search implements SearchPart {
     return {
       ...this.#index.counts(),
       withoutTools: filesWithoutTools(this.#index).length,
+      isFull: isFull(this.#index, this.#parts.limit),
       reading: this.#follower?.reading,
       meaning: model,
       lack,
@@ -271,6 +277,10 @@ export class Search implements SearchPart {
     await this.#parts.sources.copies?.close()
     await this.#index.close()
   }
+}
+
+function percent(share: number): string {
+  return `${Number((share * 100).toFixed(1))} %`
 }
 
 function isDamageOf(path: string, error: unknown): boolean {

@@ -133,7 +133,7 @@ test('damaged pages and a damaged structure are reported as damage, or give a wr
 
 test('lists of substrings have the passages that FTS5 finds', async () => {
   const db = Database.open(':memory:', [
-    `CREATE VIRTUAL TABLE pieces USING fts5(text, content='', contentless_delete=1, detail=none, tokenize="${pieceTokenizer}")`,
+    `CREATE VIRTUAL TABLE pieces USING fts5(text, content='', columnsize=0, detail=none, tokenize="${pieceTokenizer}")`,
   ])
   const lists = new WordLists(db.queries, 'pieces')
   const byFts5 = (pieces: string[]): string => {
@@ -152,7 +152,6 @@ test('lists of substrings have the passages that FTS5 finds', async () => {
           text(i % 90 === 0 ? 9_000 : 1 + Math.floor(6 * random())),
         )
     })
-    if (round % 2 === 1) await db.write((q) => q.run('DELETE FROM pieces WHERE rowid % 7 = ?', round))
     if (round === 3) await db.write((q) => q.run(`INSERT INTO pieces (pieces, rank) VALUES ('merge', -2)`))
     lists.refresh(lastId)
     for (const piece of ['tid', 'RBO', ' x1', 'été', 'grö', 'ανα', 'zzz'])

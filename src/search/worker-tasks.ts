@@ -3,11 +3,12 @@
 import { parentPort } from 'node:worker_threads'
 import type { Embedder, IndexProgress, SearchSource } from '../domain/search.ts'
 import { indexSome, indexSources } from './index-files.ts'
-import { addSomePieces, addSomeTools, addSomeVectors, filesWithoutTools } from './index-tiers.ts'
+import { addSomePieces, addSomeVectors } from './index-tiers.ts'
 import { modelOf, openEmbedder, type MeaningSettings } from './meaning.ts'
 import { redactorOf } from './passages.ts'
 import { searchRegex, type MatchTexts, type RegexQuestion } from './regex-search.ts'
-import { SearchIndex, type KnownSource } from './search-index.ts'
+import { SearchIndex } from './search-index.ts'
+import { ToolTexts, type IndexLimit } from './tool-texts.ts'
 
 interface Common {
   indexFile: string
@@ -15,7 +16,9 @@ interface Common {
   secrets: Array<[name: string, value: string]>
 }
 
-export type ThreadJob = (Common & { job: 'index'; meaning: MeaningSettings }) | (Common & { job: 'regex' })
+export type ThreadJob =
+  | (Common & { job: 'index'; meaning: MeaningSettings; limit: IndexLimit })
+  | (Common & { job: 'regex' })
 
 export type ToIndexThread =
   | { type: 'read'; id: number; sources: SearchSource[]; isAll: boolean }
@@ -43,7 +46,7 @@ export async function runThread(job: ThreadJob): Promise<void> {
     })
     return
   }
-  await new IndexWork(index, redact, job.meaning).run()
+  await new IndexWork(index, redact, job).run()
   await index.close()
 }
 
@@ -55,22 +58,28 @@ class IndexWork {
   readonly #index: SearchIndex
   readonly #redact: (text: string) => string
   readonly #meaning: MeaningSettings
+  readonly #tools: ToolTexts
   #asked: Array<Extract<ToIndexThread, { type: 'read' }>> = []
   #isStopped = false
   #wake: (() => void) | undefined
-  #tools: KnownSource[] = []
   #embedder: Promise<Embedder | undefined> | undefined
   #vectorsPausedUntil = 0
 
-  constructor(index: SearchIndex, redact: (text: string) => string, meaning: MeaningSettings) {
+  constructor(
+    index: SearchIndex,
+    redact: (text: string) => string,
+    { meaning, limit }: Extract<ThreadJob, { job: 'index' }>,
+  ) {
     this.#index = index
     this.#redact = redact
     this.#meaning = meaning
+    this.#tools = new ToolTexts(index, redact, limit)
   }
 
   async run(): Promise<void> {
     const model = modelOf(this.#meaning)
     if (model !== undefined) await this.#index.vectors.tidy(model)
+    await this.#index.backlog.tidyPieces()
     parentPort!.on('message', (message: ToIndexThread) => {
       if (message.type === 'stop') this.#isStopped = true
       else this.#asked.push(message)
@@ -94,7 +103,7 @@ class IndexWork {
       const progress = isAll
         ? await indexSources(this.#index, sources, options)
         : await indexSome(this.#index, sources, options)
-      this.#tools = filesWithoutTools(this.#index)
+      this.#tools.reload()
       post({ type: 'read', id, progress })
     } catch (error) {
       post({ type: 'failed', id, message: String(error) })
@@ -120,11 +129,7 @@ class IndexWork {
 
   async #nextStep(): Promise<boolean> {
     if (await this.#addVectors()) return true
-    if (await addSomePieces(this.#index, this.#redact)) return true
-    const file = this.#tools[0]
-    if (!file) return false
-    if (!(await addSomeTools(this.#index, file, this.#redact))) this.#tools.shift()
-    return true
+    return (await addSomePieces(this.#index, this.#redact)) || this.#tools.addSome()
   }
 
   /** If the embedding provider fails, embedding pauses for a while and the other tiers continue. */

@@ -6,7 +6,7 @@ import { silentLog } from '../domain/log.ts'
 import type { Message } from '../domain/message.ts'
 import { olderSessionKeys } from '../domain/session-key-forms.ts'
 import { FileSessions } from '../store/files/sessions-in-file.ts'
-import { findSession, recordInbound } from './find-session.ts'
+import { findSession, inboundChanges } from './find-session.ts'
 import { newEntry } from './session-parts.ts'
 import type { SessionParts } from './session-parts.ts'
 
@@ -81,7 +81,7 @@ describe('what a message tells about its session', () => {
   const key = 'agent:main:telegram:direct:7'
 
   test('who, where, and where the reply goes', () => {
-    expect(recordInbound(key, newEntry(1), message, 50)).toMatchObject({
+    expect(inboundChanges(key, newEntry(1), message, 50)).toMatchObject({
       channel: 'telegram',
       chatType: 'direct',
       origin: {
@@ -106,12 +106,12 @@ describe('what a message tells about its session', () => {
       lastThreadId: '99',
       deliveryContext: { channel: 'telegram', to: '7', threadId: '99' },
     }
-    const after = recordInbound(key, before, message, 50)
-    expect(after).not.toHaveProperty('lastThreadId')
+    const after = inboundChanges(key, before, message, 50)
+    expect(after).toHaveProperty('lastThreadId', undefined)
     expect(after.deliveryContext).not.toHaveProperty('threadId')
     const inThread = { ...message, address: { ...message.address, threadId: '5' } }
-    expect(recordInbound(key, before, inThread, 50)).not.toHaveProperty('lastThreadId')
-    expect(recordInbound(`${key}:thread:5`, before, inThread, 50)).toMatchObject({
+    expect(inboundChanges(key, before, inThread, 50)).toHaveProperty('lastThreadId', undefined)
+    expect(inboundChanges(`${key}:thread:5`, before, inThread, 50)).toMatchObject({
       lastThreadId: '5',
       deliveryContext: { threadId: '5' },
     })
@@ -124,7 +124,7 @@ describe('what a message tells about its session', () => {
     [{}, 'whatsapp:g-120363@g.us'],
   ])('a group %o is shown as %s', (group, displayName) => {
     const address = { channel: 'whatsapp', to: '120363@g.us', accountId: 'default' }
-    const entry = recordInbound(
+    const entry = inboundChanges(
       'agent:main:whatsapp:group:120363@g.us',
       newEntry(1),
       { ...message, chatType: 'group', address, group },
@@ -135,13 +135,13 @@ describe('what a message tells about its session', () => {
 
   test('a row of an older program learns when its session began', () => {
     const { sessionStartedAt: _none, ...old } = newEntry(7)
-    expect(recordInbound(key, old, message, 50).sessionStartedAt).toBe(7)
-    expect(recordInbound(key, newEntry(9), message, 50).sessionStartedAt).toBe(9)
+    expect(inboundChanges(key, old, message, 50).sessionStartedAt).toBe(7)
+    expect(inboundChanges(key, newEntry(9), message, 50).sessionStartedAt).toBe(9)
   })
 
   test('settings and unknown fields stay', () => {
     const before = { ...newEntry(1), thinkingLevel: 'high', fromTheFuture: 1, updatedAt: 99 }
-    expect(recordInbound(key, before, message, 50)).toMatchObject({
+    expect({ ...before, ...inboundChanges(key, before, message, 50) }).toMatchObject({
       thinkingLevel: 'high',
       fromTheFuture: 1,
       updatedAt: 99,

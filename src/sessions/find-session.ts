@@ -24,6 +24,8 @@ export interface FoundSession {
   previous?: SessionEntry
   /** Only times have changed. They are not stored yet; the caller stores them with the turn's result. */
   timesPending: boolean
+  /** The entry as the store returned it. */
+  stored?: SessionEntry
 }
 
 export type SessionReset =
@@ -55,9 +57,9 @@ export async function findSession(params: FindParams): Promise<FoundSession> {
   const continues = before !== undefined && reset === undefined
   if (!continues) await params.beforeChange?.()
   const current = continues ? before : await startSession(params, before, reset)
-  const updated = continues ? withMessage(params, current) : current
-  const timesPending = params.defersTimes === true && continues && changesOnlyTimes(current, updated)
-  const entry = timesPending ? updated : await store(params, current, reset)
+  const changes = continues ? changesBy(params, current) : {}
+  const timesPending = params.defersTimes === true && continues && areOnlyTimes(changes, current)
+  const entry = timesPending ? { ...current, ...changes } : await store(params, current, reset)
   const session = { key, agentId: parts.sessions.agentId, entry }
   return {
     session: before ? session : await forkFromParent(params, session),
@@ -65,6 +67,7 @@ export async function findSession(params: FindParams): Promise<FoundSession> {
     reset,
     previous: continues ? undefined : before,
     timesPending,
+    stored: before,
   }
 }
 
@@ -118,30 +121,26 @@ async function store(
   const model = reset && 'model' in reset ? reset.model : undefined
   const stored = await params.parts.sessions.update(params.key, (latest) => {
     // Keep what others have written since, unless the session was reset.
-    const updated = withMessage(params, latest?.sessionId === current.sessionId ? latest : current)
+    const entry = latest?.sessionId === current.sessionId ? latest : current
+    const updated = { ...entry, ...changesBy(params, entry) }
     return model === undefined ? updated : { ...updated, modelOverride: model, providerOverride: 'anthropic' }
   })
   return stored!
 }
 
-/** The entry with what the message says about it. */
-function withMessage({ message, key, keepsRoute, parts }: FindParams, entry: SessionEntry): SessionEntry {
-  if (!message) return entry
+/** What the message says about the session: the fields of the entry that it sets. */
+function changesBy({ message, key, keepsRoute, parts }: FindParams, entry: SessionEntry): InboundChanges {
+  if (!message) return {}
   const now = parts.clock.now()
-  if (!keepsRoute?.(entry)) return recordInbound(key, entry, message, now)
+  if (!keepsRoute?.(entry)) return inboundChanges(key, entry, message, now)
   const { chatType = message.chatType } = entry
-  return { ...entry, chatType, lastInteractionAt: now, updatedAt: Math.max(entry.updatedAt, now) }
+  return { chatType, ...timesAt(entry, now) }
 }
 
-function changesOnlyTimes(before: SessionEntry, after: SessionEntry): boolean {
-  return hasSameFields(before, after) && hasSameFields(after, before)
-}
-
-/** Every field of one is the same in the other, except the times. */
-function hasSameFields(one: SessionEntry, other: SessionEntry): boolean {
-  for (const name in one) {
+function areOnlyTimes(changes: InboundChanges, entry: SessionEntry): boolean {
+  for (const name in changes) {
     if (name === 'lastInteractionAt' || name === 'updatedAt') continue
-    if (one[name] !== other[name] && !isDeepStrictEqual(one[name], other[name])) return false
+    if (changes[name] !== entry[name] && !isDeepStrictEqual(changes[name], entry[name])) return false
   }
   return true
 }
@@ -179,26 +178,35 @@ async function moveSession(
   return entry
 }
 
-/** The entry after a message: who writes and where, and where the next reply goes. */
-export function recordInbound(key: string, entry: SessionEntry, message: Message, now: number): SessionEntry {
-  const { lastThreadId: _stale, ...rest } = entry
+/** Undefined for a field that the message removes. */
+type InboundChanges = Partial<SessionEntry>
+
+/** Who writes and where, and where the next reply goes. */
+export function inboundChanges(
+  key: string,
+  entry: SessionEntry,
+  message: Message,
+  now: number,
+): InboundChanges {
   const route = routeOf(key, message)
   return {
-    ...rest,
     ...groupOf(message),
     deliveryContext: route,
     lastChannel: route.channel,
     lastTo: route.to,
     lastAccountId: route.accountId,
-    ...(route.threadId === undefined ? {} : { lastThreadId: route.threadId }),
+    lastThreadId: route.threadId,
     channel: entry.channel ?? message.address.channel,
     chatType: entry.chatType ?? message.chatType,
     origin: { ...entry.origin, ...originOf(message) },
     // Rows of older versions have no start time. Store one: a reset must not depend on `updatedAt`, which changes.
     sessionStartedAt: entry.sessionStartedAt ?? entry.updatedAt,
-    lastInteractionAt: now,
-    updatedAt: Math.max(entry.updatedAt, now),
+    ...timesAt(entry, now),
   }
+}
+
+function timesAt({ updatedAt }: SessionEntry, now: number): InboundChanges {
+  return { lastInteractionAt: now, updatedAt: Math.max(updatedAt, now) }
 }
 
 /** Only a thread's own session replies into the thread; other sessions do not inherit a thread that was used before. */

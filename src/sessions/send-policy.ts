@@ -22,12 +22,12 @@ export interface SendPolicyParams {
 export function resolveSendPolicy(params: SendPolicyParams): SessionSendPolicyDecision {
   const own = params.entry?.sendPolicy
   if (own === 'allow' || own === 'deny') return own
-  const policy = params.cfg.session?.sendPolicy
+  const { rules = [], default: otherwise = 'allow' } = params.cfg.session?.sendPolicy ?? {}
+  if (rules.length === 0) return otherwise
   const facts = factsOf(params)
-  const matching = (policy?.rules ?? []).filter((rule) => matches(rule, facts))
+  const matching = rules.filter((rule) => matches(rule, facts))
   if (matching.some((rule) => rule.action === 'deny')) return 'deny'
-  if (matching.length > 0) return 'allow'
-  return policy?.default ?? 'allow'
+  return matching.length > 0 ? 'allow' : otherwise
 }
 
 interface Facts {

@@ -41,8 +41,9 @@ export interface SessionStore {
   list(filter?: ListFilter): Promise<SessionPage>
   /** Sessions whose id, id prefix, label or key is `ref`. Several results mean that `ref` is ambiguous. */
   find(ref: string): Promise<Session[]>
-  /** Reads, changes and writes one entry atomically. Resolves to the stored entry when it is on disk. */
-  update(key: string, change: Change): Promise<SessionEntry | undefined>
+  /** Reads, changes and writes one entry atomically. Resolves to the stored entry when it is on disk. `known` is an entry that
+   *  `get` returned and that was not modified since: if it is still the stored one, `change` may get it, and no copy. */
+  update(key: string, change: Change, known?: SessionEntry): Promise<SessionEntry | undefined>
   /** Like `update` for many entries; a refused one does not affect the others. Results are in order. */
   updateAll(updates: Update[]): Promise<Array<PromiseSettledResult<SessionEntry | undefined>>>
   delete(key: string): Promise<SessionEntry | undefined>

@@ -59,6 +59,18 @@ export function sessionStoreContract(name: string, make: () => Promise<StoreUnde
       expect((await store.list()).sessions.map((s) => s.key).sort()).toEqual(['a', 'c'])
     })
 
+    test('a change with a known entry sees what is stored, also when others have changed it since', async () => {
+      await store.update('k', () => anEntry('a', 1))
+      const known = await store.get('k')
+      await store.update('k', (entry) => ({ ...entry!, model: 'm' }))
+      const later = await store.update('k', (entry) => ({ ...entry!, updatedAt: 2 }), known)
+      expect(later).toEqual({ sessionId: 'a', updatedAt: 2, model: 'm' })
+      const latest = await store.get('k')
+      await store.update('k', (entry) => ({ ...entry!, updatedAt: 3 }), latest)
+      expect(latest).toEqual({ sessionId: 'a', updatedAt: 2, model: 'm' })
+      expect(await store.get('k')).toEqual({ sessionId: 'a', updatedAt: 3, model: 'm' })
+    })
+
     test('what a reader does to an entry changes nothing in the store', async () => {
       const mine = anEntry('a', 1, { origin: { label: 'x' } })
       await store.update('k', () => mine)

@@ -24,7 +24,7 @@ export function approvalReply(
   return {
     text: `${heading}\n${approval.kind === 'tool' ? asCode(shown) : shown}\n\n${words} (${what})${together}`,
     buttons: approvalButtons(approval, alike.length),
-    isQuestion: true,
+    approvalId: id,
   }
 }
 

@@ -1,5 +1,4 @@
 // Launches a coding session: decides its agent, its machine, and whether it continues an earlier session.
-import { existsSync } from 'node:fs'
 import { z } from 'zod'
 import { defaultAgentId } from '../../domain/session-key.ts'
 import { formatOriginChannel, openclawChannel, parseOriginChannel } from '../../domain/address.ts'
@@ -17,13 +16,11 @@ import { callerAuthor, mayReadSession } from '../../rights/rights.ts'
 import type { App } from '../app.ts'
 import { nonBlankText, permissionMode } from '../input-fields.ts'
 import { findCoding, machineField } from './coding-row.ts'
-import { checkProgram, launchDefaults, refuseDirectory } from './launch-rights.ts'
+import { checkProgram, launchDefaults, refuseDirectory, workdirOf } from './launch-rights.ts'
 import { restoreIfGone } from '../vault/kept-sessions.ts'
 import type { Caller } from '../operation.ts'
 import { trimField } from './trim-choice.ts'
 import { asSeenBy, placeOfLaunch } from './which-machine.ts'
-import { workspaceOf } from '../../store/agents.ts'
-import { makeFolders } from '../../store/disk/atomic-file.ts'
 import { openclawAgentOf } from '../../store/openclaw/openclaw-report.ts'
 
 export const launchInput = z.strictObject({
@@ -243,20 +240,6 @@ export function refuseBypass(mode: PermissionMode | undefined, caller: Caller): 
   throw new RockpoolError('refused', 'bypassPermissions is not allowed here.', {
     hint: 'Use acceptEdits, or list the tools that may run without asking.',
   })
-}
-
-/** The named directory, by its path or its name in the configuration; else the existing workspace of the calling agent, the
- *  configured directory, a new workspace, or for a person the current directory. */
-function workdirOf(app: App, named: string | undefined, caller: Caller): string {
-  const { repos, workdir, ownWorkdir } = launchDefaults(app, caller.agentId ?? defaultAgentId(app.config))
-  if (named !== undefined) return Object.hasOwn(repos, named) ? repos[named]! : named
-  const workspace = caller.agentId === undefined ? undefined : workspaceOf(app, caller.agentId)
-  const own = [ownWorkdir, workspace].find((folder) => folder !== undefined && existsSync(folder))
-  const configured = own ?? workdir
-  if (configured !== undefined) return configured
-  if (workspace === undefined) return process.cwd()
-  makeFolders(workspace)
-  return workspace
 }
 
 interface Chosen {

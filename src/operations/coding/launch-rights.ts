@@ -1,11 +1,13 @@
 // What an agent may give to a session that it starts: no more than the agent has itself. The agent's call needs no approval, so
 // more rights would run without one.
+import { existsSync } from 'node:fs'
 import { realPath } from '../../discovery/repo-paths.ts'
 import { formatOriginChannel, openclawChannel, parseOriginChannel } from '../../domain/address.ts'
 import type { Address } from '../../domain/address.ts'
 import { agentKinds, type AgentKind, type PermissionMode } from '../../domain/agent.ts'
 import { parseOpenClawOrigin } from '../../domain/openclaw-contract.ts'
 import { allowedToolsOf } from '../../domain/config/read-settings.ts'
+import { defaultAgentId } from '../../domain/session-key.ts'
 import { deliveryContextOf } from '../../domain/session.ts'
 import { RockpoolError } from '../../domain/errors.ts'
 import { isSameOrigin } from '../../coding/session/origin.ts'
@@ -13,8 +15,10 @@ import { checkWish, findProgram, programOf, type ProgramWish } from '../../agent
 import { mayCost, mayUseDirectory, type LaunchLimits } from '../../rights/rights.ts'
 import type { App } from '../app.ts'
 import type { Caller, CommandPlace } from '../operation.ts'
+import { hasScope } from '../perform-operation.ts'
 import { workspaceOf } from '../../store/agents.ts'
 import { loadConfig } from '../../store/config-file.ts'
+import { makeFolders } from '../../store/disk/atomic-file.ts'
 import { openclawAgentIds, openclawAgentOf } from '../../store/openclaw/openclaw-report.ts'
 
 interface Rights {
@@ -28,17 +32,13 @@ interface Rights {
 /** Modes in which a session asks for everything that was not allowed beforehand, or does without it. */
 const askingModes: readonly PermissionMode[] = ['default', 'plan', 'dontAsk']
 
-/** Refuses what an agent may not give. Callers that are not bound to an agent may give everything. */
+/** Refuses what an agent may not give. A caller that is not bound to an agent may give everything, but what a session does without
+ *  asking only if the caller may also approve. */
 export async function refuseWider(app: App, asked: Rights, caller: Caller): Promise<void> {
-  const { config } = app
-  if (caller.agentId === undefined) return
-  const { permissionMode = 'default', allowedTools = [], originChannel, maxBudgetUsd } = asked
+  const { originChannel, maxBudgetUsd } = asked
+  if (caller.agentId !== undefined || !hasScope(caller.scopes, 'approve')) refuseUnasked(app, asked, caller)
   refuseOtherPrograms(asked.agentKind ?? 'claude', caller)
-  if (!mayUseMode(permissionMode, config.coding))
-    throw tooWide(`permission mode ${permissionMode}`, 'coding.permissionMode')
-  const own = allowedToolsOf(config.agents, caller.agentId)
-  const more = allowedTools.find((tool) => !own.includes(tool))
-  if (more !== undefined) throw tooWide(`use of ${more} without asking`, 'agents.defaults.allowedTools')
+  if (caller.agentId === undefined) return
   const limits = launchLimitsOf(app, caller.agentId)
   if (!mayCost(maxBudgetUsd, limits))
     throw tooWide(
@@ -49,6 +49,16 @@ export async function refuseWider(app: App, asked: Rights, caller: Caller): Prom
     throw new RockpoolError('refused', 'An agent can announce its sessions only in its own chats.', {
       hint: 'Leave origin_channel out.',
     })
+}
+
+/** Refuses to let a session do more without asking than the configuration allows. */
+function refuseUnasked({ config }: App, asked: Rights, { agentId }: Caller): void {
+  const { permissionMode = 'default', allowedTools = [] } = asked
+  if (!mayUseMode(permissionMode, config.coding))
+    throw tooWide(`permission mode ${permissionMode}`, 'coding.permissionMode')
+  const own = allowedToolsOf(config.agents, agentId ?? defaultAgentId(config))
+  const more = allowedTools.find((tool) => !own.includes(tool))
+  if (more !== undefined) throw tooWide(`use of ${more} without asking`, 'agents.defaults.allowedTools')
 }
 
 function mayUseMode(mode: PermissionMode, { permissionMode }: App['config']['coding']): boolean {
@@ -71,10 +81,25 @@ export function launchDefaults(app: App, agentId: string, kind: AgentKind = 'cla
   }
 }
 
-/** Other programs ask no person and read what the user can read, also Rockpool's own files: only a person starts them. */
-export function refuseOtherPrograms(kind: AgentKind, { agentId }: Caller): void {
-  if (agentId === undefined || kind === 'claude') return
-  throw new RockpoolError('refused', `An agent cannot start sessions of ${programOf(kind).name}.`, {
+/** The named directory, by its path or its name in the configuration; else the existing workspace of the calling agent, the
+ *  configured directory, a new workspace, or for a person the current directory. */
+export function workdirOf(app: App, named: string | undefined, caller: Caller): string {
+  const { repos, workdir, ownWorkdir } = launchDefaults(app, caller.agentId ?? defaultAgentId(app.config))
+  if (named !== undefined) return Object.hasOwn(repos, named) ? repos[named]! : named
+  const workspace = caller.agentId === undefined ? undefined : workspaceOf(app, caller.agentId)
+  const own = [ownWorkdir, workspace].find((folder) => folder !== undefined && existsSync(folder))
+  const configured = own ?? workdir
+  if (configured !== undefined) return configured
+  if (workspace === undefined) return process.cwd()
+  makeFolders(workspace)
+  return workspace
+}
+
+/** Other programs ask no person and read what the user can read, also Rockpool's own files: only a person who may approve starts
+ *  them. */
+export function refuseOtherPrograms(kind: AgentKind, { agentId, scopes }: Caller): void {
+  if (kind === 'claude' || (agentId === undefined && hasScope(scopes, 'approve'))) return
+  throw new RockpoolError('refused', `This caller cannot start sessions of ${programOf(kind).name}.`, {
     hint: 'Leave agentKind out: Claude Code asks before it does what was not allowed. A person can start it.',
   })
 }
@@ -171,7 +196,7 @@ function isOwnTarget(originChannel: string, { agentId, agentPrefix }: Caller): b
 }
 
 function tooWide(right: string, setting: string): RockpoolError {
-  return new RockpoolError('refused', `An agent cannot give its session the ${right}.`, {
+  return new RockpoolError('refused', `This caller cannot give a session the ${right}.`, {
     hint: `Leave it out: the session asks for what it needs. A person can allow it in ${setting}.`,
   })
 }

@@ -128,12 +128,55 @@ test('an answer shows that a message was read; the owner reads mail with its rec
 test('an agent writes to its own chats and sessions and to the owner, not to others, unless they wrote to it', async () => {
   expect(await send('chat:agent:main:main', agent('main'))).toMatchObject({ sender: 'chat:agent:main:main' })
   expect(await send('owner', agent('main'))).toMatchObject({ recipient: 'owner' })
-  for (const to of ['chat:agent:crab:main', `session:${ids.one}`, 'person:telegram|5'])
-    await expect(send(to, agent('main'))).rejects.toMatchObject({ code: 'forbidden' })
+  await expect(send('person:telegram|5', agent('main'))).rejects.toMatchObject({ code: 'forbidden' })
+  for (const to of ['chat:agent:crab:main', `session:${ids.one}`])
+    await expect(send(to, agent('main'))).rejects.toMatchObject({ code: 'not-found' })
   await expect(send('chat:agent:main:main', session(ids.one))).rejects.toMatchObject({ code: 'forbidden' })
   for (const author of ['guest', 'group', 'hook'] as const)
     await expect(send('owner', { ...agent('main'), author })).rejects.toMatchObject({ code: 'forbidden' })
   await expect(send('owner', { ...owner, via: 'hook' })).rejects.toMatchObject({ code: 'forbidden' })
+})
+
+test('a caller of an agent is no session of others, takes none of their mail, and learns of none of them', async () => {
+  const secret = await send(ids.one, owner, { text: 'a private note' })
+  for (const posed of [ids.one, ids.two, 'dddddddd-0000-4000-8000-000000000004']) {
+    const caller = { ...agent('main'), sessionKey: undefined, claudeSession: posed }
+    for (const [name, input] of [
+      ['inbox', {}],
+      ['list', {}],
+      ['read', { message: secret.id }],
+      ['send', { to: 'owner', text: 'hello' }],
+    ] as const)
+      await expect(call(name, input, caller)).rejects.toMatchObject({
+        code: 'not-found',
+        message: `There is no session "${posed}".`,
+      })
+  }
+  expect(await call('read', { message: secret.id })).toMatchObject({ state: 'accepted' })
+  const absent = { session: 'session:dddddddd-0000-4000-8000-000000000004', chat: 'chat:agent:crab:absent' }
+  const named = { session: `session:${ids.one}`, chat: 'chat:agent:crab:main' }
+  const saidOf = async (to: string): Promise<string[]> => {
+    const refused = async (name: string, input: Record<string, unknown>): Promise<string> =>
+      call(name, input, agent('main')).then(
+        () => 'accepted',
+        ({ code, message, hint }: { code: string; message: string; hint: string }) =>
+          `${code}: ${message.replace(JSON.stringify(to), 'it')} ${hint}`,
+      )
+    return [await refused('send', { to, text: 'hello' }), await refused('list', { session: to })]
+  }
+  expect(await saidOf(named.session)).toEqual(await saidOf(absent.session))
+  expect(await saidOf(named.chat)).toEqual(await saidOf(absent.chat))
+})
+
+test('an agent names and answers a session that wrote to it', async () => {
+  const chat = 'chat:agent:main:main'
+  const sender = `session:${ids.two}`
+  const names = { senderName: 'two', recipientName: 'main' }
+  const asked = await app
+    .mail()
+    .office.send({ sender, recipient: chat, body: 'which port?', resume: false, ...names }, {})
+  expect(await send(sender, agent('main'), { replyTo: asked.id })).toMatchObject({ recipient: sender })
+  await expect(send(sender, agent('main'))).rejects.toMatchObject({ code: 'forbidden' })
 })
 
 test('a sender is limited, and a wait that ends says how far the message is', async () => {

@@ -8,7 +8,7 @@ import { titleText } from '../../domain/machine-text.ts'
 import { buildAgentMainSessionKey } from '../../domain/session-key.ts'
 import { parseAgentSessionKey } from '../../domain/session-key-forms.ts'
 import { plainName } from '../../mail/quote.ts'
-import { callerAuthor } from '../../rights/rights.ts'
+import { callerAuthor, mayReadSession } from '../../rights/rights.ts'
 import type { MailSender } from '../../rights/mail-rights.ts'
 import type { App } from '../app.ts'
 import type { Caller } from '../operation.ts'
@@ -21,44 +21,54 @@ export interface Party {
   session?: string
 }
 
-/** The caller as a sender. A call from inside of a session is never the owner's. */
+/** The caller as a sender. A call from inside of a session is never the owner's. A client names its session itself, so a caller that
+ *  is bound to an agent can only be a session of that agent. */
 export async function senderOf(app: App, caller: Caller): Promise<Party & MailSender> {
   const author = callerAuthor(caller)
   const { claudeSession, agentId, sessionKey } = caller
-  if (claudeSession !== undefined)
-    return { ...(await sessionParty(app, claudeSession)), author, kind: 'session' }
+  if (claudeSession !== undefined) {
+    const session = await sessionParty(app, claudeSession)
+    if (!mayReadSession(session, agentId)) throw unknownSession(claudeSession)
+    return { ...session, author, kind: 'session' }
+  }
   if (agentId === undefined) return { address: ownerAddress, name: 'the owner', author, kind: 'owner' }
   const key = sessionKey ?? buildAgentMainSessionKey({ agentId, mainKey: app.config.session.mainKey })
   return { address: `chat:${key}`, name: plainName(agentId), agentId, author, kind: 'chat' }
 }
 
-/** The recipient that people mean: an address, a coding session, or the id, title or beginning of an id of any session. */
+/** The recipient that people mean: an address, a coding session, or the id, title or beginning of an id of any session. What the
+ *  caller may not name does not exist for it. */
 export async function recipientOf(app: App, ref: string, caller: Caller): Promise<Party> {
+  const party = await partyNamed(app, ref, caller).catch((error: unknown) => {
+    throw error instanceof RockpoolError && error.code === 'not-found' ? unknownParty(ref) : error
+  })
+  if (await mayName(app, party, caller)) return party
+  throw unknownParty(ref)
+}
+
+/** An agent can name its own sessions and chats, the owner, people, and those who wrote to it. */
+async function mayName(app: App, party: Party, caller: Caller): Promise<boolean> {
+  const { kind } = parseMailAddress(party.address)!
+  if (kind === 'owner' || kind === 'person' || mayReadSession(party, caller.agentId)) return true
+  const { address } = await senderOf(app, caller)
+  return (await app.storage.mail.list({ with: [party.address], to: [address], limit: 1 })).length > 0
+}
+
+function unknownParty(ref: string): RockpoolError {
+  return new RockpoolError('not-found', `There is no session or chat ${JSON.stringify(ref.slice(0, 120))}.`, {
+    hint: 'Give a name of `rockpool cc list`, the beginning of an id, chat:<session key>, person:<channel>|<target>, or owner.',
+  })
+}
+
+async function partyNamed(app: App, ref: string, caller: Caller): Promise<Party> {
   const address = parseMailAddress(ref)
   if (address) return partyAt(app, address)
   const [coding, ...others] = app.storage.coding.resolve(ref, caller.agentId)
   if (coding && others.length === 0) return codingParty(app, coding)
   // A session that has just started is known by its report before discovery has read its transcript.
   if (await app.storage.mail.session(ref)) return sessionParty(app, ref)
-  const { agentId } = caller
-  const found = await app
-    .discovery()
-    .get(ref, (session) => agentId === undefined || session.agentId === agentId)
-    .catch((error: unknown) => {
-      throw withForms(error, ref)
-    })
+  const found = await app.discovery().get(ref, (session) => mayReadSession(session, caller.agentId))
   return sessionParty(app, found.sessionId)
-}
-
-function withForms(error: unknown, ref: string): unknown {
-  if (!(error instanceof RockpoolError) || error.code !== 'not-found') return error
-  return new RockpoolError(
-    'not-found',
-    `No session has the name or id ${JSON.stringify(ref.slice(0, 80))}.`,
-    {
-      hint: 'Give a name of `rockpool cc list`, the beginning of an id, chat:<session key>, person:<channel>|<target>, or owner.',
-    },
-  )
 }
 
 async function partyAt(app: App, address: MailAddress): Promise<Party> {
@@ -79,13 +89,7 @@ async function partyAt(app: App, address: MailAddress): Promise<Party> {
   const entry =
     agentId === undefined ? undefined : await app.storage.sessions(agentId).get(address.sessionKey)
   if (entry) return { address: text, name: plainName(entry.label ?? address.sessionKey), agentId }
-  throw new RockpoolError(
-    'not-found',
-    `There is no chat ${JSON.stringify(address.sessionKey.slice(0, 120))}.`,
-    {
-      hint: '`rockpool sessions list` shows the keys.',
-    },
-  )
+  throw unknownParty(text)
 }
 
 /** By Claude's id, or by the id of a coding session that has none yet. */
@@ -94,10 +98,7 @@ async function sessionParty(app: App, id: string): Promise<Party> {
   if (coding) return codingParty(app, coding)
   const found = await app.mail().known(id)
   const known = found ?? (await app.storage.mail.session(id))
-  if (!known)
-    throw new RockpoolError('not-found', `There is no session ${JSON.stringify(id.slice(0, 80))}.`, {
-      hint: '`rockpool cc list` shows all sessions.',
-    })
+  if (!known) throw unknownSession(id)
   const root = await app.mail().office.rootOf(id)
   const name = found?.label ?? found?.title ?? found?.slug ?? titleText(found?.firstMessage ?? '')
   return {
@@ -106,6 +107,12 @@ async function sessionParty(app: App, id: string): Promise<Party> {
     agentId: found?.agentId,
     session: id,
   }
+}
+
+function unknownSession(id: string): RockpoolError {
+  return new RockpoolError('not-found', `There is no session ${JSON.stringify(id.slice(0, 80))}.`, {
+    hint: '`rockpool cc list` shows all sessions.',
+  })
 }
 
 async function codingParty(app: App, { id, name, request, ...coding }: CodingSession): Promise<Party> {

@@ -8,6 +8,7 @@ import type { WatchedEnd } from '../../flow/flow-parts.ts'
 import { callerAuthor } from '../../rights/rights.ts'
 import type { App } from '../app.ts'
 import type { Caller } from '../operation.ts'
+import { hasScope } from '../perform-operation.ts'
 import { modelForTurn } from './known-model.ts'
 import { checkReachable, targetSession, type TargetInput } from './turn-target.ts'
 
@@ -70,14 +71,20 @@ export async function requestOf(
     text: input.message,
     from: caller.name ?? caller.via,
     askedBy: callerAuthor(caller),
-    // Text from another program or from an agent is never treated as a command.
-    mayCommand: caller.via !== 'hook' && caller.agentId === undefined,
+    mayCommand: mayCommand(caller),
     deliver: input.deliver,
     // Only for a person at a terminal: its author is the owner.
     terminal: input.terminal === true && caller.via !== 'hook' && caller.agentId === undefined,
     model: input.model === undefined ? undefined : modelForTurn(app, input.model),
     thinking: input.thinking,
   }
+}
+
+/** A command acts for the owner, and can approve. So the caller must be allowed to approve, and text from another program, from an
+ *  agent or from inside of a session is never treated as a command. */
+function mayCommand({ via, scopes, agentId, claudeSession }: Caller): boolean {
+  const isPerson = via !== 'hook' && via !== 'mcp' && agentId === undefined && claudeSession === undefined
+  return isPerson && hasScope(scopes, 'approve')
 }
 
 /** The answer of the turn; throws when the turn failed. */

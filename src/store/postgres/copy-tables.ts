@@ -65,7 +65,7 @@ const tables: Table[] = [
   {
     name: 'sent_message',
     order: words('channel account chat message'),
-    columns: words('channel account chat message agent session_key session_id entry_id sent_at'),
+    columns: words('channel account chat message agent session_key session_id entry_id approval_id sent_at'),
   },
   {
     name: 'answer',

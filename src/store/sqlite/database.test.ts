@@ -32,12 +32,14 @@ test('writes that meet share a transaction, and one that throws undoes only itse
 test('a write that throws by itself is run once; one whose neighbour throws may be run again', async () => {
   const db = Database.open(newPath(), schema)
   let runs = 0
-  const refused = db.write(() => {
+  const refused = db.write((q) => {
     runs++
+    q.run('INSERT INTO thing (name) VALUES (?)', 'undone')
     throw new Error('no')
   })
   await expect(refused).rejects.toThrow('no')
   expect(runs).toBe(1)
+  expect(db.read((q) => q.all('SELECT name FROM thing'))).toEqual([])
   const other = db.write((q) => {
     runs++
     return q.run('INSERT INTO thing (name) VALUES (?)', 'a').changes

@@ -17,8 +17,6 @@ export interface DatabaseOptions {
   readOnly?: boolean
   /** How long a write waits for other processes. */
   busyMs?: number
-  /** The size of the page cache; 2 MB when absent. */
-  cacheMb?: number
 }
 
 const readerWaitMs = 2_000
@@ -196,13 +194,14 @@ export class Database {
       // One turn of the event loop: other writes of this moment join the group.
       await new Promise((resolve) => setImmediate(resolve))
       const group = this.#pending.splice(0, 500)
-      await this.#writeGroup(group, group.length === 1)
+      await this.#writeGroup(group)
     }
     this.#flushing = undefined
   }
 
-  /** Nearly every group succeeds. Only when a write threw, the group runs again with a savepoint for each write. */
-  async #writeGroup(group: PendingWrite[], hasSavepoints: boolean): Promise<void> {
+  /** Nearly every group succeeds. Only when one of several writes threw, the group runs again with a savepoint for each write: with a
+   *  savepoint SQLite copies every page that a statement changes. */
+  async #writeGroup(group: PendingWrite[], hasSavepoints = false): Promise<void> {
     const answers: Array<() => void> = []
     try {
       await this.#begin()
@@ -213,7 +212,7 @@ export class Database {
       // A full or failing disk may have ended the transaction; then all writes of the group fail.
       const isOpen = this.#db.isOpen && this.#db.isTransaction
       if (isOpen) this.#rollback()
-      if (isOpen && !hasSavepoints) return this.#writeGroup(group, true)
+      if (isOpen && !hasSavepoints && group.length > 1) return this.#writeGroup(group, true)
       for (const write of group) write.reject(asDatabaseError(error, this.path))
       return
     }
@@ -291,12 +290,12 @@ export class Database {
 }
 
 function openNow(path: string, migrations: Migration[], options: DatabaseOptions): DatabaseSync {
-  const { durability = 'full', readOnly = false, busyMs = defaultBusyMs, cacheMb = 2 } = options
+  const { durability = 'full', readOnly = false, busyMs = defaultBusyMs } = options
   refuseOtherThanFile(path)
   if (!readOnly && path !== ':memory:') makeDatabaseFile(path)
   const db = new DatabaseSync(path, { readOnly, timeout: busyMs, allowExtension: true })
   try {
-    db.exec(`PRAGMA foreign_keys = ON; PRAGMA cache_size = ${-1024 * cacheMb}`)
+    db.exec('PRAGMA foreign_keys = ON')
     if (!readOnly) {
       db.exec(`PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = ${checkpointPages}`)
       // What can be rebuilt needs no copy, and purged content must not survive in one.

@@ -14,15 +14,16 @@ export interface StoredEntry {
 }
 
 export function splitEntry(entry: SessionEntry): { lean: string; bulk: string | null } {
-  const lean: SessionEntry = { ...entry }
-  const bulk: Record<string, unknown> = {}
+  const lean: Record<string, unknown> = { ...entry }
+  let bulk: Record<string, unknown> | undefined
   for (const field of bulkyFields) {
     if (entry[field] === undefined) continue
+    bulk ??= {}
     bulk[field] = entry[field]
     // Keeps the order of the fields.
-    Object.assign(lean, { [field]: null })
+    lean[field] = null
   }
-  return { lean: JSON.stringify(lean), bulk: Object.keys(bulk).length > 0 ? JSON.stringify(bulk) : null }
+  return { lean: JSON.stringify(lean), bulk: bulk === undefined ? null : JSON.stringify(bulk) }
 }
 
 /** The entry as it was stored, with its fields in their order. Throws `damaged` if a byte of the row changed. */

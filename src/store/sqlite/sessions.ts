@@ -25,9 +25,6 @@ export interface SqliteSessionsOptions {
   durability?: 'full' | 'relaxed'
 }
 
-/** Enough for ten thousand sessions without their bulky fields. */
-const cacheMb = 16
-
 /** A damaged index hides rows without an error. A check of this size takes a few milliseconds. */
 const checkedAtOpenBytes = 4 * 1024 * 1024
 
@@ -40,6 +37,11 @@ interface Changed {
   row?: SessionRow
 }
 
+/** A row, and the entry that the last `get` returned for it. */
+interface RecentRow extends SessionRow {
+  given?: SessionEntry
+}
+
 interface Opened {
   db: Database
   mirror: SessionsJsonMirror
@@ -48,11 +50,11 @@ interface Opened {
 export class SqliteSessions implements SessionStore {
   readonly agentId: string
   readonly #options: SqliteSessionsOptions
-  #opened: Promise<Opened> | undefined
-  /** For `peek`: the open database, and until when sessions.json need not be checked again. */
-  #db: Database | undefined
+  #opening: Promise<Opened> | undefined
+  #opened: Opened | undefined
+  /** For `peek`: until when sessions.json need not be checked again. */
   #checkedUntil = -Infinity
-  #recent = new RecentRows<SessionRow>()
+  #recent = new RecentRows<RecentRow>()
   /** Every open page of the dashboard asks for the same list after a change. */
   #lastPage: { asked: string; page: SessionPage } | undefined
 
@@ -63,13 +65,16 @@ export class SqliteSessions implements SessionStore {
   }
 
   async get(key: string): Promise<SessionEntry | undefined> {
-    const row = (await this.#toRead())?.sharedRead((q) => this.#row(q, key))
-    if (row) this.#recent.set(key, row)
-    return row && wholeEntry(row)
+    const db = this.#upToDate()?.db ?? (await this.#toRead())
+    const row = db?.sharedRead((q) => this.#row(q, key))
+    if (!row) return undefined
+    this.#recent.set(key, row)
+    return (row.given = wholeEntry(row))
   }
 
   async peek(key: string): Promise<SessionEntry | undefined> {
-    const db = this.#checkedUntil > this.#options.clock.monotonic() ? this.#db : await this.#checkAgain()
+    const isChecked = this.#checkedUntil > this.#options.clock.monotonic()
+    const db = isChecked ? this.#opened?.db : await this.#checkAgain()
     const row = db?.sharedRead((q) => q.get<LeanRow>(`${leanRow} WHERE key = ?`, key))
     return row && leanEntry(row)
   }
@@ -96,9 +101,13 @@ export class SqliteSessions implements SessionStore {
     return sessionsNamed(ref, found)
   }
 
-  async update(key: string, change: Change): Promise<SessionEntry | undefined> {
+  async update(key: string, change: Change, known?: SessionEntry): Promise<SessionEntry | undefined> {
     checkKey(this.agentId, key)
-    return this.#write(key, (q, now) => updateRow(q, key, this.#row(q, key), change, now))
+    return await this.#write(key, (q, now) => {
+      const row = this.#row(q, key)
+      const isKnown = known !== undefined && row?.given === known
+      return updateRow(q, key, row, isKnown ? known : row && wholeEntry(row), change, now)
+    })
   }
 
   updateAll(updates: Update[]): Promise<Array<PromiseSettledResult<SessionEntry | undefined>>> {
@@ -131,7 +140,7 @@ export class SqliteSessions implements SessionStore {
 
   async move(from: string, to: string): Promise<SessionEntry | undefined> {
     checkKey(this.agentId, to)
-    return this.#write(to, (q, now) => moveRow(q, from, to, now))
+    return await this.#write(to, (q, now) => moveRow(q, from, to, now))
   }
 
   async *entries(): AsyncIterable<Session> {
@@ -148,22 +157,22 @@ export class SqliteSessions implements SessionStore {
 
   /** The process is about to end: makes sure that sessions.json will contain what was saved. */
   async finish(): Promise<void> {
-    await (await this.#opened)?.mirror.finish()
+    await (await this.#opening)?.mirror.finish()
   }
 
   async close(): Promise<void> {
-    if (!this.#opened) return
-    const { db, mirror } = await this.#opened
+    if (!this.#opening) return
+    const { db, mirror } = await this.#opening
     await mirror.close()
     await db.close()
+    this.#opening = undefined
     this.#opened = undefined
     this.#checkedUntil = -Infinity
     this.#recent.clear()
   }
 
   async #write(key: string, change: (q: Queries, now: number) => Changed): Promise<SessionEntry | undefined> {
-    const { db, mirror } = await this.#open()
-    if (mirror.isBehind()) await mirror.catchUp()
+    const { db, mirror } = this.#upToDate() ?? (await this.#catchUp())
     const { entry, row } = await db.write((q) => change(q, this.#options.clock.now()))
     if (!row) return entry
     this.#recent.set(key, row)
@@ -171,40 +180,52 @@ export class SqliteSessions implements SessionStore {
     return entry
   }
 
-  #row(q: Queries, key: string): SessionRow | undefined {
+  #row(q: Queries, key: string): RecentRow | undefined {
     const recent = this.#recent.get(key)
     const now = recent && q.get<{ revision: number }>('SELECT revision FROM session WHERE key = ?', key)
     return recent && recent.revision === now?.revision ? recent : readRow(q, key)
   }
 
-  /** The database, with edits of sessions.json by other programs imported. Undefined when neither exists. */
-  async #toRead(): Promise<Database | undefined> {
-    const { database, mirror } = this.#options
-    if (!this.#opened && !existsSync(database) && !existsSync(mirror)) return undefined
+  /** The open database; undefined if it is not open, or if edits of sessions.json by other programs must be imported first. */
+  #upToDate(): Opened | undefined {
+    return this.#opened?.mirror.isBehind() === false ? this.#opened : undefined
+  }
+
+  async #catchUp(): Promise<Opened> {
     const opened = await this.#open()
     if (opened.mirror.isBehind()) await opened.mirror.catchUp()
-    return opened.db
+    return opened
+  }
+
+  /** Undefined when neither the database nor sessions.json exists. */
+  async #toRead(): Promise<Database | undefined> {
+    const { database, mirror } = this.#options
+    if (!this.#opening && !existsSync(database) && !existsSync(mirror)) return undefined
+    return (await this.#catchUp()).db
   }
 
   async #checkAgain(): Promise<Database | undefined> {
-    this.#db = await this.#toRead()
+    const db = await this.#toRead()
     // While there is no database, every call must check again.
-    if (this.#db) this.#checkedUntil = this.#options.clock.monotonic() + 50
-    return this.#db
+    if (db) this.#checkedUntil = this.#options.clock.monotonic() + 50
+    return db
   }
 
   #open(): Promise<Opened> {
-    this.#opened ??= openWithMirror(this.#options).catch((error: unknown) => {
-      this.#opened = undefined
-      throw error
-    })
-    return this.#opened
+    this.#opening ??= openWithMirror(this.#options).then(
+      (opened) => (this.#opened = opened),
+      (error: unknown) => {
+        this.#opening = undefined
+        throw error
+      },
+    )
+    return this.#opening
   }
 }
 
 async function openWithMirror(options: SqliteSessionsOptions): Promise<Opened> {
   const { agentId, database, clock, log, durability } = options
-  const db = Database.open(database, sessionMigrations, { durability, cacheMb })
+  const db = Database.open(database, sessionMigrations, { durability })
   if (statSync(database).size <= checkedAtOpenBytes) db.checkOnce()
   const mirror = new SessionsJsonMirror({ agentId, db, path: options.mirror, clock, log })
   await mirror.open()
@@ -215,10 +236,10 @@ function updateRow(
   queries: Queries,
   key: string,
   row: SessionRow | undefined,
+  found: SessionEntry | undefined,
   change: Change,
   now: number,
 ): Changed {
-  const found = row && wholeEntry(row)
   const before = { label: found?.label }
   const after = change(found)
   // `change` may have modified the entry that it got, so it is read again.

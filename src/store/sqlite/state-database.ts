@@ -18,6 +18,7 @@ export const stateMigrations = sqlFiles(
   'state/012-mail.sql',
   'state/013-schedule-names.sql',
   'state/014-unused-turn-index.sql',
+  'state/015-sent-questions.sql',
 )
 
 export function openStateDatabase(path: string, options: DatabaseOptions = {}): Database {

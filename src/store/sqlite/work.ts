@@ -6,7 +6,14 @@ import type { Delivery } from '../../domain/reply.ts'
 import { overheardIn, systemEventsIn } from '../tables/overheard.ts'
 import { purgeRows, type PurgedSession } from '../tables/purge-rows.ts'
 import { run } from '../tables/sql-database.ts'
-import { inboxReads, newOutboxRow, outboxReads, takeAlone, turnReads } from '../tables/work-rows.ts'
+import {
+  inboxReads,
+  knownInput,
+  newOutboxRow,
+  outboxReads,
+  takeAlone,
+  turnReads,
+} from '../tables/work-rows.ts'
 import type {
   DeliveryChange,
   Inbox,
@@ -39,7 +46,7 @@ function sqliteInbox(db: Database, clock: Clock): Inbox {
   return {
     ...reads,
     async knows(key) {
-      const isKnown = await reads.knows(key)
+      const isKnown = db.sharedRead((q) => q.get(knownInput, key)) !== undefined
       // The caller acknowledges a message that is known.
       if (isKnown) await db.synced()
       return isKnown

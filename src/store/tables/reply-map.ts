@@ -10,6 +10,8 @@ export interface SentMessage {
   sessionId?: string
   /** The transcript's entry that the message shows. */
   entryId?: string
+  /** The approval that the message asks for. */
+  approvalId?: string
   sentAt: number
 }
 
@@ -32,21 +34,21 @@ export interface ReplyMap {
 export function replyMapIn(sql: SqlDatabase): ReplyMap {
   return {
     async record({ channel, accountId, to }, messageIds, sent) {
-      const { agentId, sessionKey, sessionId = null, entryId = null, sentAt } = sent
-      const session = [agentId, sessionKey, sessionId, entryId, sentAt]
+      const { agentId, sessionKey, sessionId = null, entryId = null, approvalId = null, sentAt } = sent
+      const session = [agentId, sessionKey, sessionId, entryId, approvalId, sentAt]
       if (messageIds.length === 0) return
       await sql.repeat(
-        `INSERT INTO sent_message (channel, account, chat, message, agent, session_key, session_id, entry_id, sent_at)
-         VALUES ${messageIds.map(() => '(?, ?, ?, ?, ?, ?, ?, ?, ?)').join(', ')}
+        `INSERT INTO sent_message (channel, account, chat, message, agent, session_key, session_id, entry_id, approval_id, sent_at)
+         VALUES ${messageIds.map(() => '(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)').join(', ')}
          ON CONFLICT (channel, account, chat, message) DO UPDATE SET agent = excluded.agent,
            session_key = excluded.session_key, session_id = excluded.session_id, entry_id = excluded.entry_id,
-           sent_at = excluded.sent_at`,
+           approval_id = excluded.approval_id, sent_at = excluded.sent_at`,
         messageIds.flatMap((id) => [channel, accountId, to, id, ...session]),
       )
     },
     async find({ channel, accountId, to }, messageId) {
       const row = await sql.get<object>(
-        `SELECT agent AS agent_id, session_key, session_id, entry_id, sent_at FROM sent_message
+        `SELECT agent AS agent_id, session_key, session_id, entry_id, approval_id, sent_at FROM sent_message
          WHERE channel = ? AND account = ? AND chat = ? AND message = ?`,
         [channel, accountId, to, messageId],
       )

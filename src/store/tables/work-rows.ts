@@ -26,13 +26,15 @@ export type AgentColumn = 'agent' | 'agent_id'
 const inputColumns = (agent: AgentColumn): string =>
   `id, key, lane, ${agent} AS agent_id, accepted_at, lost_turns, record`
 
+export const knownInput = 'SELECT 1 FROM inbox WHERE key = ?'
+
 export function inboxReads(
   sql: SqlDatabase,
   agentColumn: AgentColumn,
 ): Pick<Inbox, 'knows' | 'state' | 'replace' | 'waiting' | 'givenUp'> {
   const waiting = `SELECT ${inputColumns(agentColumn)} FROM inbox WHERE state = 'waiting'`
   return {
-    knows: async (key) => (await sql.get('SELECT 1 FROM inbox WHERE key = ?', [key])) !== undefined,
+    knows: async (key) => (await sql.get(knownInput, [key])) !== undefined,
     state: async (key) =>
       (await sql.get<{ state: InputState }>('SELECT state FROM inbox WHERE key = ?', [key]))?.state,
     replace: (key, message) =>

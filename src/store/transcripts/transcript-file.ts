@@ -76,9 +76,9 @@ export class FileTranscripts implements TranscriptStore {
   }
 
   async append(ref: TranscriptRef, bodies: EntryBody[], options: AppendOptions): Promise<TranscriptEntry[]> {
-    const { key, isKeptElsewhere = false, ...header } = options
+    const { key, cwd, parentSession, isKeptElsewhere = false } = options
     const file = this.#fileOf(ref)
-    const added = { bodies, header: { id: ref.sessionId, ...header }, isKeptElsewhere }
+    const added = { bodies, header: { id: ref.sessionId, cwd, parentSession }, isKeptElsewhere }
     const entries = await this.#queueOf(file).append(added)
     this.#tell(ref.sessionId, file, key)
     return entries

@@ -46,6 +46,8 @@ export class TranscriptQueue {
   /** Number of waiting changes that are not appends. */
   #others = 0
   #lastWrite = -Infinity
+  /** The last two writes came in quick succession. */
+  #isBurst = false
   #wake: (() => void) | undefined
   #looking: NodeJS.Timeout | undefined
 
@@ -118,8 +120,15 @@ export class TranscriptQueue {
         const sliceEnd = this.#options.clock.monotonic() + sliceMs
         try {
           // In a burst the lock costs more than the write, so it is kept from one write to the next.
-          do answers.push(await this.#writeGroup(held, file))
-          while (await this.#isMoreComing(held, sliceEnd, answerAll))
+          do {
+            answers.push(await this.#writeGroup(held, file))
+            if (this.#mustRelease(held, sliceEnd)) break
+            const next = this.#appends.length === 0 && this.#isBurst ? this.#nextAppend(held) : undefined
+            if (next) {
+              answerAll()
+              await next
+            }
+          } while (this.#appends.length > 0)
         } finally {
           clearInterval(this.#looking)
           this.#looking = undefined
@@ -148,27 +157,21 @@ export class TranscriptQueue {
     } catch (error) {
       this.#end = undefined
       return () => group.forEach((append) => append.reject(error))
+    } finally {
+      const now = clock.monotonic()
+      this.#isBurst = now - this.#lastWrite < rushMs
+      this.#lastWrite = now
     }
   }
 
-  /** In a burst, waits a moment for the next append, unless something else waits. */
-  async #isMoreComing(held: HeldLock, sliceEnd: number, answerAll: () => void): Promise<boolean> {
-    const now = this.#options.clock.monotonic()
-    const isRush = now - this.#lastWrite < rushMs
-    this.#lastWrite = now
-    const isWanted = held.isWanted()
-    if (this.#others > 0 || (isWanted && now >= sliceEnd)) return false
-    if (this.#appends.length === 0 && isRush) {
-      const lingering = this.#linger(held)
-      if (isWanted) setTimeout(() => this.#wake?.(), politeLingerMs)
-      answerAll()
-      await lingering
-    }
-    return this.#appends.length > 0
+  /** Another change waits here, or another process has waited for as long as a holder may go on. */
+  #mustRelease(held: HeldLock, sliceEnd: number): boolean {
+    return this.#others > 0 || (held.isWanted() && this.#lastWrite >= sliceEnd)
   }
 
   /** Resolves at the next append, when another process waits, or after a while. One timer serves all pauses of a burst. */
-  #linger(held: HeldLock): Promise<void> {
+  #nextAppend(held: HeldLock): Promise<void> {
+    if (held.isWanted()) setTimeout(() => this.#wake?.(), politeLingerMs)
     this.#looking ??= setInterval(() => {
       const pause = this.#options.clock.monotonic() - this.#lastWrite
       if (pause >= lingerMs || held.isWanted()) this.#wake?.()

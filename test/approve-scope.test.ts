@@ -1,0 +1,106 @@
+// A token that may write but not approve: it approves nothing by a command in a message, and starts no session that works without
+// asking.
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { makeOfflineAgent } from '../src/agent/offline.ts'
+import { perform } from '../src/operations/all.ts'
+import type { Caller } from '../src/operations/operation.ts'
+import { hashOf, newToken, writeTokenRecords } from '../src/store/gateway-tokens.ts'
+import { http, openHouse, rpc } from './support/gateway-house.ts'
+import type { House } from './support/gateway-house.ts'
+
+const tokens = { write: newToken(), approve: newToken() }
+let house: House
+let workdir: string
+
+beforeAll(async () => {
+  house = await openHouse({
+    config: { claude: { credential: 'none' }, agents: { defaults: { allowedTools: ['Read'] } } },
+    before: (dir) => {
+      const record = (name: keyof typeof tokens, scopes: string[]) => ({
+        name,
+        scopes,
+        createdAt: 0,
+        hash: hashOf(tokens[name]).toString('base64url'),
+      })
+      writeTokenRecords(dir, [record('write', ['read', 'write']), record('approve', ['write', 'approve'])])
+    },
+  })
+  const runtime = makeOfflineAgent({ clock: house.app.clock, directions: true })
+  house.app.runtime = async () => runtime
+  workdir = join(house.dir, 'project')
+  mkdirSync(workdir)
+})
+afterAll(() => house.close())
+
+let asked = 0
+async function pendingApproval(): Promise<string> {
+  const id = `ask-${asked++}`
+  const about = { agentId: 'main', sessionKey: 'agent:main:main', toolName: 'Bash', kind: 'tool' as const }
+  const when = { askedAt: 1, expiresAt: 9e15, state: 'pending' as const }
+  const input = { input: { command: 'ls' }, inputHash: id, shown: 'ls' }
+  await house.app.storage.approvals.add({ ...about, ...when, ...input, id })
+  return id
+}
+
+async function isPending(id: string): Promise<boolean> {
+  const { approvals } = (await rpc(house, 'approvals.list')).result as { approvals: Array<{ id: string }> }
+  return approvals.some((approval) => approval.id === id)
+}
+
+describe('a command in a message', () => {
+  test('approves nothing without the scope approve', async () => {
+    const id = await pendingApproval()
+    const answer = await rpc(house, 'turns.run', { message: `/approve ${id}` }, tokens.write)
+    expect(answer.error).toBeUndefined()
+    expect(await isPending(id)).toBe(true)
+  })
+
+  test('approves with it', async () => {
+    const id = await pendingApproval()
+    await rpc(house, 'turns.run', { message: `/approve ${id}` }, tokens.approve)
+    expect(await isPending(id)).toBe(false)
+  })
+
+  test('approves nothing as the tool of a model, or from inside of a session, whatever the scopes', async () => {
+    const id = await pendingApproval()
+    const model: Caller = { via: 'mcp', scopes: ['admin'], name: 'mcp' }
+    const message = `/approve ${id}`
+    await perform(house.app, 'turns.run', { message }, model)
+    await perform(house.app, 'sessions.send', { sessionKey: 'agent:main:main', message }, model)
+    await http(house, '/rpc', {
+      method: 'POST',
+      token: house.token,
+      headers: { 'rockpool-session': 'aaaaaaaa-0000-4000-8000-000000000001' },
+      body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'turns.run', params: { message } }),
+    })
+    expect(await isPending(id)).toBe(true)
+  })
+})
+
+describe('a launch', () => {
+  const launch = async (more: object, token?: string): Promise<string | undefined> => {
+    const task = { prompt: '[[offline: say hello]]', fresh: true, workdir }
+    return (await rpc(house, 'coding.launch', { ...task, ...more }, token)).error?.data?.code
+  }
+
+  test.each([
+    { allowedTools: ['Bash'] },
+    { allowedTools: ['Read', 'Edit'] },
+    { permissionMode: 'acceptEdits' },
+    { agentKind: 'codex' },
+  ])('without the scope approve is refused if the session would work without asking: %j', async (more) => {
+    expect(await launch(more, tokens.write)).toBe('refused')
+  })
+
+  test('without it takes what the configuration allows', async () => {
+    expect(await launch({}, tokens.write)).toBeUndefined()
+    expect(await launch({ allowedTools: ['Read'], permissionMode: 'plan' }, tokens.write)).toBeUndefined()
+  })
+
+  test('with it may allow tools', async () => {
+    expect(await launch({ allowedTools: ['Bash'] }, tokens.approve)).toBeUndefined()
+    expect(await launch({ permissionMode: 'acceptEdits' })).toBeUndefined()
+  })
+})

@@ -65,3 +65,14 @@ test('a scheduled turn in a session without a route has the rights of the person
   expect(tools).not.toContain('Bash')
   expect(tools.some((name) => name.endsWith('claude_launch'))).toBe(false)
 })
+
+test('a pairing makes nobody the owner while another policy decides who may write', async () => {
+  expect(await pair()).toMatchObject({ person: { owner: true } })
+  expect(await say('/send on')).toBe('Sending: allow.')
+  await house.ask('config.set', { key: 'channels.telegram.dmPolicy', value: 'allowlist' })
+  await house.ask('config.set', { key: 'channels.telegram.allowFrom', value: '["503"]' })
+  await house.restart()
+  expect(await say('/send on')).toBe('Only the owner may use /send.')
+  write('what do you have?')
+  expect(await toolsFor('what do you have?')).not.toContain('Bash')
+})

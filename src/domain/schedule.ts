@@ -48,6 +48,8 @@ export const scheduleSchema = z.object({
   overlap: z.enum(overlapPolicies),
   runBudgetUsd: z.number().optional(),
   totalBudgetUsd: z.number().optional(),
+  /** The chat in which it was added: `channel|target`. It runs only while that chat has the rights that it had then. */
+  addedIn: z.string().optional(),
   /** The chat that gets notices about runs: `channel|target`. */
   tell: z.string().optional(),
   createdAt: z.number(),

@@ -95,6 +95,7 @@ export class MonthWorker {
         }),
       kill: (id) => this.#kill(id),
       limitEnd: () => undefined,
+      isOwners: () => true,
     }
   }
 

@@ -1,7 +1,10 @@
 // Pairing: people who ask for permission to write, and people who have it.
 import { z } from 'zod'
 import { RockpoolError } from '../../domain/errors.ts'
+import { standingOf } from '../../rights/people.ts'
 import { operation } from '../operation.ts'
+import { endAccess } from './end-access.ts'
+import type { EndedAccess } from './end-access.ts'
 
 const request = z.object({
   code: z.string(),
@@ -21,6 +24,8 @@ const person = z.object({
   owner: z.boolean(),
   approvedAt: z.number(),
 })
+
+const nothingEnded: EndedAccess = { turns: 0, messages: 0, schedules: [], streams: [] }
 
 const code = z.string().min(1).describe('The code that the person got.')
 
@@ -71,7 +76,17 @@ export const operations = [
       senderId: z.string().describe('Their id there.'),
       accountId: z.string().default('default').describe('Which of your accounts.'),
     }),
-    output: z.object({ removed: z.boolean() }),
+    output: z.object({
+      removed: z.boolean(),
+      ended: z
+        .object({
+          turns: z.number().describe('Running turns that were stopped.'),
+          messages: z.number().describe('Waiting messages that get no turn.'),
+          schedules: z.array(z.string()).describe('Schedules of the chat that are paused now.'),
+          streams: z.array(z.string()).describe('Coding sessions whose output no longer goes to the chat.'),
+        })
+        .describe('What was stopped with it.'),
+    }),
     scope: 'admin',
     changesState: true,
     destructive: true,
@@ -88,7 +103,13 @@ export const operations = [
       examples: ['rockpool pairing remove telegram 123456789'],
     },
     async run(app, input) {
-      if (await app.storage.people.remove(input)) return { removed: true }
+      const { people } = app.storage
+      await people.ready()
+      const before = standingOf(input, app.config.channels, people)
+      if (await people.remove(input)) {
+        const isLess = standingOf(input, app.config.channels, people) !== before
+        return { removed: true, ended: isLess ? await endAccess(app, input) : nothingEnded }
+      }
       const { channel, senderId, accountId } = input
       throw new RockpoolError('not-found', `${senderId} has no pairing on ${channel} (${accountId}).`, {
         hint: '`rockpool pairing list` shows who may write; people of `allowFrom` are in the configuration.',

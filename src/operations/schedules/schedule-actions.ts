@@ -2,7 +2,7 @@
 // accept it once. So a repeat after a crash, also on another machine, finds what was begun and follows it.
 import { createHash } from 'node:crypto'
 import { continuePrompt } from '../../coding/session/session-changes.ts'
-import { parseOriginChannel } from '../../domain/address.ts'
+import { isPrivateChat, parseOriginChannel } from '../../domain/address.ts'
 import type { Address } from '../../domain/address.ts'
 import type { Clock } from '../../domain/clock.ts'
 import { isWorking } from '../../domain/coding-session.ts'
@@ -36,6 +36,8 @@ export interface ScheduleWorld {
   kill: (id: string) => Promise<unknown>
   /** When the usage limit ends that stops turns now, for people. */
   limitEnd: () => string | undefined
+  /** Is this private chat the owner's? */
+  isOwners: (address: Address) => boolean
 }
 export type CodingAction = Extract<ScheduledAction, { kind: 'coding' }>
 type Turn = Extract<ScheduledAction, { kind: 'turn' | 'wake' }>
@@ -44,6 +46,7 @@ export function scheduleActions(world: ScheduleWorld): ScheduleActions {
   return {
     advance: (schedule, run) => advance(world, schedule, run),
     stop: (schedule, run) => stop(world, schedule, run),
+    refusal: (schedule) => refusalOf(world, schedule),
     tell: (schedule, run, text) => tell(world, schedule, run, text),
   }
 }
@@ -206,8 +209,20 @@ async function stop(world: ScheduleWorld, schedule: Schedule, run: ScheduleRun):
   } else if (action.kind !== 'message') await world.stopTurn(sessionKeyOf(world, schedule, action))
 }
 
-/** To the chat of the schedule; without one the log of the schedule has it. */
+/** A schedule acts for the person who added it in a chat, and only while that person is the owner. */
+export function refusalOf(
+  { isOwners }: Pick<ScheduleWorld, 'isOwners'>,
+  { addedIn, author }: Pick<Schedule, 'addedIn' | 'author'>,
+): string | undefined {
+  const address = addedIn === undefined || author !== 'owner' ? undefined : parseOriginChannel(addedIn)
+  if (!address || isOwners(address)) return undefined
+  return `The chat in which it was added, ${addedIn}, is no longer the owner's.`
+}
+
+/** To the chat of the schedule, unless that is a private chat of somebody else than the owner; the log of the schedule has it. */
 async function tell(world: ScheduleWorld, schedule: Schedule, run: ScheduleRun, text: string): Promise<void> {
+  const address = schedule.tell === undefined ? undefined : parseOriginChannel(schedule.tell)
+  if (address && isPrivateChat(address) && !world.isOwners(address)) return
   if (schedule.tell !== undefined) await send(world, schedule.tell, text, `schedule-told:${run.id}`)
 }
 

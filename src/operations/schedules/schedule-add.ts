@@ -105,6 +105,7 @@ export const addSchedule = operation({
       throw new RockpoolError('input-invalid', 'This schedule is never due.', {
         hint: 'Look at when, notBefore and notAfter.',
       })
+    const here = caller.address && formatOriginChannel(caller.address)
     const { jitterSeconds, missed, overlap, runBudgetUsd, totalBudgetUsd } = input
     const schedule = await storage.schedules.add({
       name: input.name === undefined ? nameFor(app, text, agentId) : checkedName(input.name),
@@ -119,7 +120,8 @@ export const addSchedule = operation({
       runBudgetUsd:
         runBudgetUsd ?? (caller.agentId === undefined ? undefined : app.config.coding.defaultBudgetUsd),
       totalBudgetUsd,
-      tell: input.tell ?? (caller.address && formatOriginChannel(caller.address)),
+      addedIn: here,
+      tell: input.tell ?? here,
       createdAt: now,
       nextDue: first,
     })

@@ -1,12 +1,15 @@
 // schedules.*: what happens at which times, and what ran. An agent sees and changes only its own schedules.
 import { z } from 'zod'
 import { claudeSchedules, type ClaudeSchedule } from '../../discovery/claude-schedules.ts'
+import type { Address } from '../../domain/address.ts'
 import { runSchema } from '../../domain/schedule.ts'
 import type { Schedule } from '../../domain/schedule.ts'
 import { newRun } from '../../schedules/schedule-runner.ts'
 import { nextDue } from '../../schedules/times.ts'
+import { isOwnersChat } from '../../rights/people.ts'
 import type { App } from '../app.ts'
 import { operation } from '../operation.ts'
+import { refusalOf } from './schedule-actions.ts'
 import { addSchedule } from './schedule-add.ts'
 import { find, noticeChange, refused, rowOf, scheduleRef, scheduleRow } from './schedule-row.ts'
 
@@ -111,8 +114,13 @@ const resume = operation({
     const { id, paused } = schedule
     if (caller.agentId !== undefined && paused?.includes('owner'))
       throw refused('resume what the owner paused')
+    // The person who resumes it takes it over from one who is no longer the owner.
+    const isOwners = (address: Address): boolean =>
+      isOwnersChat(address, app.config.channels, app.storage.people)
+    await app.storage.people.ready()
     const next = (stored: Schedule): Partial<Schedule> => ({
       paused: undefined,
+      ...(refusalOf({ isOwners }, stored) === undefined ? {} : { addedIn: undefined }),
       nextDue: nextDue(stored, app.clock.now()),
     })
     await app.storage.schedules.change(id, (stored) =>

@@ -43,9 +43,9 @@ function write(text: string, from = bob): void {
 }
 
 /** The person asks for a code, and the operator approves it. */
-async function pair(from = bob): Promise<Record<string, unknown>> {
+async function pair(from = bob, options = {}): Promise<Record<string, unknown>> {
   const [, code] = /pairing code is (\w+)/.exec(await say('hello', from)) ?? []
-  return house.ask('pairing.approve', { code })
+  return house.ask('pairing.approve', { code, ...options })
 }
 
 /** The tools that the turn of this prompt had. */
@@ -215,4 +215,13 @@ test('a message that waited gets no turn when its writer may no longer write, wh
   expect(await inbox.state(key)).toBe('refused')
   expect(shownTo(bob).slice(before)).toEqual([])
   expect(house.api.requests.some(({ prompt }) => prompt.includes('second'))).toBe(false)
+})
+
+test('a schedule that is the first thing in a chat answers there, with the rights of the owner', async () => {
+  house.api.script('ping me now', [{ text: 'Here is your ping.' }])
+  await pair()
+  await say('/schedule every 1 hours ping me now')
+  await house.ask('schedules.run', { schedule: 'ping-me-now' })
+  expect(await toolsFor('ping me now')).toContain('Bash')
+  await vi.waitFor(() => expect(shownTo(bob).at(-1)).toContain('Here is your ping.'), waiting)
 })

@@ -17,6 +17,10 @@ const action = z.discriminatedUnion('kind', [
     kind: z.literal('turn'),
     text: z.string(),
     sessionKey: z.string().optional().describe("The agent's main session when absent."),
+    to: z
+      .string()
+      .optional()
+      .describe('The chat that gets the reply while the session has none: channel|target'),
   }),
   z.object({
     kind: z.literal('coding'),

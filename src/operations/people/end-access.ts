@@ -41,7 +41,7 @@ function usesChatOf({ addedIn, tell, action }: Schedule, person: PersonRef): boo
     channel === person.channel && accountId === person.accountId && senderId === person.senderId
   const inSession = 'sessionKey' in action && action.sessionKey ? personOfKey(action.sessionKey) : undefined
   if (inSession && isPerson(inSession)) return true
-  return [addedIn, tell, action.kind === 'message' ? action.to : undefined].some((chat) => {
+  return [addedIn, tell, 'to' in action ? action.to : undefined].some((chat) => {
     const address = chat === undefined ? undefined : parseOriginChannel(chat)
     return address !== undefined && isPerson({ ...address, senderId: personAt(address) })
   })

@@ -91,7 +91,8 @@ async function beginOnce(
   }
 }
 
-/** A turn in the agent's main session, or in the named one. Its reply goes to the chat of that session. */
+/** A turn in the agent's main session, or in the named one. Its reply goes to the chat of that session. A session in which nobody has
+ *  had a turn has no chat yet; the reply then goes to where the schedule was added. */
 async function followTurn(
   world: ScheduleWorld,
   schedule: Schedule,
@@ -138,7 +139,8 @@ async function beginTurn(world: ScheduleWorld, schedule: Schedule, action: Turn,
     await world.wake({ text, agentId, sessionKey, key, askedBy, maxBudgetUsd })
     return
   }
-  const address = await world.addressOf(agentId, sessionKey)
+  const route = await world.addressOf(agentId, sessionKey)
+  const address = route ?? (action.to === undefined ? undefined : parseOriginChannel(action.to))
   await world.hand({
     agentId,
     sessionKey,

@@ -151,8 +151,12 @@ function actionOf(
   { do: kind, text, session, model, ...input }: AddInput,
   { address, sessionKey }: Caller,
 ): ScheduledAction {
-  if (kind === 'turn' || kind === 'wake') return { kind, text, sessionKey: input.sessionKey ?? sessionKey }
   const here = address && formatOriginChannel(address)
+  if (kind === 'wake') return { kind, text, sessionKey: input.sessionKey ?? sessionKey }
+  if (kind === 'turn') {
+    const isHere = input.sessionKey === undefined || input.sessionKey === sessionKey
+    return { kind, text, sessionKey: input.sessionKey ?? sessionKey, to: isHere ? here : undefined }
+  }
   if (kind === 'message')
     return { kind, text, to: required(input.to ?? here, 'to', 'The chat: --to "telegram|123456789".') }
   const named = input.workdir === undefined ? undefined : app.config.coding.repos[input.workdir]

@@ -225,3 +225,15 @@ test('a schedule that is the first thing in a chat answers there, with the right
   expect(await toolsFor('ping me now')).toContain('Bash')
   await vi.waitFor(() => expect(shownTo(bob).at(-1)).toContain('Here is your ping.'), waiting)
 })
+
+test('a pairing code is in no transcript', async () => {
+  await pair()
+  house.api.script('good morning', [{ text: 'Good morning, Bob.' }])
+  await say('good morning')
+  await house.ask('pairing.remove', { channel: 'telegram', senderId: '503' })
+  expect(await say('hello again')).toContain('pairing code')
+  await house.conversations.converse.idle()
+  const shown = JSON.stringify(await house.ask('sessions.history', { key: bobsSession }))
+  expect(shown).toContain('Good morning, Bob.')
+  expect(shown).not.toContain('pairing code')
+})

@@ -226,6 +226,16 @@ test('a schedule that is the first thing in a chat answers there, with the right
   await vi.waitFor(() => expect(shownTo(bob).at(-1)).toContain('Here is your ping.'), waiting)
 })
 
+test('after the owner was removed the next person does not become the owner unless the operator says so', async () => {
+  expect(await house.ask('pairing.list')).toMatchObject({ firstOwns: true })
+  expect(await pair()).toMatchObject({ person: { owner: true } })
+  await house.ask('pairing.remove', { channel: 'telegram', senderId: '503' })
+  await house.restart()
+  expect(await house.ask('pairing.list')).toMatchObject({ firstOwns: false })
+  expect(await pair({ id: 504, name: 'Eve' })).toMatchObject({ person: { owner: false } })
+  expect(await pair({ id: 505, name: 'Ada' }, { owner: true })).toMatchObject({ person: { owner: true } })
+})
+
 test('a pairing code is in no transcript', async () => {
   await pair()
   house.api.script('good morning', [{ text: 'Good morning, Bob.' }])

@@ -135,6 +135,7 @@ async function invite(message: Message, parts: AccessParts): Promise<Access | 'p
   const person = personOf(message)
   const answer = await parts.pairing.request(person, message.sender.name)
   if (answer.kind === 'paired') return 'paired'
+  if (answer.kind === 'full') return refuse('pairing-full')
   if (answer.kind === 'new') parts.onStranger?.(person)
   return refuse('not-paired', answer.kind === 'new' ? invitation(message, answer.code) : undefined)
 }

@@ -34,28 +34,53 @@ export const operations = [
     name: 'pairing.list',
     description: 'List pairing requests, and the people who may write.',
     input: z.strictObject({}),
-    output: z.object({ pending: z.array(request), people: z.array(person) }),
+    output: z.object({
+      pending: z.array(request),
+      people: z.array(person),
+      full: z
+        .array(z.object({ channel: z.string(), accountId: z.string(), until: z.number() }))
+        .describe('Accounts that take no further request until then, because so many wait.'),
+      firstOwns: z.boolean().describe('The next person who is approved becomes the owner.'),
+    }),
     scope: 'admin',
     command: { examples: ['rockpool pairing list'] },
     async run(app) {
       const pairing = app.storage.people
-      return { pending: await pairing.pending(), people: await pairing.people() }
+      const [pending, people, full] = await Promise.all([pairing.pending(), pairing.people(), pairing.full()])
+      const firstOwns = app.config.channels.ownerAllowFrom.length === 0 && !(await pairing.hadOwner())
+      return { pending, people, full, firstOwns }
     },
   }),
   operation({
     name: 'pairing.approve',
     description: 'Approve a pairing request.',
-    input: z.strictObject({ code }),
+    input: z.strictObject({
+      code,
+      owner: z
+        .boolean()
+        .default(false)
+        .describe(
+          'The person becomes an owner. Without it only the first person ever does, if no owner is configured.',
+        ),
+    }),
     output: z.object({ person }),
     scope: 'admin',
     changesState: true,
-    command: { positional: ['code'], examples: ['rockpool pairing approve ABCD2345'] },
+    command: {
+      positional: ['code'],
+      examples: ['rockpool pairing approve ABCD2345', 'rockpool pairing approve ABCD2345 --owner'],
+    },
     async run(app, input, caller) {
       // Only the person at the machine or with the admin token can make an owner, never an agent or a chat.
       const isOperator = (caller.via === 'cli' || caller.via === 'rpc') && caller.agentId === undefined
       // If the configuration names owners, the approval of a guest must not make another one.
       const mayMakeOwner = isOperator && app.config.channels.ownerAllowFrom.length === 0
-      return { person: await app.storage.people.approve(input.code, { mayMakeOwner }) }
+      if (input.owner && !isOperator)
+        throw new RockpoolError('refused', 'Only the operator can make an owner.', {
+          hint: '`rockpool pairing approve <code> --owner` at the machine.',
+        })
+      const options = { mayMakeOwner, asOwner: input.owner }
+      return { person: await app.storage.people.approve(input.code, options) }
     },
   }),
   operation({

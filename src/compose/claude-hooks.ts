@@ -15,7 +15,7 @@ import type { Reply } from '../domain/reply.ts'
 import { plainLine } from '../domain/text.ts'
 import { mailHooks } from '../mail/mail-hooks.ts'
 import type { App } from '../operations/app.ts'
-import { ownerChats } from '../rights/people.ts'
+import { ownerChats } from '../rights/owners.ts'
 
 export function openClaudeHooks(app: App): ClaudeHooks {
   const { clock, log } = app

@@ -8,7 +8,7 @@ import { accountSettingsOf } from '../domain/config/read-settings.ts'
 import type { AccountSettings, ChannelsConfig } from '../domain/config/channel-settings.ts'
 import type { Message } from '../domain/message.ts'
 import type { People, PersonRef } from '../store/tables/pairing.ts'
-import { isOwner, standingOf } from '../rights/people.ts'
+import { isOwner, standingOf } from '../rights/owners.ts'
 import { isMentioned, type MentionRules } from './mentions.ts'
 
 export type Verdict =

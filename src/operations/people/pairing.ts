@@ -1,7 +1,7 @@
 // Pairing: people who ask for permission to write, and people who have it.
 import { z } from 'zod'
 import { RockpoolError } from '../../domain/errors.ts'
-import { standingOf } from '../../rights/people.ts'
+import { standingOf } from '../../rights/owners.ts'
 import { operation } from '../operation.ts'
 import { endAccess } from './end-access.ts'
 import type { EndedAccess } from './end-access.ts'

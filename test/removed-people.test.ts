@@ -247,3 +247,26 @@ test('a pairing code is in no transcript', async () => {
   expect(shown).toContain('Good morning, Bob.')
   expect(shown).not.toContain('pairing code')
 })
+
+test('a coding session that the agent launched for a person does not tell that person anything after the removal', async () => {
+  const launch = { name: 'bobs', prompt: 'paint the shed', workdir: house.home.project }
+  house.api.script('start it', [
+    { tools: [{ name: 'mcp__rockpool__claude_launch', input: launch }] },
+    { text: 'It runs.' },
+  ])
+  house.api.script('paint the shed', [{ hold: 'go-on', text: 'The secret shed is blue.' }])
+  await pair()
+  await say('start it')
+  await toolsFor('paint the shed')
+  await house.conversations.converse.idle()
+  await house.app.storage.people.remove(bobRef)
+  const before = shownTo(bob).length
+  house.api.release('go-on')
+  const output = async () => JSON.stringify(await house.ask('coding.output', { session: 'bobs' }))
+  await vi.waitFor(async () => expect(await output()).toMatch(/The secret shed is blue\./), waiting)
+  await house.app.coding().notifications.onSessionComplete(house.app.storage.coding.resolve('bobs')[0]!)
+  await house.conversations.converse.deliverer.lookForMore()
+  await house.conversations.converse.idle()
+  expect(shownTo(bob).slice(before)).toEqual([])
+  expect(await house.app.storage.work.lanes.history({ lane: bobsSession })).toHaveLength(1)
+})

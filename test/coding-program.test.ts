@@ -57,7 +57,7 @@ test('`cc launch --wait` of a session that fails says why, what helps, and ends 
 })
 
 test('`cc launch` starts a gateway; after a kill -9 any command finds its session, its processes end, it is reported once and resumed with its last message', async () => {
-  const args = ['--name', 'sleeper', '--allowed-tools', 'Bash', '--origin-channel', 'telegram|42', '--json']
+  const args = ['--name', 'sleeper', '--allowed-tools', 'Bash', '--origin-channel', 'telegram|-42', '--json']
   const ran = await here.launch([detaching, sleeping], ...args)
   const pid = Number(/started one in the background \(process (\d+)\)/.exec(ran.stderr)![1])
   const gateway = JSON.parse(readFileSync(join(here.claude.stateDir, 'gateway.json'), 'utf8')) as {

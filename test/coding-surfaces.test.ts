@@ -384,7 +384,7 @@ describe('the library', () => {
     ['channel|account|target', 'telegram|work|12|34', { accountId: 'work', to: '12|34' }],
     ['channel|target', 'telegram|12', { accountId: 'default', to: '12' }],
   ])('routeEventMessage: %s goes to that chat, each label once', async (_form, originChannel, to) => {
-    const house = await openGateway()
+    const house = await openGateway({ channels: { ownerAllowFrom: ['telegram:12'] } })
     const session = await launchResumable(house, 'shed', { originChannel })
     const { routeEventMessage } = library(house)
     await routeEventMessage(session, 'It rains.', 'weather')

@@ -477,7 +477,10 @@ describe('answers in words', () => {
   })
 
   test('all means what was shown in this chat: not what another chat asks, what was asked later, or something else', async () => {
-    const house = await openGateway({ coding: { perRepo: { running: 5, queued: 1 } } })
+    const house = await openGateway({
+      coding: { perRepo: { running: 5, queued: 1 } },
+      channels: { ownerAllowFrom: ['telegram:7'] },
+    })
     const workdir = newRepo(house)
     const { approvals } = house.app.coding()
     const ask = async (name: string, originChannel: string, command = 'make'): Promise<Approval> => {

@@ -2,10 +2,9 @@
 // reads its other sessions. It acts for the person it talks to, so it gets these tools only in a private chat with the owner:
 // guests and groups must not see what the owner said elsewhere.
 import { makeBridge, type Bridge } from '../discovery/bridge.ts'
-import { personAt, privateChatWith, type Address } from '../domain/address.ts'
+import type { Address } from '../domain/address.ts'
 import type { ToolServer } from '../domain/agent.ts'
 import type { BridgeWorld } from '../domain/bridge.ts'
-import type { Config } from '../domain/config.ts'
 import { RockpoolError } from '../domain/errors.ts'
 import type { Session } from '../domain/session.ts'
 import { operationTools } from '../operations/agent-tools.ts'
@@ -13,7 +12,6 @@ import type { App } from '../operations/app.ts'
 import { bridgeWorld } from '../operations/cc/bridge-world.ts'
 import type { Caller, Operation } from '../operations/operation.ts'
 import { performOperation } from '../operations/perform-operation.ts'
-import type { People } from '../store/tables/pairing.ts'
 import { isShared, type Rights } from '../rights/rights.ts'
 import { workspaceOf } from '../store/agents.ts'
 
@@ -41,9 +39,6 @@ const offered = new Set([
 
 /** The only one of Rockpool's tools that guests and groups have. For them it always reports the current session. */
 const ofThisSession = 'session_status'
-
-/** Channels that only the owner can use: the machine or the gateway has authenticated them. */
-const ownChannels = new Set(['web', 'console', 'internal'])
 
 type ToolsOf<T> = (session: Session, address: Address, rights: Rights) => T
 
@@ -113,24 +108,6 @@ function sharedWorld(world: BridgeWorld, { sharedFiles }: Rights): BridgeWorld {
 
 /** How many hits to search for, because hits that are not shared are then removed. */
 const moreHits = 200
-
-/** A private chat with the owner, or one that only the owner can open. */
-export function isOwnersChat(app: App, pairing: Pick<People, 'find'>, address: Address): boolean {
-  const { channel, accountId } = address
-  const senderId = personAt(address)
-  if (ownChannels.has(channel)) return true
-  const isListed = app.config.channels.ownerAllowFrom.includes(`${channel}:${senderId}`)
-  return isListed || pairing.find({ channel, accountId, senderId })?.owner === true
-}
-
-/** The private chats with the owners: those in `channels.ownerAllowFrom`, and owners who were paired. */
-export function ownerChats(config: Config, pairing: People): Address[] {
-  const listed = config.channels.ownerAllowFrom.map((owner) => {
-    const [channel = '', ...id] = owner.split(':')
-    return { channel, accountId: 'default', senderId: id.join(':') }
-  })
-  return [...listed, ...pairing.known().filter(({ owner }) => owner)].map((person) => privateChatWith(person))
-}
 
 function needsGateway(name: string): RockpoolError {
   return new RockpoolError('unavailable', `${name} needs the gateway.`, { hint: '`rockpool up` starts it.' })

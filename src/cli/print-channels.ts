@@ -1,6 +1,6 @@
 // Channels and pairings.
 import type { OutputOf } from '../rpc/client.ts'
-import { ago, numbered, safe, styled, table, visible, wrapped } from './print.ts'
+import { ago, numbered, prose, safe, styled, table, visible, wrapped } from './print.ts'
 import type { Page, Printers, Style } from './print.ts'
 
 export const printers: Printers = {
@@ -62,7 +62,7 @@ function printDevices({ devices }: OutputOf<'devices.list'>, page: Page): string
   })
 }
 
-function printPairings({ pending, people }: OutputOf<'pairing.list'>, page: Page): string {
+function printPairings({ pending, people, full, firstOwns }: OutputOf<'pairing.list'>, page: Page): string {
   type Person = Omit<(typeof people)[number], 'owner' | 'approvedAt'>
   const who = {
     CHANNEL: { value: (row: Person) => row.channel, min: 8 },
@@ -81,6 +81,16 @@ function printPairings({ pending, people }: OutputOf<'pairing.list'>, page: Page
   return [
     styled(page, 'bold', 'Pairing requests'),
     pending.length === 0 ? 'None.' : requests,
+    ...full.map(({ channel, accountId, until }) => {
+      const minutes = Math.max(1, Math.ceil((until - page.now) / 60_000))
+      return prose(
+        safe`${channel} (${accountId}) takes no further request for ${minutes} min: deny one to make room.`,
+        page,
+      )
+    }),
+    ...(firstOwns && pending.length > 0
+      ? [prose('The first person whom you approve becomes the owner.', page)]
+      : []),
     '',
     styled(page, 'bold', 'Paired'),
     people.length === 0 ? 'No person is paired yet.' : paired,

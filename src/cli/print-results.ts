@@ -71,8 +71,15 @@ const results: { [Name in MethodName]?: (output: OutputOf<Name>, page: Page) => 
     return safe`${channel}:${senderId}${called} may talk now${owner ? ' and owns this Rockpool' : ''}.`
   },
   'pairing.deny': ({ request }) => safe`Denied the request of ${request.channel}:${request.senderId}.`,
-  'pairing.remove': ({ removed }) =>
-    removed ? 'Removed. This person may no longer talk to your agents.' : 'This person was not paired.',
+  'pairing.remove': ({ ended: { turns, messages, schedules, streams } }) => [
+    'Removed. This person may no longer talk to your agents.',
+    turns > 0 ? `Stopped turns: ${turns}.` : '',
+    messages > 0 ? `Waiting messages that get no turn: ${messages}.` : '',
+    schedules.length > 0
+      ? oneLine(`Paused schedules: ${schedules.join(', ')}. \`rockpool schedules resume\` takes one over.`)
+      : '',
+    streams.length > 0 ? oneLine(`No longer streamed to the chat: ${streams.join(', ')}.`) : '',
+  ],
   'sessions.compact': ({ key, compacted, reason, kept }) => {
     const left = kept > 0 ? `: ${kept} entries are left` : ''
     const done = compacted ? safe`Compacted ${key}${left}.` : safe`${key} is unchanged.`

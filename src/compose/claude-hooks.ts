@@ -1,6 +1,5 @@
 // Constructs the answers to Claude hooks: the list of everything that answers them.
 import { basename } from 'node:path'
-import { ownerChats } from '../chat/chat-tools.ts'
 import { ClaudeHooks } from '../claude-hooks/answers.ts'
 import { liveSessions } from '../claude-hooks/live-sessions.ts'
 import { relayPermissions } from '../claude-hooks/permission-relay.ts'
@@ -16,6 +15,7 @@ import type { Reply } from '../domain/reply.ts'
 import { plainLine } from '../domain/text.ts'
 import { mailHooks } from '../mail/mail-hooks.ts'
 import type { App } from '../operations/app.ts'
+import { ownerChats } from '../rights/owners.ts'
 
 export function openClaudeHooks(app: App): ClaudeHooks {
   const { clock, log } = app
@@ -54,7 +54,7 @@ async function tellOwner(app: App, reply: Reply, key: string): Promise<void> {
   try {
     const { people, work } = app.storage
     const now = app.clock.now()
-    const deliveries = ownerChats(app.config, people).map((address) => ({
+    const deliveries = ownerChats(app.config.channels, people).map((address) => ({
       ...noticeFor(address, '', `${key}:${address.channel}:${address.accountId}:${address.to}`, now),
       reply,
     }))

@@ -18,16 +18,22 @@ import type { Bridge } from '../discovery/bridge.ts'
 import { callCost } from '../discovery/price-table.ts'
 import { trimSession } from '../discovery/trim/write-trim.ts'
 import { formatOriginChannel } from '../domain/address.ts'
+import type { Address } from '../domain/address.ts'
 import type { ToolServer } from '../domain/agent.ts'
 import type { CodingSession } from '../domain/coding-session.ts'
 import type { Device } from '../domain/device.ts'
 import type { DiscoveredSession } from '../domain/discovered-session.ts'
 import { asRockpoolError } from '../domain/errors.ts'
 import { dayIn } from '../domain/local-time.ts'
+import { parseAgentSessionKey } from '../domain/session-key-forms.ts'
 import type { AskStructured } from '../domain/selection.ts'
 import type { UsageWindow } from '../domain/usage-window.ts'
 import type { App } from '../operations/app.ts'
+import { isUntrustedEvent } from '../rights/author.ts'
+import { mayReceive } from '../rights/chat-rights.ts'
+import { isOwnersChat } from '../rights/owners.ts'
 import { mayReadSession } from '../rights/rights.ts'
+import { authorOfSession } from '../flow/turn-rights.ts'
 import { bridgeWorld } from '../operations/cc/bridge-world.ts'
 import type { CodingWorld } from '../operations/coding/coding-world.ts'
 import { readDevices } from '../store/device-file.ts'
@@ -51,7 +57,7 @@ export function openCodingWorld(app: App): CodingWorld {
     deliver: deliverFor(app),
     wake: wakeFor(app),
     asksToContinue: () => app.config.coding.continueAfterLimit === undefined,
-    note: ({ sessionKey, text, instead }) => app.storage.work.systemEvents.add(sessionKey, text, 20, instead),
+    note: noteFor(app),
   })
   const usageWindows = (now: number): UsageWindow[] => app.storage.usage.current(now)
   const machines = machinesOf(app, store)
@@ -159,7 +165,38 @@ function deliverFor(app: App): NotificationParts['deliver'] {
       createdAt: app.clock.now(),
       ...(isOutput ? { continues: sessionKey } : { mirror: true }),
     }
-    await app.storage.work.outbox.leave([delivery])
+    await app.storage.people.ready()
+    if (mayReceive(delivery, ownersChatsOf(app))) await app.storage.work.outbox.leave([delivery])
+    else logWithheld(app, codingId, formatOriginChannel(address))
+  }
+}
+
+function ownersChatsOf({ config, storage }: App): (address: Address) => boolean {
+  return (address) => isOwnersChat(address, config.channels, storage.people)
+}
+
+function logWithheld({ log }: App, codingId: string, from: string): void {
+  log.info(
+    { event: 'notice-withheld', codingId, from },
+    "Sent nothing about a coding session to a chat that is no longer the owner's.",
+  )
+}
+
+/** A turn in the session of a person who is no longer the owner would tell that person. */
+async function isOwnersSession(app: App, agentId: string, key: string): Promise<boolean> {
+  await app.storage.people.ready()
+  const entry = await app.storage.sessions(agentId).get(key)
+  return authorOfSession(key, entry, { isOwners: ownersChatsOf(app) }) === 'owner'
+}
+
+function noteFor(app: App): NotificationParts['note'] {
+  return async ({ sessionKey, text, instead }) => {
+    const agentId = parseAgentSessionKey(sessionKey)?.agentId
+    if (
+      isUntrustedEvent(text) ||
+      (agentId !== undefined && (await isOwnersSession(app, agentId, sessionKey)))
+    )
+      await app.storage.work.systemEvents.add(sessionKey, text, 20, instead)
   }
 }
 
@@ -167,6 +204,7 @@ function deliverFor(app: App): NotificationParts['deliver'] {
 function wakeFor(app: App): NotificationParts['wake'] {
   return async ({ text, agentId, sessionKey, key: once, askedBy }) => {
     const key = sessionKey ?? `agent:${agentId}:${app.config.session.mainKey}`
+    if (askedBy === 'owner' && !(await isOwnersSession(app, agentId, key))) return logWithheld(app, once, key)
     const conversations = await app.conversations()
     const later = app.gateway === undefined
     await conversations.wake({ text, agentId, sessionKey: key, key: once, later, askedBy })

@@ -20,6 +20,7 @@ import { keepKeysMs } from '../flow/turn-recovery.ts'
 import { makeReplyRouting } from '../flow/reply-routing.ts'
 import { makeAccessPolicy } from '../inbound/admit.ts'
 import { commandInfos } from '../inbound/command.ts'
+import { isOwnersChat, ownerChats } from '../rights/owners.ts'
 import { purgeKept } from '../operations/vault/kept-sessions.ts'
 import type { App } from '../operations/app.ts'
 import { mirrorIntoChat } from '../operations/turns/mirror-into-chat.ts'
@@ -33,7 +34,7 @@ import { attachWorkspaceFile } from '../store/media/outgoing-files.ts'
 import { configuredAgent, requireAgent } from '../store/agents.ts'
 import { askInChat, pressedButton } from '../chat/chat-approvals.ts'
 import { commandForAnswer, LastMessages } from '../chat/chat-answers.ts'
-import { chatTools, isOwnersChat, ownerChats } from '../chat/chat-tools.ts'
+import { chatTools } from '../chat/chat-tools.ts'
 import { scheduleCommands } from '../chat/schedule-commands.ts'
 import { codingCommands, commandToSay } from '../chat/coding-commands.ts'
 import { codingCommandInfos } from '../operations/coding/command-words.ts'
@@ -116,7 +117,7 @@ async function flowParts(
 ): Promise<Omit<FlowParts, 'channelFor' | 'askPermission'>> {
   const { config, clock, log, events, paths } = app
   const { storage } = app
-  const isOwners = (address: Address): boolean => isOwnersChat(app, pairing, address)
+  const isOwners = (address: Address): boolean => isOwnersChat(address, app.config.channels, pairing)
   const runtime = await app.runtime()
   // Claude's processes of an earlier start have ended by now, so nothing overwrites restored notes.
   await restoreAbandonedNotes(paths.noteCopies, log)
@@ -141,7 +142,7 @@ async function flowParts(
     commands: [...codingCommands(app), ...scheduleCommands(app)],
     onButton: (message, owner) => pressedButton(app, message, owner),
     ...answerParts(app, isOwners),
-    ownerChats: () => ownerChats(config, pairing),
+    ownerChats: () => ownerChats(config.channels, pairing),
     mirror: (delivery) => mirrorIntoChat(app, delivery),
     tidy: {
       async shared() {

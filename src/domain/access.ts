@@ -9,6 +9,8 @@ export type RefusalReason =
   | 'sender-unknown'
   /** Waits for the owner to approve the pairing code. */
   | 'not-paired'
+  /** So many strangers wait for the owner that this one gets no code now. */
+  | 'pairing-full'
   | 'not-allowed'
   | 'group-not-allowed'
   | 'closed'

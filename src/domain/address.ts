@@ -44,6 +44,13 @@ export function privateChatWith(person: { channel: string; accountId: string; se
   return { channel, accountId, to: channel === 'discord' ? `user:${senderId}` : senderId }
 }
 
+/** Is this a chat with one person? Only for platforms on which people and groups share one channel; by the form of their ids. */
+export function isPrivateChat({ channel, to }: Pick<Address, 'channel' | 'to'>): boolean {
+  if (channel === 'telegram') return /^\d+$/.test(to)
+  if (channel === 'discord') return to.startsWith('user:')
+  return channel === 'whatsapp' && !/@(g\.us|newsletter|broadcast)$/i.test(to)
+}
+
 /** `channel|target` or `channel|account|target`; the target may contain `|`. Thread ids travel separately. */
 export function parseOriginChannel(text: string): Address | undefined {
   const [channel, second, ...rest] = text.split('|')

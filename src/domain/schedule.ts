@@ -17,6 +17,10 @@ const action = z.discriminatedUnion('kind', [
     kind: z.literal('turn'),
     text: z.string(),
     sessionKey: z.string().optional().describe("The agent's main session when absent."),
+    to: z
+      .string()
+      .optional()
+      .describe('The chat that gets the reply while the session has none: channel|target'),
   }),
   z.object({
     kind: z.literal('coding'),
@@ -48,6 +52,8 @@ export const scheduleSchema = z.object({
   overlap: z.enum(overlapPolicies),
   runBudgetUsd: z.number().optional(),
   totalBudgetUsd: z.number().optional(),
+  /** The chat in which it was added: `channel|target`. It runs only while that chat has the rights that it had then. */
+  addedIn: z.string().optional(),
   /** The chat that gets notices about runs: `channel|target`. */
   tell: z.string().optional(),
   createdAt: z.number(),

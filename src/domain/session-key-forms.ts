@@ -1,6 +1,13 @@
 // Reads session keys in every form that we or any OpenClaw write, and rewrites them in our form.
 import type { ChatType } from './message.ts'
-import { decodeId, encodeId, rewriteId, agentIdRule, normalizeMainKey } from './session-key.ts'
+import {
+  decodeId,
+  encodeId,
+  rewriteId,
+  agentIdRule,
+  normalizeMainKey,
+  DEFAULT_ACCOUNT_ID,
+} from './session-key.ts'
 
 export interface ParsedAgentSessionKey {
   agentId: string
@@ -155,6 +162,16 @@ export function isCronRunSessionKey(key: string): boolean {
 export function chatTypeOfKey(key: string): ChatType | undefined {
   const { kind } = classifySessionKey(key)
   return kind === 'direct' || kind === 'group' || kind === 'channel' ? kind : undefined
+}
+
+/** The person of a private chat whose key this is. Without a channel the same id may be a person on any platform. Undefined if the
+ *  key names no person; `agent:<id>:<word>`, an older form, may be the name of any session. */
+export function personOfKey(
+  key: string,
+): { channel?: string; accountId: string; senderId: string } | undefined {
+  const { kind, channel, accountId = DEFAULT_ACCOUNT_ID, id } = classifySessionKey(key)
+  if (kind !== 'direct' || id === undefined || !/(?:^|:)(?:direct|dm):/i.test(key)) return undefined
+  return { channel, accountId, senderId: id }
 }
 
 /** The parts of a key; ids are still escaped. */

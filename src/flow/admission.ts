@@ -171,7 +171,9 @@ export class Admission {
     this.#parts.log.info({ event: 'message-refused', channel, chat, reason }, 'Refused a message.')
     if (say === undefined) return
     const key = `refused:${messageKey(message)}`
-    await this.#deliverer.deliver([noticeFor(message.address, say, key, this.#parts.clock.now())])
+    const notice = noticeFor(message.address, say, key, this.#parts.clock.now())
+    // The agent did not get the message, so its transcript has no part of the exchange: a pairing code is not for the agent.
+    await this.#deliverer.deliver([{ ...notice, mirror: false }])
   }
 
   async #keepAsContext(message: Message): Promise<void> {

@@ -159,7 +159,7 @@ const historyNote =
 export async function conversationOptions(
   session: Session,
   agent: Agent,
-  { address, rights }: { address: Address; rights: Rights },
+  { address, rights, live }: { address: Address; rights: Rights; live?: LiveTurn },
   parts: FlowParts,
 ): Promise<ConversationOptions> {
   return {
@@ -170,6 +170,7 @@ export async function conversationOptions(
     allowedTools: [...rights.allowedRules],
     toolRights: rights.tools,
     tools: parts.toolsFor ? await parts.toolsFor(session, address, rights) : [],
+    beforeTool: async () => live?.checkRights(),
     askPermission: (rights.mayAskOwner && parts.askPermission?.(session, address)) || denyUnasked,
     model: session.entry.modelOverride ?? agent.model,
     thinkingLevel: session.entry.thinkingLevel,
@@ -181,9 +182,9 @@ async function optionsOf(
   parts: FlowParts,
   { resume }: Continuation,
 ): Promise<ConversationOptions> {
-  const { session, agent, rights, inputs } = turn
+  const { session, agent, rights, inputs, live } = turn
   const { message, turnOptions } = inputs[0]!
-  const options = await conversationOptions(session, agent, { address: message.address, rights }, parts)
+  const options = await conversationOptions(session, agent, { address: message.address, rights, live }, parts)
   return {
     ...options,
     model: turnOptions?.model ?? options.model,

@@ -127,6 +127,11 @@ export class Conversations {
     return { wasRunning, forgotten: cancelled.length }
   }
 
+  /** Somebody lost rights: what was begun for that person ends. Turns of other processes end when they use a tool. */
+  recheckRights(): Promise<{ turns: number; messages: number }> {
+    return this.converse.recheckRights()
+  }
+
   /** Sends a message that is not an answer of a turn; it is copied into the chat's transcript. The same key is sent once. */
   async send(
     address: Address,

@@ -8,7 +8,7 @@ import type { Delivery } from '../domain/reply.ts'
 import { commandText } from '../inbound/message-text.ts'
 import { MAX_SYSTEM_EVENTS } from '../inbound/prompt-context.ts'
 import { Deliverer } from '../replies/deliver.ts'
-import { mayJoinTurn } from '../rights/chat-rights.ts'
+import { mayJoinTurn, mayReceive } from '../rights/chat-rights.ts'
 import type { Input, WaitingInput } from '../store/work-store.ts'
 import { Admission } from './admission.ts'
 import { untrustedWakePrompt, wakeInput } from './asked-input.ts'
@@ -22,7 +22,7 @@ import { receive, takeTurn } from './turn.ts'
 import { TurnQueue } from './turn-queue.ts'
 import type { Batch, TurnControls } from './turn-queue.ts'
 import { recoverWork, releaseTurn } from './turn-recovery.ts'
-import { authorOfInput } from './turn-rights.ts'
+import { authorOfInput, mayStillWrite } from './turn-rights.ts'
 import { reportUndelivered } from './undelivered.ts'
 
 export class Converse {
@@ -112,6 +112,13 @@ export class Converse {
     await this.deliverer.idle()
   }
 
+  /** Somebody lost rights: stops that person's running turn, and ends messages whose writer may no longer write. */
+  async recheckRights(): Promise<{ turns: number; messages: number }> {
+    const { turns, removed } = await this.queue.revoke((input) => mayStillWrite(input, this.parts))
+    await this.#refuse(removed)
+    return { turns, messages: removed.length }
+  }
+
   /** Starts no more turns; resolves when the running ones have ended. */
   async close(): Promise<void> {
     this.#failedWork?.close()
@@ -180,10 +187,28 @@ export class Converse {
     else void this.queue.offer(input)
   }
 
-  #take(batch: Batch, onStart: (turn: TurnControls) => void): Promise<WaitingInput[]> {
+  async #take(batch: Batch, onStart: (turn: TurnControls) => void): Promise<WaitingInput[]> {
     // The lane is being returned to the store, which assigns its inputs again, in order.
-    if (this.shared?.isGivingUp(batch.lane)) return Promise.resolve([])
-    return takeTurn(batch, onStart, this.#turnParts)
+    if (this.shared?.isGivingUp(batch.lane)) return []
+    const inputs = batch.inputs.filter((input) => mayStillWrite(input, this.parts))
+    await this.#refuse(batch.inputs.filter((input) => !inputs.includes(input)))
+    return inputs.length === 0 ? [] : takeTurn({ ...batch, inputs }, onStart, this.#turnParts)
+  }
+
+  /** Ends inputs of people who may no longer write; they get no answer. */
+  async #refuse(inputs: WaitingInput[]): Promise<void> {
+    if (inputs.length === 0) return
+    await this.parts.work.inbox.end(
+      inputs.map(({ id }) => id),
+      'refused',
+    )
+    for (const { lane, message } of inputs) {
+      const { channel } = message.address
+      this.parts.log.info(
+        { event: 'message-refused', lane, channel, sender: message.sender.id, reason: 'not-allowed' },
+        'Refused a message that waited: its writer may no longer write.',
+      )
+    }
   }
 
   #makeTurnParts(): TurnParts {
@@ -258,6 +283,7 @@ function makeDeliverer(
   const deliverer: Deliverer = new Deliverer({
     ...parts,
     outbox: parts.work.outbox,
+    mayReceive: (delivery) => mayReceive(delivery, parts.isOwners),
     withFiles: parts.files && ((delivery) => withFetchedFiles(delivery, parts)),
     mirror: async (delivery) => parts.mirror?.(delivery),
     onDead: (delivery, end) =>

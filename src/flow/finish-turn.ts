@@ -124,7 +124,7 @@ function deliveriesOfTurn(turnId: string, batch: Batch, turn: FinishedTurn, part
   const sessionKey = batch.lane
   const entry = session?.entry
   const policy = resolveSendPolicy({ cfg: parts.config, sessionKey, channel, chatType, entry })
-  if (input.turnOptions?.deliver === false || policy === 'deny') return []
+  if (input.turnOptions?.deliver === false || policy === 'deny' || live?.isRevoked) return []
   return deliveriesOf(replies, {
     turnId,
     sessionKey,

@@ -7,6 +7,7 @@ import type { Channel } from '../domain/channel.ts'
 import type { Session } from '../domain/session.ts'
 import type { EntryBody, TranscriptEntry } from '../domain/transcript.ts'
 import type { TurnEvent, TurnResult, Usage } from '../domain/turn.ts'
+import type { Author } from '../rights/author.ts'
 import type { PreviewStream } from '../replies/stream.ts'
 import { makePreviewStream } from '../replies/stream.ts'
 import { appendUntrustedContext } from '../inbound/message-text.ts'
@@ -16,6 +17,7 @@ import type { WaitingInput } from '../store/work-store.ts'
 import type { TurnParts } from './flow-parts.ts'
 import { prepareInput } from './turn-place.ts'
 import type { TurnPlace } from './turn-place.ts'
+import { hasLostRights } from './turn-rights.ts'
 import type { TurnControls } from './turn-queue.ts'
 import { TurnRecord } from './turn-record.ts'
 
@@ -41,6 +43,8 @@ export class LiveTurn implements TurnControls {
   #parts: TurnParts
   #transcript: TranscriptRef
   #place: TurnPlace
+  /** The author when the turn began. */
+  #author: Author
   #record: TurnRecord
   #stream: PreviewStream | undefined
   #conversation: Conversation | undefined
@@ -61,9 +65,11 @@ export class LiveTurn implements TurnControls {
       inputs: readonly WaitingInput[]
       transcript: TranscriptRef
       place: TurnPlace
+      author: Author
     },
     parts: TurnParts,
   ) {
+    this.#author = turn.author
     this.#turnId = turn.turnId
     this.#session = turn.session
     this.#inputs = turn.inputs
@@ -178,6 +184,18 @@ export class LiveTurn implements TurnControls {
     return true
   }
 
+  /** The author may lose rights while the turn runs; it then shows and sends nothing more. */
+  get isRevoked(): boolean {
+    return hasLostRights(this.#session, this.#inputs, this.#author, this.#parts)
+  }
+
+  /** Before each tool and before each further call of the model: stops a turn whose author has lost rights. */
+  async checkRights(): Promise<string | undefined> {
+    if (!this.isRevoked) return undefined
+    void this.interrupt()
+    return 'The person who asked no longer has the rights for this.'
+  }
+
   async interrupt(): Promise<void> {
     this.#interrupted = true
     await this.#conversation?.interrupt()
@@ -224,6 +242,7 @@ export class LiveTurn implements TurnControls {
   }
 
   async #show(channel: Channel, text: string): Promise<void> {
+    if (this.isRevoked) return
     const { messageId } = this.preview ?? {}
     if (messageId !== undefined) {
       await channel.edit!(this.#address, messageId, { text })

@@ -36,6 +36,7 @@ function bench(over: Partial<QueueSettings> = {}) {
       const turn = { ...batch, end: resolve, steered: [] as string[], interrupted: false }
       turns.push(turn)
       begun({
+        isRevoked: false,
         steer: async (joined) => {
           turn.steered.push(joined.message.text)
           return true
@@ -186,7 +187,11 @@ test('a stop between the taking of a batch and the beginning of its turn ends th
     settings: async () => ({ mode: 'followup', debounceMs: 0, cap: 20, drop: 'summarize' }),
     take: async (batch, begun) => {
       await opening.promise
-      begun({ steer: async () => false, interrupt: async () => void ended.push(batch.lane) })
+      begun({
+        isRevoked: false,
+        steer: async () => false,
+        interrupt: async () => void ended.push(batch.lane),
+      })
       return []
     },
     drop: async () => {},

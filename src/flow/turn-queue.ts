@@ -11,6 +11,8 @@ export interface TurnControls {
   /** Adds an input to the turn. False: the turn accepts no more; the input waits. */
   steer(input: WaitingInput): Promise<boolean>
   interrupt(): Promise<void>
+  /** Its author has lost rights since it began. */
+  readonly isRevoked: boolean
 }
 
 export interface TurnQueueOptions {
@@ -119,6 +121,18 @@ export class TurnQueue {
     const wasRunning = lane.taken.length > 0
     await interrupt(lane)
     return { wasRunning, cancelled }
+  }
+
+  /** Interrupts the turns whose author has lost rights, and removes waiting inputs that may not stay. */
+  async revoke(
+    mayStay: (input: WaitingInput) => boolean,
+  ): Promise<{ turns: number; removed: WaitingInput[] }> {
+    const lanes = [...this.#lanes.values()]
+    const removed = lanes.flatMap(({ waiting }) => waiting.filter((input) => !mayStay(input)))
+    for (const lane of lanes) lane.waiting = lane.waiting.filter((input) => !removed.includes(input))
+    const revoked = lanes.filter(({ turn }) => turn?.isRevoked)
+    await Promise.all(revoked.map(interrupt))
+    return { turns: revoked.length, removed }
   }
 
   /** Starts no more turns and waits for the running ones. Waiting inputs stay in the inbox. */

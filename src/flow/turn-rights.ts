@@ -4,7 +4,7 @@ import type { Agent } from '../domain/agent.ts'
 import { grantsOf } from '../domain/config/read-settings.ts'
 import { addressOfSession } from '../domain/session.ts'
 import type { Session, SessionEntry } from '../domain/session.ts'
-import { authorOf, internalChannel } from '../rights/author.ts'
+import { authorOf, hasFewerRights, internalChannel } from '../rights/author.ts'
 import type { Author } from '../rights/author.ts'
 import { rightsOf } from '../rights/rights.ts'
 import type { Rights } from '../rights/rights.ts'
@@ -20,10 +20,17 @@ export interface TurnSource {
   askedBy?: Author
 }
 
-export function rightsOfTurn(session: Session, { address, askedBy }: TurnSource, parts: Parts): Rights {
-  const { key: sessionKey, agentId, entry } = session
+export function rightsOfTurn(session: Session, source: TurnSource, parts: Parts): Rights {
+  return rightsFor(authorOfTurn(session, source, parts), session.agentId, parts)
+}
+
+function authorOfTurn(
+  { key: sessionKey, entry }: Session,
+  { address, askedBy }: TurnSource,
+  { isOwners }: Pick<FlowParts, 'isOwners'>,
+): Author {
   const origin = { sessionKey, address, chatType: entry.chatType, route: addressOfSession(entry), askedBy }
-  return rightsFor(authorOf(origin, parts.isOwners), agentId, parts)
+  return authorOf(origin, isOwners)
 }
 
 /** The rights of an input by its chat alone, before its session is looked up. */
@@ -48,6 +55,25 @@ export function authorOfInput(
   const { chatType, address } = message
   const askedBy = turnOptions?.askedBy ?? 'owner'
   return authorOf({ sessionKey: lane, chatType, address, askedBy }, parts.isOwners)
+}
+
+/** May the writer of a chat message still write? Inputs that came from no chat are limited by their author alone. */
+export function mayStillWrite(
+  { message, turnOptions }: Input,
+  { access }: Pick<FlowParts, 'access'>,
+): boolean {
+  return turnOptions !== undefined || access.wouldAllow(message)
+}
+
+/** Has the author of a turn lost rights, or access, since the turn began? */
+export function hasLostRights(
+  session: Session,
+  inputs: readonly Input[],
+  began: Author,
+  parts: Pick<FlowParts, 'isOwners' | 'access'>,
+): boolean {
+  const author = authorOfTurn(session, sourceOf(inputs[0]!), parts)
+  return hasFewerRights(author, began) || !inputs.every((input) => mayStillWrite(input, parts))
 }
 
 /** The author of a session: the person that its replies go to. */

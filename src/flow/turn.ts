@@ -110,7 +110,7 @@ async function runTurn(turn: ClaimedTurn, parts: TurnParts): Promise<FinishedTur
   const place = placeOf(session, agent, rights)
   if (rights.files === 'own') await makeAttachmentFolder(place.workspace, session)
   const transcript = transcriptOf(session)
-  const live = new LiveTurn({ turnId, session, inputs, transcript, place }, parts)
+  const live = new LiveTurn({ turnId, session, inputs, transcript, place, author: rights.author }, parts)
   onStart(live)
 
   const system = systemPromptOf({ found, agent, rights, place, chatType: first.message.chatType }, parts)

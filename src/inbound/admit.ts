@@ -8,6 +8,7 @@ import { accountSettingsOf } from '../domain/config/read-settings.ts'
 import type { AccountSettings, ChannelsConfig } from '../domain/config/channel-settings.ts'
 import type { Message } from '../domain/message.ts'
 import type { People, PersonRef } from '../store/tables/pairing.ts'
+import { isOwner, standingOf } from '../rights/owners.ts'
 import { isMentioned, type MentionRules } from './mentions.ts'
 
 export type Verdict =
@@ -92,24 +93,16 @@ function decide(message: Message, parts: AccessParts): Decision {
     return { kind: 'allowed', owner: true, byOwner: true, requireMention: false }
   if (sender.isBot) return refuse('not-a-person')
   if (sender.id.trim() === '') return refuse('sender-unknown')
-  const config = parts.config()
-  const settings = accountSettingsOf(config, address.channel, address.accountId)
-  return message.chatType === 'direct'
-    ? decideDirect(message, settings, parts)
-    : decideGroup(message, settings, parts)
+  if (message.chatType === 'direct') return decideDirect(message, parts)
+  return decideGroup(message, accountSettingsOf(parts.config(), address.channel, address.accountId), parts)
 }
 
-function decideDirect(message: Message, settings: AccountSettings, parts: AccessParts): Decision {
-  const id = message.sender.id
-  const policy = settings.dmPolicy ?? 'pairing'
-  if (policy === 'disabled') return refuse('closed')
-  const paired = policy === 'pairing' ? parts.pairing.find(personOf(message)) : undefined
-  const owner = paired?.owner === true || isListedOwner(message, parts)
-  const listed = settings.allowFrom?.includes(id) ?? false
-  const everybody = policy === 'open' && (settings.allowFrom?.includes('*') ?? false)
-  if (owner || listed || paired || everybody)
-    return { kind: 'allowed', owner, byOwner: owner, requireMention: false }
-  return policy === 'pairing' ? { kind: 'stranger' } : refuse('not-allowed')
+function decideDirect(message: Message, parts: AccessParts): Decision {
+  const standing = standingOf(personOf(message), parts.config(), parts.pairing)
+  if (standing === 'stranger') return { kind: 'stranger' }
+  if (standing === 'closed' || standing === 'not-allowed') return refuse(standing)
+  const owner = standing === 'owner'
+  return { kind: 'allowed', owner, byOwner: owner, requireMention: false }
 }
 
 function decideGroup(message: Message, settings: AccountSettings, parts: AccessParts): Decision {
@@ -121,13 +114,9 @@ function decideGroup(message: Message, settings: AccountSettings, parts: AccessP
   if (policy === 'disabled' || !isListed || group?.enabled === false) return refuse('group-not-allowed')
   const people = group?.allowFrom ?? settings.groupAllowFrom
   if (people && !people.includes(message.sender.id) && !people.includes('*')) return refuse('not-allowed')
-  const byOwner = isListedOwner(message, parts) || parts.pairing.find(personOf(message))?.owner === true
+  const byOwner = isOwner(personOf(message), parts.config(), parts.pairing)
   const byMember = byOwner || (people?.includes(message.sender.id) ?? false)
   return { kind: 'allowed', owner: false, byOwner, byMember, requireMention: group?.requireMention ?? true }
-}
-
-function isListedOwner({ address, sender }: Message, parts: AccessParts): boolean {
-  return parts.config().ownerAllowFrom.includes(`${address.channel}:${sender.id}`)
 }
 
 /** A stranger gets a pairing code, unless the owner has approved them in the meantime. */
@@ -146,6 +135,7 @@ async function invite(message: Message, parts: AccessParts): Promise<Access | 'p
   const person = personOf(message)
   const answer = await parts.pairing.request(person, message.sender.name)
   if (answer.kind === 'paired') return 'paired'
+  if (answer.kind === 'full') return refuse('pairing-full')
   if (answer.kind === 'new') parts.onStranger?.(person)
   return refuse('not-paired', answer.kind === 'new' ? invitation(message, answer.code) : undefined)
 }

@@ -19,6 +19,8 @@ export interface DeliverOptions {
   events: Events
   /** The channel that reaches this address, if it is running. */
   channelFor: (address: Address) => Channel | undefined
+  /** May the chat still get this? A delivery may wait for hours, and rights may change meanwhile. */
+  mayReceive?: (delivery: Delivery) => boolean
   /** Called with the platform's message ids, before the delivery is marked as sent. */
   onSent?: (delivery: Delivery, messageIds: string[]) => Promise<void>
   /** The delivery with its files on this machine. */
@@ -184,9 +186,10 @@ export class Deliverer {
   }
 
   async #attempt(lane: string, row: OutboxRow): Promise<Step> {
-    const { clock, outbox, withFiles } = this.#options
+    const { clock, outbox, withFiles, mayReceive } = this.#options
     const { delivery } = row
     const now = clock.now()
+    if (mayReceive?.(delivery) === false) return this.#markDead(row, 'It is for the owner alone.')
     if (now > (delivery.expiresAt ?? delivery.createdAt + deliveryLifetimeMs))
       return this.#markDead(row, 'It waited too long.')
     if (row.notBefore > now) return { again: row.notBefore }

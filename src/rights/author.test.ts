@@ -28,6 +28,16 @@ test('words without a chat have the rights of whom the session talks with', () =
   expect(of({ address: terminal, route: chat('guest') })).toBe('guest')
 })
 
+test('words without a chat in a session without a route have the rights of the person that its key names', () => {
+  const internalIn = (sessionKey: string): string => of({ sessionKey, address: internal })
+  expect(internalIn('agent:main:telegram:direct:owner')).toBe('owner')
+  expect(internalIn('agent:main:telegram:direct:guest')).toBe('guest')
+  expect(internalIn('agent:main:telegram:work:direct:guest:thread:7')).toBe('guest')
+  // Any platform may have a person with this id.
+  expect(internalIn('agent:main:direct:owner')).toBe('guest')
+  expect(internalIn('agent:main:my-notes')).toBe('owner')
+})
+
 test('who asks for a turn limits it, and so does the session', () => {
   expect(of({ address: internal, askedBy: 'program' })).toBe('program')
   expect(of({ address: internal, route: chat('guest'), askedBy: 'program' })).toBe('guest')

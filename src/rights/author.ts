@@ -1,9 +1,9 @@
 // The author of a turn. Every path into a turn (a message, an answer to one, an edit, a hook, a schedule, a system event, an
 // RPC call, another session) ends in one of these authors, and the rights of the turn follow from the author.
-import { isTerminal } from '../domain/address.ts'
+import { isTerminal, privateChatWith } from '../domain/address.ts'
 import type { Address } from '../domain/address.ts'
 import type { ChatType } from '../domain/message.ts'
-import { classifySessionKey } from '../domain/session-key-forms.ts'
+import { classifySessionKey, personOfKey } from '../domain/session-key-forms.ts'
 
 /**
  * From the most rights to the fewest. No author has a right that one before it lacks.
@@ -34,7 +34,8 @@ export interface TurnOrigin {
   chatType?: ChatType
   /** Where the text came from; the channel is `internal` or a terminal when it came from no chat. */
   address: Address
-  /** Where the session's replies go. A text without a chat has the rights of the person there. */
+  /** Where the session's replies go. A text without a chat has the rights of the person there; before the session has a route,
+   *  those of the person that its key names. */
   route?: Address
   /** The requester of the turn, when it was not a chat message. */
   askedBy?: Author
@@ -45,10 +46,18 @@ export const internalChannel = 'internal'
 
 /** `isOwners` tells whether a private chat is the owner's. */
 export function authorOf(origin: TurnOrigin, isOwners: (address: Address) => boolean): Author {
-  const { address, route, askedBy = 'owner' } = origin
-  const isFromChat = address.channel !== internalChannel && !isTerminal(address)
-  const person = isFromChat ? address : (route ?? address)
-  return leastPrivileged(leastPrivileged(mostIn(origin), askedBy), isOwners(person) ? 'owner' : 'guest')
+  const person = chatOfPerson(origin)
+  const ofPerson = person && isOwners(person) ? 'owner' : 'guest'
+  return leastPrivileged(leastPrivileged(mostIn(origin), origin.askedBy ?? 'owner'), ofPerson)
+}
+
+/** The chat of the person whose rights the turn has. Undefined if the session belongs to a person who cannot be determined. */
+function chatOfPerson({ sessionKey, address, route }: TurnOrigin): Address | undefined {
+  if (address.channel !== internalChannel && !isTerminal(address)) return address
+  const person = personOfKey(sessionKey)
+  if (route || !person) return route ?? address
+  const { channel } = person
+  return channel === undefined ? undefined : privateChatWith({ ...person, channel })
 }
 
 /** The author with the most rights that a session of this kind can have. */

@@ -1,7 +1,8 @@
 // What a person may do in a chat: give commands, join a running turn, continue another session. Rockpool must not answer one
 // person with the rights of another, nor show a private answer where others read along.
 import type { Address } from '../domain/address.ts'
-import { chatKey } from '../domain/address.ts'
+import { chatKey, isPrivateChat } from '../domain/address.ts'
+import type { Delivery } from '../domain/reply.ts'
 import { hasFewerRights } from './author.ts'
 import type { Author } from './author.ts'
 
@@ -41,6 +42,17 @@ export function mayJoinTurn(input: Author, running: Author): boolean {
 /** May the session's replies go to the chat of this message from now on? Never to a chat with fewer rights. */
 export function mayChangeRoute(message: Author, current: Author): boolean {
   return !hasFewerRights(message, current)
+}
+
+/** May this be sent to its chat? What a coding session says, and every permission request, is for the owner: a private chat gets it
+ *  only while it is the owner's. Asked when it is enqueued and when it is sent. */
+export function mayReceive(
+  { address, reply, sessionKey }: Pick<Delivery, 'address' | 'reply' | 'sessionKey'>,
+  isOwners: (address: Address) => boolean,
+): boolean {
+  const isRequest = reply.buttons?.flat().some(({ data }) => data.startsWith('approve:')) ?? false
+  const isForOwner = isRequest || sessionKey?.startsWith('coding:') === true
+  return !isForOwner || !isPrivateChat(address) || isOwners(address)
 }
 
 function isSameChat({ address: one }: Place, { address: other }: Place): boolean {

@@ -84,7 +84,7 @@ export interface WaitingInput extends Input {
   hasMoved?: boolean
 }
 
-export type InputEnd = 'answered' | 'command' | 'dropped' | 'stopped' | 'failed' | 'given-up'
+export type InputEnd = 'answered' | 'command' | 'dropped' | 'stopped' | 'refused' | 'failed' | 'given-up'
 
 export type InputState = 'waiting' | 'running' | InputEnd
 

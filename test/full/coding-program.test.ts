@@ -13,7 +13,7 @@ test('killed with -9 while five sessions run: soon after the restart all are lis
   const first = await here.startGateway()
   const names = Array.from({ length: 5 }, (_, n) => `sleeper-${n}`)
   for (const name of names) {
-    const more = ['--allowed-tools', 'Bash', '--origin-channel', 'telegram|42', '--json']
+    const more = ['--allowed-tools', 'Bash', '--origin-channel', 'telegram|-42', '--json']
     await here.launch([sleeping], '--name', name, ...more)
   }
   for (const name of names) await here.untilStored(name, { lifecycle: 'active' })

@@ -4,7 +4,8 @@ import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
 import { makeOfflineAgent } from '../../src/agent/offline.ts'
 import { codingCommands } from '../../src/chat/coding-commands.ts'
-import { chatToolServer, chatTools, isOwnersChat } from '../../src/chat/chat-tools.ts'
+import { chatToolServer, chatTools } from '../../src/chat/chat-tools.ts'
+import { isOwnersChat } from '../../src/rights/owners.ts'
 import { configuredAgent } from '../../src/store/agents.ts'
 import type { Address } from '../../src/domain/address.ts'
 import type { Agent, AgentTool } from '../../src/domain/agent.ts'
@@ -61,7 +62,8 @@ export async function toolsOf(
 export async function offeredTools(house: House, session: Session, address: Address): Promise<AgentTool[]> {
   const { app } = house
   const make = chatTools(app)
-  const isOwners = (chat: Address): boolean => isOwnersChat(app, { find: () => undefined }, chat)
+  const isOwners = (chat: Address): boolean =>
+    isOwnersChat(chat, app.config.channels, { find: () => undefined })
   const agentOf = (agentId: string): Agent => configuredAgent(app.config, app.paths, agentId)
   const rights = rightsOfTurn(session, { address }, { config: app.config, isOwners, agentOf })
   const servers = await make(session, address, rights)

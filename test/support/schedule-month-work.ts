@@ -96,6 +96,7 @@ export class MonthWorker {
         }),
       kill: (id) => this.#kill(id),
       limitEnd: () => undefined,
+      isOwners: () => true,
     }
   }
 

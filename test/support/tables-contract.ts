@@ -122,6 +122,31 @@ function pairingContract(open: () => Promise<Tables>): void {
     expect(people.find(person('1'))).toBeUndefined()
   })
 
+  test('the next person is an owner only by name, also after the first owner was removed', async () => {
+    const { people, codeOf } = await opened()
+    expect(await people.hadOwner()).toBe(false)
+    const first = await people.approve(await codeOf('1'), { mayMakeOwner: true })
+    await people.remove(first)
+    expect(await people.hadOwner()).toBe(true)
+    const second = await people.approve(await codeOf('2'), { mayMakeOwner: true })
+    const third = await people.approve(await codeOf('3'), { mayMakeOwner: false, asOwner: true })
+    expect([first, second, third].map(({ owner }) => owner)).toEqual([true, false, true])
+  })
+
+  test('three strangers keep their places for ten minutes; then a newer one replaces the oldest', async () => {
+    const { people, at, codeOf } = await opened()
+    for (const minute of [1, 2, 3]) {
+      at(start + minute * 60_000)
+      await codeOf(String(minute))
+    }
+    expect(await people.request(person('4'))).toEqual({ kind: 'full' })
+    const [full] = await people.full()
+    at(full!.until)
+    expect(await people.full()).toEqual([])
+    await codeOf('4')
+    expect((await people.pending()).map(({ senderId }) => senderId).sort()).toEqual(['2', '3', '4'])
+  })
+
   test('a code is used once, and a denied code cannot be approved', async () => {
     const { people, codeOf } = await opened()
     const code = await codeOf('1')

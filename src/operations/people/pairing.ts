@@ -1,7 +1,10 @@
 // Pairing: people who ask for permission to write, and people who have it.
 import { z } from 'zod'
 import { RockpoolError } from '../../domain/errors.ts'
+import { standingOf } from '../../rights/owners.ts'
 import { operation } from '../operation.ts'
+import { endAccess } from './end-access.ts'
+import type { EndedAccess } from './end-access.ts'
 
 const request = z.object({
   code: z.string(),
@@ -22,6 +25,8 @@ const person = z.object({
   approvedAt: z.number(),
 })
 
+const nothingEnded: EndedAccess = { turns: 0, messages: 0, schedules: [], streams: [] }
+
 const code = z.string().min(1).describe('The code that the person got.')
 
 export const operations = [
@@ -29,28 +34,53 @@ export const operations = [
     name: 'pairing.list',
     description: 'List pairing requests, and the people who may write.',
     input: z.strictObject({}),
-    output: z.object({ pending: z.array(request), people: z.array(person) }),
+    output: z.object({
+      pending: z.array(request),
+      people: z.array(person),
+      full: z
+        .array(z.object({ channel: z.string(), accountId: z.string(), until: z.number() }))
+        .describe('Accounts that take no further request until then, because so many wait.'),
+      firstOwns: z.boolean().describe('The next person who is approved becomes the owner.'),
+    }),
     scope: 'admin',
     command: { examples: ['rockpool pairing list'] },
     async run(app) {
       const pairing = app.storage.people
-      return { pending: await pairing.pending(), people: await pairing.people() }
+      const [pending, people, full] = await Promise.all([pairing.pending(), pairing.people(), pairing.full()])
+      const firstOwns = app.config.channels.ownerAllowFrom.length === 0 && !(await pairing.hadOwner())
+      return { pending, people, full, firstOwns }
     },
   }),
   operation({
     name: 'pairing.approve',
     description: 'Approve a pairing request.',
-    input: z.strictObject({ code }),
+    input: z.strictObject({
+      code,
+      owner: z
+        .boolean()
+        .default(false)
+        .describe(
+          'The person becomes an owner. Without it only the first person ever does, if no owner is configured.',
+        ),
+    }),
     output: z.object({ person }),
     scope: 'admin',
     changesState: true,
-    command: { positional: ['code'], examples: ['rockpool pairing approve ABCD2345'] },
+    command: {
+      positional: ['code'],
+      examples: ['rockpool pairing approve ABCD2345', 'rockpool pairing approve ABCD2345 --owner'],
+    },
     async run(app, input, caller) {
       // Only the person at the machine or with the admin token can make an owner, never an agent or a chat.
       const isOperator = (caller.via === 'cli' || caller.via === 'rpc') && caller.agentId === undefined
       // If the configuration names owners, the approval of a guest must not make another one.
       const mayMakeOwner = isOperator && app.config.channels.ownerAllowFrom.length === 0
-      return { person: await app.storage.people.approve(input.code, { mayMakeOwner }) }
+      if (input.owner && !isOperator)
+        throw new RockpoolError('refused', 'Only the operator can make an owner.', {
+          hint: '`rockpool pairing approve <code> --owner` at the machine.',
+        })
+      const options = { mayMakeOwner, asOwner: input.owner }
+      return { person: await app.storage.people.approve(input.code, options) }
     },
   }),
   operation({
@@ -71,7 +101,17 @@ export const operations = [
       senderId: z.string().describe('Their id there.'),
       accountId: z.string().default('default').describe('Which of your accounts.'),
     }),
-    output: z.object({ removed: z.boolean() }),
+    output: z.object({
+      removed: z.boolean(),
+      ended: z
+        .object({
+          turns: z.number().describe('Running turns that were stopped.'),
+          messages: z.number().describe('Waiting messages that get no turn.'),
+          schedules: z.array(z.string()).describe('Schedules of the chat that are paused now.'),
+          streams: z.array(z.string()).describe('Coding sessions whose output no longer goes to the chat.'),
+        })
+        .describe('What was stopped with it.'),
+    }),
     scope: 'admin',
     changesState: true,
     destructive: true,
@@ -88,7 +128,13 @@ export const operations = [
       examples: ['rockpool pairing remove telegram 123456789'],
     },
     async run(app, input) {
-      if (await app.storage.people.remove(input)) return { removed: true }
+      const { people } = app.storage
+      await people.ready()
+      const before = standingOf(input, app.config.channels, people)
+      if (await people.remove(input)) {
+        const isLess = standingOf(input, app.config.channels, people) !== before
+        return { removed: true, ended: isLess ? await endAccess(app, input) : nothingEnded }
+      }
       const { channel, senderId, accountId } = input
       throw new RockpoolError('not-found', `${senderId} has no pairing on ${channel} (${accountId}).`, {
         hint: '`rockpool pairing list` shows who may write; people of `allowFrom` are in the configuration.',

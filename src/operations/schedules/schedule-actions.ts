@@ -2,7 +2,7 @@
 // accept it once. So a repeat after a crash, also on another machine, finds what was begun and follows it.
 import { createHash } from 'node:crypto'
 import { continuePrompt } from '../../coding/session/session-changes.ts'
-import { parseOriginChannel } from '../../domain/address.ts'
+import { isPrivateChat, parseOriginChannel } from '../../domain/address.ts'
 import type { Address } from '../../domain/address.ts'
 import type { Clock } from '../../domain/clock.ts'
 import { isWorking } from '../../domain/coding-session.ts'
@@ -38,6 +38,8 @@ export interface ScheduleWorld {
   kill: (id: string) => Promise<unknown>
   /** When the usage limit ends that stops turns now, for people. */
   limitEnd: () => string | undefined
+  /** Is this private chat the owner's? */
+  isOwners: (address: Address) => boolean
 }
 export type CodingAction = Extract<ScheduledAction, { kind: 'coding' }>
 type Turn = Extract<ScheduledAction, { kind: 'turn' | 'wake' }>
@@ -46,6 +48,7 @@ export function scheduleActions(world: ScheduleWorld): ScheduleActions {
   return {
     advance: (schedule, run) => advance(world, schedule, run),
     stop: (schedule, run) => stop(world, schedule, run),
+    refusal: (schedule) => refusalOf(world, schedule),
     tell: (schedule, run, text) => tell(world, schedule, run, text),
   }
 }
@@ -91,7 +94,8 @@ async function beginOnce(
   }
 }
 
-/** A turn in the agent's main session, or in the named one. Its reply goes to the chat of that session. */
+/** A turn in the agent's main session, or in the named one. Its reply goes to the chat of that session. A session in which nobody has
+ *  had a turn has no chat yet; the reply then goes to where the schedule was added. */
 async function followTurn(
   world: ScheduleWorld,
   schedule: Schedule,
@@ -138,7 +142,8 @@ async function beginTurn(world: ScheduleWorld, schedule: Schedule, action: Turn,
     await world.wake({ text, agentId, sessionKey, key, askedBy, maxBudgetUsd })
     return
   }
-  const address = await world.addressOf(agentId, sessionKey)
+  const route = await world.addressOf(agentId, sessionKey)
+  const address = route ?? (action.to === undefined ? undefined : parseOriginChannel(action.to))
   await world.hand({
     agentId,
     sessionKey,
@@ -209,8 +214,20 @@ async function stop(world: ScheduleWorld, schedule: Schedule, run: ScheduleRun):
   } else if (action.kind !== 'message') await world.stopTurn(sessionKeyOf(world, schedule, action))
 }
 
-/** To the chat of the schedule; without one the log of the schedule has it. */
+/** A schedule acts for the person who added it in a chat, and only while that person is the owner. */
+export function refusalOf(
+  { isOwners }: Pick<ScheduleWorld, 'isOwners'>,
+  { addedIn, author }: Pick<Schedule, 'addedIn' | 'author'>,
+): string | undefined {
+  const address = addedIn === undefined || author !== 'owner' ? undefined : parseOriginChannel(addedIn)
+  if (!address || isOwners(address)) return undefined
+  return `The chat in which it was added, ${addedIn}, is no longer the owner's.`
+}
+
+/** To the chat of the schedule, unless that is a private chat of somebody else than the owner; the log of the schedule has it. */
 async function tell(world: ScheduleWorld, schedule: Schedule, run: ScheduleRun, text: string): Promise<void> {
+  const address = schedule.tell === undefined ? undefined : parseOriginChannel(schedule.tell)
+  if (address && isPrivateChat(address) && !world.isOwners(address)) return
   if (schedule.tell !== undefined) await send(world, schedule.tell, text, `schedule-told:${run.id}`)
 }
 

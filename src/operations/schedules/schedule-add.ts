@@ -107,6 +107,7 @@ export const addSchedule = operation({
       throw new RockpoolError('input-invalid', 'This schedule is never due.', {
         hint: 'Look at when, notBefore and notAfter.',
       })
+    const here = caller.address && formatOriginChannel(caller.address)
     const { jitterSeconds, missed, overlap, runBudgetUsd, totalBudgetUsd } = input
     const schedule = await storage.schedules.add({
       name: input.name === undefined ? nameFor(app, text, agentId) : checkedName(input.name),
@@ -121,7 +122,8 @@ export const addSchedule = operation({
       runBudgetUsd:
         runBudgetUsd ?? (caller.agentId === undefined ? undefined : app.config.coding.defaultBudgetUsd),
       totalBudgetUsd,
-      tell: input.tell ?? (caller.address && formatOriginChannel(caller.address)),
+      addedIn: here,
+      tell: input.tell ?? here,
       createdAt: now,
       nextDue: first,
     })
@@ -151,8 +153,12 @@ function actionOf(
   { do: kind, text, session, model, ...input }: AddInput,
   { address, sessionKey }: Caller,
 ): ScheduledAction {
-  if (kind === 'turn' || kind === 'wake') return { kind, text, sessionKey: input.sessionKey ?? sessionKey }
   const here = address && formatOriginChannel(address)
+  if (kind === 'wake') return { kind, text, sessionKey: input.sessionKey ?? sessionKey }
+  if (kind === 'turn') {
+    const isHere = input.sessionKey === undefined || input.sessionKey === sessionKey
+    return { kind, text, sessionKey: input.sessionKey ?? sessionKey, to: isHere ? here : undefined }
+  }
   if (kind === 'message')
     return { kind, text, to: required(input.to ?? here, 'to', 'The chat: --to "telegram|123456789".') }
   const named = input.workdir === undefined ? undefined : app.config.coding.repos[input.workdir]

@@ -5,6 +5,7 @@ import { buildAgentMainSessionKey } from '../../domain/session-key.ts'
 import type { Schedule } from '../../domain/schedule.ts'
 import { endOfLimit } from '../../agent/turn-failures.ts'
 import { reservedUntil } from '../../domain/usage-window.ts'
+import { isOwnersChat } from '../../rights/owners.ts'
 import { ScheduleRunner } from '../../schedules/schedule-runner.ts'
 import { requireAgent } from '../../store/agents.ts'
 import type { App } from '../app.ts'
@@ -48,6 +49,7 @@ function worldOf(app: App): ScheduleWorld {
     launch: (schedule, action, id, maxBudgetUsd) => launch(app, schedule, action, id, maxBudgetUsd),
     resume: (id, prompt) => app.coding().pool.resume(id, prompt),
     kill: (id) => app.coding().pool.kill(id),
+    isOwners: (address) => isOwnersChat(address, app.config.channels, storage.people),
     limitEnd() {
       const now = clock.now()
       const until = reservedUntil(storage.usage.current(now), 0, now)

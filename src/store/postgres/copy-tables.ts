@@ -57,6 +57,7 @@ const tables: Table[] = [
     columns: words('channel account sender name owner approved_at'),
     flags: ['owner'],
   },
+  { name: 'first_owner', order: ['paired_at'], columns: ['paired_at'], hasNoKey: true },
   {
     name: 'pairing_request',
     order: words('channel account sender'),

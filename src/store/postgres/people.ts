@@ -1,7 +1,7 @@
 // Who may talk, in PostgreSQL. `find` and `known` must answer without waiting, so everybody who may talk is in memory too.
 // Another machine's change arrives with its signal, or at the next poll.
 import type { Clock } from '../../domain/clock.ts'
-import { People, type PairedPerson, type PersonRef } from '../tables/pairing.ts'
+import { People, type ApproveOptions, type PairedPerson, type PersonRef } from '../tables/pairing.ts'
 import type { Postgres } from './connection.ts'
 import type { Members } from './members.ts'
 import { onSignalAndPoll } from './signals.ts'
@@ -33,7 +33,7 @@ export class PostgresPeople extends People {
     return [...this.#known.values()]
   }
 
-  override async approve(code: string, options: { mayMakeOwner: boolean }): Promise<PairedPerson> {
+  override async approve(code: string, options: ApproveOptions): Promise<PairedPerson> {
     const person = await super.approve(code, options)
     await this.#changed()
     return person

@@ -19,6 +19,7 @@ export const stateMigrations = sqlFiles(
   'state/013-schedule-names.sql',
   'state/014-unused-turn-index.sql',
   'state/015-sent-questions.sql',
+  'state/016-first-owner.sql',
 )
 
 export function openStateDatabase(path: string, options: DatabaseOptions = {}): Database {

@@ -1,5 +1,5 @@
 // People who asked to talk, and people who may. The person gets a code; the operator of Rockpool approves the code. The
-// first approved person owns this Rockpool, unless the configuration names its owners.
+// first approved person owns this Rockpool, unless the configuration names its owners. Later owners are named as such.
 import { randomInt } from 'node:crypto'
 import type { Clock } from '../../domain/clock.ts'
 import { RockpoolError } from '../../domain/errors.ts'
@@ -35,11 +35,21 @@ export type PairingAnswer =
   | { kind: 'paired' }
   | { kind: 'full' }
 
+export interface ApproveOptions {
+  /** The person becomes the owner if nobody ever was. */
+  mayMakeOwner: boolean
+  /** The person becomes an owner in any case. */
+  asOwner?: boolean
+}
+
 /** Without 0 O 1 I, which people mix up. */
 const codeLetters = 'ABCDEFGHJKLMNPQRSTUVWXYZ23456789'
 const codeLength = 8
 const codeLifeMs = 3_600_000
 const maxPending = 3
+/** A request keeps its place for this long. After that a newer one may replace the oldest, so that strangers who never get an approval
+ *  block nobody for the whole hour; and they get at most three codes in this time, whatever their number. */
+const keepsPlaceMs = 10 * 60_000
 const samePerson = 'channel = ? AND account = ? AND sender = ?'
 const columns = 'channel, account AS account_id, sender AS sender_id, name'
 export const personColumns = `${columns}, owner, approved_at`
@@ -78,9 +88,25 @@ export abstract class People {
     return (await this.#sql.all<object>(sql, [this.#clock.now() - codeLifeMs])).map(asRequest)
   }
 
-  /** The first person who is approved with `mayMakeOwner` becomes the owner. */
-  approve(code: string, { mayMakeOwner }: { mayMakeOwner: boolean }): Promise<PairedPerson> {
-    return this.#sql.transaction(() => this.#approve(code, mayMakeOwner), ['pairing owner'])
+  /** Accounts that take no further request for now, because so many wait, and until when. */
+  async full(): Promise<Array<{ channel: string; accountId: string; until: number }>> {
+    const accounts = Map.groupBy(await this.pending(), ({ channel, accountId }) =>
+      JSON.stringify([channel, accountId]),
+    )
+    return [...accounts.values()].flatMap((waiting) => {
+      const { channel, accountId, askedAt } = waiting[0]!
+      const until = askedAt + keepsPlaceMs
+      return waiting.length < maxPending || until <= this.#clock.now() ? [] : [{ channel, accountId, until }]
+    })
+  }
+
+  /** Was anybody ever paired as the owner? Also true after that person was removed. */
+  async hadOwner(): Promise<boolean> {
+    return (await this.#sql.get('SELECT 1 FROM first_owner')) !== undefined
+  }
+
+  approve(code: string, options: ApproveOptions): Promise<PairedPerson> {
+    return this.#sql.transaction(() => this.#approve(code, options), ['pairing owner'])
   }
 
   deny(code: string): Promise<PairingRequest> {
@@ -95,10 +121,15 @@ export abstract class People {
     yield* this.#forgetExpired()
     if (yield* get(`SELECT 1 FROM paired_person WHERE ${samePerson}`, keyOf(person)))
       return { kind: 'paired' }
-    const query = 'SELECT sender FROM pairing_request WHERE channel = ? AND account = ?'
-    const waiting = yield* all<{ sender: string }>(query, [person.channel, person.accountId])
-    if (waiting.some(({ sender }) => sender === person.senderId)) return { kind: 'known' }
-    if (waiting.length >= maxPending) return { kind: 'full' }
+    const query = `SELECT ${requestColumns} FROM pairing_request WHERE channel = ? AND account = ? ORDER BY asked_at`
+    const rows = yield* all<object>(query, [person.channel, person.accountId])
+    const waiting = rows.map(asRequest)
+    if (waiting.some(({ senderId }) => senderId === person.senderId)) return { kind: 'known' }
+    if (waiting.length >= maxPending) {
+      const [oldest] = waiting
+      if (oldest!.askedAt + keepsPlaceMs > this.#clock.now()) return { kind: 'full' }
+      yield* this.#take(oldest!.code)
+    }
     const letters = Array.from({ length: codeLength }, () => codeLetters[randomInt(codeLetters.length)])
     const code = letters.join('')
     yield* run(
@@ -108,14 +139,19 @@ export abstract class People {
     return { kind: 'new', code }
   }
 
-  *#approve(code: string, mayMakeOwner: boolean): Transaction<PairedPerson> {
+  *#approve(code: string, { mayMakeOwner, asOwner = false }: ApproveOptions): Transaction<PairedPerson> {
     const request = yield* this.#take(code)
+    const isFirst = (yield* get('SELECT 1 FROM first_owner')) === undefined
+    const owner = asOwner || (mayMakeOwner && isFirst)
+    const now = this.#clock.now()
+    if (owner && isFirst) yield* run('INSERT INTO first_owner (paired_at) VALUES (?)', [now])
     const row = yield* get<PersonRow>(
       `INSERT INTO paired_person (channel, account, sender, name, owner, approved_at)
-       VALUES (?, ?, ?, ?, ? AND NOT EXISTS (SELECT 1 FROM paired_person WHERE owner), ?)
-       ON CONFLICT (channel, account, sender) DO UPDATE SET name = excluded.name, approved_at = excluded.approved_at
+       VALUES (?, ?, ?, ?, ?, ?)
+       ON CONFLICT (channel, account, sender) DO UPDATE SET name = excluded.name, approved_at = excluded.approved_at,
+         owner = paired_person.owner OR excluded.owner
        RETURNING ${personColumns}`,
-      [...keyOf(request), request.name ?? null, mayMakeOwner, this.#clock.now()],
+      [...keyOf(request), request.name ?? null, owner, now],
     )
     return asPerson(row!)
   }

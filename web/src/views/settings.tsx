@@ -81,8 +81,11 @@ function People() {
       <h2>Who may talk</h2>
       {error && <Problem text={error} />}
       <Loaded live={pairing}>
-        {({ pending, people }) => (
+        {({ pending, people, firstOwns }) => (
           <ul class="names">
+            {firstOwns && pending.length > 0 && (
+              <li class="faint">The first person whom you approve becomes the owner.</li>
+            )}
             {pending.map((request) => (
               <li key={request.code}>
                 <strong>{visible(request.name ?? request.senderId)}</strong> on {request.channel} asks to

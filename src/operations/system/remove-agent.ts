@@ -69,7 +69,7 @@ async function stopTurns(app: App, agentId: string): Promise<string[]> {
   if (!app.gateway) return []
   const conversations = await app.conversations()
   const busy = (): string[] =>
-    conversations.converse.queue.busyLanes().filter((lane) => lane.startsWith(`agent:${agentId}:`))
+    conversations.converse.queue.activeLanes().filter((lane) => lane.startsWith(`agent:${agentId}:`))
   const stopped = busy()
   for (const lane of stopped) await conversations.stopTurn(lane)
   const until = app.clock.monotonic() + turnEndMs

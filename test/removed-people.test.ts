@@ -116,7 +116,7 @@ test.each(removals)('an owner who is removed %s gets nothing of a coding session
 
 test('what waits in the outbox for a chat is not sent after the person was removed', async () => {
   await pair()
-  const reply = { text: 'May I?', buttons: [[{ label: 'Approve', data: 'approve:1:allow' }]] }
+  const reply = { text: 'May I?', approvalId: '1' }
   const before = shownTo(bob).length
   await house.app.storage.people.remove(bobRef)
   await house.conversations.send({ ...bobRef, to: '503' }, reply, { key: 'approval:1' })

@@ -50,8 +50,7 @@ export function mayReceive(
   { address, reply, sessionKey }: Pick<Delivery, 'address' | 'reply' | 'sessionKey'>,
   isOwners: (address: Address) => boolean,
 ): boolean {
-  const isRequest = reply.buttons?.flat().some(({ data }) => data.startsWith('approve:')) ?? false
-  const isForOwner = isRequest || sessionKey?.startsWith('coding:') === true
+  const isForOwner = reply.approvalId !== undefined || sessionKey?.startsWith('coding:') === true
   return !isForOwner || !isPrivateChat(address) || isOwners(address)
 }
 

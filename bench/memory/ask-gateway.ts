@@ -3,7 +3,14 @@ import { appendFileSync, mkdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { GatewayClient } from '../../src/rpc/client.ts'
 import { startProgram } from '../../test/support/program.ts'
-import { patterns, patternsWithoutLetters, prefixes, questions } from './questions.ts'
+import {
+  oldToolWord,
+  patterns,
+  patternsWithoutLetters,
+  prefixes,
+  questions,
+  questionsBySense,
+} from './questions.ts'
 
 export interface GatewayRun {
   /** For words that were not asked for before. */
@@ -18,6 +25,11 @@ export interface GatewayRun {
   /** Before all substrings are indexed; and how long the first regular expression took. */
   earlyRegex: Times
   firstRegexMs: number
+  /** For a word that only one old tool text has, which has no room in the index; and for other questions meanwhile. */
+  inTools: Times
+  whileInTools: Times
+  /** For a question none of whose words was said. */
+  bySense: Times
   /** Files whose tool texts are not in the index at the end, and all files. */
   filesWithoutTools: number
   files: number
@@ -64,8 +76,10 @@ export async function measureGateway(env: Record<string, string>): Promise<Gatew
     await whenSubstringsAreRead(client)
     const regex = await byRegex(patterns, 20)
     const withoutLetters = await byRegex(patternsWithoutLetters, 10)
+    const tools = await whenToolsAreRead(client)
     return {
-      ...(await whenToolsAreRead(client)),
+      ...tools,
+      ...(await measureTools(asking, client)),
       first,
       again,
       prefixP95Ms: byPrefix.p95Ms,
@@ -81,6 +95,30 @@ export async function measureGateway(env: Record<string, string>): Promise<Gatew
   }
 }
 
+/** The word of the tool text, which must be found. */
+async function measureTools(
+  asking: Asking,
+  client: GatewayClient,
+): Promise<Pick<GatewayRun, 'inTools' | 'whileInTools' | 'bySense'>> {
+  const { hits } = await client.call('sessions.search', { query: oldToolWord })
+  if (!hits.some(({ snippet }) => snippet.includes(oldToolWord)))
+    throw new Error('The tool text was not found.')
+  const inTools = await asking.times(Array.from({ length: 7 }, () => [oldToolWord]))
+  let isSearching = true
+  const searching = client.call('sessions.search', { query: oldToolWord }).then(() => (isSearching = false))
+  const whileInTools = await asking.times(untilDone(() => isSearching))
+  await searching
+  return {
+    inTools,
+    whileInTools,
+    bySense: await asking.times(Array.from({ length: 3 }, () => questionsBySense)),
+  }
+}
+
+function* untilDone(isSearching: () => boolean): Generator<string[]> {
+  while (isSearching()) yield questions
+}
+
 class Asking {
   readonly #client: GatewayClient
   readonly #pid: string
@@ -91,11 +129,16 @@ class Asking {
   }
 
   /** Asks some questions in each round, one after the other. */
-  async times(asked: string[][], before?: (round: number) => Promise<void>, more = {}): Promise<Times> {
+  async times(
+    asked: Iterable<string[]>,
+    before?: (round: number) => Promise<void>,
+    more = {},
+  ): Promise<Times> {
     const taken: number[] = []
     let cpuMs = 0
-    for (const [round, queries] of asked.entries()) {
-      await before?.(round)
+    let round = 0
+    for (const queries of asked) {
+      await before?.(round++)
       cpuMs -= cpuOf(this.#pid)
       for (const query of queries) {
         const began = performance.now()

@@ -1,5 +1,5 @@
-// What the benches ask: one to three words, a phrase, a beginning, an accent, a number, a whole sentence, and one whose words
-// are in no session, which is searched by meaning. No two questions share a word: each is asked for the first time.
+// What the benches ask: one to three words, a phrase, a beginning, an accent, a number, a whole sentence, one that is searched by
+// meaning too, because no message has most of its words. No two questions share a word: each is asked for the first time.
 export const questions = [
   'parser',
   'branch names',
@@ -10,8 +10,14 @@ export const questions = [
   'Task 42',
   'review tests logs',
   'why does it read all paths twice without checking the sum before, because of that',
-  'vehicles that refuse to start during winter mornings',
+  'vehicles that refuse to start 77 times during winter mornings',
 ]
+
+/** No message has any of the words: it is searched by meaning, and in the tool texts. */
+export const questionsBySense = ['vehicles that refuse to start during winter mornings']
+
+/** Only one of the oldest tool texts has it. */
+export const oldToolWord = 'zygodactylous'
 
 export const prefixes = ['pars*', 'renam* paths', 'rev* tok*', 'task 12*']
 

@@ -6,6 +6,7 @@ import { startProgram } from '../../test/support/program.ts'
 import {
   oldToolWord,
   patterns,
+  patternsOfNothing,
   patternsWithoutLetters,
   prefixes,
   questions,
@@ -28,8 +29,12 @@ export interface GatewayRun {
   /** For a word that only one old tool text has, which has no room in the index; and for other questions meanwhile. */
   inTools: Times
   whileInTools: Times
+  /** The text was found before the time was over. */
+  isToolTextFound: boolean
   /** For a question none of whose words was said. */
   bySense: Times
+  /** For an expression that no message matches. */
+  regexOfNothing: Times
   /** Files whose tool texts are not in the index at the end, and all files. */
   filesWithoutTools: number
   files: number
@@ -95,23 +100,24 @@ export async function measureGateway(env: Record<string, string>): Promise<Gatew
   }
 }
 
-/** The word of the tool text, which must be found. */
 async function measureTools(
   asking: Asking,
   client: GatewayClient,
-): Promise<Pick<GatewayRun, 'inTools' | 'whileInTools' | 'bySense'>> {
+): Promise<Pick<GatewayRun, 'isToolTextFound' | 'inTools' | 'whileInTools' | 'bySense' | 'regexOfNothing'>> {
   const { hits } = await client.call('sessions.search', { query: oldToolWord })
-  if (!hits.some(({ snippet }) => snippet.includes(oldToolWord)))
-    throw new Error('The tool text was not found.')
+  const isToolTextFound = hits.some(({ snippet }) => snippet.includes(oldToolWord))
   const inTools = await asking.times(Array.from({ length: 7 }, () => [oldToolWord]))
   let isSearching = true
   const searching = client.call('sessions.search', { query: oldToolWord }).then(() => (isSearching = false))
   const whileInTools = await asking.times(untilDone(() => isSearching))
   await searching
+  const thrice = (asked: string[]): string[][] => Array.from({ length: 3 }, () => asked)
   return {
+    isToolTextFound,
     inTools,
     whileInTools,
-    bySense: await asking.times(Array.from({ length: 3 }, () => questionsBySense)),
+    bySense: await asking.times(thrice(questionsBySense)),
+    regexOfNothing: await asking.times(thrice(patternsOfNothing), undefined, { regex: true }),
   }
 }
 

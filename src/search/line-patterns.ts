@@ -35,7 +35,7 @@ export class LinePatterns {
   readonly #patterns: RegExp[]
 
   private constructor(needs: Needs) {
-    const forms = letterForms()
+    const forms = needs.flat().every(({ isPlain }) => isPlain) ? new Map() : letterForms()
     this.#patterns = needs
       .map((any) => any.map((words) => sourceOf(words, forms)).join('|'))
       // Long ones are rarer, and found faster.
@@ -101,7 +101,7 @@ function beginningOf(stem: string): string {
 
 function sourceOf({ words, isPlain }: Beginnings, forms: Map<string, string[]>): string {
   const [first = '', second] = words.map((word) => {
-    const letters = Array.from(fold(word)).slice(0, mostLetters)
+    const letters = Array.from(word).slice(0, mostLetters)
     return isPlain ? letters.join('') : letters.map((letter) => formsOf(letter, forms)).join('')
   })
   if (second === undefined) return first
@@ -109,7 +109,9 @@ function sourceOf({ words, isPlain }: Beginnings, forms: Map<string, string[]>):
 }
 
 function formsOf(letter: string, forms: Map<string, string[]>): string {
-  return `(?:${[letter, ...(forms.get(letter) ?? [])].flatMap(bytesOf).join('|')})${combining}`
+  const base = fold(letter)
+  const all = new Set([letter, base, ...(forms.get(base) ?? [])])
+  return `(?:${[...all].flatMap(bytesOf).join('|')})${combining}`
 }
 
 /** As UTF-8, and as JSON may escape it. */

@@ -100,7 +100,8 @@ async function searchAll(parts: SearchParts, text: string, filter: SearchFilter)
   const mayBeWrong = query.isKeywords && !isPartOfWords ? ranking.termsNotFound() : []
   const suggestion = suggestionFor(parts, text, mayBeWrong, filter)
   const isPartial = mayBeWrong.length > 0 ? 'some' : ranking.bestShare < mostOfWords ? 'most' : undefined
-  const lack = isByMeaning ? 'all' : isPartOfWords ? undefined : isPartial
+  const hasNone = total === 0 || (ranking.bestShare === 0 && !isPartOfWords)
+  const lack = hasNone ? 'all' : isPartOfWords ? undefined : isPartial
   return { total, isEstimated, hits, notes, suggestion, lack }
 }
 

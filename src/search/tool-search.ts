@@ -66,7 +66,8 @@ export class ToolLookup {
     const { lack, ...found } = answer
     const { filter } = this
     const limit = filter.limit ?? 20
-    if (this.#mayFind() && (asksForTools(filter) || lack === 'all' || lack === 'some')) {
+    const isWanted = asksForTools(filter) || lack === 'all' || lack === 'some'
+    if (isWanted && this.#mayFind()) {
       const more = isRegex
         ? await this.#matches(text, found.hits.length < limit)
         : (await this.#ask({ find: 'words', text, filter, now, limitMs: this.#leftMs() })).answer
@@ -138,7 +139,11 @@ function addHits(
   const added = more.hits.filter(isNew)
   const tools = lacksWords ? added : below(worded, added)
   const first = [...worded, ...tools].sort((a, b) => b.score - a.score)
-  if (tools.length > 0) answer.notes = answer.notes.filter((note) => note !== onlyNearNote)
+  if (tools.length > 0) {
+    // They have the words.
+    answer.notes = answer.notes.filter((note) => note !== onlyNearNote)
+    answer.suggestion = undefined
+  }
   answer.hits = [...first, ...below(first, near)].slice(0, limit)
   answer.total += more.total - (more.hits.length - added.length)
   answer.isEstimated = answer.isEstimated || more.isEstimated

@@ -206,7 +206,7 @@ const meanings: Record<string, string> = {
 
   'memory.folders': 'Further folders with notes that the search covers.',
   'memory.indexShare':
-    'The part of the transcripts that the indexes may take, from 0 to 1. Messages are always indexed; from there on the oldest tool inputs and results are left out. Below 32 MB everything is indexed.',
+    'The part of the transcripts that the indexes may take, from 0 to 1. Messages are always indexed; from there on the oldest tool inputs and results are left out, and searched in the transcripts. Below 32 MB everything is indexed.',
   'memory.meaning.use':
     'Search by meaning: with word vectors on this machine, with a provider of embeddings, or not at all.',
   'memory.meaning.url': 'The address of the provider.',

@@ -3,7 +3,15 @@ import { appendFileSync, mkdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { GatewayClient } from '../../src/rpc/client.ts'
 import { startProgram } from '../../test/support/program.ts'
-import { patterns, patternsWithoutLetters, prefixes, questions } from './questions.ts'
+import {
+  oldToolWord,
+  patterns,
+  patternsOfNothing,
+  patternsWithoutLetters,
+  prefixes,
+  questions,
+  questionsBySense,
+} from './questions.ts'
 
 export interface GatewayRun {
   /** For words that were not asked for before. */
@@ -18,6 +26,15 @@ export interface GatewayRun {
   /** Before all substrings are indexed; and how long the first regular expression took. */
   earlyRegex: Times
   firstRegexMs: number
+  /** For a word that only one old tool text has, which has no room in the index; and for other questions meanwhile. */
+  inTools: Times
+  whileInTools: Times
+  /** The text was found before the time was over. */
+  isToolTextFound: boolean
+  /** For a question none of whose words was said. */
+  bySense: Times
+  /** For an expression that no message matches. */
+  regexOfNothing: Times
   /** Files whose tool texts are not in the index at the end, and all files. */
   filesWithoutTools: number
   files: number
@@ -64,8 +81,10 @@ export async function measureGateway(env: Record<string, string>): Promise<Gatew
     await whenSubstringsAreRead(client)
     const regex = await byRegex(patterns, 20)
     const withoutLetters = await byRegex(patternsWithoutLetters, 10)
+    const tools = await whenToolsAreRead(client)
     return {
-      ...(await whenToolsAreRead(client)),
+      ...tools,
+      ...(await measureTools(asking, client)),
       first,
       again,
       prefixP95Ms: byPrefix.p95Ms,
@@ -81,6 +100,31 @@ export async function measureGateway(env: Record<string, string>): Promise<Gatew
   }
 }
 
+async function measureTools(
+  asking: Asking,
+  client: GatewayClient,
+): Promise<Pick<GatewayRun, 'isToolTextFound' | 'inTools' | 'whileInTools' | 'bySense' | 'regexOfNothing'>> {
+  const { hits } = await client.call('sessions.search', { query: oldToolWord })
+  const isToolTextFound = hits.some(({ snippet }) => snippet.includes(oldToolWord))
+  const inTools = await asking.times(Array.from({ length: 7 }, () => [oldToolWord]))
+  let isSearching = true
+  const searching = client.call('sessions.search', { query: oldToolWord }).then(() => (isSearching = false))
+  const whileInTools = await asking.times(untilDone(() => isSearching))
+  await searching
+  const thrice = (asked: string[]): string[][] => Array.from({ length: 3 }, () => asked)
+  return {
+    isToolTextFound,
+    inTools,
+    whileInTools,
+    bySense: await asking.times(thrice(questionsBySense)),
+    regexOfNothing: await asking.times(thrice(patternsOfNothing), undefined, { regex: true }),
+  }
+}
+
+function* untilDone(isSearching: () => boolean): Generator<string[]> {
+  while (isSearching()) yield questions
+}
+
 class Asking {
   readonly #client: GatewayClient
   readonly #pid: string
@@ -91,11 +135,16 @@ class Asking {
   }
 
   /** Asks some questions in each round, one after the other. */
-  async times(asked: string[][], before?: (round: number) => Promise<void>, more = {}): Promise<Times> {
+  async times(
+    asked: Iterable<string[]>,
+    before?: (round: number) => Promise<void>,
+    more = {},
+  ): Promise<Times> {
     const taken: number[] = []
     let cpuMs = 0
-    for (const [round, queries] of asked.entries()) {
-      await before?.(round)
+    let round = 0
+    for (const queries of asked) {
+      await before?.(round++)
       cpuMs -= cpuOf(this.#pid)
       for (const query of queries) {
         const began = performance.now()

@@ -214,9 +214,8 @@ function printIndex(status: OutputOf<'memory.status'>, page: Page): string {
   })
 }
 
-function toolsIn({ withoutTools, isFull }: OutputOf<'memory.status'>): string {
+function toolsIn({ withoutTools, isFull, sources }: OutputOf<'memory.status'>): string {
   if (withoutTools === 0) return 'all files'
-  return isFull
-    ? `without the ${withoutTools} oldest files: the index has reached its limit (memory.indexShare)`
-    : `${withoutTools} files are left`
+  if (!isFull) return `${withoutTools} files are left`
+  return `without ${withoutTools} of ${sources} files, which are searched in the transcripts: the index has reached its limit (memory.indexShare)`
 }

@@ -12,12 +12,16 @@ import { workspaceOf } from '../store/agents.ts'
 import { knownSecrets } from '../store/known-secrets.ts'
 import { spokenCopies } from '../vault/spoken-copies.ts'
 
-export function openSearch(app: App, onProgress?: (progress: IndexProgress) => void): SearchPart {
+export function openSearch(
+  app: App,
+  onProgress?: (progress: IndexProgress) => void,
+  limit = indexLimit(app.config.memory.indexShare),
+): SearchPart {
   const { config, paths, clock, log, events, agentIds, storage, discovery } = app
   return new Search({
     indexFile: paths.searchIndex,
     meaning: config.memory.meaning,
-    limit: indexLimit(config.memory.indexShare),
+    limit,
     secrets: knownSecrets(app),
     clock,
     log,

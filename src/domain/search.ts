@@ -46,6 +46,8 @@ export interface SearchFilter {
   tool?: string
   /** Only sessions that name this file. */
   file?: string
+  /** With `file`: sessions that name it, beside those of which the index knows. */
+  fileSessions?: string[]
   role?: SearchRole
   source?: SearchKind
   /** Only sessions of this program. */

@@ -193,7 +193,7 @@ export function conditions(filter: SearchFilter): { where: string; values: Array
     ['p.at < ?', until],
     // A tool's name is the first word of the text of its call.
     ['p.role = 2 AND p.id IN (SELECT rowid FROM words WHERE words MATCH ?)', tool && `^${quoted(tool)}`],
-    [mentions, file && quoted(file)],
+    [mentions, file && quoted(file), JSON.stringify(filter.fileSessions ?? [])],
     ['p.role = ?', role === undefined ? undefined : roles.indexOf(role)],
     ['p.role <> ?', filter.withoutTools === true ? roles.indexOf('tool') : undefined],
     ['s.kind = ?', source],
@@ -210,7 +210,7 @@ export function conditions(filter: SearchFilter): { where: string; values: Array
 
 /** Sessions with a passage that names the file, in a message or in the input of a tool. */
 const mentions = `s.session_id IN (SELECT about.session_id FROM words JOIN passage ON passage.id = words.rowid
-  JOIN source about ON about.id = passage.source_id WHERE words MATCH ?)`
+  JOIN source about ON about.id = passage.source_id WHERE words MATCH ? UNION SELECT value FROM json_each(?))`
 
 function quoted(text: string): string {
   return `"${text.replaceAll('"', '""')}"`

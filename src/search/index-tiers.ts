@@ -2,7 +2,7 @@
 // results, and vectors.
 import { closeSync } from 'node:fs'
 import type { Embedder, SearchSource } from '../domain/search.ts'
-import { linesOfFile } from '../store/disk/file-lines.ts'
+import { linesOfFile, type ReadProgress } from '../store/disk/file-lines.ts'
 import { openSource } from './index-files.ts'
 import { mayBeTool, readPassage, toolTextOf } from './passages.ts'
 import type { KnownSource, NewPassage, SearchIndex } from './search-index.ts'
@@ -40,13 +40,6 @@ export async function addSomeVectors(
   return true
 }
 
-/** Files whose tool texts were not read to the end, the newest first. */
-export function filesWithoutTools(index: SearchIndex): KnownSource[] {
-  return [...index.known().values()]
-    .filter(({ source, toolsBytes, readBytes }) => source.kind !== 'memory' && toolsBytes < readBytes)
-    .sort((a, b) => b.mtimeMs - a.mtimeMs)
-}
-
 const groupChars = 500_000
 const groupBytes = 16 << 20
 
@@ -69,18 +62,42 @@ export async function addSomeTools(index: SearchIndex, known: KnownSource, redac
 
 function readTools(fd: number, source: SearchSource, from: number, linesBefore: number, redact: Redact) {
   const passages: NewPassage[] = []
-  const reader = linesOfFile(fd, from)
+  const reader = toolTextsIn(fd, source, { toolsBytes: from, toolsLines: linesBefore }, redact)
   for (let chars = 0; ;) {
     const next = reader.next()
     if (next.done) return { passages, end: next.value.end, lines: next.value.lines }
+    const { passage, end, lines } = next.value
+    if (passage) passages.push(passage)
+    chars += passage?.text.length ?? 0
+    if (chars >= groupChars || end - from >= groupBytes) return { passages, end, lines }
+  }
+}
+
+export interface ToolLine {
+  /** Without secrets; absent if the line has no tool text, or is not wanted. */
+  passage?: NewPassage & { id?: string }
+  /** Where the next line begins, and how many lines were read. */
+  end: number
+  lines: number
+}
+
+/** The tool texts of a transcript, from where the index has read them to. Only wanted lines are parsed. */
+export function* toolTextsIn(
+  fd: number,
+  { kind }: SearchSource,
+  { toolsBytes, toolsLines }: Pick<KnownSource, 'toolsBytes' | 'toolsLines'>,
+  redact: Redact,
+  isWanted: (line: Buffer) => boolean = () => true,
+): Generator<ToolLine, ReadProgress> {
+  const reader = linesOfFile(fd, toolsBytes)
+  for (;;) {
+    const next = reader.next()
+    if (next.done) return next.value
     const { bytes, offset, number } = next.value
-    const end = offset + bytes.length + 1
-    const found = mayBeTool(bytes, source.kind) && toolTextOf(bytes.toString('utf8'), source.kind)
-    if (found) {
-      const text = redact(found.text)
-      passages.push({ ...found, text, line: linesBefore + number, offset, length: bytes.length })
-      chars += text.length
-    }
-    if (chars >= groupChars || end - from >= groupBytes) return { passages, end, lines: number }
+    const isTool = mayBeTool(bytes, kind) && isWanted(bytes)
+    const found = isTool ? toolTextOf(bytes.toString('utf8'), kind) : undefined
+    const place = { line: toolsLines + number, offset, length: bytes.length }
+    const passage = found && { ...found, ...place, text: redact(found.text) }
+    yield { passage, end: offset + bytes.length + 1, lines: number }
   }
 }

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import type { SearchFilter, SearchHit, SearchSource } from '../domain/search.ts'
 import { indexSources } from './index-files.ts'
-import { addSomeTools, filesWithoutTools } from './index-tiers.ts'
+import { addSomeTools } from './index-tiers.ts'
 import { search } from './ranked-search.ts'
 import { SearchIndex } from './search-index.ts'
 
@@ -130,7 +130,7 @@ test('filters by tool, by file and by the end of a time', async () => {
     { flag: 'a' },
   )
   await indexSources(index, [source, session('talk', ['migrate the data'], { daysAgo: 20 })], { redact })
-  for (const file of filesWithoutTools(index)) while (await addSomeTools(index, file, redact));
+  for (const file of index.withoutTools()) while (await addSomeTools(index, file, redact));
   expect((await find('migrate', { tool: 'Bash' })).map(({ line }) => line)).toEqual([2])
   expect(await sessionsFor('migrate', { file: 'src/migrate.ts' })).toEqual(['tools'])
   expect(await sessionsFor('migrate', { until: now - 10 * day, since: 1 })).toEqual(['talk'])
@@ -149,7 +149,7 @@ test('a file that a session only edited is found by its name, and a speaker by w
     session('grace', ['Grace: the anchor is too heavy']),
   ]
   await indexSources(index, [edited, ...spoken], { redact })
-  for (const file of filesWithoutTools(index)) while (await addSomeTools(index, file, redact));
+  for (const file of index.withoutTools()) while (await addSomeTools(index, file, redact));
   expect(await sessionsFor('priceTable.ts')).toEqual(['edited'])
   expect(await sessionsFor('price table totals')).toEqual(['edited'])
   expect((await sessionsFor('What did Ada say about the anchor?'))[0]).toBe('ada')

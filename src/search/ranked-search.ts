@@ -2,7 +2,7 @@
 // by its three best passages together and by the words that it has anywhere. Passages that only resemble the question in
 // meaning follow, and are searched for when no passage has most of the words.
 import { basename } from 'node:path'
-import type { SearchAnswer, SearchFilter, SearchHit } from '../domain/search.ts'
+import type { SearchAnswer, SearchFilter, SearchHit, SearchSource } from '../domain/search.ts'
 import { errorText } from '../domain/errors.ts'
 import { exactness, fold, hitOf, isOwnMessage, isRight, placeOf, snippetOf, withoutCopies } from './hits.ts'
 import type { FoundPassage } from './index-rows.ts'
@@ -26,6 +26,7 @@ export interface NearPassage {
   likeness: number
 }
 
+export const onlyNearNote = 'No message has these words; these are the nearest in meaning.'
 /** At most this many passages are ranked. */
 const candidates = 200
 /** So many are read to be counted, although fewer are shown; the number of more is estimated. */
@@ -52,7 +53,13 @@ const toolWeight = 0.6
 /** The words as they were written, and next to each other: of keywords they count, of a sentence they decide between equals. */
 const exactWeight = { keywords: 0.3, sentence: 0.02 }
 
-export async function search(parts: SearchParts, text: string, filter: SearchFilter): Promise<SearchAnswer> {
+export interface RankedAnswer extends SearchAnswer {
+  /** How much of the question the passages have: none of its words; of keywords, not all, not even together; of a sentence, none has
+   *  most of the words. */
+  lack?: 'all' | 'some' | 'most'
+}
+
+export async function search(parts: SearchParts, text: string, filter: SearchFilter): Promise<RankedAnswer> {
   const range = timeRangeIn(text, parts.now())
   if (range) {
     const { rest, since, until } = range
@@ -69,7 +76,7 @@ export async function search(parts: SearchParts, text: string, filter: SearchFil
   return answer
 }
 
-async function searchAll(parts: SearchParts, text: string, filter: SearchFilter): Promise<SearchAnswer> {
+async function searchAll(parts: SearchParts, text: string, filter: SearchFilter): Promise<RankedAnswer> {
   const query = parseQuery(text)
   if (!query) return { total: 0, hits: [], notes: ['The query has no word to search for.'] }
   const notes: string[] = []
@@ -86,13 +93,21 @@ async function searchAll(parts: SearchParts, text: string, filter: SearchFilter)
   }
   const best = ranking.best()
   const { hits, total, isEstimated } = toHits(parts, best, query, filter)
-  if (hits.length > 0 && hits.every(({ by }) => by.every((way) => way === 'meaning')))
-    notes.push('No message has these words; these are the nearest in meaning.')
+  const isByMeaning = hits.every(isOnlyNear)
+  if (hits.length > 0 && isByMeaning) notes.push(onlyNearNote)
   if (query.isCut) notes.push(`Only the first ${maxTerms} words were searched for.`)
   const isPartOfWords = hits.some(({ by }) => by.includes('pieces'))
   const mayBeWrong = query.isKeywords && !isPartOfWords ? ranking.termsNotFound() : []
   const suggestion = suggestionFor(parts, text, mayBeWrong, filter)
-  return { total, isEstimated, hits, notes, suggestion }
+  const isPartial = mayBeWrong.length > 0 ? 'some' : ranking.bestShare < mostOfWords ? 'most' : undefined
+  const hasNone = total === 0 || (ranking.bestShare === 0 && !isPartOfWords)
+  const lack = hasNone ? 'all' : isPartOfWords ? undefined : isPartial
+  return { total, isEstimated, hits, notes, suggestion, lack }
+}
+
+/** True for a hit that has none of the words. */
+export function isOnlyNear({ by }: SearchHit): boolean {
+  return by.every((way) => way === 'meaning')
 }
 
 /** The question with a word that was said, in place of one that was not. */
@@ -147,7 +162,7 @@ class Ranking {
     this.#shares = shares
     const placeMasks = new Map<string, number>()
     passages.forEach((passage, at) => {
-      const place = placeNamesOf(passage)
+      const place = placeNamesOf(passage.source)
       const key = place.join('\n')
       if (!placeMasks.has(key)) placeMasks.set(key, maskOfPlace(place, this.#query))
       const mask = masks[at]! | placeMasks.get(key)!
@@ -267,13 +282,13 @@ function sessionOf({ source }: FoundPassage): string {
   return `${source.kind} ${source.sessionId}`
 }
 
-/** What the repository, the branch and the channel of a passage are called. */
-function placeNamesOf({ source: { repoPath, branch = '', channel = '' } }: FoundPassage): string[] {
+/** What the repository, the branch and the channel of a source are called. */
+export function placeNamesOf({ repoPath, branch = '', channel = '' }: SearchSource): string[] {
   return [repoPath === undefined ? '' : basename(repoPath), branch, channel]
 }
 
 /** The terms that name the place. */
-function maskOfPlace(names: string[], { terms }: ParsedQuery): number {
+export function maskOfPlace(names: string[], { terms }: ParsedQuery): number {
   const place = names.filter((name) => name !== '').map((name) => fold(splitIdentifier(name)))
   const words = new Set(place.flatMap((name) => [name, ...name.split(/[^\p{L}\p{N}]+/u)]))
   return terms.reduce((mask, { text }, at) => (words.has(fold(text)) ? mask | (1 << at) : mask), 0)

@@ -5,20 +5,28 @@ import { isRecord } from '../domain/json.ts'
 import type { SearchAnswer, SearchFilter, SearchHit } from '../domain/search.ts'
 import { hitOf, isOwnMessage, isSameMessage, placeOf, snippetOf } from './hits.ts'
 import type { FoundPassage } from './index-rows.ts'
+import { LinePatterns } from './line-patterns.ts'
 import { PassageReader, type LineText } from './passages.ts'
 import { lettersNeededBy, mostStepsOf } from './regex-letters.ts'
 import type { SearchIndex } from './search-index.ts'
+import { UnindexedTools, type FoundText } from './unindexed-tools.ts'
+
+type ToolText = FoundText['passage']
 
 export interface RegexQuestion {
   pattern: string
   filter: SearchFilter
+  /** Search the tool texts that are not indexed, for so long, instead of the passages of the index. */
+  unindexedMs?: number
 }
 
 export interface RegexFinding {
   hits: SearchHit[]
   searched: number
-  /** All passages were searched, or enough were found. */
+  /** All passages were searched, or enough were found, or the time was over. */
   isDone: boolean
+  /** The time was over: transcripts that were changed before this time were not searched. */
+  backTo?: number
 }
 
 /** The match of each text, in their order. */
@@ -26,6 +34,9 @@ export type MatchTexts = (texts: string[]) => Iterable<RegExpExecArray | null, v
 
 /** So many bytes of transcripts are read before an expression is tried on their texts. */
 const bytesAtOnce = 64 << 10
+
+/** So many tool texts are read before an expression is tried on them. */
+const textsAtOnce = 50
 
 /** An expression is tried in the main thread for this long before a worker thread takes over. */
 const briefMs = 25
@@ -102,17 +113,18 @@ function isTimeout(error: unknown): boolean {
 /** Yields matches as they are found, the newest first. */
 export function* searchRegex(
   index: SearchIndex,
-  { pattern, filter }: RegexQuestion,
+  question: RegexQuestion,
   redact: (text: string) => string,
   matchesOf: MatchTexts,
 ): Generator<RegexFinding> {
-  const found = new FoundMatches(filter.limit ?? 20)
+  const found = new FoundMatches(question.filter.limit ?? 20)
   // Starts the time limit: starting the thread on a busy machine must not count.
   yield { hits: [], searched: 0, isDone: false }
   let searched = 0
-  using reader = new PassageReader()
-  for (const passages of readAtOnce(index.newest(filter, lettersNeededBy(pattern)))) {
-    const read = textsOf(passages, reader, redact)
+  const { unindexedMs = 0 } = question
+  const tools = new UnindexedTools(index, redact, performance.now() + unindexedMs)
+  const groups = unindexedMs > 0 ? toolTexts(index, question, tools) : indexedTexts(index, question, redact)
+  for (const read of groups) {
     let at = 0
     for (const match of matchesOf(read.map(({ text }) => text))) {
       const hit = match && found.add(read[at]!, match)
@@ -120,10 +132,46 @@ export function* searchRegex(
       if (hit) yield { hits: [hit], searched: searched + at, isDone: found.isFull }
       if (found.isFull) return
     }
-    searched += passages.length
+    searched += read.length
     yield { hits: [], searched, isDone: false }
   }
-  yield { hits: [], searched, isDone: true }
+  yield { hits: [], searched, isDone: true, backTo: tools.backTo }
+}
+
+function* indexedTexts(
+  index: SearchIndex,
+  { pattern, filter }: RegexQuestion,
+  redact: (text: string) => string,
+): Generator<ReadPassage[]> {
+  using reader = new PassageReader()
+  for (const passages of readAtOnce(index.newest(filter, lettersNeededBy(pattern))))
+    yield textsOf(passages, reader, redact)
+}
+
+function* toolTexts(
+  index: SearchIndex,
+  { pattern, filter }: RegexQuestion,
+  tools: UnindexedTools,
+): Generator<ReadPassage[]> {
+  const patterns = LinePatterns.ofLetters(lettersNeededBy(pattern))
+  let read: ReadPassage[] = []
+  for (const { known, passage } of tools.texts(filter, () => patterns)) {
+    const { id, text, ...place } = passage
+    if (!isAllowed(index, passage, filter)) continue
+    read.push({ passage: { ...place, id: 0, source: known.source }, message: { id }, text })
+    if (read.length < textsAtOnce) continue
+    yield read
+    read = []
+  }
+  yield read
+}
+
+function isAllowed(index: SearchIndex, { at, text }: ToolText, filter: SearchFilter): boolean {
+  const { since = 0, until = Infinity, tool } = filter
+  if (at < since || at >= until) return false
+  if (tool === undefined) return true
+  const tokens = index.tokensOf(text)
+  return index.tokensOf(tool).every((token, i) => tokens[i] === token)
 }
 
 /** Parts of each group: most texts are short, and a few long ones take as long as all of them. */

@@ -129,8 +129,9 @@ export function tablesOf(id: string): string {
 
 /** The sources that the filter allows; undefined for all of them. */
 export function allowedSources(q: Queries, filter: SearchFilter): number[] | undefined {
-  const { agentId, agentKind, repoPaths, channel, source, sessionIds, file } = filter
-  const { where, values } = conditions({ agentId, agentKind, repoPaths, channel, source, sessionIds, file })
+  const { agentId, agentKind, repoPaths, channel, source, sessionIds, file, fileSessions } = filter
+  const ofSource = { agentId, agentKind, repoPaths, channel, source, sessionIds, file, fileSessions }
+  const { where, values } = conditions(ofSource)
   if (where === '') return undefined
   return q.all<{ id: number }>(`SELECT s.id FROM source s WHERE true ${where}`, ...values).map(({ id }) => id)
 }

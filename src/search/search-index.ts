@@ -40,6 +40,8 @@ export interface KnownSource extends FileState {
   source: SearchSource
 }
 
+const lacksTools = `tools_bytes < read_bytes AND kind <> 'memory'
+  AND (? IS NULL OR id IN (SELECT value FROM json_each(?)))`
 /** Pages that are merged in one transaction. */
 const mergePages = 500
 const pageBytes = 4_096
@@ -79,13 +81,30 @@ export class SearchIndex {
 
   /** All sources, or those of some kinds. */
   known(kinds?: SearchKind[]): Map<string, KnownSource> {
+    const found = this.#sources('? IS NULL OR kind IN (SELECT value FROM json_each(?))', kinds)
+    return new Map(found.map((each) => [each.source.path, each]))
+  }
+
+  /** Transcripts whose tool texts were not read to the end, the newest first, as far as the filter allows their sessions. */
+  withoutTools(filter: SearchFilter = {}): KnownSource[] {
+    const ids = allowedSources(this.#db.queries, filter)
+    return this.#sources(`${lacksTools} ORDER BY mtime_ms DESC`, ids)
+  }
+
+  /** Whether there is such a transcript. */
+  lacksTools(filter: SearchFilter): boolean {
+    const ids = allowedSources(this.#db.queries, filter)
+    return this.#sources(`${lacksTools} LIMIT 1`, ids).length > 0
+  }
+
+  /** `among` is asked for twice in the condition. */
+  #sources(where: string, among: unknown[] | undefined): KnownSource[] {
     const rows = this.#db.queries.all<SourceRow & FileState>(
       `SELECT ${sourceColumns}, inode, size, mtime_ms AS mtimeMs, read_bytes AS readBytes, read_lines AS readLines,
-              tools_bytes AS toolsBytes, tools_lines AS toolsLines FROM source s
-        WHERE ? IS NULL OR kind IN (SELECT value FROM json_each(?))`,
-      ...[1, 2].map(() => (kinds ? JSON.stringify(kinds) : null)),
+              tools_bytes AS toolsBytes, tools_lines AS toolsLines FROM source s WHERE ${where}`,
+      ...[1, 2].map(() => (among ? JSON.stringify(among) : null)),
     )
-    return new Map(rows.map((row) => [row.path, { ...stateFromRow(row), source: sourceFromRow(row) }]))
+    return rows.map((row) => ({ ...stateFromRow(row), source: sourceFromRow(row) }))
   }
 
   /** True if all of Claude's transcripts are indexed as of this stamp of discovery. */
@@ -190,6 +209,11 @@ export class SearchIndex {
   /** The passages with the largest share of these words. */
   matchWords(terms: WordExpression[], filter: SearchFilter): WordMatches {
     return this.#asOfOneMoment(() => this.#match.byWords(terms, filter))
+  }
+
+  /** How the index makes tokens of a text. */
+  tokensOf(text: string): string[] {
+    return this.#match.tokensOf(text)
   }
 
   /** The newest passages that have the pieces of these substrings. */

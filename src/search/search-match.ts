@@ -90,6 +90,10 @@ export class SearchMatch {
     await this.#pieces.close()
   }
 
+  tokensOf(text: string): string[] {
+    return this.#lists.tokensOf(text)
+  }
+
   /** The passages with the largest share of the words. */
   byWords(terms: WordExpression[], filter: SearchFilter): WordMatches {
     const newest = allowedBy(this.#q, filter, this.#roles, this.#times)

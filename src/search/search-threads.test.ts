@@ -5,11 +5,11 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { SearchFilter } from '../domain/search.ts'
 import { indexSources } from './index-files.ts'
 import { SearchIndex } from './search-index.ts'
-import { checkPattern, IndexThread, RegexThreads } from './search-threads.ts'
+import { checkPattern, IndexThread, SearchThreads } from './search-threads.ts'
 import { indexLimit } from './tool-texts.ts'
 
 let folder: string
-let threads: RegexThreads
+let threads: SearchThreads
 const plain = (text: string): string => text
 
 beforeAll(async () => {
@@ -24,7 +24,7 @@ beforeAll(async () => {
   const [, ...others] = index.backlog.newest('pieces', 10)
   await index.backlog.addPieces(others.map(({ id }, i) => ({ id, text: said[2 - i]! })))
   await index.close()
-  threads = new RegexThreads({ indexFile, secrets: [] }, 100)
+  threads = new SearchThreads({ indexFile, secrets: [] }, 100)
 })
 afterAll(async () => {
   await threads.endIdle()
@@ -36,7 +36,7 @@ function lineOf(content: string): string {
 }
 
 async function found(pattern: string, filter: SearchFilter = {}): Promise<string[]> {
-  const { hits, notes } = await threads.search({ pattern, filter })
+  const { hits, notes } = await threads.matches(pattern, filter)
   return [...hits.map(({ snippet }) => snippet), ...notes]
 }
 

@@ -1,12 +1,13 @@
 // Starts the search threads and exchanges messages with them: one thread indexes while the gateway runs, and up to two search by
-// regular expression.
+// regular expression or in transcripts.
 import { existsSync } from 'node:fs'
 import { Worker } from 'node:worker_threads'
 import { AtMost } from '../domain/async.ts'
 import { RockpoolError, errorText } from '../domain/errors.ts'
-import type { IndexProgress, SearchAnswer, SearchSource } from '../domain/search.ts'
+import type { IndexProgress, SearchAnswer, SearchFilter, SearchSource } from '../domain/search.ts'
 import type { RegexFinding, RegexQuestion } from './regex-search.ts'
-import type { FromIndexThread, ThreadJob, ToIndexThread } from './worker-tasks.ts'
+import type { ToolFinding, ToolQuestion } from './unindexed-tools.ts'
+import type { FromIndexThread, FromSearchThread, ThreadJob, ToIndexThread } from './worker-tasks.ts'
 
 type IndexJob = Extract<ThreadJob, { job: 'index' }>
 
@@ -16,6 +17,8 @@ const stopMs = 1_000
 const startMs = 10_000
 /** An idle thread is kept this long, because messages come in bursts; then it is ended to free its memory. */
 const lingerMs = 2_000
+/** A thread that watches the time itself gets so much more of it, to rank what it found. */
+const graceMs = 2_000
 /** People try an expression several times. */
 const regexLingerMs = 30_000
 
@@ -118,29 +121,61 @@ export class IndexThread {
   }
 }
 
-function post(worker: Worker, message: ToIndexThread | RegexQuestion): void {
+function post(worker: Worker, message: ToIndexThread | RegexQuestion | ToolQuestion): void {
   // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread, not a window
   worker.postMessage(message)
 }
 
-/** Searches by regular expression, each in a thread, which is terminated when its time is over: a pathological expression must not
+/** Searches that read many texts, each in a thread, which is terminated when its time is over: a pathological expression must not
  *  block the process. A thread takes longer to start than most searches, so it is kept for a while for the next one. */
-export class RegexThreads {
-  readonly #job: Extract<ThreadJob, { job: 'regex' }>
+export class SearchThreads {
+  readonly #job: Extract<ThreadJob, { job: 'search' }>
   readonly #limitMs: number
   /** Each search may use its whole time. */
   readonly #running = new AtMost(2, 30)
   readonly #idle = new Set<Worker>()
   #linger: NodeJS.Timeout | undefined
 
-  constructor(about: Omit<Extract<ThreadJob, { job: 'regex' }>, 'job'>, limitMs: number) {
-    this.#job = { ...about, job: 'regex' }
+  /** A search by regular expression may take `limitMs`. */
+  constructor(about: Omit<Extract<ThreadJob, { job: 'search' }>, 'job'>, limitMs: number) {
+    this.#job = { ...about, job: 'search' }
     this.#limitMs = limitMs
   }
 
-  /** The pattern is valid (`checkPattern`). */
-  search(question: RegexQuestion): Promise<SearchAnswer> {
-    return this.#running.run(() => this.#search(question))
+  /** The pattern is valid (`checkPattern`). With `isUnindexed`, only the tool texts that are not indexed are searched. */
+  async matches(
+    pattern: string,
+    filter: SearchFilter,
+    isUnindexed = false,
+  ): Promise<SearchAnswer & Pick<RegexFinding, 'backTo'>> {
+    const answer: SearchAnswer & Pick<RegexFinding, 'backTo'> = { total: 0, hits: [], notes: [] }
+    let searched = 0
+    const receive = (finding: RegexFinding): void => {
+      searched = finding.searched
+      answer.hits.push(...finding.hits)
+      answer.backTo = finding.backTo
+    }
+    const unindexedMs = isUnindexed ? this.#limitMs : undefined
+    // The thread itself stops to read transcripts when its time is over.
+    const limitMs = this.#limitMs + (isUnindexed ? graceMs : 0)
+    const isEnded = await this.#ask<RegexFinding>({ pattern, filter, unindexedMs }, limitMs, receive)
+    const what = isUnindexed ? 'tool texts' : 'passages'
+    if (!isEnded)
+      answer.notes.push(
+        `Stopped after ${this.#limitMs / 1000} s: ${searched} ${what} were searched, the newest first.`,
+      )
+    answer.total = answer.hits.length
+    return answer
+  }
+
+  /** Undefined if it took too long. */
+  async inTools(question: ToolQuestion): Promise<ToolFinding | undefined> {
+    let found: ToolFinding = {}
+    const receive = (finding: ToolFinding & { isDone: boolean }): void => {
+      found = finding
+    }
+    const isEnded = await this.#ask(question, question.limitMs + graceMs, receive)
+    return isEnded ? found : undefined
   }
 
   /** Ends the idle threads, which have the index open. */
@@ -151,43 +186,44 @@ export class RegexThreads {
     await Promise.all(idle.map((worker) => worker.terminate()))
   }
 
-  #search(question: RegexQuestion): Promise<SearchAnswer> {
-    const limitMs = this.#limitMs
-    const worker = this.#takeIdle() ?? this.#start()
-    return new Promise((resolve, reject) => {
-      const answer: SearchAnswer = { total: 0, hits: [], notes: [] }
-      let searched = 0
-      const end = (): void => {
-        clearTimeout(timer)
-        worker.off('message', receive).off('error', fail)
-        answer.total = answer.hits.length
-      }
-      const fail = (error: unknown): void => {
-        end()
-        reject(error instanceof Error ? error : new Error(String(error)))
-      }
-      const stop = (): void => {
-        end()
-        answer.notes.push(
-          `Stopped after ${limitMs / 1000} s: ${searched} passages were searched, the newest first.`,
-        )
-        void worker.terminate().then(() => resolve(answer))
-      }
-      const receive = (finding: RegexFinding): void => {
-        if (finding.searched === 0) {
+  /** False if the thread was terminated because its time was over, which begins with its first message. */
+  #ask<Finding extends FromSearchThread>(
+    question: RegexQuestion | ToolQuestion,
+    limitMs: number,
+    onFinding: (finding: Finding) => void,
+  ): Promise<boolean> {
+    return this.#running.run(() => {
+      const worker = this.#takeIdle() ?? this.#start()
+      return new Promise((resolve, reject) => {
+        let hasBegun = false
+        const end = (): void => {
           clearTimeout(timer)
-          timer = setTimeout(stop, limitMs)
+          worker.off('message', receive).off('error', fail)
         }
-        searched = finding.searched
-        answer.hits.push(...finding.hits)
-        if (!finding.isDone) return
-        end()
-        this.#keep(worker)
-        resolve(answer)
-      }
-      let timer = setTimeout(stop, startMs + limitMs)
-      worker.on('message', receive).on('error', fail)
-      post(worker, question)
+        const fail = (error: unknown): void => {
+          end()
+          reject(error instanceof Error ? error : new Error(String(error)))
+        }
+        const stop = (): void => {
+          end()
+          void worker.terminate().then(() => resolve(false))
+        }
+        const receive = (finding: Finding): void => {
+          if (!hasBegun) {
+            clearTimeout(timer)
+            timer = setTimeout(stop, limitMs)
+          }
+          hasBegun = true
+          onFinding(finding)
+          if (!finding.isDone) return
+          end()
+          this.#keep(worker)
+          resolve(true)
+        }
+        let timer = setTimeout(stop, startMs + limitMs)
+        worker.on('message', receive).on('error', fail)
+        post(worker, question)
+      })
     })
   }
 

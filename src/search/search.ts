@@ -20,16 +20,17 @@ import { asDatabaseError } from '../store/sqlite/database-errors.ts'
 import { removeDatabase } from '../store/sqlite/database.ts'
 import { StoreUnavailable } from '../store/store-unavailable.ts'
 import { indexSources } from './index-files.ts'
-import { addSomePieces, filesWithoutTools } from './index-tiers.ts'
+import { addSomePieces } from './index-tiers.ts'
 import { meaningSettings, SearchMeaning } from './meaning.ts'
 import { redactorOf } from './passages.ts'
 import { parseQuery } from './query.ts'
-import { search } from './ranked-search.ts'
+import { search, type RankedAnswer } from './ranked-search.ts'
 import { SearchFollower } from './search-follower.ts'
 import { SearchIndex } from './search-index.ts'
 import { ourSources, searchSources, type SourceParts } from './search-sources.ts'
-import { BriefRegexSearch, type RegexQuestion } from './regex-search.ts'
-import { checkPattern, RegexThreads } from './search-threads.ts'
+import { BriefRegexSearch } from './regex-search.ts'
+import { checkPattern, SearchThreads } from './search-threads.ts'
+import { ToolSearch } from './tool-search.ts'
 import { isFull, ToolTexts, type IndexLimit } from './tool-texts.ts'
 
 export interface SearchParts {
@@ -47,6 +48,8 @@ export interface SearchParts {
 }
 
 const regexMs = 3_000
+/** How long tool texts that are not indexed are searched for words. */
+const toolsMs = 2_000
 /** Without a gateway, a search for substrings or tool texts indexes them itself, for at most this long. */
 const tierMs = 1_000
 /** And computes the vectors of new passages, for at most this long. */
@@ -58,7 +61,8 @@ export class Search implements SearchPart {
   readonly #parts: SearchParts
   readonly #redact: (text: string) => string
   readonly #briefRegex = new BriefRegexSearch()
-  readonly #regexThreads: RegexThreads
+  readonly #threads: SearchThreads
+  readonly #tools: ToolSearch
   readonly #meaning: SearchMeaning
   #index: SearchIndex
   #replacing: Promise<void> | undefined
@@ -70,7 +74,8 @@ export class Search implements SearchPart {
     this.#parts = parts
     this.#redact = redactorOf(secrets)
     this.#index = SearchIndex.open(indexFile)
-    this.#regexThreads = new RegexThreads({ indexFile, secrets }, regexMs)
+    this.#threads = new SearchThreads({ indexFile, secrets }, regexMs)
+    this.#tools = new ToolSearch(this.#threads, clock, toolsMs)
     this.#meaning = new SearchMeaning(meaningSettings(meaning), clock, this.#redact)
   }
 
@@ -94,7 +99,7 @@ export class Search implements SearchPart {
   #replaceIndex(removeOld?: () => void): Promise<void> {
     const replace = async (): Promise<void> => {
       // Close first: closing a database removes its log file by name, which must not be the new database's log.
-      await this.#regexThreads.endIdle()
+      await this.#threads.endIdle()
       await this.#index.close()
       removeOld?.()
       this.#index = SearchIndex.open(this.#parts.indexFile)
@@ -113,10 +118,7 @@ export class Search implements SearchPart {
   async #answer({ text, regex, asIndexed, ...filter }: SearchQuestion): Promise<SearchAnswer> {
     const outdated = this.#follower || asIndexed ? undefined : await this.#refreshOrNote()
     if (!this.#follower && filter.role === 'tool') await this.#indexTools()
-    const answer = await (regex
-      ? this.#searchRegex({ pattern: text, filter })
-      : this.#searchText(text, filter))
-    if (answer.total === 0 || filter.role === 'tool') answer.notes.push(...this.#noteOnTools(filter))
+    const answer = asIndexed ? await this.#indexed(text, filter, regex) : await this.#all(text, filter, regex)
     if (outdated !== undefined) answer.notes.push(outdated)
     const reading = this.#follower?.reading
     if (reading)
@@ -124,6 +126,18 @@ export class Search implements SearchPart {
     else if (answer.total === 0 && this.#index.isEmpty())
       answer.notes.push('There is nothing to search yet: no chat, no session of Claude Code, no note.')
     return answer
+  }
+
+  /** What the index finds, and what tool texts say that are not indexed. */
+  async #all(text: string, filter: SearchFilter, isRegex = false): Promise<SearchAnswer> {
+    const tools = this.#tools.begin(this.#index, filter)
+    await tools.findFileSessions()
+    const answer = await this.#indexed(text, tools.filter, isRegex)
+    return tools.addTo(answer, { text, isRegex }, this.#parts.clock.now())
+  }
+
+  #indexed(text: string, filter: SearchFilter, isRegex = false): Promise<RankedAnswer> {
+    return isRegex ? this.#searchRegex(text, filter) : this.#searchText(text, filter)
   }
 
   /** If the shared database is unavailable, the search uses what was read before; the returned note says so. */
@@ -137,13 +151,14 @@ export class Search implements SearchPart {
     }
   }
 
-  async #searchRegex(question: RegexQuestion): Promise<SearchAnswer> {
-    checkPattern(question.pattern)
-    const answer = this.#briefRegex.search(this.#index, question, this.#redact)
-    return answer ?? this.#regexThreads.search(question)
+  async #searchRegex(pattern: string, filter: SearchFilter): Promise<RankedAnswer> {
+    checkPattern(pattern)
+    const brief = this.#briefRegex.search(this.#index, { pattern, filter }, this.#redact)
+    const answer = brief ?? (await this.#threads.matches(pattern, filter))
+    return { ...answer, lack: answer.total === 0 ? 'all' : undefined }
   }
 
-  async #searchText(text: string, filter: SearchFilter): Promise<SearchAnswer> {
+  async #searchText(text: string, filter: SearchFilter): Promise<RankedAnswer> {
     const isCommand = this.#follower === undefined
     const nearest = this.#meaning.nearestIn(this.#index)
     const now = (): number => this.#parts.clock.now()
@@ -178,19 +193,6 @@ export class Search implements SearchPart {
     let added = false
     while (this.#parts.clock.monotonic() < until && (await tools.addSome())) added = true
     return added
-  }
-
-  /** A note if the tool texts of some files were not searched. */
-  #noteOnTools({ role, source }: SearchFilter): string[] {
-    const isAsked = (role === undefined || role === 'tool') && source !== 'memory'
-    const left = isAsked ? filesWithoutTools(this.#index).length : 0
-    if (left === 0) return []
-    const { limit } = this.#parts
-    return [
-      isFull(this.#index, limit)
-        ? `Tool inputs and results of the ${left} oldest files are not indexed: the index may take ${percent(limit.share)} of the transcripts (memory.indexShare).`
-        : `Tool inputs and results of ${left} files are not indexed yet; the gateway indexes them while it runs.`,
-    ]
   }
 
   async refresh(): Promise<IndexProgress> {
@@ -262,7 +264,7 @@ export class Search implements SearchPart {
     const { model, lack } = this.#meaning
     return {
       ...this.#index.counts(),
-      withoutTools: filesWithoutTools(this.#index).length,
+      withoutTools: this.#index.withoutTools().length,
       isFull: isFull(this.#index, this.#parts.limit),
       reading: this.#follower?.reading,
       meaning: model,
@@ -273,14 +275,10 @@ export class Search implements SearchPart {
   async close(): Promise<void> {
     this.#meaning.close()
     await this.#follower?.stop()
-    await this.#regexThreads.endIdle()
+    await this.#threads.endIdle()
     await this.#parts.sources.copies?.close()
     await this.#index.close()
   }
-}
-
-function percent(share: number): string {
-  return `${Number((share * 100).toFixed(1))} %`
 }
 
 function isDamageOf(path: string, error: unknown): boolean {

@@ -6,7 +6,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import { randomFrom } from '../../test/support/random.ts'
 import type { SearchSource } from '../domain/search.ts'
 import { indexSources } from './index-files.ts'
-import { addSomePieces, filesWithoutTools } from './index-tiers.ts'
+import { addSomePieces } from './index-tiers.ts'
 import { search } from './ranked-search.ts'
 import { SearchIndex } from './search-index.ts'
 import { isFull, ToolTexts, type IndexLimit } from './tool-texts.ts'
@@ -67,7 +67,7 @@ test('tool texts are indexed from the newest file on until the index is full, me
   const limit = { share: 0, leastBytes: index.bytes().used + 150_000 }
   await addAll(limit)
   expect(isFull(index, limit)).toBe(true)
-  const left = filesWithoutTools(index).map(({ source }) => source.sessionId)
+  const left = index.withoutTools().map(({ source }) => source.sessionId)
   expect(left.length).toBeGreaterThan(1)
   expect(left).toEqual(names.slice(0, left.length).reverse())
   for (const name of names) {
@@ -76,7 +76,7 @@ test('tool texts are indexed from the newest file on until the index is full, me
     expect(total).toBe(1)
   }
   await addAll({ share: 1, leastBytes: 1e9 })
-  expect(filesWithoutTools(index)).toEqual([])
+  expect(index.withoutTools()).toEqual([])
 })
 
 test('a share of the transcripts is as good as a number of bytes', async () => {
@@ -103,9 +103,9 @@ test('when the index is full, the tool texts of the oldest files make room for n
   expect(await findsTools('later')).toBe(true)
   expect(await findsTools('h')).toBe(true)
   // What has left is not read again in place of something newer.
-  const left = filesWithoutTools(index).map(({ source }) => source.sessionId)
+  const left = index.withoutTools().map(({ source }) => source.sessionId)
   await addAll(full)
-  expect(filesWithoutTools(index).map(({ source }) => source.sessionId)).toEqual(left)
+  expect(index.withoutTools().map(({ source }) => source.sessionId)).toEqual(left)
 })
 
 test('substrings of deleted files are found no more, and all are made again when there are many', async () => {

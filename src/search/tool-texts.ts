@@ -1,7 +1,7 @@
 // Indexes what tools were asked and answered, in small steps, the newest files first. Messages are always indexed; tool texts take
 // several times as much space, so they are indexed only while the index is small compared with what it indexes.
 import type { KnownSource, SearchIndex } from './search-index.ts'
-import { addSomeTools, filesWithoutTools } from './index-tiers.ts'
+import { addSomeTools } from './index-tiers.ts'
 
 /** How large the index may become. */
 export interface IndexLimit {
@@ -43,7 +43,7 @@ export class ToolTexts {
 
   /** To be called first, and after files were read. */
   reload(): void {
-    this.#files = filesWithoutTools(this.#index)
+    this.#files = this.#index.withoutTools()
   }
 
   /** Indexes some texts; false if none is left, or if there is no room for older ones. */

@@ -62,6 +62,10 @@ export class WordLists {
     return list
   }
 
+  tokensOf(text: string): string[] {
+    return this.#tokens.of(text)
+  }
+
   /** How the index makes a token of the word; undefined if it makes none or several. */
   tokenOf(word: string): string | undefined {
     const tokens = this.#tokens.of(word)

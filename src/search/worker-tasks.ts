@@ -1,14 +1,16 @@
 // The work of the search threads. One thread indexes: new files first; when none are left it works on the other tiers, and
-// rests as long as it worked, to leave the processor to turns. Others search by regular expression (regex-search.ts).
+// rests as long as it worked, to leave the processor to turns. Others search by regular expression (regex-search.ts), and in the
+// transcripts whose tool texts are not indexed (unindexed-tools.ts).
 import { parentPort } from 'node:worker_threads'
 import type { Embedder, IndexProgress, SearchSource } from '../domain/search.ts'
 import { indexSome, indexSources } from './index-files.ts'
 import { addSomePieces, addSomeVectors } from './index-tiers.ts'
 import { modelOf, openEmbedder, type MeaningSettings } from './meaning.ts'
 import { redactorOf } from './passages.ts'
-import { searchRegex, type MatchTexts, type RegexQuestion } from './regex-search.ts'
+import { searchRegex, type MatchTexts, type RegexFinding, type RegexQuestion } from './regex-search.ts'
 import { SearchIndex } from './search-index.ts'
 import { ToolTexts, type IndexLimit } from './tool-texts.ts'
+import { findInTools, type ToolFinding, type ToolQuestion } from './unindexed-tools.ts'
 
 interface Common {
   indexFile: string
@@ -18,7 +20,7 @@ interface Common {
 
 export type ThreadJob =
   | (Common & { job: 'index'; meaning: MeaningSettings; limit: IndexLimit })
-  | (Common & { job: 'regex' })
+  | (Common & { job: 'search' })
 
 export type ToIndexThread =
   | { type: 'read'; id: number; sources: SearchSource[]; isAll: boolean }
@@ -32,22 +34,40 @@ export type FromIndexThread =
   /** Nothing is left to do; the thread may be ended. */
   | { type: 'idle' }
 
+export type FromSearchThread = RegexFinding | (ToolFinding & { isDone: boolean })
+
 export async function runThread(job: ThreadJob): Promise<void> {
   const redact = redactorOf(job.secrets)
   const index = SearchIndex.open(job.indexFile)
-  if (job.job === 'regex') {
-    parentPort!.on('message', (question: RegexQuestion) => {
-      const regex = new RegExp(question.pattern, 'iu')
-      // One text after the other: what was found before a text that takes too long is kept.
-      const matchesOf = function* (texts: string[]): ReturnType<MatchTexts> {
-        for (const text of texts) yield regex.exec(text)
-      }
-      for (const finding of searchRegex(index, question, redact, matchesOf)) post(finding)
+  if (job.job === 'search') {
+    parentPort!.on('message', (question: RegexQuestion | ToolQuestion) => {
+      if ('pattern' in question) postMatches(index, question, redact)
+      else void postTools(index, question, redact)
     })
     return
   }
   await new IndexWork(index, redact, job).run()
   await index.close()
+}
+
+function postMatches(index: SearchIndex, question: RegexQuestion, redact: (text: string) => string): void {
+  const regex = new RegExp(question.pattern, 'iu')
+  // One text after the other: what was found before a text that takes too long is kept.
+  const matchesOf = function* (texts: string[]): ReturnType<MatchTexts> {
+    for (const text of texts) yield regex.exec(text)
+  }
+  for (const finding of searchRegex(index, question, redact, matchesOf)) post(finding)
+}
+
+async function postTools(
+  index: SearchIndex,
+  question: ToolQuestion,
+  redact: (text: string) => string,
+): Promise<void> {
+  // Starts the time limit: starting the thread must not count.
+  post({ isDone: false })
+  const finding = await findInTools(index, question, redact)
+  post({ ...finding, isDone: true })
 }
 
 /** The longest rest between two steps of background work. */

@@ -107,6 +107,7 @@ test('an error message that only a tool printed is found, as any other hit is sh
     expect(hits[0]!.matches.length).toBeGreaterThan(0)
   }
   expect((await find('ENOENT')).total).toBe(0)
+  expect((await find('ENOSPC', { indexed: true })).total).toBe(0)
   expect((await find('"space no left"')).total).toBe(0)
 })
 

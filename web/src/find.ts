@@ -49,6 +49,8 @@ export async function findEverything(call: Call, { text, filter, repo, known }: 
   const projects = isFiltered || repo !== '' ? [] : projectsOf(known, wanted)
   if (wanted === '')
     return { found: repo === '' ? projects : known.filter((one) => one.repoPath === repo).map(foundSession) }
+  // Every letter asks: only the filter for tools may wait for texts that are not indexed.
+  const indexed = filter.params.role !== 'tool'
   // A request that fails is left out; the next letter asks again.
   const [named, { hits: said, suggestion }] = await Promise.all([
     isFiltered
@@ -57,7 +59,7 @@ export async function findEverything(call: Call, { text, filter, repo, known }: 
           ({ sessions }) => sessions,
           () => [],
         ),
-    call('sessions.search', { query: wanted, limit: 20, ...within, ...filter.params }).catch(() => ({
+    call('sessions.search', { query: wanted, limit: 20, indexed, ...within, ...filter.params }).catch(() => ({
       hits: [],
       suggestion: undefined,
     })),

@@ -64,6 +64,7 @@ export const searchSessions = operation({
     agentKind: z.enum(agentKinds).optional().describe('Only sessions of this program.'),
     source: z.enum(searchKinds).optional().describe('Only this kind of files.'),
     regex: flag('Treat the words as a regular expression.'),
+    indexed: flag('Search only what is indexed, and wait for nothing: for answers while somebody types.'),
     explain: flag('Show why each hit ranks where it does.'),
     commands: flag('Show the commands that open, continue and fork each session.'),
     limit: z.int().min(1).max(200).default(20).describe('How many hits.'),
@@ -86,12 +87,13 @@ export const searchSessions = operation({
     ],
   },
   async run(app, input, caller) {
-    const { query, repo, near, agent, since, until, commands: _, ...rest } = input
+    const { query, repo, near, agent, since, until, indexed, commands: _, ...rest } = input
     const timeOf = (text?: string): number | undefined =>
       text === undefined ? undefined : parseTime(text, app.clock.now())
     const question = {
       ...rest,
       text: query,
+      asIndexed: indexed,
       repoPaths: repo === undefined ? undefined : await foldersOf(app, repo, visibleTo(caller, agent)),
       near: near === undefined ? undefined : realPath(near),
       since: timeOf(since),

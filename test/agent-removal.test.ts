@@ -90,6 +90,7 @@ test('a removed agent has no token, no running session, no open question and no 
     'The owner removed the agent work.',
   ])
   expect(await codeOf('schedules.resume', { schedule: 'first' }, house.token)).toBe('not-found')
+  expect(await codeOf('coding.resume', { session: codingId }, house.token)).toBe('not-found')
   const { id: run } = await call<{ id: string }>('schedules.run', { schedule: 'first' })
   await vi.waitFor(() =>
     expect(house.app.storage.schedules.run(run)).toMatchObject({

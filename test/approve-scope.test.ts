@@ -94,6 +94,35 @@ describe('a launch', () => {
     expect(await launch(more, tokens.write)).toBe('refused')
   })
 
+  test('that works without asking takes messages only from callers that may approve, also to resume it', async () => {
+    const { id } = (
+      await rpc(house, 'coding.launch', {
+        prompt: '[[offline: say hello]]',
+        fresh: true,
+        workdir,
+        name: 'wide',
+        allowedTools: ['Bash'],
+      })
+    ).result as { id: string }
+    await house.app.coding().pool.whenQuiet(id)
+    const bound: Caller = { via: 'mcp', scopes: ['read', 'write'], agentId: 'main', author: 'owner' }
+    const says = { session: 'wide', message: '[[offline: say more]]' }
+    const resumes = { session: 'wide', prompt: '[[offline: say more]]' }
+    const codeOf = async (method: string, params: object, token: string): Promise<string | undefined> =>
+      (await rpc(house, method, params, token)).error?.data?.code
+    expect(await codeOf('coding.respond', says, tokens.write)).toBe('refused')
+    await expect(perform(house.app, 'coding.respond', says, bound)).rejects.toMatchObject({ code: 'refused' })
+    expect(await codeOf('coding.respond', says, tokens.approve)).toBeUndefined()
+    await house.app.coding().pool.whenQuiet(id)
+    await rpc(house, 'coding.kill', { session: 'wide' })
+    expect(await codeOf('coding.resume', resumes, tokens.write)).toBe('refused')
+    await expect(perform(house.app, 'coding.resume', resumes, bound)).rejects.toMatchObject({
+      code: 'refused',
+    })
+    // The offline agent leaves no transcript to resume.
+    expect(await codeOf('coding.resume', resumes, tokens.approve)).toBe('not-found')
+  })
+
   test('without it takes what the configuration allows', async () => {
     expect(await launch({}, tokens.write)).toBeUndefined()
     expect(await launch({ allowedTools: ['Read'], permissionMode: 'plan' }, tokens.write)).toBeUndefined()

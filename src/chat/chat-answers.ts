@@ -17,6 +17,8 @@ export class LastMessages {
   #clock: Clock
   #isOwners: (address: Address) => boolean
   #times = new Map<string, number>()
+  /** When each question was shown, by chat and approval. */
+  #shown = new Map<string, number>()
 
   constructor(clock: Clock, isOwners: (address: Address) => boolean) {
     this.#clock = clock
@@ -29,8 +31,15 @@ export class LastMessages {
     this.#record(address, sentAt < now - clockToleranceMs ? sentAt : now)
   }
 
-  sent({ address, reply, createdAt }: Delivery): void {
-    if (reply.approvalId === undefined) this.#record(address, createdAt)
+  sent({ address, reply }: Delivery): void {
+    const now = this.#clock.now()
+    if (reply.approvalId === undefined) this.#record(address, now)
+    else this.#shown.set(`${reply.approvalId} ${chatKey(address)}`, now)
+  }
+
+  /** A terminal shows its questions itself, when they are asked. */
+  shownAt(address: Address, { id, askedAt }: Approval): number {
+    return this.#shown.get(`${id} ${chatKey(address)}`) ?? askedAt
   }
 
   at(address: Address): number {
@@ -46,7 +55,7 @@ export class LastMessages {
  * The command that the owner's plain words mean as an answer to a pending question. Only in private chats: in a group others
  * read along. A reply answers the question that it is a reply to, as we recorded it when we sent the question: the quoted text
  * proves nothing, because agents and programs write texts too. For the same reason a reply to another notice of a coding session
- * allows nothing; it only answers what the session wants to know. Words that are no reply answer the questions that were asked after the
+ * allows nothing; it only answers what the session wants to know. Words that are no reply answer the questions that were shown after the
  * last message in the chat; if there are none, the words are a message to the agent.
  */
 export function commandForAnswer(
@@ -59,15 +68,17 @@ export function commandForAnswer(
   if (message.event !== 'message' || message.chatType !== 'direct' || !isOwners(address)) return undefined
   const agentId = boundAgent(message, app.config.bindings) ?? defaultAgentId(app.config)
   const key = sessionKeyOf(message, agentId, app.config.session)
-  const open = askedBefore(openInChat(app, address, key), message.sentAt)
-  if (answered) return answerByReply(askedBy(open, answered), text)
+  const open = openInChat(app, address, key)
+  if (answered)
+    return answerByReply(askedBefore(askedBy(open, answered), message.sentAt + clockToleranceMs), text)
   if (replyTo) return undefined
   const lastSaidAt = Math.max(lastMessages.at(address), app.startedAt)
-  return answerInWords(
-    open.filter(({ askedAt }) => askedAt >= lastSaidAt),
-    text,
-  )
+  const last = open.filter((approval) => lastMessages.shownAt(address, approval) >= lastSaidAt)
+  return answerInWords(askedBefore(last, message.sentAt + plainToleranceMs), text)
 }
+
+/** Words that are no reply may have been written before the question was seen. Telegram counts in seconds. */
+const plainToleranceMs = 2_000
 
 function askedBy(open: Approval[], { approvalId, codingId }: AnsweredNotice): Approval[] {
   if (approvalId !== undefined) return open.filter(({ id }) => id === approvalId)

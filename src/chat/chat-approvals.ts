@@ -92,9 +92,9 @@ function wordsAsAnswer({ id, kind }: Approval, said: string): string | undefined
 /** The largest expected difference between the clock of a platform and ours. */
 export const clockToleranceMs = 5_000
 
-/** The requests that a message of this time can answer: those that were asked before the message was written. */
-export function askedBefore(open: Approval[], saidAt: number): Approval[] {
-  return open.filter(({ askedAt }) => askedAt <= saidAt + clockToleranceMs)
+/** A message cannot answer what was asked after the message was written. */
+export function askedBefore(open: Approval[], time: number): Approval[] {
+  return open.filter(({ askedAt }) => askedAt <= time)
 }
 
 /** The pending requests of this chat's own turns, of the coding sessions that were launched in it, and of native sessions, which

@@ -73,7 +73,7 @@ test.each([wide, phone])(
     await page.getByRole('textbox', { name: 'Message' }).fill(body)
     await page.getByRole('combobox', { name: 'To' }).fill('no such session')
     await page.getByRole('button', { name: 'Send' }).click()
-    await page.getByText('No session has the name or id "no such session"').waitFor()
+    await page.getByText('There is no session or chat "no such session"').waitFor()
     await page.getByRole('combobox', { name: 'To' }).fill(session)
     await page.getByRole('button', { name: 'Send' }).click()
     await page.locator('.mail-lines > li', { hasText: body }).getByText('read').waitFor({ timeout: 60_000 })

@@ -23,7 +23,7 @@ import {
   resumeInput,
 } from './coding-resume.ts'
 import { afterRecovery, codingRow, codingSession, findCoding, rowOf } from './coding-row.ts'
-import { refuseMissingProgram, refuseOtherPrograms, refuseWider } from './launch-rights.ts'
+import { refuseMissingProgram, refuseOtherPrograms, refuseSteering, refuseWider } from './launch-rights.ts'
 
 const note = z
   .string()
@@ -208,6 +208,7 @@ const respond = operation({
     const session = findCoding(app, caller, input.session)
     checkMayContinue(app, session, input.session, caller)
     refuseOtherPrograms(kindOf(session), caller)
+    refuseSteering(app, session, caller)
     // A caller that is not an agent is a person.
     const userInitiated = input.userInitiated ?? caller.agentId === undefined
     const { message, interrupt } = input

@@ -13,7 +13,13 @@ import { conversationNamed, refuseBypass, refuseTrimAt } from './coding-launch.t
 import { trimByItself, trimField } from './trim-choice.ts'
 import { nonBlankText } from '../input-fields.ts'
 import { codingSession, findCoding, machineField } from './coding-row.ts'
-import { checkProgram, refuseDirectory, refuseOtherPrograms, refuseWider } from './launch-rights.ts'
+import {
+  checkProgram,
+  refuseDirectory,
+  refuseOtherPrograms,
+  refuseSteering,
+  refuseWider,
+} from './launch-rights.ts'
 import type { Caller, CommandPlace } from '../operation.ts'
 import { restoreIfGone } from '../vault/kept-sessions.ts'
 import { asSeenBy, moveNotice, placeOfResume, sidesOf } from './which-machine.ts'
@@ -55,7 +61,7 @@ export async function resumeCoding(app: App, input: ResumeInput, caller: Caller)
     checkHere(app, input)
     return pool.resume(ref, input.prompt, options)
   }
-  refuseDirectory(app, known.request.workdir, caller.agentId)
+  refuseSteering(app, known, caller)
   const spot = await asSeenBy(caller, () => placeOfResume(app, known, input.machine))
   const all = { ...options, moved: await movedTo(app, known, spot) }
   if (!spot.elsewhere) return pool.resume(known.id, input.prompt, all)

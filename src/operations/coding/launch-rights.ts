@@ -5,6 +5,7 @@ import { realPath } from '../../discovery/repo-paths.ts'
 import { formatOriginChannel, openclawChannel, parseOriginChannel } from '../../domain/address.ts'
 import type { Address } from '../../domain/address.ts'
 import { agentKinds, type AgentKind, type PermissionMode } from '../../domain/agent.ts'
+import type { CodingSession } from '../../domain/coding-session.ts'
 import { parseOpenClawOrigin } from '../../domain/openclaw-contract.ts'
 import { allowedToolsOf } from '../../domain/config/read-settings.ts'
 import { defaultAgentId } from '../../domain/session-key.ts'
@@ -16,7 +17,7 @@ import { mayCost, mayUseDirectory, type LaunchLimits } from '../../rights/rights
 import type { App } from '../app.ts'
 import type { Caller, CommandPlace } from '../operation.ts'
 import { hasScope } from '../perform-operation.ts'
-import { workspaceOf } from '../../store/agents.ts'
+import { requireAgent, workspaceOf } from '../../store/agents.ts'
 import { loadConfig } from '../../store/config-file.ts'
 import { makeFolders } from '../../store/disk/atomic-file.ts'
 import { openclawAgentIds, openclawAgentOf } from '../../store/openclaw/openclaw-report.ts'
@@ -36,7 +37,8 @@ const askingModes: readonly PermissionMode[] = ['default', 'plan', 'dontAsk']
  *  asking only if the caller may also approve. */
 export async function refuseWider(app: App, asked: Rights, caller: Caller): Promise<void> {
   const { originChannel, maxBudgetUsd } = asked
-  if (caller.agentId !== undefined || !hasScope(caller.scopes, 'approve')) refuseUnasked(app, asked, caller)
+  const unasked = unaskedRight(app, asked, caller)
+  if (unasked) throw tooWide(unasked.right, unasked.setting)
   refuseOtherPrograms(asked.agentKind ?? 'claude', caller)
   if (caller.agentId === undefined) return
   const limits = launchLimitsOf(app, caller.agentId)
@@ -51,14 +53,40 @@ export async function refuseWider(app: App, asked: Rights, caller: Caller): Prom
     })
 }
 
-/** Refuses to let a session do more without asking than the configuration allows. */
-function refuseUnasked({ config }: App, asked: Rights, { agentId }: Caller): void {
+/** Refuses to give a message to a session that may do more without asking than this caller could let a new session do, or that works
+ *  where the caller may start none: the message would decide what the session does there. */
+export function refuseSteering(app: App, session: CodingSession, caller: Caller): void {
+  const { permissionMode, allowedTools, workdir, agentId } = session.request
+  requireAgent(app, agentId)
+  refuseDirectory(app, workdir, caller.agentId)
+  const unasked = unaskedRight(app, { permissionMode, allowedTools }, caller)
+  if (!unasked) return
+  throw new RockpoolError(
+    'refused',
+    `${session.name} has the ${unasked.right}, which this caller cannot give.`,
+    {
+      hint: `The owner can send the message, or allow the same to all sessions in ${unasked.setting}.`,
+    },
+  )
+}
+
+interface UnaskedRight {
+  right: string
+  setting: string
+}
+
+/** What a session would do without asking beyond the configuration, if the caller may not allow it. */
+function unaskedRight({ config }: App, asked: Rights, caller: Caller): UnaskedRight | undefined {
+  const { agentId, scopes } = caller
+  if (agentId === undefined && hasScope(scopes, 'approve')) return undefined
   const { permissionMode = 'default', allowedTools = [] } = asked
   if (!mayUseMode(permissionMode, config.coding))
-    throw tooWide(`permission mode ${permissionMode}`, 'coding.permissionMode')
+    return { right: `permission mode ${permissionMode}`, setting: 'coding.permissionMode' }
   const own = allowedToolsOf(config.agents, agentId ?? defaultAgentId(config))
   const more = allowedTools.find((tool) => !own.includes(tool))
-  if (more !== undefined) throw tooWide(`use of ${more} without asking`, 'agents.defaults.allowedTools')
+  return more === undefined
+    ? undefined
+    : { right: `use of ${more} without asking`, setting: 'agents.defaults.allowedTools' }
 }
 
 function mayUseMode(mode: PermissionMode, { permissionMode }: App['config']['coding']): boolean {

@@ -78,9 +78,12 @@ interface SchemaState {
 async function stateOf(client: PoolClient, schema: string): Promise<SchemaState> {
   const table = `${quoted(schema)}.schema_version`
   const none = { version: 0, functions: null }
-  const { rows } = await client.query<{ exists: boolean }>('SELECT to_regclass($1) IS NOT NULL AS exists', [
-    table,
-  ])
+  // Not by to_regclass: it may answer from a cache of the connection, without the tables that another machine has just made.
+  const { rows } = await client.query<{ exists: boolean }>(
+    `SELECT EXISTS (SELECT FROM pg_catalog.pg_class AS class JOIN pg_catalog.pg_namespace AS space ON space.oid = class.relnamespace
+       WHERE space.nspname = $1 AND class.relname = 'schema_version') AS exists`,
+    [schema],
+  )
   if (!rows[0]?.exists) return none
   // As JSON, because the column may not be there yet.
   const found = await client.query<SchemaState>(

@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import { RockpoolError } from '../../domain/errors.ts'
 import { standingOf } from '../../rights/owners.ts'
+import type { App } from '../app.ts'
 import { operation } from '../operation.ts'
 import { endAccess } from './end-access.ts'
 import type { EndedAccess } from './end-access.ts'
@@ -27,6 +28,11 @@ const person = z.object({
 
 const nothingEnded: EndedAccess = { turns: 0, messages: 0, schedules: [], streams: [] }
 
+/** Does the next approval by the operator make an owner? */
+export async function nextOneOwns({ config, storage }: App): Promise<boolean> {
+  return config.channels.ownerAllowFrom.length === 0 && storage.people.firstOwns()
+}
+
 const code = z.string().min(1).describe('The code that the person got.')
 
 export const operations = [
@@ -47,8 +53,7 @@ export const operations = [
     async run(app) {
       const pairing = app.storage.people
       const [pending, people, full] = await Promise.all([pairing.pending(), pairing.people(), pairing.full()])
-      const firstOwns = app.config.channels.ownerAllowFrom.length === 0 && !(await pairing.hadOwner())
-      return { pending, people, full, firstOwns }
+      return { pending, people, full, firstOwns: await nextOneOwns(app) }
     },
   }),
   operation({
@@ -60,7 +65,7 @@ export const operations = [
         .boolean()
         .default(false)
         .describe(
-          'The person becomes an owner. Without it only the first person ever does, if no owner is configured.',
+          'The person becomes an owner. Without it only the first person ever does, if no owner is or was configured.',
         ),
     }),
     output: z.object({ person }),

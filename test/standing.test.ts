@@ -1,6 +1,8 @@
 // How a person stands after the configuration changed: who owns this Rockpool, what schedules still send to the chat of the person,
 // and what `pairing list` and `pairing remove` say.
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { perform } from '../src/operations/all.ts'
+import type { Caller } from '../src/operations/operation.ts'
 import { openChannelHouse } from './support/channel-house.ts'
 import type { ChannelHouse } from './support/channel-house.ts'
 import { personMessage, TelegramApi } from './support/telegram-api.ts'
@@ -58,3 +60,91 @@ test.each(['with a guest', 'without a guest'])(
     expect(await pair(ada, { owner: true })).toMatchObject({ person: { owner: true } })
   },
 )
+
+const session = ({ id }: typeof ada): string => `agent:main:telegram:direct:${id}`
+
+/** What the operator schedules for the chat of a person: a message, a turn and a wake. */
+async function scheduleFor(person: typeof ada): Promise<void> {
+  const { id, name } = person
+  const every = { when: 'every 1 hours', text: `news for ${name}` }
+  await house.ask('schedules.add', { ...every, do: 'message', to: `telegram|${id}`, name: `message-${id}` })
+  await house.ask('schedules.add', { ...every, sessionKey: session(person), name: `turn-${id}` })
+  await house.ask('schedules.add', { ...every, do: 'wake', sessionKey: session(person), name: `wake-${id}` })
+}
+
+/** Runs all of them and resolves to what the person was shown. */
+async function runFor(person: typeof ada, kinds = ['message', 'turn', 'wake']): Promise<string[]> {
+  const before = shownTo(person).length
+  for (const kind of kinds) {
+    await house.ask('schedules.run', { schedule: `${kind}-${person.id}` })
+    await house.conversations.converse.idle()
+  }
+  await house.conversations.converse.deliverer.lookForMore()
+  await house.conversations.converse.idle()
+  return shownTo(person).slice(before)
+}
+
+const pausedOf = async (schedule: string): Promise<unknown> =>
+  (await house.ask('schedules.show', { schedule }))['paused']
+
+test('schedules for the chat of a person pause when the configuration takes the person out, also those of the operator', async () => {
+  await say('good morning', ada)
+  await scheduleFor(ada)
+  expect(await runFor(ada)).toHaveLength(3)
+  await configure({ ownerAllowFrom: [] })
+  expect(await runFor(ada)).toEqual([])
+  for (const kind of ['message', 'turn', 'wake'])
+    expect(await pausedOf(`${kind}-500`)).toBe(
+      'It uses telegram|500, whose person may not write. Only the owner can resume it.',
+    )
+  // An operator who resumes one wants it.
+  await house.ask('schedules.resume', { schedule: 'message-500' })
+  expect(await runFor(ada, ['message'])).toEqual(['news for Ada'])
+})
+
+test('a schedule for the main session pauses when its replies would go to a person who was taken out', async () => {
+  await house.ask('config.set', { key: 'session.dmScope', value: 'main' })
+  await house.restart()
+  await say('good morning', ada)
+  await house.ask('schedules.add', { when: 'every 1 hours', text: 'news', name: 'turn-500' })
+  expect(await runFor(ada, ['turn'])).toHaveLength(1)
+  await configure({ ownerAllowFrom: [] })
+  expect(await runFor(ada, ['turn'])).toEqual([])
+  expect(await pausedOf('turn-500')).toContain('It uses telegram|500')
+})
+
+test('an agent that pauses and resumes its schedule does not take it over from a person who was taken out', async () => {
+  await say('/remind every 1 hours drink', ada)
+  await configure({ ownerAllowFrom: [] })
+  const agent: Caller = { via: 'rpc', scopes: ['write'], agentId: 'main' }
+  await perform(house.app, 'schedules.pause', { schedule: 'drink' }, agent)
+  await perform(house.app, 'schedules.resume', { schedule: 'drink' }, agent)
+  await house.ask('schedules.run', { schedule: 'drink' })
+  expect(await pausedOf('drink')).toContain("is no longer the owner's")
+  await expect(perform(house.app, 'schedules.resume', { schedule: 'drink' }, agent)).rejects.toMatchObject({
+    code: 'refused',
+  })
+})
+
+test.each([
+  ['who is paired', () => pair(bob)],
+  ['of allowFrom', () => configure({ 'telegram.allowFrom': ['601'] })],
+])('the schedules of the operator for a guest %s go on', async (_who, admit) => {
+  await admit()
+  await say('good morning', bob)
+  await scheduleFor(bob)
+  await configure({ ownerAllowFrom: [] })
+  expect(await runFor(bob)).toHaveLength(3)
+})
+
+test('schedules for groups, the dashboard and the terminal go on, whoever was taken out', async () => {
+  const every = { when: 'every 1 hours', text: 'news' }
+  await house.ask('schedules.add', { ...every, do: 'message', to: 'telegram|-100500', name: 'group' })
+  await house.ask('schedules.add', { ...every, name: 'mains' })
+  await house.ask('schedules.add', { ...every, sessionKey: 'agent:main:web:direct:500', name: 'web' })
+  await configure({ ownerAllowFrom: [] })
+  for (const schedule of ['group', 'mains', 'web']) {
+    await house.ask('schedules.run', { schedule })
+    expect(await pausedOf(schedule)).toBeUndefined()
+  }
+})

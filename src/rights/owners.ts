@@ -59,6 +59,17 @@ export function isOwnersChat(
   )
 }
 
+/** May the person of this private chat write, as an owner or as a guest? */
+export function mayWriteIn(
+  address: Address,
+  config: ChannelsConfig,
+  pairings: Pick<Pairings, 'find'>,
+): boolean {
+  const { channel, accountId } = address
+  const standing = standingOf({ channel, accountId, senderId: personAt(address) }, config, pairings)
+  return standing === 'owner' || standing === 'guest'
+}
+
 /** The private chats with the owners. */
 export function ownerChats(config: ChannelsConfig, pairings: Pairings): Address[] {
   const listed = config.ownerAllowFrom.map((owner) => {

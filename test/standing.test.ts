@@ -3,6 +3,7 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { perform } from '../src/operations/all.ts'
 import type { Caller } from '../src/operations/operation.ts'
+import { findPrinter } from '../src/cli/printers.ts'
 import { openChannelHouse } from './support/channel-house.ts'
 import type { ChannelHouse } from './support/channel-house.ts'
 import { personMessage, TelegramApi } from './support/telegram-api.ts'
@@ -147,4 +148,50 @@ test('schedules for groups, the dashboard and the terminal go on, whoever was ta
     await house.ask('schedules.run', { schedule })
     expect(await pausedOf(schedule)).toBeUndefined()
   }
+})
+
+const printedAs = async (name: 'pairing.list' | 'pairing.remove', output: object): Promise<string> =>
+  (await findPrinter(name))(output, { width: 200, color: false, now: 0, interactive: false })
+
+test('pairing list shows what a person may do now, not what the pairing says', async () => {
+  await pair(bob, { owner: true })
+  const listed = await house.ask('pairing.list')
+  expect(listed).toMatchObject({ people: [{ owner: true, standing: 'owner' }] })
+  expect(await printedAs('pairing.list', listed)).toMatch(/601 +Bob +owner/)
+  await configure({ 'telegram.dmPolicy': 'allowlist' })
+  const closed = await house.ask('pairing.list')
+  expect(closed).toMatchObject({ people: [{ owner: false, standing: 'not-allowed' }] })
+  expect(await printedAs('pairing.list', closed)).toMatch(/601 +Bob +no: not-allowed/)
+})
+
+test('pairing remove says what the person may still do, here and through other accounts', async () => {
+  const { people } = house.app.storage
+  const at = (accountId: string) => ({ channel: 'telegram', accountId, senderId: '601' })
+  const remove = () => house.ask('pairing.remove', { channel: 'telegram', senderId: '601' })
+  const asked = await people.request(at('work'))
+  await house.ask('pairing.approve', { code: (asked as { code: string }).code })
+
+  await pair(bob)
+  const elsewhere = await remove()
+  expect(elsewhere).toMatchObject({
+    standing: 'stranger',
+    elsewhere: [{ accountId: 'work', standing: 'guest' }],
+  })
+  expect(await printedAs('pairing.remove', elsewhere)).toBe(
+    'Removed. This person may no longer write through this account. May still write through your other accounts: work (guest).',
+  )
+
+  await people.remove(at('work'))
+  await pair(bob)
+  const gone = await remove()
+  expect(gone).toMatchObject({ standing: 'stranger', elsewhere: [] })
+  expect(await printedAs('pairing.remove', gone)).toBe(
+    'Removed. This person may no longer talk to your agents.',
+  )
+
+  await pair(bob)
+  await configure({ ownerAllowFrom: ['telegram:601'] })
+  const named = await remove()
+  expect(named).toMatchObject({ standing: 'owner', elsewhere: [] })
+  expect(await printedAs('pairing.remove', named)).toContain('This person may still write as owner')
 })

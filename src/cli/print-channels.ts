@@ -63,7 +63,7 @@ function printDevices({ devices }: OutputOf<'devices.list'>, page: Page): string
 }
 
 function printPairings({ pending, people, full, firstOwns }: OutputOf<'pairing.list'>, page: Page): string {
-  type Person = Omit<(typeof people)[number], 'owner' | 'approvedAt'>
+  type Person = Omit<(typeof people)[number], 'owner' | 'standing' | 'approvedAt'>
   const who = {
     CHANNEL: { value: (row: Person) => row.channel, min: 8 },
     ACCOUNT: { value: (row: Person) => row.accountId, min: 7, optional: true },
@@ -77,7 +77,9 @@ function printPairings({ pending, people, full, firstOwns }: OutputOf<'pairing.l
     ...who,
     'MINUTES LEFT': { value: minutesLeft, align: 'right', min: 7, optional: true },
   })
-  const paired = table(page, people, { ...who, OWNER: (row) => (row.owner ? 'yes' : '') })
+  const mayWriteAs = ({ standing }: (typeof people)[number]): string =>
+    standing === 'owner' || standing === 'guest' ? standing : `no: ${standing}`
+  const paired = table(page, people, { ...who, 'MAY WRITE AS': mayWriteAs })
   return [
     styled(page, 'bold', 'Pairing requests'),
     pending.length === 0 ? 'None.' : requests,

@@ -71,8 +71,8 @@ const results: { [Name in MethodName]?: (output: OutputOf<Name>, page: Page) => 
     return safe`${channel}:${senderId}${called} may talk now${owner ? ' and owns this Rockpool' : ''}.`
   },
   'pairing.deny': ({ request }) => safe`Denied the request of ${request.channel}:${request.senderId}.`,
-  'pairing.remove': ({ ended: { turns, messages, schedules, streams } }) => [
-    'Removed. This person may no longer talk to your agents.',
+  'pairing.remove': ({ standing, elsewhere, ended: { turns, messages, schedules, streams } }) => [
+    ...accessLeft(standing, elsewhere),
     turns > 0 ? `Stopped turns: ${turns}.` : '',
     messages > 0 ? `Waiting messages that get no turn: ${messages}.` : '',
     schedules.length > 0
@@ -111,6 +111,19 @@ const results: { [Name in MethodName]?: (output: OutputOf<Name>, page: Page) => 
     forgotten > 0 && `Dropped ${count(forgotten, 'queued message')}.`,
   ],
   'turns.wake': ({ sessionKey }) => safe`Queued for the next turn of ${sessionKey}.`,
+}
+
+function accessLeft(
+  standing: OutputOf<'pairing.remove'>['standing'],
+  elsewhere: OutputOf<'pairing.remove'>['elsewhere'],
+): string[] {
+  const isNamed = standing === 'owner' || standing === 'guest'
+  if (!isNamed && elsewhere.length === 0) return ['Removed. This person may no longer talk to your agents.']
+  const here = isNamed
+    ? `Removed the pairing. This person may still write as ${standing}: see ownerAllowFrom and allowFrom in the configuration.`
+    : 'Removed. This person may no longer write through this account.'
+  const others = elsewhere.map((one) => `${one.accountId} (${one.standing})`).join(', ')
+  return others === '' ? [here] : [here, oneLine(`May still write through your other accounts: ${others}.`)]
 }
 
 function stoppedWith(stopped: OutputOf<'agents.remove'>['stopped']): Array<string | false> {

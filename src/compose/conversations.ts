@@ -49,6 +49,8 @@ export async function openConversations(
 ): Promise<Conversations> {
   const pairing = app.storage.people
   await pairing.ready()
+  if (options.withChannels && app.config.channels.ownerAllowFrom.length > 0)
+    await pairing.noteConfiguredOwner()
   const leave = await joinCluster({
     ...app,
     async onPurged(sdkSessionIds) {

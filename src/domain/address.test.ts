@@ -28,3 +28,8 @@ test('a private chat knows its person on every platform', () => {
     expect(personAt(address)).toBe('+49123')
   }
 })
+
+test('a person on WhatsApp is the same in both forms of the address; an id of WhatsApp’s own and a group stay as they are', () => {
+  expect(personAt({ to: '491701234567@s.whatsapp.net' })).toBe('+491701234567')
+  for (const to of ['+491701234567', '12345678@lid', '120363@g.us']) expect(personAt({ to })).toBe(to)
+})

@@ -33,9 +33,9 @@ export function chatKey({ channel, accountId, to, threadId }: Address): string {
   return JSON.stringify([channel, accountId, to, threadId])
 }
 
-/** The person of a private chat. On Discord such a chat is addressed as `user:<id>`. */
+/** The person of a private chat. On Discord such a chat is addressed as `user:<id>`; WhatsApp also takes `<number>@s.whatsapp.net`. */
 export function personAt(address: Pick<Address, 'to'>): string {
-  return address.to.replace(/^user:/, '')
+  return address.to.replace(/^user:/, '').replace(/^(\d+)@s\.whatsapp\.net$/i, '+$1')
 }
 
 /** A private chat with a person, whether or not they have written to us. */

@@ -56,6 +56,8 @@ export const scheduleSchema = z.object({
   addedIn: z.string().optional(),
   /** The chat that gets notices about runs: `channel|target`. */
   tell: z.string().optional(),
+  /** The private chats of people who may not write, `channel|target`, that the operator named or accepted. */
+  strangers: z.array(z.string()).optional(),
   createdAt: z.number(),
   /** Why it does not run; absent while it does. */
   paused: z.string().optional(),

@@ -19,7 +19,8 @@ interface Pairings {
 }
 
 /** How a person stands who writes in private. A stranger may ask for a pairing. */
-export type Standing = 'owner' | 'guest' | 'stranger' | 'not-allowed' | 'closed'
+export const standings = ['owner', 'guest', 'stranger', 'not-allowed', 'closed'] as const
+export type Standing = (typeof standings)[number]
 
 /** Channels that only the owner can use: the machine or the gateway has authenticated them. */
 const ownChannels = new Set(['web', 'console', 'internal'])
@@ -57,6 +58,20 @@ export function isOwnersChat(
   return (
     ownChannels.has(channel) || isOwner({ channel, accountId, senderId: personAt(address) }, config, pairings)
   )
+}
+
+/** May the person of this private chat write, as an owner or as a guest? */
+export function mayWriteIn(
+  address: Address,
+  config: ChannelsConfig,
+  pairings: Pick<Pairings, 'find'>,
+): boolean {
+  const { channel, accountId } = address
+  return isAllowed(standingOf({ channel, accountId, senderId: personAt(address) }, config, pairings))
+}
+
+export function isAllowed(standing: Standing): boolean {
+  return standing === 'owner' || standing === 'guest'
 }
 
 /** The private chats with the owners. */

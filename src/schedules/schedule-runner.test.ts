@@ -84,7 +84,7 @@ function open(): Bench {
         log: silentLog,
         lives: async () => alive,
         actions: {
-          refusal: () => undefined,
+          refusal: async () => undefined,
           async advance(schedule, run) {
             begun.set(run.id, schedule)
             steps.push(`${machine} ${run.id}`)

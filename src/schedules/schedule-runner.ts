@@ -21,7 +21,7 @@ export interface ScheduleActions {
   advance(schedule: Schedule, run: ScheduleRun): Promise<RunOutcome | undefined>
   stop(schedule: Schedule, run: ScheduleRun): Promise<void>
   /** Why the schedule may not run any more; it is then paused. */
-  refusal(schedule: Schedule): string | undefined
+  refusal(schedule: Schedule): Promise<string | undefined>
   /** Tells the owner of the schedule about a run, once for each run. */
   tell(schedule: Schedule, run: ScheduleRun, text: string): Promise<void>
 }
@@ -148,7 +148,7 @@ export class ScheduleRunner {
     const { store, clock, machine } = this.#parts
     // It waited for the run before, or for its jitter, when the schedule was paused.
     if (schedule.paused !== undefined && !run.manual) return this.#close(run, 'skipped', schedule.paused)
-    const refusal = this.#parts.actions.refusal(schedule) ?? this.#overBudget(schedule)
+    const refusal = (await this.#parts.actions.refusal(schedule)) ?? this.#overBudget(schedule)
     if (refusal !== undefined) {
       await store.change(schedule.id, ({ paused }) =>
         paused === undefined ? { paused: refusal } : undefined,

@@ -97,6 +97,7 @@ export class MonthWorker {
       kill: (id) => this.#kill(id),
       limitEnd: () => undefined,
       isOwners: () => true,
+      mayWrite: () => true,
     }
   }
 

@@ -4,7 +4,7 @@ import type { AgentsConfig } from './agent-settings.ts'
 import type { AccountSettings, ChannelsConfig, PlatformName } from './channel-settings.ts'
 
 /** Platforms that have accounts in the configuration. */
-const platforms = ['telegram', 'discord', 'whatsapp', 'web'] as const
+export const platforms = ['telegram', 'discord', 'whatsapp', 'web'] as const
 
 type AccountOf<P extends PlatformName> = Omit<NonNullable<ChannelsConfig[P]>, 'accounts'>
 

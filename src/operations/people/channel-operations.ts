@@ -14,6 +14,7 @@ import {
 import { openSecretStore, removeSecretStore } from '../../store/sqlite/secret-store.ts'
 import type { App } from '../app.ts'
 import { operation } from '../operation.ts'
+import { nextOneOwns } from './pairing.ts'
 
 const accountId = z
   .string()
@@ -88,7 +89,12 @@ export const operations = [
       const identity = await checkToken({ channel, token, apiRoot: apiRootOf(app, channel, input.accountId) })
       storeChannelToken({ channel, accountId: input.accountId }, token, app.paths)
       if (app.gateway) await (await app.conversations()).reopenChannel(channel, input.accountId)
-      return { channel, accountId: input.accountId, identity, next: nextSteps(app, channel, identity.name) }
+      return {
+        channel,
+        accountId: input.accountId,
+        identity,
+        next: await nextSteps(app, channel, identity.name),
+      }
     },
   }),
   operation({
@@ -165,7 +171,11 @@ async function addWhatsapp(app: App, accountId: string) {
     })
   await openSecretStore(app.paths.credentials, `whatsapp-${accountId}`).close()
   await (await app.conversations()).reopenChannel('whatsapp', accountId)
-  return { channel: 'whatsapp', accountId, next: ['Scan the QR code.', ...nextSteps(app, 'whatsapp')] }
+  return {
+    channel: 'whatsapp',
+    accountId,
+    next: ['Scan the QR code.', ...(await nextSteps(app, 'whatsapp'))],
+  }
 }
 
 async function describeChannels(app: App): Promise<z.input<typeof listOutput>> {
@@ -269,16 +279,16 @@ function apiRootOf(app: App, channel: 'telegram' | 'discord', id: string): strin
   )?.settings.apiRoot
 }
 
-function nextSteps(app: App, channel: string, name?: string): string[] {
+async function nextSteps(app: App, channel: string, name?: string): Promise<string[]> {
   const write = {
     telegram: `Write to ${name} on Telegram. It answers with a pairing code.`,
     discord: `Invite ${name} to a server, or write to it. It answers with a pairing code.`,
     whatsapp: 'Write to the linked number from another phone. It answers with a pairing code.',
   }[channel]!
-  const hasOwners = app.config.channels.ownerAllowFrom.length > 0
+  const firstOwns = await nextOneOwns(app)
   return [
     ...(app.gateway ? [] : ['Start the gateway: `rockpool up`.']),
     write,
-    `Let yourself in: \`rockpool pairing approve <code>\`.${hasOwners ? '' : ' The first person becomes the owner.'}`,
+    `Let yourself in: \`rockpool pairing approve <code>\`.${firstOwns ? ' The first person becomes the owner.' : ''}`,
   ]
 }

@@ -1,7 +1,11 @@
 // Pairing: people who ask for permission to write, and people who have it.
 import { z } from 'zod'
+import { accountsOf, platforms } from '../../domain/config/read-settings.ts'
 import { RockpoolError } from '../../domain/errors.ts'
-import { standingOf } from '../../rights/owners.ts'
+import { isAllowed, standingOf, standings } from '../../rights/owners.ts'
+import type { Standing } from '../../rights/owners.ts'
+import type { PersonRef } from '../../store/tables/pairing.ts'
+import type { App } from '../app.ts'
 import { operation } from '../operation.ts'
 import { endAccess } from './end-access.ts'
 import type { EndedAccess } from './end-access.ts'
@@ -25,7 +29,16 @@ const person = z.object({
   approvedAt: z.number(),
 })
 
+const standing = z
+  .enum(standings)
+  .describe('What the person may do now, by the pairing and the configuration together.')
+
 const nothingEnded: EndedAccess = { turns: 0, messages: 0, schedules: [], streams: [] }
+
+/** Does the next approval by the operator make an owner? */
+export async function nextOneOwns({ config, storage }: App): Promise<boolean> {
+  return config.channels.ownerAllowFrom.length === 0 && storage.people.firstOwns()
+}
 
 const code = z.string().min(1).describe('The code that the person got.')
 
@@ -36,7 +49,9 @@ export const operations = [
     input: z.strictObject({}),
     output: z.object({
       pending: z.array(request),
-      people: z.array(person),
+      people: z
+        .array(person.extend({ standing }))
+        .describe('A pairing counts only while `dmPolicy` is `pairing`.'),
       full: z
         .array(z.object({ channel: z.string(), accountId: z.string(), until: z.number() }))
         .describe('Accounts that take no further request until then, because so many wait.'),
@@ -47,8 +62,11 @@ export const operations = [
     async run(app) {
       const pairing = app.storage.people
       const [pending, people, full] = await Promise.all([pairing.pending(), pairing.people(), pairing.full()])
-      const firstOwns = app.config.channels.ownerAllowFrom.length === 0 && !(await pairing.hadOwner())
-      return { pending, people, full, firstOwns }
+      const rows = people.map((one) => {
+        const holds = standingOf(one, app.config.channels, { find: () => one })
+        return { ...one, owner: holds === 'owner', standing: holds }
+      })
+      return { pending, people: rows, full, firstOwns: await nextOneOwns(app) }
     },
   }),
   operation({
@@ -60,7 +78,7 @@ export const operations = [
         .boolean()
         .default(false)
         .describe(
-          'The person becomes an owner. Without it only the first person ever does, if no owner is configured.',
+          'The person becomes an owner. Without it only the first person ever does, if no owner is or was configured.',
         ),
     }),
     output: z.object({ person }),
@@ -103,6 +121,10 @@ export const operations = [
     }),
     output: z.object({
       removed: z.boolean(),
+      standing,
+      elsewhere: z
+        .array(z.object({ accountId: z.string(), standing }))
+        .describe('Your other accounts on the platform through which the person may still write.'),
       ended: z
         .object({
           turns: z.number().describe('Running turns that were stopped.'),
@@ -132,8 +154,13 @@ export const operations = [
       await people.ready()
       const before = standingOf(input, app.config.channels, people)
       if (await people.remove(input)) {
-        const isLess = standingOf(input, app.config.channels, people) !== before
-        return { removed: true, ended: isLess ? await endAccess(app, input) : nothingEnded }
+        const after = standingOf(input, app.config.channels, people)
+        return {
+          removed: true,
+          standing: after,
+          elsewhere: standingElsewhere(app, input),
+          ended: after === before ? nothingEnded : await endAccess(app, input),
+        }
       }
       const { channel, senderId, accountId } = input
       throw new RockpoolError('not-found', `${senderId} has no pairing on ${channel} (${accountId}).`, {
@@ -142,3 +169,20 @@ export const operations = [
     },
   }),
 ]
+
+/** Where else the person may write: accounts of the configuration, and accounts with a pairing. */
+function standingElsewhere(
+  { config: { channels }, storage: { people } }: App,
+  { channel, accountId: here, senderId }: PersonRef,
+): Array<{ accountId: string; standing: Standing }> {
+  const platform = platforms.find((name) => name === channel)
+  const configured = platform ? accountsOf(channels, platform) : []
+  const paired = people.known().filter((one) => one.channel === channel && one.senderId === senderId)
+  return [...new Set([...configured, ...paired].map(({ accountId }) => accountId))]
+    .filter((accountId) => accountId !== here)
+    .map((accountId) => ({
+      accountId,
+      standing: standingOf({ channel, accountId, senderId }, channels, people),
+    }))
+    .filter((one) => isAllowed(one.standing))
+}

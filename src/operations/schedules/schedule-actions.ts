@@ -3,7 +3,6 @@
 import { createHash } from 'node:crypto'
 import { continuePrompt } from '../../coding/session/session-changes.ts'
 import { isPrivateChat, parseOriginChannel } from '../../domain/address.ts'
-import type { Address } from '../../domain/address.ts'
 import type { Clock } from '../../domain/clock.ts'
 import { isWorking } from '../../domain/coding-session.ts'
 import type { CodingSession } from '../../domain/coding-session.ts'
@@ -18,17 +17,17 @@ import type { RunOutcome, ScheduleActions } from '../../schedules/schedule-runne
 import type { CodingStore } from '../../store/sqlite/coding-store.ts'
 import type { ScheduleStore } from '../../store/sqlite/schedule-store.ts'
 import type { WorkStore } from '../../store/work-store.ts'
+import { refusalOf } from './schedule-refusal.ts'
+import type { ChatRights } from './schedule-refusal.ts'
 
 /** The parts of Rockpool in which runs begin; `schedule-world.ts` takes them from the app. */
-export interface ScheduleWorld {
+export interface ScheduleWorld extends ChatRights {
   clock: Clock
   work: Pick<WorkStore, 'inbox' | 'lanes' | 'outbox'>
   coding: Pick<CodingStore, 'get'>
   schedules: Pick<ScheduleStore, 'spentUsd'>
   /** Throws if there is no such agent. */
   requireAgent: (agentId: string) => void
-  mainSessionOf: (agentId: string) => string
-  addressOf: (agentId: string, sessionKey: string) => Promise<Address | undefined>
   hand: (request: AskRequest) => Promise<void>
   wake: (request: WakeRequest) => Promise<unknown>
   stopTurn: (sessionKey: string) => Promise<unknown>
@@ -38,8 +37,6 @@ export interface ScheduleWorld {
   kill: (id: string) => Promise<unknown>
   /** When the usage limit ends that stops turns now, for people. */
   limitEnd: () => string | undefined
-  /** Is this private chat the owner's? */
-  isOwners: (address: Address) => boolean
 }
 export type CodingAction = Extract<ScheduledAction, { kind: 'coding' }>
 type Turn = Extract<ScheduledAction, { kind: 'turn' | 'wake' }>
@@ -212,16 +209,6 @@ async function stop(world: ScheduleWorld, schedule: Schedule, run: ScheduleRun):
   if (action.kind === 'coding') {
     if (world.coding.get(codingIdOf(run))) await world.kill(codingIdOf(run))
   } else if (action.kind !== 'message') await world.stopTurn(sessionKeyOf(world, schedule, action))
-}
-
-/** A schedule acts for the person who added it in a chat, and only while that person is the owner. */
-export function refusalOf(
-  { isOwners }: Pick<ScheduleWorld, 'isOwners'>,
-  { addedIn, author }: Pick<Schedule, 'addedIn' | 'author'>,
-): string | undefined {
-  const address = addedIn === undefined || author !== 'owner' ? undefined : parseOriginChannel(addedIn)
-  if (!address || isOwners(address)) return undefined
-  return `The chat in which it was added, ${addedIn}, is no longer the owner's.`
 }
 
 /** To the chat of the schedule, unless that is a private chat of somebody else than the owner; the log of the schedule has it. */

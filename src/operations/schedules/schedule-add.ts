@@ -16,6 +16,7 @@ import { isChatOfAgent, refuseDirectory, refuseWider } from '../coding/launch-ri
 import { nonBlankText } from '../input-fields.ts'
 import { operation } from '../operation.ts'
 import type { Caller } from '../operation.ts'
+import { chatRightsOf, namedStrangers } from './schedule-refusal.ts'
 import { noticeChange, refused, rowOf, scheduleRow } from './schedule-row.ts'
 
 /** An agent cannot fill the store. */
@@ -108,6 +109,7 @@ export const addSchedule = operation({
         hint: 'Look at when, notBefore and notAfter.',
       })
     const here = caller.address && formatOriginChannel(caller.address)
+    await storage.people.ready()
     const { jitterSeconds, missed, overlap, runBudgetUsd, totalBudgetUsd } = input
     const schedule = await storage.schedules.add({
       name: input.name === undefined ? nameFor(app, text, agentId) : checkedName(input.name),
@@ -124,6 +126,7 @@ export const addSchedule = operation({
       totalBudgetUsd,
       addedIn: here,
       tell: input.tell ?? here,
+      strangers: caller.agentId === undefined ? namedStrangers(chatRightsOf(app), action) : undefined,
       createdAt: now,
       nextDue: first,
     })

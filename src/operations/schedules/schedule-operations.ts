@@ -1,17 +1,15 @@
 // schedules.*: what happens at which times, and what ran. An agent sees and changes only its own schedules.
 import { z } from 'zod'
 import { claudeSchedules, type ClaudeSchedule } from '../../discovery/claude-schedules.ts'
-import type { Address } from '../../domain/address.ts'
 import { runSchema } from '../../domain/schedule.ts'
 import type { Schedule } from '../../domain/schedule.ts'
 import { newRun } from '../../schedules/schedule-runner.ts'
 import { nextDue } from '../../schedules/times.ts'
 import { requireAgent } from '../../store/agents.ts'
-import { isOwnersChat } from '../../rights/owners.ts'
 import type { App } from '../app.ts'
 import { operation } from '../operation.ts'
-import { refusalOf } from './schedule-actions.ts'
 import { addSchedule } from './schedule-add.ts'
+import { chatRightsOf, takeOver } from './schedule-refusal.ts'
 import { find, noticeChange, refused, rowOf, scheduleRef, scheduleRow } from './schedule-row.ts'
 
 const claudeRow = z.object({
@@ -116,13 +114,12 @@ const resume = operation({
     if (caller.agentId !== undefined && paused?.includes('owner'))
       throw refused('resume what the owner paused')
     requireAgent(app, schedule.agentId)
-    // The person who resumes it takes it over from one who is no longer the owner.
-    const isOwners = (address: Address): boolean =>
-      isOwnersChat(address, app.config.channels, app.storage.people)
     await app.storage.people.ready()
+    // The person who resumes it takes it over from one who is no longer the owner. An agent cannot.
+    const taken = caller.agentId === undefined ? await takeOver(chatRightsOf(app), schedule) : {}
     const next = (stored: Schedule): Partial<Schedule> => ({
       paused: undefined,
-      ...(refusalOf({ isOwners }, stored) === undefined ? {} : { addedIn: undefined }),
+      ...taken,
       nextDue: nextDue(stored, app.clock.now()),
     })
     await app.storage.schedules.change(id, (stored) =>

@@ -1,11 +1,8 @@
 // The runner of this process, and where its runs begin: in the conversations and the coding sessions of the app.
 import { hostname } from 'node:os'
-import { addressOfSession } from '../../domain/session.ts'
-import { buildAgentMainSessionKey } from '../../domain/session-key.ts'
 import type { Schedule } from '../../domain/schedule.ts'
 import { endOfLimit } from '../../agent/turn-failures.ts'
 import { reservedUntil } from '../../domain/usage-window.ts'
-import { isOwnersChat } from '../../rights/owners.ts'
 import { ScheduleRunner } from '../../schedules/schedule-runner.ts'
 import { requireAgent } from '../../store/agents.ts'
 import type { App } from '../app.ts'
@@ -13,6 +10,7 @@ import { launchCoding } from '../coding/coding-launch.ts'
 import type { Caller } from '../operation.ts'
 import { scheduleActions } from './schedule-actions.ts'
 import type { CodingAction, ScheduleWorld } from './schedule-actions.ts'
+import { chatRightsOf } from './schedule-refusal.ts'
 
 export function openScheduleRunner(app: App): ScheduleRunner {
   const { storage, clock, log } = app
@@ -33,6 +31,7 @@ function worldOf(app: App): ScheduleWorld {
   const { storage, clock } = app
   const { work, coding, schedules } = storage
   return {
+    ...chatRightsOf(app),
     clock,
     work,
     coding,
@@ -41,15 +40,12 @@ function worldOf(app: App): ScheduleWorld {
       // On a shared database the schedule may be of an agent that only another machine has.
       if (!app.storage.cluster) requireAgent(app, agentId)
     },
-    mainSessionOf: (agentId) => buildAgentMainSessionKey({ agentId, mainKey: app.config.session.mainKey }),
-    addressOf: async (agentId, key) => addressOfSession(await storage.sessions(agentId).get(key)),
     hand: async (request) => (await app.conversations()).hand(request),
     wake: async (request) => (await app.conversations()).wake(request),
     stopTurn: async (sessionKey) => (await app.conversations()).stopTurn(sessionKey),
     launch: (schedule, action, id, maxBudgetUsd) => launch(app, schedule, action, id, maxBudgetUsd),
     resume: (id, prompt) => app.coding().pool.resume(id, prompt),
     kill: (id) => app.coding().pool.kill(id),
-    isOwners: (address) => isOwnersChat(address, app.config.channels, storage.people),
     limitEnd() {
       const now = clock.now()
       const until = reservedUntil(storage.usage.current(now), 0, now)

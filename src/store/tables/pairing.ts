@@ -1,5 +1,5 @@
 // People who asked to talk, and people who may. The person gets a code; the operator of Rockpool approves the code. The
-// first approved person owns this Rockpool, unless the configuration names its owners. Later owners are named as such.
+// first approved person owns this Rockpool, unless the configuration names its owners or ever did. Later owners are named as such.
 import { randomInt } from 'node:crypto'
 import type { Clock } from '../../domain/clock.ts'
 import { RockpoolError } from '../../domain/errors.ts'
@@ -36,7 +36,7 @@ export type PairingAnswer =
   | { kind: 'full' }
 
 export interface ApproveOptions {
-  /** The person becomes the owner if nobody ever was. */
+  /** The person becomes the owner if no person was approved before and no configuration named an owner. */
   mayMakeOwner: boolean
   /** The person becomes an owner in any case. */
   asOwner?: boolean
@@ -53,6 +53,8 @@ const keepsPlaceMs = 10 * 60_000
 const samePerson = 'channel = ? AND account = ? AND sender = ?'
 const columns = 'channel, account AS account_id, sender AS sender_id, name'
 export const personColumns = `${columns}, owner, approved_at`
+/** People whom earlier versions approved as guests have no row in `first_owner`. */
+const anyApproval = 'SELECT 1 FROM first_owner UNION ALL SELECT 1 FROM paired_person LIMIT 1'
 const requestColumns = `${columns}, code, asked_at`
 
 /** People in the tables of both databases. Each database adds how `find` and `known` answer without waiting. */
@@ -100,9 +102,14 @@ export abstract class People {
     })
   }
 
-  /** Was anybody ever paired as the owner? Also true after that person was removed. */
-  async hadOwner(): Promise<boolean> {
-    return (await this.#sql.get('SELECT 1 FROM first_owner')) !== undefined
+  /** Would the next approved person become the owner? False after the first approval, also if that person was removed. */
+  async firstOwns(): Promise<boolean> {
+    return (await this.#sql.get(anyApproval)) === undefined
+  }
+
+  /** The configuration names the owners: if they are taken out later, no approval makes another one by itself. */
+  async noteConfiguredOwner(): Promise<void> {
+    await this.#sql.transaction(() => this.#noteFirst(), ['pairing owner'])
   }
 
   approve(code: string, options: ApproveOptions): Promise<PairedPerson> {
@@ -141,19 +148,23 @@ export abstract class People {
 
   *#approve(code: string, { mayMakeOwner, asOwner = false }: ApproveOptions): Transaction<PairedPerson> {
     const request = yield* this.#take(code)
-    const isFirst = (yield* get('SELECT 1 FROM first_owner')) === undefined
+    const isFirst = (yield* get(anyApproval)) === undefined
     const owner = asOwner || (mayMakeOwner && isFirst)
-    const now = this.#clock.now()
-    if (owner && isFirst) yield* run('INSERT INTO first_owner (paired_at) VALUES (?)', [now])
+    yield* this.#noteFirst()
     const row = yield* get<PersonRow>(
       `INSERT INTO paired_person (channel, account, sender, name, owner, approved_at)
        VALUES (?, ?, ?, ?, ?, ?)
        ON CONFLICT (channel, account, sender) DO UPDATE SET name = excluded.name, approved_at = excluded.approved_at,
          owner = paired_person.owner OR excluded.owner
        RETURNING ${personColumns}`,
-      [...keyOf(request), request.name ?? null, owner, now],
+      [...keyOf(request), request.name ?? null, owner, this.#clock.now()],
     )
     return asPerson(row!)
+  }
+
+  *#noteFirst(): Transaction<void> {
+    if ((yield* get('SELECT 1 FROM first_owner')) !== undefined) return
+    yield* run('INSERT INTO first_owner (paired_at) VALUES (?)', [this.#clock.now()])
   }
 
   *#take(code: string): Transaction<PairingRequest> {

@@ -109,6 +109,9 @@ function People() {
               <li key={`${person.channel}${person.senderId}`}>
                 {visible(person.name ?? person.senderId)} <span class="faint">{person.channel}</span>
                 {person.owner && <span class="chip">owner</span>}
+                {!person.owner && person.standing !== 'guest' && (
+                  <span class="chip">may not write: {person.standing}</span>
+                )}
               </li>
             ))}
             {pending.length + people.length === 0 && <li class="faint">No pairing requests yet.</li>}

@@ -114,6 +114,34 @@ test.each(removals)('an owner who is removed %s gets nothing of a coding session
   expect(shownTo(bob).slice(before)).toEqual([])
 })
 
+test.each(removals)(
+  'an owner who is removed %s gets no announcement of a coding session',
+  async (_how, remove) => {
+    const announce = {
+      name: 'mcp__openclaw-bridge__openclaw_announce',
+      input: { message: 'The party is on Friday.' },
+    }
+    house.api.script('paint the shed', [{ text: 'Which colour shall it be?' }])
+    house.api.script('blue', [{ tools: [announce] }, { text: 'I have tried to tell.' }])
+    await pair()
+    await say('/claude --name bobs paint the shed')
+    await vi.waitFor(() => expect(shownTo(bob).join('\n')).toMatch(/Which colour shall it be\?/), waiting)
+    await remove()
+    const before = shownTo(bob).length
+    await house.ask('coding.respond', { session: 'bobs', message: 'blue' })
+    const output = async () => JSON.stringify(await house.ask('coding.output', { session: 'bobs' }))
+    await vi.waitFor(async () => expect(await output()).toMatch(/I have tried to tell\./), waiting)
+    const answered = house.api.requests.find(({ text }) => text.includes("no longer the owner's"))
+    expect(answered?.text).toContain('announced')
+    await house.conversations.converse.deliverer.lookForMore()
+    await house.conversations.converse.idle()
+    expect(shownTo(bob).slice(before)).toEqual([])
+    // Nothing waits in the outbox for the case that the person gets rights again.
+    const waitingRows = await house.app.storage.work.outbox.list()
+    expect(waitingRows.some(({ delivery }) => delivery.reply.text?.includes('Friday'))).toBe(false)
+  },
+)
+
 test('what waits in the outbox for a chat is not sent after the person was removed', async () => {
   await pair()
   const reply = { text: 'May I?', approvalId: '1' }

@@ -47,10 +47,11 @@ export function mayChangeRoute(message: Author, current: Author): boolean {
 /** May this be sent to its chat? What a coding session says, and every permission request, is for the owner: a private chat gets it
  *  only while it is the owner's. Asked when it is enqueued and when it is sent. */
 export function mayReceive(
-  { address, reply, sessionKey }: Pick<Delivery, 'address' | 'reply' | 'sessionKey'>,
+  { address, reply, sessionKey, forOwner }: Delivery,
   isOwners: (address: Address) => boolean,
 ): boolean {
-  const isForOwner = reply.approvalId !== undefined || sessionKey?.startsWith('coding:') === true
+  const isForOwner =
+    forOwner === true || reply.approvalId !== undefined || sessionKey?.startsWith('coding:') === true
   return !isForOwner || !isPrivateChat(address) || isOwners(address)
 }
 

@@ -17,7 +17,7 @@ import { gatherProjectStatus } from '../../discovery/project-status.ts'
 import { conversationRecords } from '../../discovery/conversation-records.ts'
 import type { RecalledCut } from '../../discovery/trim/recall-cut.ts'
 import { mayReceive } from '../../rights/chat-rights.ts'
-import { isOwnersChat } from '../../rights/owners.ts'
+import { readersOf } from '../../rights/owners.ts'
 import { mayReadSession } from '../../rights/rights.ts'
 import { createFileAtomically, ensureDirectory } from '../../store/disk/atomic-file.ts'
 import { ancestorsOf } from '../../store/disk/process-identity.ts'
@@ -237,7 +237,7 @@ async function announce(app: App, seat: BridgeSeat, message: string): ReturnType
   const address = await addressOf(app, seat)
   if (!address) return undefined
   await storage.people.ready()
-  const isOwners = (chat: Address): boolean => isOwnersChat(chat, config.channels, storage.people)
+  const readers = readersOf(() => config.channels, storage.people)
   const id = randomUUID()
   const sessionKey = seat.sessionKey ?? codingSession(app, seat)?.request.originSessionKey
   const delivery = {
@@ -247,13 +247,13 @@ async function announce(app: App, seat: BridgeSeat, message: string): ReturnType
     reply: { text: message },
     idempotencyKey: `announce:${id}`,
     // A coding session belongs to the owner, also if a reply to its announcement goes to the chat session that launched it.
-    forOwner: seat.codingId !== undefined || isOwners(address),
+    forOwner: seat.codingId !== undefined || readers.isOwners(address),
     mirror: true,
     sessionKey,
     createdAt: clock.now(),
   }
-  if (!mayReceive(delivery, isOwners))
-    return { withheld: "The chat of this session is no longer the owner's." }
+  if (!mayReceive(delivery, readers))
+    return { withheld: 'The chat of this session may no longer get its messages.' }
   await storage.work.outbox.leave([delivery])
   return { deliveryId: id }
 }

@@ -44,6 +44,8 @@ beforeEach(async () => {
     })
   git('init', '-q', '-b', 'trunk')
   git('commit', '-q', '--allow-empty', '-m', 'First')
+  const config = { channels: { ownerAllowFrom: ['telegram:7'] } }
+  writeFileSync(join(home.stateDir, 'rockpool.json'), JSON.stringify(config))
   app = await openApp(readEnvironment(home.variables), { version: '0' })
   await app.storage.sessions('main').update(key, () => ({
     sessionId: 'chat-1',

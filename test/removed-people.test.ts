@@ -4,6 +4,8 @@ import { execFileSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { perform } from '../src/operations/all.ts'
+import type { Caller } from '../src/operations/operation.ts'
 import { openChannelHouse } from './support/channel-house.ts'
 import type { ChannelHouse } from './support/channel-house.ts'
 import { personMessage, TelegramApi } from './support/telegram-api.ts'
@@ -114,6 +116,34 @@ test.each(removals)('an owner who is removed %s gets nothing of a coding session
   expect(shownTo(bob).slice(before)).toEqual([])
 })
 
+test.each(removals)(
+  'an owner who is removed %s gets no announcement of a coding session',
+  async (_how, remove) => {
+    const announce = {
+      name: 'mcp__openclaw-bridge__openclaw_announce',
+      input: { message: 'The party is on Friday.' },
+    }
+    house.api.script('paint the shed', [{ text: 'Which colour shall it be?' }])
+    house.api.script('blue', [{ tools: [announce] }, { text: 'I have tried to tell.' }])
+    await pair()
+    await say('/claude --name bobs paint the shed')
+    await vi.waitFor(() => expect(shownTo(bob).join('\n')).toMatch(/Which colour shall it be\?/), waiting)
+    await remove()
+    const before = shownTo(bob).length
+    await house.ask('coding.respond', { session: 'bobs', message: 'blue' })
+    const output = async () => JSON.stringify(await house.ask('coding.output', { session: 'bobs' }))
+    await vi.waitFor(async () => expect(await output()).toMatch(/I have tried to tell\./), waiting)
+    const answered = house.api.requests.find(({ text }) => text.includes('may no longer get its messages'))
+    expect(answered?.text).toContain('announced')
+    await house.conversations.converse.deliverer.lookForMore()
+    await house.conversations.converse.idle()
+    expect(shownTo(bob).slice(before)).toEqual([])
+    // Nothing waits in the outbox for the case that the person gets rights again.
+    const waitingRows = await house.app.storage.work.outbox.list()
+    expect(waitingRows.some(({ delivery }) => delivery.reply.text?.includes('Friday'))).toBe(false)
+  },
+)
+
 test('what waits in the outbox for a chat is not sent after the person was removed', async () => {
   await pair()
   const reply = { text: 'May I?', approvalId: '1' }
@@ -122,6 +152,130 @@ test('what waits in the outbox for a chat is not sent after the person was remov
   await house.conversations.send({ ...bobRef, to: '503' }, reply, { key: 'approval:1' })
   await house.conversations.converse.idle()
   expect(shownTo(bob).slice(before)).toEqual([])
+})
+
+/** The delivery of this text, when it is in this state. */
+async function rowIn(state: 'retry' | 'dead', text: RegExp): Promise<void> {
+  const { outbox } = house.app.storage.work
+  await vi.waitFor(async () => {
+    const rows = await outbox.list()
+    expect(rows.find(({ delivery }) => text.test(delivery.reply.text ?? ''))?.state).toBe(state)
+  }, waiting)
+}
+
+const answers: Array<[question: string, answer: RegExp]> = [
+  ['what is the code?', /The code is 4711\./],
+  ['/claude_sessions', /sessions/i],
+]
+const removedWithAnswer = removals.flatMap(([how, remove]) =>
+  answers.map(([question, answer]) => [question, how, answer, remove] as const),
+)
+
+test.each(removedWithAnswer)(
+  'the answer to %s waits in the outbox and is not sent to an owner who is removed %s',
+  async (question, _how, answer, remove) => {
+    house.api.script('what is the code?', [{ text: 'The code is 4711.' }])
+    await pair()
+    await house.conversations.converse.idle()
+    const before = shownTo(bob).length
+    telegram.fault('sendMessage', { kind: 'too-many', retryAfter: 2 })
+    write(question)
+    await rowIn('retry', answer)
+    await remove()
+    await rowIn('dead', answer)
+    await house.conversations.converse.idle()
+    expect(shownTo(bob).slice(before)).toEqual([])
+  },
+)
+
+test('pairing remove ends waiting answers at once, before the platform accepts messages again', async () => {
+  house.api.script('what is the code?', [{ text: 'The code is 4711.' }])
+  await pair()
+  await house.conversations.converse.idle()
+  telegram.fault('sendMessage', { kind: 'too-many', retryAfter: 3_600 })
+  write('what is the code?')
+  await rowIn('retry', /4711/)
+  await house.ask('pairing.remove', { channel: 'telegram', senderId: '503' })
+  await rowIn('dead', /4711/)
+})
+
+test('a removed owner does not learn how a message began whose arrival is unknown', async () => {
+  house.api.script('what is the code?', [{ text: 'The code is 4711.' }])
+  await pair()
+  await house.conversations.converse.idle()
+  const before = shownTo(bob).length
+  telegram.fault('sendMessage', { kind: 'cut-before' }, 2)
+  telegram.fault('sendMessage', { kind: 'too-many', retryAfter: 2 })
+  write('what is the code?')
+  await rowIn('retry', /it began: The code is 4711/)
+  await house.app.storage.people.remove(bobRef)
+  await rowIn('dead', /it began: The code is 4711/)
+  expect(shownTo(bob).slice(before)).toEqual([])
+})
+
+test('an answer that was made for the owner is not sent when the person is a guest now', async () => {
+  house.api.script('what is the code?', [{ text: 'The code is 4711.' }])
+  house.api.script('good morning', [{ text: 'Good morning, guest.' }])
+  await pair()
+  await house.conversations.converse.idle()
+  const before = shownTo(bob).length
+  telegram.fault('sendMessage', { kind: 'too-many', retryAfter: 3_600 })
+  write('what is the code?')
+  await rowIn('retry', /4711/)
+  await house.ask('config.set', { key: 'channels.telegram.allowFrom', value: '["503"]' })
+  await house.app.storage.people.remove(bobRef)
+  await house.restart()
+  await rowIn('dead', /4711/)
+  expect(await say('good morning')).toContain('Good morning, guest.')
+  expect(shownTo(bob).slice(before).join('\n')).not.toContain('4711')
+})
+
+test('the operator can write to a person without access, and a stranger gets the code that waited', async () => {
+  await pair()
+  await house.ask('pairing.remove', { channel: 'telegram', senderId: '503' })
+  const message = { channel: 'telegram', target: '503', message: 'You may ask for access again.' }
+  expect(await house.ask('message.send', message)).toMatchObject({ state: 'sent' })
+  house.app.mail().carrier.start()
+  await house.ask('mail.send', { to: 'person:telegram|503', text: 'A letter for you.' })
+  await vi.waitFor(() => expect(shownTo(bob).at(-1)).toContain('A letter for you.'), waiting)
+  telegram.fault('sendMessage', { kind: 'too-many', retryAfter: 1 })
+  expect(await say('hello again')).toContain('pairing code')
+})
+
+test('mail to the owner is not sent to the chat of a removed person; it waits in the inbox', async () => {
+  await house.ask('config.set', { key: 'coding.fallbackChannel', value: 'telegram|503' })
+  await house.restart()
+  await pair()
+  const { carrier } = house.app.mail()
+  carrier.start()
+  const agent: Caller = {
+    via: 'mcp',
+    scopes: ['read', 'write'],
+    agentId: 'main',
+    author: 'owner',
+    sessionKey: 'agent:main:main',
+  }
+  await house.app.storage.sessions('main').update('agent:main:main', () => ({ sessionId: 'm', updatedAt: 1 }))
+  await perform(house.app, 'mail.send', { to: 'owner', text: 'The first letter.' }, agent)
+  await vi.waitFor(() => expect(shownTo(bob).at(-1)).toContain('The first letter.'), waiting)
+  await house.app.storage.people.remove(bobRef)
+  const before = shownTo(bob).length
+  const { id } = (await perform(
+    house.app,
+    'mail.send',
+    { to: 'owner', text: 'The code is 4711.' },
+    agent,
+  )) as {
+    id: string
+  }
+  await carrier.stop()
+  carrier.start()
+  await carrier.stop()
+  await house.conversations.converse.deliverer.lookForMore()
+  await house.conversations.converse.idle()
+  expect(shownTo(bob).slice(before)).toEqual([])
+  expect(await house.app.storage.work.outbox.get(`mail-${id}`)).toBeUndefined()
+  expect(JSON.stringify(await house.ask('mail.inbox'))).toContain('The code is 4711.')
 })
 
 test('pairing remove pauses the schedules and reminders of the chat and ends its streams, and says so', async () => {

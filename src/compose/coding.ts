@@ -18,7 +18,6 @@ import type { Bridge } from '../discovery/bridge.ts'
 import { callCost } from '../discovery/price-table.ts'
 import { trimSession } from '../discovery/trim/write-trim.ts'
 import { formatOriginChannel } from '../domain/address.ts'
-import type { Address } from '../domain/address.ts'
 import type { ToolServer } from '../domain/agent.ts'
 import type { CodingSession } from '../domain/coding-session.ts'
 import type { Device } from '../domain/device.ts'
@@ -31,7 +30,8 @@ import type { UsageWindow } from '../domain/usage-window.ts'
 import type { App } from '../operations/app.ts'
 import { isUntrustedEvent } from '../rights/author.ts'
 import { mayReceive } from '../rights/chat-rights.ts'
-import { isOwnersChat } from '../rights/owners.ts'
+import { readersOf } from '../rights/owners.ts'
+import type { Readers } from '../rights/owners.ts'
 import { mayReadSession } from '../rights/rights.ts'
 import { authorOfSession } from '../flow/turn-rights.ts'
 import { bridgeWorld } from '../operations/cc/bridge-world.ts'
@@ -166,13 +166,13 @@ function deliverFor(app: App): NotificationParts['deliver'] {
       ...(isOutput ? { continues: sessionKey } : { mirror: true }),
     }
     await app.storage.people.ready()
-    if (mayReceive(delivery, ownersChatsOf(app))) await app.storage.work.outbox.leave([delivery])
+    if (mayReceive(delivery, readersIn(app))) await app.storage.work.outbox.leave([delivery])
     else logWithheld(app, codingId, formatOriginChannel(address))
   }
 }
 
-function ownersChatsOf({ config, storage }: App): (address: Address) => boolean {
-  return (address) => isOwnersChat(address, config.channels, storage.people)
+function readersIn(app: App): Readers {
+  return readersOf(() => app.config.channels, app.storage.people)
 }
 
 function logWithheld({ log }: App, codingId: string, from: string): void {
@@ -186,7 +186,7 @@ function logWithheld({ log }: App, codingId: string, from: string): void {
 async function isOwnersSession(app: App, agentId: string, key: string): Promise<boolean> {
   await app.storage.people.ready()
   const entry = await app.storage.sessions(agentId).get(key)
-  return authorOfSession(key, entry, { isOwners: ownersChatsOf(app) }) === 'owner'
+  return authorOfSession(key, entry, readersIn(app)) === 'owner'
 }
 
 function noteFor(app: App): NotificationParts['note'] {

@@ -20,7 +20,7 @@ import { keepKeysMs } from '../flow/turn-recovery.ts'
 import { makeReplyRouting } from '../flow/reply-routing.ts'
 import { makeAccessPolicy } from '../inbound/admit.ts'
 import { commandInfos } from '../inbound/command.ts'
-import { isOwnersChat, ownerChats } from '../rights/owners.ts'
+import { ownerChats, readersOf } from '../rights/owners.ts'
 import { purgeKept } from '../operations/vault/kept-sessions.ts'
 import type { App } from '../operations/app.ts'
 import { mirrorIntoChat } from '../operations/turns/mirror-into-chat.ts'
@@ -119,7 +119,7 @@ async function flowParts(
 ): Promise<Omit<FlowParts, 'channelFor' | 'askPermission'>> {
   const { config, clock, log, events, paths } = app
   const { storage } = app
-  const isOwners = (address: Address): boolean => isOwnersChat(address, app.config.channels, pairing)
+  const readers = readersOf(() => app.config.channels, pairing)
   const runtime = await app.runtime()
   // Claude's processes of an earlier start have ended by now, so nothing overwrites restored notes.
   await restoreAbandonedNotes(paths.noteCopies, log)
@@ -139,11 +139,11 @@ async function flowParts(
     self: formatProcess(identifyProcess(process.pid)!),
     // In a cluster the database decides which owner is alive.
     isAlive: (owner) => storage.cluster !== undefined || isProcessAlive(owner),
-    isOwners,
+    ...readers,
     toolsFor: chatTools(app),
     commands: [...codingCommands(app), ...scheduleCommands(app)],
     onButton: (message, owner) => pressedButton(app, message, owner),
-    ...answerParts(app, isOwners),
+    ...answerParts(app, readers.isOwners),
     ownerChats: () => ownerChats(config.channels, pairing),
     mirror: (delivery) => mirrorIntoChat(app, delivery),
     tidy: {

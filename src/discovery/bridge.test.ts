@@ -159,6 +159,9 @@ test('an announcement is acknowledged by its delivery; without a chat it is refu
   expect(said).toEqual(['Half done'])
   const nobody = await call('openclaw_announce', { message: 'x' }, { announce: async () => undefined })
   expect(nobody).toMatchObject({ isError: true, text: expect.stringContaining('no chat') })
+  const withheld = 'It is not for this chat.'
+  const refused = await call('openclaw_announce', { message: 'x' }, { announce: async () => ({ withheld }) })
+  expect(refused.json).toEqual({ announced: false, reason: withheld })
 })
 
 test('sessions of other agents are not there, whatever the world hands over', async () => {

@@ -173,6 +173,7 @@ async function memorySearch(world: BridgeWorld, query: string): Promise<Record<s
 async function announce(world: BridgeWorld, message: string): Promise<Record<string, unknown>> {
   const sent = await world.announce(message)
   if (!sent) throw new Error('This session does not belong to a chat, so there is no chat to notify.')
+  if ('withheld' in sent) return { announced: false, reason: sent.withheld }
   return { announced: true, deliveryId: sent.deliveryId }
 }
 

@@ -50,8 +50,8 @@ export interface BridgeWorld {
   /** The conversation that the session belongs to, oldest first. */
   conversation(limit: number): Promise<ConversationLine[]>
   searchMemory(query: string, limit?: number): Promise<MemoryHit[]>
-  /** Resolves when the message is in the outbox; undefined if the session has no chat. */
-  announce(message: string): Promise<{ deliveryId: string } | undefined>
+  /** Resolves when the message is in the outbox, or to the reason why the chat may not get it; undefined if the session has no chat. */
+  announce(message: string): Promise<{ deliveryId: string } | { withheld: string } | undefined>
   /** The cost so far, and the budget. */
   spending(): Promise<{ costUsd: number; budgetUsd?: number }>
   projectStatus(): Promise<ProjectStatus>

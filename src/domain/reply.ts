@@ -39,6 +39,8 @@ export interface Delivery {
   reply: Reply
   /** Names the content, so that it is sent once: `reply:<turnId>:0`, `coding:<id>:completed`. */
   idempotencyKey: string
+  /** It is for the owner alone: a private chat gets it only while it is the owner's. */
+  forOwner?: boolean
   /** The session that it belongs to; a reply to it goes there. */
   sessionKey?: string
   /** The session's transcript and entry at the time of this reply; the session may be reset before it is sent. */

@@ -65,7 +65,8 @@ export async function runCommand(
 ): Promise<void> {
   const reply = await answerTo(command, input, parts).catch((error: unknown) => failed(error, input, parts))
   const notice = noticeFor(input.message.address, '', `command:${input.key}`, parts.clock.now(), input.lane)
-  const deliveries = reply ? [{ ...notice, reply: { ...reply, replyToId: input.message.id } }] : []
+  const answer = { ...reply, replyToId: input.message.id }
+  const deliveries = reply ? [{ ...notice, forOwner: input.owner, reply: answer }] : []
   const mayDeliver = input.turnOptions === undefined || input.turnOptions.deliver
   parts.deliverer.add(await parts.work.inbox.end([input.id], 'command', mayDeliver ? deliveries : []))
   parts.onCommand?.(input, reply)

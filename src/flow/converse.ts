@@ -112,10 +112,13 @@ export class Converse {
     await this.deliverer.idle()
   }
 
-  /** Somebody lost rights: stops that person's running turn, and ends messages whose writer may no longer write. */
+  /** Somebody lost rights: stops that person's running turn, and ends messages whose writer may no longer write, and replies that
+   *  their chat may no longer get. */
   async recheckRights(): Promise<{ turns: number; messages: number }> {
     const { turns, removed } = await this.queue.revoke((input) => mayStillWrite(input, this.parts))
     await this.#refuse(removed)
+    // Each attempt asks for the rights first, so replies that wait for a retry end now.
+    this.deliverer.retryNow()
     return { turns, messages: removed.length }
   }
 
@@ -283,7 +286,7 @@ function makeDeliverer(
   const deliverer: Deliverer = new Deliverer({
     ...parts,
     outbox: parts.work.outbox,
-    mayReceive: (delivery) => mayReceive(delivery, parts.isOwners),
+    mayReceive: (delivery) => mayReceive(delivery, parts),
     withFiles: parts.files && ((delivery) => withFetchedFiles(delivery, parts)),
     mirror: async (delivery) => parts.mirror?.(delivery),
     onDead: (delivery, end) =>

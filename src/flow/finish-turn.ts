@@ -129,6 +129,7 @@ function deliveriesOfTurn(turnId: string, batch: Batch, turn: FinishedTurn, part
     turnId,
     sessionKey,
     address,
+    forOwner: parts.isOwners(address),
     maxTextLength: parts.channelFor(address)?.abilities.maxTextLength ?? 4_000,
     now: parts.clock.now(),
     sessionPoint: result && entry && { sessionId: entry.sessionId, entryId: live?.lastEntryId },
@@ -142,6 +143,7 @@ export function deliveriesOf(
     turnId: string
     sessionKey: string
     address: Address
+    forOwner?: boolean
     maxTextLength: number
     now: number
     sessionPoint?: SessionPoint
@@ -159,6 +161,7 @@ export function deliveriesOf(
     address: about.address,
     reply,
     idempotencyKey: `reply:${about.turnId}:${index}`,
+    forOwner: about.forOwner,
     sessionKey: about.sessionKey,
     createdAt: about.now,
     // A reply without a place in the transcript is a notice about a reset or a failure.

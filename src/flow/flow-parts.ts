@@ -14,6 +14,7 @@ import type { Session } from '../domain/session.ts'
 import type { TurnEvent, TurnResult } from '../domain/turn.ts'
 import type { MentionRules } from '../inbound/mentions.ts'
 import type { Deliverer } from '../replies/deliver.ts'
+import type { Readers } from '../rights/owners.ts'
 import type { Rights } from '../rights/rights.ts'
 import type { Chores } from '../store/storage.ts'
 import type { SendableFiles } from '../store/media/outgoing-files.ts'
@@ -48,7 +49,8 @@ export interface FlowParts {
   leave?: () => Promise<void>
   isAlive: (owner: Owner) => boolean
   /** Is this private chat the owner's? Decides the author of every turn; see rights/. */
-  isOwners: (address: Address) => boolean
+  isOwners: Readers['isOwners']
+  hasAccess: Readers['hasAccess']
   /** Our own tools that a turn may call. */
   toolsFor?: (session: Session, address: Address, rights: Rights) => Promise<ToolServer[]>
   /** Answers permission requests of Claude; without it every request is refused with an explanation. */

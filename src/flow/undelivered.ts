@@ -63,7 +63,7 @@ function noteInChat(delivery: Delivery, now: number): Delivery {
     'If you do not see it, let me send it again.'
   const note = noticeFor(delivery.address, text, `unsure:${delivery.id}`, now, delivery.sessionKey)
   const buttons = [[{ label: 'Send it again', data: `again:${delivery.id}` }]]
-  return { ...note, reply: { text, buttons }, repeats: 5 }
+  return { ...note, forOwner: delivery.forOwner, reply: { text, buttons }, repeats: 5 }
 }
 
 /** How the message starts, without announcements in brackets, which are the same in many messages. */

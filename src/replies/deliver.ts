@@ -189,7 +189,7 @@ export class Deliverer {
     const { clock, outbox, withFiles, mayReceive } = this.#options
     const { delivery } = row
     const now = clock.now()
-    if (mayReceive?.(delivery) === false) return this.#markDead(row, 'It is for the owner alone.')
+    if (mayReceive?.(delivery) === false) return this.#markDead(row, 'The chat may no longer get it.')
     if (now > (delivery.expiresAt ?? delivery.createdAt + deliveryLifetimeMs))
       return this.#markDead(row, 'It waited too long.')
     if (row.notBefore > now) return { again: row.notBefore }

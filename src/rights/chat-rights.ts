@@ -5,6 +5,7 @@ import { chatKey, isPrivateChat } from '../domain/address.ts'
 import type { Delivery } from '../domain/reply.ts'
 import { hasFewerRights } from './author.ts'
 import type { Author } from './author.ts'
+import type { Readers } from './owners.ts'
 
 /** Who may use a command: everybody who may write; in groups only listed members; in groups only the owner; only the owner. */
 export type CommandRight = 'anybody' | 'members-in-groups' | 'owner-in-groups' | 'owner'
@@ -44,14 +45,19 @@ export function mayChangeRoute(message: Author, current: Author): boolean {
   return !hasFewerRights(message, current)
 }
 
-/** May this be sent to its chat? What a coding session says, and every permission request, is for the owner: a private chat gets it
- *  only while it is the owner's. Asked when it is enqueued and when it is sent. */
-export function mayReceive(
-  { address, reply, sessionKey }: Pick<Delivery, 'address' | 'reply' | 'sessionKey'>,
-  isOwners: (address: Address) => boolean,
-): boolean {
-  const isForOwner = reply.approvalId !== undefined || sessionKey?.startsWith('coding:') === true
-  return !isForOwner || !isPrivateChat(address) || isOwners(address)
+/** Keys of deliveries to people who may have no access: what a refusal says, and what the operator sends on purpose, which is a
+ *  message, a message of a schedule, or mail to a person outside. */
+const forAnybody = /^(refused|send|schedule|mail-outside):/
+
+/** May this be sent to its chat? What a coding session says, every permission request, and what was made for the owner is for the
+ *  owner: a private chat gets it only while it is the owner's. The rest is for people who have access. Asked when it is enqueued and
+ *  when it is sent. */
+export function mayReceive(delivery: Delivery, { isOwners, hasAccess }: Readers): boolean {
+  const { address, reply, sessionKey, forOwner, idempotencyKey } = delivery
+  if (!isPrivateChat(address)) return true
+  const isForOwner =
+    forOwner === true || reply.approvalId !== undefined || sessionKey?.startsWith('coding:') === true
+  return isForOwner ? isOwners(address) : forAnybody.test(idempotencyKey) || hasAccess(address)
 }
 
 function isSameChat({ address: one }: Place, { address: other }: Place): boolean {

@@ -74,6 +74,21 @@ export function isAllowed(standing: Standing): boolean {
   return standing === 'owner' || standing === 'guest'
 }
 
+/** Which chats may get something; as they are when it is asked. */
+export interface Readers {
+  isOwners: (address: Address) => boolean
+  /** Has the person of this private chat any access? An owner whom the configuration lists has, also while nobody may write. */
+  hasAccess: (address: Address) => boolean
+}
+
+export function readersOf(config: () => ChannelsConfig, pairings: Pick<Pairings, 'find'>): Readers {
+  const isOwners = (address: Address): boolean => isOwnersChat(address, config(), pairings)
+  return {
+    isOwners,
+    hasAccess: (address) => isOwners(address) || mayWriteIn(address, config(), pairings),
+  }
+}
+
 /** The private chats with the owners. */
 export function ownerChats(config: ChannelsConfig, pairings: Pairings): Address[] {
   const listed = config.ownerAllowFrom.map((owner) => {

@@ -105,6 +105,7 @@ export async function openFlow(options: FlowBenchOptions = {}): Promise<FlowBenc
       model: config.agents.defaults.model,
     }),
     isOwners: () => true,
+    hasAccess: () => true,
     noteCopies: paths.noteCopies,
     self: `test-${process.pid}`,
     isAlive: () => false,

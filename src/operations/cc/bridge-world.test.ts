@@ -22,6 +22,9 @@ let sessions: DiscoveredSession[] = []
 beforeEach(async () => {
   folder = realpathSync(mkdtempSync(join(tmpdir(), 'rockpool-world-')))
   sessions = []
+  const config = { channels: { ownerAllowFrom: ['telegram:7'] } }
+  mkdirSync(join(folder, '.rockpool'))
+  writeFileSync(join(folder, '.rockpool', 'rockpool.json'), JSON.stringify(config))
   const environment = readEnvironment({ HOME: folder, PATH: process.env['PATH'] })
   app = await openApp(environment, { version: '0' })
   const list: Discovery['list'] = async () => ({ total: sessions.length, sessions })
@@ -124,7 +127,7 @@ test('a chat session sees its own conversation, cost and chat', async () => {
     {
       state: 'queued',
       delivery: {
-        id: said!.deliveryId,
+        id: (said as { deliveryId: string }).deliveryId,
         lane: key,
         sessionKey: key,
         address: { channel: 'telegram', to: '7', accountId: 'default', threadId: '3' },

@@ -16,6 +16,8 @@ import { contentText, type TranscriptEntry } from '../../domain/transcript.ts'
 import { gatherProjectStatus } from '../../discovery/project-status.ts'
 import { conversationRecords } from '../../discovery/conversation-records.ts'
 import type { RecalledCut } from '../../discovery/trim/recall-cut.ts'
+import { mayReceive } from '../../rights/chat-rights.ts'
+import { readersOf } from '../../rights/owners.ts'
 import { mayReadSession } from '../../rights/rights.ts'
 import { createFileAtomically, ensureDirectory } from '../../store/disk/atomic-file.ts'
 import { ancestorsOf } from '../../store/disk/process-identity.ts'
@@ -230,23 +232,29 @@ async function askOpenClaw(app: App, question: Omit<OpenClawQuestion, 'id'>): Pr
 }
 
 /** Stored in the outbox before it is acknowledged, so that it is delivered also after a crash. */
-async function announce(app: App, seat: BridgeSeat, message: string) {
+async function announce(app: App, seat: BridgeSeat, message: string): ReturnType<BridgeWorld['announce']> {
+  const { config, storage, clock } = app
   const address = await addressOf(app, seat)
   if (!address) return undefined
+  await storage.people.ready()
+  const readers = readersOf(() => config.channels, storage.people)
   const id = randomUUID()
   const sessionKey = seat.sessionKey ?? codingSession(app, seat)?.request.originSessionKey
-  await app.storage.work.outbox.leave([
-    {
-      id,
-      lane: sessionKey ?? `${address.channel}|${address.accountId}|${address.to}`,
-      address,
-      reply: { text: message },
-      idempotencyKey: `announce:${id}`,
-      mirror: true,
-      sessionKey,
-      createdAt: app.clock.now(),
-    },
-  ])
+  const delivery = {
+    id,
+    lane: sessionKey ?? `${address.channel}|${address.accountId}|${address.to}`,
+    address,
+    reply: { text: message },
+    idempotencyKey: `announce:${id}`,
+    // A coding session belongs to the owner, also if a reply to its announcement goes to the chat session that launched it.
+    forOwner: seat.codingId !== undefined || readers.isOwners(address),
+    mirror: true,
+    sessionKey,
+    createdAt: clock.now(),
+  }
+  if (!mayReceive(delivery, readers))
+    return { withheld: 'The chat of this session may no longer get its messages.' }
+  await storage.work.outbox.leave([delivery])
   return { deliveryId: id }
 }
 

@@ -5,7 +5,7 @@ import { hostname } from 'node:os'
 import { wakeSession } from '../../claude-hooks/wake.ts'
 import { configDirsOf } from '../../discovery/list-files.ts'
 import { readLiveSessions, type LiveSession } from '../../discovery/registries.ts'
-import { parseOriginChannel, type Address } from '../../domain/address.ts'
+import { isPrivateChat, parseOriginChannel, type Address } from '../../domain/address.ts'
 import type { DiscoveredSession } from '../../domain/discovered-session.ts'
 import { isOn, isRunning } from '../../domain/coding-session.ts'
 import { parseMailAddress, type Mail } from '../../domain/mail.ts'
@@ -20,6 +20,7 @@ import {
 } from '../../mail/mail-carrier.ts'
 import { PostOffice } from '../../mail/post-office.ts'
 import { quoted, senderLine } from '../../mail/quote.ts'
+import { isOwnersChat } from '../../rights/owners.ts'
 import { formatProcess, identifyProcess, isProcessAlive } from '../../store/disk/process-identity.ts'
 import type { App } from '../app.ts'
 import { codingWith } from './mail-parties.ts'
@@ -173,19 +174,30 @@ async function post(app: App, mail: Mail): Promise<'sent' | 'failed' | undefined
   if (row) return row.state === 'sent' ? 'sent' : row.state === 'dead' ? 'failed' : undefined
   const address = await chatOf(app, mail.recipient)
   if (!address) return undefined
+  const kind = parseMailAddress(mail.recipient)?.kind
   const text = `✉️ From ${senderLine(mail)}:\n${quoted(mail.body)}`
-  await outbox.leave([{ ...noticeFor(address, text, `mail:${mail.id}`, app.clock.now()), id }])
+  const key = kind === 'person' ? `mail-outside:${mail.id}` : `mail:${mail.id}`
+  const notice = noticeFor(address, text, key, app.clock.now())
+  await outbox.leave([{ ...notice, id, forOwner: kind === 'owner' }])
   return undefined
 }
 
-/** The owner has a chat if the configuration names one; otherwise the message waits in the owner's inbox. */
+/** Undefined: the message waits in the inbox of its recipient. */
 async function chatOf(app: App, recipient: string): Promise<Address | undefined> {
   const address = parseMailAddress(recipient)
   if (address?.kind === 'person') return parseOriginChannel(address.chat)
-  if (address?.kind === 'owner') return parseOriginChannel(app.config.coding.fallbackChannel ?? '')
+  if (address?.kind === 'owner') return ownersChat(app)
   const sessionKey = address?.kind === 'chat' ? address.sessionKey : ''
   const agentId = parseAgentSessionKey(sessionKey)?.agentId
   return agentId === undefined
     ? undefined
     : addressOfSession(await app.storage.sessions(agentId).get(sessionKey))
+}
+
+/** The chat that the configuration names, unless it is a private chat of somebody else. */
+async function ownersChat({ config, storage: { people } }: App): Promise<Address | undefined> {
+  await people.ready()
+  const chat = parseOriginChannel(config.coding.fallbackChannel ?? '')
+  const isTheirs = chat && (!isPrivateChat(chat) || isOwnersChat(chat, config.channels, people))
+  return isTheirs ? chat : undefined
 }

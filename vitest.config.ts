@@ -10,8 +10,9 @@ const shared: TestProjectInlineConfiguration['test'] = {
   pool: 'forks',
   // Workers and processes that tests start from the sources: each start would strip the same types anew.
   env: { NODE_COMPILE_CACHE: join(import.meta.dirname, 'node_modules/.cache/test-workers') },
-  testTimeout: full ? 600_000 : 90_000,
-  hookTimeout: full ? 300_000 : 60_000,
+  // A test that hangs ends here. Full tests say nothing about speed by it: beside other work they take several times as long.
+  testTimeout: full ? 1_200_000 : 90_000,
+  hookTimeout: full ? 600_000 : 60_000,
   setupFiles: ['test/support/patience.ts'],
   expect: { poll: { timeout: full ? 60_000 : 20_000, interval: 20 } },
 }

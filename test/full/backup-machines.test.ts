@@ -36,7 +36,7 @@ test('a backup that is typed has what the machines share; typed back, the chats 
   expect(history.stdout).toContain(message)
   expect((await second.run(['db', 'restore', folder, '--json'], there)).code).toBe(5)
   for (const home of [first, second]) home.remove()
-}, 120_000)
+})
 
 function openHome(name: string): Home {
   const home = makeHome()

@@ -40,7 +40,7 @@ test("the MCP inspector's command line calls the six tools of the bridge and get
   // No chat stands behind this session: both say so instead of making something up.
   expect(await call(program, repo, 'openclaw_conversation_context')).toMatch(/conversation|chat/i)
   expect(await call(program, repo, 'openclaw_announce', 'message=Half done')).toMatch(/chat|announce/i)
-}, 180_000)
+})
 
 async function call(program: string, repo: string, tool: string, ...args: string[]): Promise<string> {
   const variables = ['HOME', 'ROCKPOOL_STATE_DIR', 'CLAUDE_CONFIG_DIR'].flatMap((name) => [

@@ -51,4 +51,4 @@ test('of two machines with the same heartbeat one runs it each time, and the oth
     await postgres.close()
     for (const home of homes) home.remove()
   }
-}, 180_000)
+})

@@ -32,7 +32,7 @@ beforeAll(async () => {
   gateway = startProgram(['up', '--port', '0', '--json'], home.variables)
   await gateway.line
   terminal = await openClaudeTerminal(home, '', binary)
-}, 600_000)
+})
 
 beforeEach((ctx) => {
   if (missing !== undefined) ctx.skip(missing)
@@ -72,7 +72,7 @@ test('a permission is allowed from outside, and the terminal says so', async () 
   await rockpool('approvals', 'answer', asked.id)
   await terminal.shows('It is done.')
   expect(existsSync(join(home.project, 'by-page'))).toBe(true)
-}, 60_000)
+})
 
 test('a message wakes the idle session, and another one reaches it while it works', async () => {
   const received = (body: string) =>
@@ -94,4 +94,4 @@ test('a message wakes the idle session, and another one reaches it while it work
   api.release('busy')
   await received('while you work')
   await terminal.shows('Worked.')
-}, 120_000)
+})

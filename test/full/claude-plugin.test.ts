@@ -43,7 +43,7 @@ beforeAll(async () => {
   await openDoor()
   putPlugin(home)
   terminal = await openClaudeTerminal(home)
-}, 60_000)
+})
 
 afterAll(async () => {
   terminal?.close()

@@ -12,11 +12,11 @@ const server = await startPostgres()
 let here: CodingMachines
 beforeAll(async () => {
   if (server) here = await openCodingMachines(server.url)
-}, 120_000)
+})
 afterAll(async () => {
   await here?.close()
   await server?.stop()
-}, 60_000)
+})
 
 const needsServer = (skip: (why: string) => void): void => {
   if (!server) skip('PostgreSQL is not installed')
@@ -49,7 +49,7 @@ test('a launch for a repository that is elsewhere runs there; it is answered, ap
   expect(result).toContain('made it')
   expect(api.calls().at(-1)!.text).toContain(model)
   expect(await a.type('cc', 'kill', row.id)).toMatchObject({ killed: true, machine: 'b' })
-}, 180_000)
+})
 
 test('a label or a name chooses the machine, which uses its own path; in vain it says who has what', async (ctx) => {
   needsServer(ctx.skip)
@@ -72,7 +72,7 @@ test('a label or a name chooses the machine, which uses its own path; in vain it
   expect(await a.typeInVain('cc', 'launch', 'z', '--repo', webapp.a, '--machine', 'moon')).toMatchObject({
     hint: 'There are: a, b (gpu).',
   })
-}, 180_000)
+})
 
 test('a session is moved while it waits and while it works, and Claude knows what was said', async (ctx) => {
   needsServer(ctx.skip)
@@ -109,7 +109,7 @@ test('a session is moved while it waits and while it works, and Claude knows wha
   expect(await b.until(id, 'awaiting-input')).toMatchObject({ machine: 'a', workdir: webapp.a, turns: 2 })
   expect(await a.typeInVain('cc', 'move', id, '--machine', 'a')).toMatchObject({ code: 'conflict' })
   await a.type('cc', 'kill', id)
-}, 240_000)
+})
 
 test('a machine that is away gets nothing; what ran there is resumed where the repository is', async (ctx) => {
   needsServer(ctx.skip)
@@ -135,7 +135,7 @@ test('a machine that is away gets nothing; what ran there is resumed where the r
       timeout: 60_000,
     })
     .toBe('b')
-}, 240_000)
+})
 
 test('a second gateway with the name of one that runs is refused and says what to do', async (ctx) => {
   needsServer(ctx.skip)
@@ -149,7 +149,7 @@ test('a second gateway with the name of one that runs is refused and says what t
   } finally {
     second.home.remove()
   }
-}, 120_000)
+})
 
 test('the dashboard launches on another machine, says where a session is, and moves it', async (ctx) => {
   needsServer(ctx.skip)
@@ -185,7 +185,7 @@ test('the dashboard launches on another machine, says where a session is, and mo
   } finally {
     await browser.close()
   }
-}, 180_000)
+})
 
 test('a session is moved six times while its old or its new machine is killed: nothing that was said is lost', async (ctx) => {
   needsServer(ctx.skip)
@@ -214,7 +214,7 @@ test('a session is moved six times while its old or its new machine is killed: n
   }
   const last = api.calls().at(-1)!
   for (const word of said) expect(last.text).toContain(word)
-}, 300_000)
+})
 
 async function rowOf(machine: CodingMachine, id: string): Promise<CodingRow> {
   const { sessions } = await machine.type<{ sessions: CodingRow[] }>('coding', 'sessions')

@@ -39,7 +39,7 @@ beforeAll(async () => {
     expect(await run(sound, words), words.join(' ')).toMatchObject({ code: 0 })
   // The schedule has started a gateway.
   await run(sound, ['down'])
-}, 120_000)
+})
 afterAll(async () => {
   await api.close()
   rmSync(folder, { recursive: true, force: true })
@@ -62,7 +62,7 @@ test('whichever file is damaged: clear errors, a doctor that answers, and a repa
   expect(files.length).toBeGreaterThan(8)
   for (const [index, file] of files.entries())
     for (const seed of [index + 1, index + 101]) await expectRepair(file, seed)
-}, 1_200_000)
+})
 
 async function expectRepair(file: string, seed: number): Promise<void> {
   const home = join(folder, 'damaged')

@@ -22,7 +22,7 @@ test('two machines, 5,000 messages over 50 chats, one killed every few seconds: 
   expect(report.answered + report.told).toBeGreaterThanOrEqual(5_000)
   expect(report.kills).toBe(12)
   expect(Object.keys(report.turnsOf)).toHaveLength(2)
-}, 900_000)
+})
 
 test('three machines, the same', async (ctx) => {
   const { url } = servers[1] ?? ctx.skip('PostgreSQL is not installed')
@@ -30,7 +30,7 @@ test('three machines, the same', async (ctx) => {
   const report = await machineStorm(url, storm)
   console.log(report)
   expect(report).toMatchObject({ ...nothingWrong, givenUpTooSoon: [] })
-}, 900_000)
+})
 
 test('a conversation continues on another machine, and Claude sees the earlier turns', async (ctx) => {
   const { url } = servers[2] ?? ctx.skip('PostgreSQL is not installed')
@@ -39,7 +39,7 @@ test('a conversation continues on another machine, and Claude sees the earlier t
   expect(machines).toEqual(['m0', 'm1', 'm0'])
   for (const words of ['walnut', 'noted one', 'teal', 'noted two']) expect(seenLast).toContain(words)
   expect(seenLast).not.toContain('memory of this conversation was lost')
-}, 300_000)
+})
 
 test('what Claude noted and was sent on a machine that was killed is there on another, and found', async (ctx) => {
   const { url } = servers[3] ?? ctx.skip('PostgreSQL is not installed')
@@ -49,14 +49,14 @@ test('what Claude noted and was sent on a machine that was killed is there on an
   expect(moved.replies.at(-1)).toBe('it was there')
   expect(moved.noteRead).toContain('The plum matters.')
   expect(moved.attachments).toHaveLength(1)
-}, 300_000)
+})
 
 test('three machines add 300 lines each to one note and are killed 20 times: every line is on all of them, once', async (ctx) => {
   const { url } = servers[3] ?? ctx.skip('PostgreSQL is not installed')
   const report = await notesStorm(url, 'notes', { machines: 3, lines: 300, kills: 20 })
   console.log(report)
   expect(report).toMatchObject({ lost: [], twice: [], isSame: true, kills: 20 })
-}, 300_000)
+})
 
 test('10,000 sessions from SQLite to PostgreSQL and back are equal, rows and transcripts', async (ctx) => {
   const { url } = servers[2] ?? ctx.skip('PostgreSQL is not installed')
@@ -71,4 +71,4 @@ test('an import that is killed again and again continues where it was, and nothi
   const { before, after, kills } = await importBetweenKills(url, 2_000)
   expect({ ...after, archives: before.archives }).toEqual(before)
   expect(kills).toBeGreaterThanOrEqual(2)
-}, 900_000)
+})

@@ -97,7 +97,7 @@ test('a permission dialog of a terminal is a row of the inbox, and is answered t
   expect(existsSync(join(house.home.project, 'by-page'))).toBe(true)
   await row.waitFor({ state: 'detached' })
   await done(page)
-}, 60_000)
+})
 
 test('lists show that a session compacts its context, and that an error has ended its turn', async () => {
   const page = await house.open('/all', wide)

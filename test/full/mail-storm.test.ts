@@ -21,7 +21,7 @@ function check(where: string, report: MailStormReport): void {
 
 test('one machine with SQLite', async () => {
   check('SQLite', await mailStorm({ ...size, machines: 1 }))
-}, 1_200_000)
+})
 
 test('two machines with PostgreSQL', async (ctx) => {
   const { url } = server ?? ctx.skip('PostgreSQL is not installed')

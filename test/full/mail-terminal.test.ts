@@ -30,7 +30,7 @@ beforeAll(async () => {
   await gateway.line
   await startProgram(['statusline', '--refresh'], home.variables).ended
   terminal = await openClaudeTerminal(home)
-}, 60_000)
+})
 
 afterAll(async () => {
   terminal?.close()

@@ -99,7 +99,7 @@ test('two machines on PostgreSQL: each run on one of them, and the other takes o
   say('PostgreSQL', report)
   expect(report.wrong).toEqual([])
   expect(new Set(report.runs.map(({ machine }) => machine).filter(Boolean)).size).toBe(2)
-}, 600_000)
+})
 
 // A whole month takes minutes, most of them in round trips to the server.
 test('two machines on PostgreSQL: the same seed gives the same week', async (ctx) => {
@@ -108,4 +108,4 @@ test('two machines on PostgreSQL: the same seed gives the same week', async (ctx
   const report = await onPostgres('first', week)
   expect(report.faults['database away']).toBeGreaterThan(0)
   expect(logOf(await onPostgres('again', week))).toEqual(logOf(report))
-}, 600_000)
+})

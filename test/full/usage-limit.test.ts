@@ -70,4 +70,4 @@ test('a session that the limit stops continues once after the reset, with its co
   expect(here.api.calls().filter(({ prompt }) => prompt.includes('usage limit is reset'))).toHaveLength(1)
   third.child.kill('SIGTERM')
   await third.ended
-}, 240_000)
+})

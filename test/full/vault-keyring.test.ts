@@ -72,7 +72,7 @@ ${rockpool} vault status --json`,
   // Another passphrase, or none, opens nothing.
   configure('echo wrong')
   expect(() => shell(`${rockpool} vault list`, { stdio: 'pipe' })).toThrow(/does not open the vault/)
-}, 120_000)
+})
 
 test('the vault is encrypted with a passphrase of pass', (ctx) => {
   const missing = isMissing('pass', 'gpg')
@@ -93,4 +93,4 @@ ${rockpool} vault keep > /dev/null`)
   } finally {
     shell('gpgconf --kill gpg-agent')
   }
-}, 120_000)
+})

@@ -119,5 +119,5 @@ for (const [name, aPlace] of Object.entries(places)) {
   test.concurrent(`a session of a lost laptop continues on another machine, from ${name}`, async (ctx) => {
     if (!existsSync(claudeBinary)) ctx.skip('the Claude binary is not installed')
     await loseAndRestore(ctx, await aPlace(ctx))
-  }, 300_000)
+  })
 }

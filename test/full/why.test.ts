@@ -141,7 +141,7 @@ test('the real binary: edits, two sessions, a person, and an edit that failed', 
   expect(writer('pier.ts', 'logArrival')).toEqual([undefined, 'unknown'])
   expect(rockpool(['why', 'HEAD'])).toMatchObject({ confidence: 'unknown' })
   expect(rockpool(['why', 'session', tried])).toMatchObject({ aliveLines: 0, commits: [] })
-}, 120_000)
+})
 
 test('the real binary asks the tool `why` of the bridge before it changes code', async (ctx) => {
   if (missing) ctx.skip(missing)
@@ -159,7 +159,7 @@ test('the real binary asks the tool `why` of the bridge before it changes code',
   const results = blocks.filter(({ type }) => type === 'tool_result').map((block) => JSON.stringify(block))
   expect(results.at(-1)).toContain(id)
   expect(results.at(-1)).toContain('Write the beacon')
-}, 120_000)
+})
 
 test('the real binary: a formatter, a here-document and a commit by the session', async (ctx) => {
   if (missing) ctx.skip(missing)
@@ -177,7 +177,7 @@ test('the real binary: a formatter, a here-document and a commit by the session'
   expect(why('buoy.js', 'lights').evidence).toBe('reformatted')
   expect(writer('chart.txt', 'northern')).toEqual([id, 'exact'])
   expect(rockpool(['why', 'HEAD'])).toMatchObject({ session: { sessionId: id }, confidence: 'exact' })
-}, 120_000)
+})
 
 test('the real binary: revert, cherry-pick, rebase and squash keep the session', async (ctx) => {
   if (missing) ctx.skip(missing)
@@ -213,7 +213,7 @@ test('the real binary: revert, cherry-pick, rebase and squash keep the session',
   const alive = { aliveLines: 10, files: [{ lines: 5 }, { lines: 5 }] }
   expect(rockpool(['why', 'session', id])).toMatchObject(alive)
   expect(rockpool(['cc', 'info', id])).toMatchObject({ lines: alive })
-}, 120_000)
+})
 
 test('a pull request is read with gh, and annotated without prompts', async (ctx) => {
   if (missing) ctx.skip(missing)
@@ -246,4 +246,4 @@ test('a pull request is read with gh, and annotated without prompts', async (ctx
   expect(rockpool(['why', '--pr', '3', '--annotate', '--with-prompts'], path)['markdown']).toContain(
     'herring',
   )
-}, 120_000)
+})

@@ -312,6 +312,13 @@ test('it sends messages only to the chats of its own agent', async () => {
     updatedAt: 1,
     deliveryContext: { channel: 'telegram', to: '4712', accountId: 'default' },
   }))
+  expect((await bound('message.send', to('4712'))).error?.message).toContain('no longer has access')
+  const asked = await house.app.storage.people.request({
+    channel: 'telegram',
+    accountId: 'default',
+    senderId: '4712',
+  })
+  await rpc(house, 'pairing.approve', { code: (asked as { code: string }).code })
   // Telegram is not set up here: only callers that may send learn that.
   const unset = 'not-found'
   expect((await bound('message.send', to('4712'))).error?.data?.code).toBe(unset)

@@ -3,13 +3,11 @@
 import { existsSync } from 'node:fs'
 import { realPath } from '../../discovery/repo-paths.ts'
 import { formatOriginChannel, openclawChannel, parseOriginChannel } from '../../domain/address.ts'
-import type { Address } from '../../domain/address.ts'
 import { agentKinds, type AgentKind, type PermissionMode } from '../../domain/agent.ts'
 import type { CodingSession } from '../../domain/coding-session.ts'
 import { parseOpenClawOrigin } from '../../domain/openclaw-contract.ts'
 import { allowedToolsOf } from '../../domain/config/read-settings.ts'
 import { defaultAgentId } from '../../domain/session-key.ts'
-import { deliveryContextOf } from '../../domain/session.ts'
 import { RockpoolError } from '../../domain/errors.ts'
 import { isSameOrigin } from '../../coding/session/origin.ts'
 import { checkWish, findProgram, programOf, type ProgramWish } from '../../agent/programs/programs.ts'
@@ -17,6 +15,7 @@ import { mayCost, mayUseDirectory, type LaunchLimits } from '../../rights/rights
 import type { App } from '../app.ts'
 import type { Caller, CommandPlace } from '../operation.ts'
 import { hasScope } from '../perform-operation.ts'
+import { isChatOfAgent } from '../turns/agent-chats.ts'
 import { requireAgent, workspaceOf } from '../../store/agents.ts'
 import { loadConfig } from '../../store/config-file.ts'
 import { makeFolders } from '../../store/disk/atomic-file.ts'
@@ -191,20 +190,6 @@ function launchLimitsOf(app: App, agentId: string): LaunchLimits {
     closed: [realPath(app.paths.root), ...others].filter((folder) => folder !== workspace),
     maxBudgetUsd: budgetUsd,
   }
-}
-
-/** Whether one of the agent's sessions talks in this chat. */
-export async function isChatOfAgent(
-  app: App,
-  agentId: string,
-  { channel, accountId, to }: Address,
-): Promise<boolean> {
-  for await (const { entry } of app.storage.sessions(agentId).entries()) {
-    const known = deliveryContextOf(entry)
-    if (known?.channel === channel && known.to === to && (known.accountId ?? 'default') === accountId)
-      return true
-  }
-  return false
 }
 
 /** A turn names its own chat; a program that is bound to an agent names one of the agent's chats. */

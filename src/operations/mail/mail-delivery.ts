@@ -176,9 +176,9 @@ async function post(app: App, mail: Mail): Promise<'sent' | 'failed' | undefined
   if (!address) return undefined
   const kind = parseMailAddress(mail.recipient)?.kind
   const text = `✉️ From ${senderLine(mail)}:\n${quoted(mail.body)}`
-  const key = kind === 'person' ? `mail-outside:${mail.id}` : `mail:${mail.id}`
-  const notice = noticeFor(address, text, key, app.clock.now())
-  await outbox.leave([{ ...notice, id, forOwner: kind === 'owner' }])
+  const notice = noticeFor(address, text, `mail:${mail.id}`, app.clock.now())
+  // Only the owner writes to people outside.
+  await outbox.leave([{ ...notice, id, forOwner: kind === 'owner', forAnybody: kind === 'person' }])
   return undefined
 }
 

@@ -1,0 +1,139 @@
+// What is sent to a person who has no access any more, and what that person asked for before: messages of programs that are bound to
+// an agent, messages of schedules that wait in the outbox, and commands that a restart recovers.
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { perform } from '../src/operations/all.ts'
+import type { Caller } from '../src/operations/operation.ts'
+import { openChannelHouse } from './support/channel-house.ts'
+import type { ChannelHouse } from './support/channel-house.ts'
+import { personMessage, TelegramApi } from './support/telegram-api.ts'
+
+const waiting = { timeout: 40_000, interval: 20 }
+const bob = { id: 503, name: 'Bob' }
+const bobRef = { channel: 'telegram', accountId: 'default', senderId: '503' }
+let telegram: TelegramApi
+let house: ChannelHouse
+
+beforeEach(async () => {
+  telegram = await TelegramApi.listen()
+  const account = { apiRoot: telegram.root, botToken: telegram.token, pollSeconds: 2 }
+  const channels = { ownerAllowFrom: ['telegram:500'], telegram: account }
+  house = await openChannelHouse({ channels, offline: true })
+})
+afterEach(async () => {
+  await house.close()
+  await telegram.close()
+})
+
+const shownTo = ({ id }: { id: number }): string[] =>
+  telegram.shown.filter(({ chat }) => chat === id).map(({ text }) => text)
+
+function write(text: string, from = bob): void {
+  telegram.emit({ message: personMessage(telegram, from, { id: from.id }, text) })
+}
+
+/** Writes something and resolves to the first answer. */
+async function say(text: string, from = bob): Promise<string> {
+  const before = shownTo(from).length
+  write(text, from)
+  await vi.waitFor(() => expect(shownTo(from).length).toBeGreaterThan(before), waiting)
+  return shownTo(from)[before]!
+}
+
+/** The person asks for a code, the operator approves it, and the agent has a session with the person. */
+async function pair(options = {}): Promise<void> {
+  const [, code] = /pairing code is (\w+)/.exec(await say('hello')) ?? []
+  await house.ask('pairing.approve', { code, ...options })
+  await say('good morning')
+  await house.conversations.converse.idle()
+}
+
+async function settled(): Promise<void> {
+  await house.conversations.converse.deliverer.lookForMore()
+  await house.conversations.converse.idle()
+}
+
+/** A program with a token that is bound to the agent, and the model in a turn of the owner. */
+const bound: Array<[who: string, caller: Caller]> = [
+  ['a token of the agent', { via: 'rpc', scopes: ['read', 'write'], agentId: 'main' }],
+  ['the model', { via: 'mcp', scopes: ['read', 'write'], agentId: 'main', author: 'owner' }],
+]
+
+const sends: Array<[operation: string, input: Record<string, unknown>]> = [
+  ['message.send', { channel: 'telegram', target: '503', message: 'The code is 4711.' }],
+  ['turns.run', { channel: 'telegram', to: '503', message: 'The code is 4711.', deliver: true }],
+  ['turns.send', { sessionKey: 'agent:main:telegram:direct:503', message: 'It is 4711.', deliver: true }],
+  ['schedules.add', { when: 'in 2 hours', text: 'It is 4711.', do: 'message', to: 'telegram|503' }],
+]
+
+test.each(bound)('%s does not write to a person who was removed', async (_who, caller) => {
+  await pair()
+  const [, message] = sends[0]!
+  expect(await perform(house.app, 'message.send', message, caller)).toMatchObject({ state: 'sent' })
+  await house.app.storage.people.remove(bobRef)
+  const before = shownTo(bob).length
+  for (const [operation, input] of sends)
+    await expect(perform(house.app, operation, input, caller), operation).rejects.toMatchObject({
+      code: 'forbidden',
+      message: 'The person of the chat 503 no longer has access.',
+      hint: expect.stringContaining('rockpool pairing list'),
+    })
+  await settled()
+  expect(shownTo(bob).slice(before)).toEqual([])
+})
+
+test('a message of a program that waits in the outbox is not sent after the person was removed', async () => {
+  await pair()
+  telegram.fault('sendMessage', { kind: 'too-many', retryAfter: 3_600 })
+  const before = shownTo(bob).length
+  const sent = perform(house.app, 'message.send', sends[0]![1], bound[0]![1])
+  const refusal = expect(sent).rejects.toMatchObject({ code: 'refused' })
+  await rowIn('retry', /4711/)
+  await house.ask('pairing.remove', { channel: 'telegram', senderId: '503' })
+  await refusal
+  expect(shownTo(bob).slice(before)).toEqual([])
+})
+
+test.each(bound)('%s delivers answers only to chats of its agent', async (_who, caller) => {
+  const ask = { channel: 'telegram', message: 'hello', deliver: true }
+  for (const to of ['-100500', '777'])
+    await expect(perform(house.app, 'turns.run', { ...ask, to }, caller)).rejects.toMatchObject({
+      code: 'forbidden',
+      message: `The agent main does not talk in the chat ${to}.`,
+    })
+})
+
+/** The delivery of this text, when it is in this state. */
+async function rowIn(state: 'retry' | 'dead', text: RegExp): Promise<void> {
+  const { outbox } = house.app.storage.work
+  await vi.waitFor(async () => {
+    await house.conversations.converse.deliverer.lookForMore()
+    const rows = await outbox.list()
+    expect(rows.find(({ delivery }) => text.test(delivery.reply.text ?? ''))?.state).toBe(state)
+  }, waiting)
+}
+
+const removals: Array<[how: string, remove: () => Promise<unknown>]> = [
+  ['with pairing remove', () => house.ask('pairing.remove', { channel: 'telegram', senderId: '503' })],
+  ['by another process', () => house.app.storage.people.remove(bobRef)],
+]
+
+test.each(removals)(
+  'a message of a schedule waits in the outbox and is not sent to a person who is removed %s',
+  async (_how, remove) => {
+    await pair()
+    const news = { when: 'every 1 hours', text: 'The code is 4711.', do: 'message', to: 'telegram|503' }
+    await house.ask('schedules.add', { ...news, name: 'news' })
+    telegram.fault('sendMessage', { kind: 'too-many', retryAfter: 1 })
+    const before = shownTo(bob).length
+    await house.ask('schedules.run', { schedule: 'news' })
+    await rowIn('retry', /4711/)
+    await remove()
+    await rowIn('dead', /4711/)
+    expect(shownTo(bob).slice(before)).toEqual([])
+    // An operator who resumes it wants the person to get it.
+    await house.ask('schedules.run', { schedule: 'news' })
+    await house.ask('schedules.resume', { schedule: 'news' })
+    await house.ask('schedules.run', { schedule: 'news' })
+    await vi.waitFor(() => expect(shownTo(bob).slice(before)).toEqual(['The code is 4711.']), waiting)
+  },
+)

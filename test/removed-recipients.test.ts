@@ -137,3 +137,58 @@ test.each(removals)(
     await vi.waitFor(() => expect(shownTo(bob).slice(before)).toEqual(['The code is 4711.']), waiting)
   },
 )
+
+/** Stores what the person wrote, as before a stop of the program: a command that was accepted and has not run. */
+async function acceptedBefore(text: string, owner = true): Promise<string> {
+  const message = {
+    id: '9000',
+    event: 'command' as const,
+    address: { channel: 'telegram', accountId: 'default', to: '503' },
+    chatType: 'direct' as const,
+    sender: { id: '503', name: 'Bob' },
+    text,
+    sentAt: 1,
+    mentioned: true,
+    media: [],
+  }
+  const key = 'telegram|default|503|9000'
+  const lane = 'agent:main:telegram:direct:503'
+  const rights = { mayCommand: true, owner, byOwner: owner, byMember: owner }
+  await house.app.storage.work.inbox.accept({ key, lane, agentId: 'main', message, ...rights })
+  return key
+}
+
+const names = async (): Promise<string[]> =>
+  ((await house.ask('schedules.list'))['schedules'] as Array<{ name: string }>).map(({ name }) => name)
+
+test('a command that was accepted before its writer was removed does not run after a restart', async () => {
+  await pair({ owner: true })
+  const before = shownTo(bob).length
+  const key = await acceptedBefore('/remind every 1 hours drink')
+  await house.app.storage.people.remove(bobRef)
+  await house.restart()
+  await settled()
+  expect(await names()).toEqual([])
+  expect(await house.app.storage.work.inbox.state(key)).toBe('refused')
+  expect(shownTo(bob).slice(before)).toEqual([])
+})
+
+test('a recovered command of the owner runs with the rights that the person has now', async () => {
+  await pair({ owner: true })
+  await acceptedBefore('/remind every 1 hours drink')
+  await house.restart()
+  await settled()
+  expect(await names()).toEqual(['drink'])
+})
+
+test('a recovered command of an owner who is a guest now is refused', async () => {
+  await pair({ owner: true })
+  const before = shownTo(bob).length
+  await acceptedBefore('/remind every 1 hours drink')
+  await house.ask('config.set', { key: 'channels.telegram.allowFrom', value: '["503"]' })
+  await house.app.storage.people.remove(bobRef)
+  await house.restart()
+  await settled()
+  expect(await names()).toEqual([])
+  expect(shownTo(bob).slice(before)).toEqual(['Only the owner may use /remind, in a private chat.'])
+})

@@ -120,7 +120,7 @@ export async function launchHere(app: App, input: Here, caller: Caller, id?: str
   const { workdir } = input
   const label = input.label === undefined ? undefined : checkedName(input.label)
   // Checked on the machine that runs the session, because only there links can be resolved.
-  refuseDirectory(app, workdir, input.boundTo)
+  await refuseDirectory(app, workdir, input.boundTo)
   const agentId = caller.agentId ?? input.agent ?? defaultAgentId(app.config)
   const named = await namedConversation(app, input, caller)
   const kind = named?.kind ?? input.agentKind ?? 'claude'

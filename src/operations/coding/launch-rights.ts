@@ -1,6 +1,8 @@
 // What an agent may give to a session that it starts: no more than the agent has itself. The agent's call needs no approval, so
 // more rights would run without one.
 import { existsSync } from 'node:fs'
+import { gitIn } from '../../discovery/git.ts'
+import { foreignGitFolders } from '../../discovery/git-folders.ts'
 import { realPath } from '../../discovery/repo-paths.ts'
 import { formatOriginChannel, openclawChannel, parseOriginChannel } from '../../domain/address.ts'
 import { agentKinds, type AgentKind, type PermissionMode } from '../../domain/agent.ts'
@@ -54,10 +56,10 @@ export async function refuseWider(app: App, asked: Rights, caller: Caller): Prom
 
 /** Refuses to give a message to a session that may do more without asking than this caller could let a new session do, or that works
  *  where the caller may start none: the message would decide what the session does there. */
-export function refuseSteering(app: App, session: CodingSession, caller: Caller): void {
+export async function refuseSteering(app: App, session: CodingSession, caller: Caller): Promise<void> {
   const { permissionMode, allowedTools, workdir, agentId } = session.request
   requireAgent(app, agentId)
-  refuseDirectory(app, workdir, caller.agentId)
+  await refuseDirectory(app, workdir, caller.agentId)
   const unasked = unaskedRight(app, { permissionMode, allowedTools }, caller)
   if (!unasked) return
   throw new RockpoolError(
@@ -164,11 +166,31 @@ export async function refuseMissingProgram(
 }
 
 /** Refuses a directory that is closed to this agent; `undefined` stands for a person. */
-export function refuseDirectory(app: App, directory: string, agentId: string | undefined): void {
-  if (agentId === undefined || isOpenTo(app, directory, agentId)) return
+export async function refuseDirectory(
+  app: App,
+  directory: string,
+  agentId: string | undefined,
+): Promise<void> {
+  if (agentId === undefined) return
+  if (isOpenTo(app, directory, agentId)) return refuseForeignRepository(app, directory, agentId)
   const { workspace, repositories } = launchLimitsOf(app, agentId)
   throw new RockpoolError('refused', `The agent ${agentId} cannot start sessions in ${directory}.`, {
     hint: `Allowed: ${[workspace, ...repositories].join(', ')}. A person can add a directory to coding.repos.`,
+  })
+}
+
+/** Refuses a directory in which git would read a repository that is closed to this agent: files of the directory can lead git to any
+ *  repository. `undefined` stands for a person. */
+export async function refuseForeignRepository(
+  app: App,
+  directory: string,
+  agentId: string | undefined,
+): Promise<void> {
+  if (agentId === undefined) return
+  const folders = await foreignGitFolders(directory, gitIn(directory, app.environment.variables))
+  if (folders.every((folder) => isOpenTo(app, folder, agentId))) return
+  throw new RockpoolError('refused', `${directory} uses a git repository that is closed to ${agentId}.`, {
+    hint: 'A person can add that repository to coding.repos, or make the directory a working tree of it with `git worktree add`.',
   })
 }
 

@@ -198,7 +198,7 @@ async function refuseBeyondAgent(
     throw refused('use a session of another agent')
   await refuseWider(app, { maxBudgetUsd: input.runBudgetUsd }, caller)
   if (action.kind === 'coding') {
-    refuseDirectory(app, action.workdir, agentId)
+    await refuseDirectory(app, action.workdir, agentId)
     // Checked again at each run: rights may have changed.
     if (action.session !== undefined) await conversationNamed(app, action.session, caller)
   }

@@ -57,10 +57,10 @@ export async function refuseWider(app: App, asked: Rights, caller: Caller): Prom
 /** Refuses to give a message to a session that may do more without asking than this caller could let a new session do, or that works
  *  where the caller may start none: the message would decide what the session does there. */
 export async function refuseSteering(app: App, session: CodingSession, caller: Caller): Promise<void> {
-  const { permissionMode, allowedTools, workdir, agentId } = session.request
+  const { workdir, agentId } = session.request
   requireAgent(app, agentId)
   await refuseDirectory(app, workdir, caller.agentId)
-  const unasked = unaskedRight(app, { permissionMode, allowedTools }, caller)
+  const unasked = unaskedRight(app, session.request, caller)
   if (!unasked) return
   throw new RockpoolError(
     'refused',
@@ -71,13 +71,22 @@ export async function refuseSteering(app: App, session: CodingSession, caller: C
   )
 }
 
+/** May this caller's message become the next message of a session that waits, so that the session does it with its own rights? */
+export function maySteer(app: App, { request }: CodingSession, caller: Caller): boolean {
+  return unaskedRight(app, request, caller) === undefined
+}
+
 interface UnaskedRight {
   right: string
   setting: string
 }
 
 /** What a session would do without asking beyond the configuration, if the caller may not allow it. */
-function unaskedRight({ config }: App, asked: Rights, caller: Caller): UnaskedRight | undefined {
+function unaskedRight(
+  { config }: App,
+  asked: Pick<Rights, 'permissionMode' | 'allowedTools'>,
+  caller: Caller,
+): UnaskedRight | undefined {
   const { agentId, scopes } = caller
   if (agentId === undefined && hasScope(scopes, 'approve')) return undefined
   const { permissionMode = 'default', allowedTools = [] } = asked

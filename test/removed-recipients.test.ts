@@ -192,3 +192,50 @@ test('a recovered command of an owner who is a guest now is refused', async () =
   expect(await names()).toEqual([])
   expect(shownTo(bob).slice(before)).toEqual(['Only the owner may use /remind, in a private chat.'])
 })
+
+/** What is made for the chat of an owner: by a program, by mail, by a reminder of the owner. */
+const forOwners: Array<[what: string, make: () => Promise<unknown>]> = [
+  ['a message of a program', async () => void perform(house.app, ...sends[0]!, bound[0]![1]).catch(() => {})],
+  [
+    'mail to the chat',
+    async () => {
+      house.app.mail().carrier.start()
+      const agent: Caller = { ...bound[1]![1], sessionKey: 'agent:main:main' }
+      const mail = { to: 'chat:agent:main:telegram:direct:503', text: 'The code is 4711.' }
+      await house.app.storage
+        .sessions('main')
+        .update('agent:main:main', () => ({ sessionId: 'm', updatedAt: 1 }))
+      await perform(house.app, 'mail.send', mail, agent)
+    },
+  ],
+  [
+    'a reminder',
+    async () => {
+      await perform(
+        house.app,
+        'schedules.add',
+        { when: 'every 1 hours', text: 'The code is 4711.', do: 'message', name: 'code' },
+        { via: 'chat', scopes: ['admin'], address: { channel: 'telegram', accountId: 'default', to: '503' } },
+      )
+      await house.ask('schedules.run', { schedule: 'code' })
+    },
+  ],
+]
+
+test.each(forOwners)(
+  '%s that waits for an owner is not sent when the person is a guest now',
+  async (_what, make) => {
+    await pair({ owner: true })
+    telegram.fault('sendMessage', { kind: 'too-many', retryAfter: 3_600 })
+    await make()
+    await rowIn('retry', /4711/)
+    const { people } = house.app.storage
+    await people.remove(bobRef)
+    const asked = await people.request(bobRef)
+    expect(await house.ask('pairing.approve', { code: (asked as { code: string }).code })).toMatchObject({
+      person: { owner: false },
+    })
+    house.conversations.converse.deliverer.retryNow()
+    await rowIn('dead', /4711/)
+  },
+)

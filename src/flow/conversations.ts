@@ -141,8 +141,9 @@ export class Conversations {
     const { key = randomUUID(), sessionKey, forAnybody } = options
     // A turn without a chat has no address to send to; the requester reads the result.
     if (address.channel === internalChannel) return undefined
+    const forOwner = forAnybody !== true && this.#parts.isOwners(address)
     const notice = noticeFor(address, '', `send:${key}`, this.#parts.clock.now(), sessionKey)
-    const [row] = await this.converse.deliverer.deliver([{ ...notice, forAnybody, reply }])
+    const [row] = await this.converse.deliverer.deliver([{ ...notice, forAnybody, forOwner, reply }])
     return row?.delivery
   }
 

@@ -168,7 +168,8 @@ async function resume(app: App, mail: Mail, text: string): Promise<string | unde
 
 /** The outbox accepts each message once. */
 async function post(app: App, mail: Mail): Promise<'sent' | 'failed' | undefined> {
-  const { outbox } = app.storage.work
+  const { people, work } = app.storage
+  const { outbox } = work
   const id = `mail-${mail.id}`
   const row = await outbox.get(id)
   if (row) return row.state === 'sent' ? 'sent' : row.state === 'dead' ? 'failed' : undefined
@@ -177,8 +178,11 @@ async function post(app: App, mail: Mail): Promise<'sent' | 'failed' | undefined
   const kind = parseMailAddress(mail.recipient)?.kind
   const text = `✉️ From ${senderLine(mail)}:\n${quoted(mail.body)}`
   const notice = noticeFor(address, text, `mail:${mail.id}`, app.clock.now())
+  await people.ready()
   // Only the owner writes to people outside.
-  await outbox.leave([{ ...notice, id, forOwner: kind === 'owner', forAnybody: kind === 'person' }])
+  const forAnybody = kind === 'person'
+  const forOwner = !forAnybody && (kind === 'owner' || isOwnersChat(address, app.config.channels, people))
+  await outbox.leave([{ ...notice, id, forOwner, forAnybody }])
   return undefined
 }
 

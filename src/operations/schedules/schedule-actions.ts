@@ -224,7 +224,7 @@ async function tell(world: ScheduleWorld, schedule: Schedule, run: ScheduleRun, 
 /** A person without access gets it only if the operator named or accepted the chat; the outbox asks again when it is sent. */
 async function sendMessage(
   world: ScheduleWorld,
-  { strangers = [] }: Schedule,
+  { strangers = [], addedIn }: Schedule,
   { to, text }: MessageAction,
   run: ScheduleRun,
 ): Promise<void> {
@@ -232,5 +232,7 @@ async function sendMessage(
   if (!address) throw new RockpoolError('input-invalid', `${to} is not a chat.`, { hint: 'channel|target' })
   const notice = noticeFor(address, text, `schedule:${run.id}`, world.clock.now())
   const forAnybody = strangers.includes(formatOriginChannel(address))
-  await world.work.outbox.leave([{ ...notice, forAnybody }])
+  // What an owner added in a chat runs only while that chat is the owner's.
+  const forOwner = addedIn !== undefined && world.isOwners(address)
+  await world.work.outbox.leave([{ ...notice, forAnybody, forOwner }])
 }

@@ -109,8 +109,26 @@ test('an operation that is open to it looks at who asks', () => {
   const careless = operations.filter(
     (operation) => !isOperatorOnly(operation) && operation.forHosts !== 'only' && operation.run.length < 3,
   )
-  // A run has an id that cannot be guessed; that the gateway is healthy is no secret.
-  expect(careless.map(({ name }) => name)).toEqual(['health', 'turns.wait'])
+  // That the gateway is healthy is no secret.
+  expect(careless.map(({ name }) => name)).toEqual(['health'])
+})
+
+test('a run of another agent does not exist for it, whether it waits or has ended', async () => {
+  const send = async (message: string): Promise<string> =>
+    ((await rpc(house, 'turns.send', { message })).result as { runId: string }).runId
+  const running = await send('[[offline: wait 60000]]')
+  const wait = (runId: string, timeoutMs = 0): object => ({ runId, timeoutMs })
+  const told = async (runId: string): Promise<string> =>
+    JSON.stringify((await bound('turns.wait', wait(runId, 60_000))).error).replaceAll(runId, '')
+  const unknown = await told('unknown')
+  expect(unknown).toContain('not-found')
+  expect((await rpc(house, 'turns.wait', wait(running))).result).toMatchObject({ status: 'timeout' })
+  expect(await told(running)).toBe(unknown)
+  await rpc(house, 'turns.stop', { sessionKey: key })
+  expect((await rpc(house, 'turns.wait', wait(running, 20_000))).error).toBeUndefined()
+  expect(await told(running)).toBe(unknown)
+  const own = (await bound('turns.send', { message: 'hello' })).result as { runId: string }
+  expect((await bound('turns.wait', wait(own.runId, 20_000))).result).toMatchObject({ status: 'ok' })
 })
 
 test(
@@ -294,6 +312,13 @@ test('it sends messages only to the chats of its own agent', async () => {
     updatedAt: 1,
     deliveryContext: { channel: 'telegram', to: '4712', accountId: 'default' },
   }))
+  expect((await bound('message.send', to('4712'))).error?.message).toContain('no longer has access')
+  const asked = await house.app.storage.people.request({
+    channel: 'telegram',
+    accountId: 'default',
+    senderId: '4712',
+  })
+  await rpc(house, 'pairing.approve', { code: (asked as { code: string }).code })
   // Telegram is not set up here: only callers that may send learn that.
   const unset = 'not-found'
   expect((await bound('message.send', to('4712'))).error?.data?.code).toBe(unset)

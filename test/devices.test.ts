@@ -4,6 +4,7 @@ import { DeviceChannel } from '../src/channels/devices.ts'
 import { notifyOwnersDevices } from '../src/compose/coding.ts'
 import { addressOfDevice } from '../src/domain/device.ts'
 import { deviceKeys, readDevices } from '../src/store/device-file.ts'
+import { rotateGatewayToken } from '../src/store/gateway-tokens.ts'
 import { testHost } from './support/channel-host.ts'
 import { newRepo, openGateway } from './support/coding-gateway.ts'
 import { http, rpc } from './support/gateway-house.ts'
@@ -195,4 +196,56 @@ test.each([
   const { error } = await rpc(house, 'devices.add', { url })
   expect(JSON.stringify(error)).toMatch(reason)
   expect(readDevices(house.dir)).toEqual([])
+})
+
+/** Tokens with which a device can be added, and how each ends. */
+const tokens: Array<[which: string, make: () => Promise<string>, end: () => Promise<unknown>]> = [
+  ["the operator's token is replaced", async () => house.token, () => rpc(house, 'tokens.rotate')],
+  [
+    'the token with which it was added is removed',
+    async () => {
+      const { result } = await rpc(house, 'tokens.add', { name: 'phone', scopes: ['admin'] })
+      return (result as { token: string }).token
+    },
+    () => rpc(house, 'tokens.remove', { name: 'phone' }),
+  ],
+]
+
+test.each(tokens)('a device gets nothing more, and answers nothing, when %s', async (_when, make, end) => {
+  const browser = new Subscriber()
+  const device = { url: `${server.url}/push/abc`, name: 'laptop', keys: browser.keys }
+  expect((await rpc(house, 'devices.add', device, await make())).error).toBeUndefined()
+  await launchAsking('asker')
+  await vi.waitFor(() => expect(server.received).toHaveLength(1), waiting)
+  const [{ label: _label, ...allow }] = browser.read(server.received[0]!)['answers'] as [Answer]
+  expect(await end()).toMatchObject({ result: { devices: ['laptop'] } })
+  expect((await press(allow)).status).toBe(401)
+  expect(stateOfRequest()).toBe('pending')
+  expect(readDevices(house.dir)).toEqual([])
+  const { id } = house.app.storage.coding.resolve('asker')[0]!
+  await house.app.coding().pool.kill(id)
+  await (await house.app.conversations()).converse.idle()
+  expect(server.received).toHaveLength(1)
+})
+
+test('a device gets nothing more when the file of the token is replaced, also what waits for it', async () => {
+  const id = await added({ url: `${server.url}/push/abc`, name: 'laptop', keys: new Subscriber().keys })
+  expect(deviceKeys(house.dir).find(id)).toBeDefined()
+  rotateGatewayToken(house.dir)
+  expect(deviceKeys(house.dir).find(id)).toBeUndefined()
+  const { outbox } = house.app.storage.work
+  const delivery = { id: 'd1', lane: `device:${id}`, address: addressOfDevice(id), reply: { text: 'x' } }
+  await outbox.leave([{ ...delivery, idempotencyKey: 'd1', createdAt: house.app.clock.now() }])
+  await (await house.app.conversations()).converse.deliverer.lookForMore()
+  await vi.waitFor(async () => expect((await outbox.get('d1'))?.state).toBe('dead'), waiting)
+  expect(server.received).toEqual([])
+})
+
+test('the end of one token leaves the devices of others', async () => {
+  await added({ url: `${server.url}/push/abc`, name: 'laptop', keys: new Subscriber().keys })
+  const [, make, end] = tokens[1]!
+  const device = { url: `${server.url}/my-topic`, name: 'phone' }
+  await rpc(house, 'devices.add', device, await make())
+  expect(await end()).toMatchObject({ result: { devices: ['phone'] } })
+  expect(readDevices(house.dir).map(({ name }) => name)).toEqual(['laptop'])
 })

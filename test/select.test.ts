@@ -325,6 +325,31 @@ test('an unlabelled launch continues the chosen session, and why finds the decis
   }
 })
 
+test('a launch of a caller that may not approve goes on in a session of its own, not in one that works without asking', async () => {
+  session(2, [{ minutesAgo: 20, text: 'Build a boat' }])
+  const app = await openApp(readEnvironment(variables), { version: '0' })
+  try {
+    const runtime = makeOfflineAgent({ clock: app.clock, directions: true })
+    app.runtime = async () => runtime
+    const basis = { workdir: repo, fresh: false, forkSession: false, multiTurnDisabled: false, label: 'boat' }
+    const launch = (input: Partial<LaunchInput> & { prompt: string }, scopes: Caller['scopes']) =>
+      launchCoding(app, { ...basis, ...input }, { via: 'rpc', scopes })
+    const { pool } = app.coding()
+    const wide = await launch({ prompt: 'Paint it', resumeSessionId: id(2), allowedTools: ['Bash'] }, [
+      'admin',
+    ])
+    await vi.waitFor(() =>
+      expect(pool.resolve(wide.session.id)).toMatchObject({ lifecycle: 'awaiting-input' }),
+    )
+    const narrow = await launch({ prompt: 'Now the oars' }, ['read', 'write'])
+    expect(narrow.session.id).not.toBe(wide.session.id)
+    expect(narrow.session.request.allowedTools ?? []).not.toContain('Bash')
+    expect(pool.resolve(wide.session.id)).toMatchObject({ turns: 1 })
+  } finally {
+    await app.close()
+  }
+})
+
 test('a related launch, or one with the same label, goes to our own session that waits, as its next message', async () => {
   session(1, [{ minutesAgo: 10, text: 'Repair the login form' }])
   session(2, [{ minutesAgo: 20, text: 'Build a boat' }])

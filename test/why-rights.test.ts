@@ -1,8 +1,11 @@
 // What `why` tells an agent about a repository that is open to it: nothing of files outside of the repository, and nothing of what a
-// person said in a session that the agent does not own. By a bound token, and by the bridge of a chat or a coding session.
-import { mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+// person said in a session that the agent does not own, nor of a repository that is closed to it, whatever `.git` names. By a bound
+// token, and by the bridge of a chat or a coding session.
+import { execFileSync } from 'node:child_process'
+import { cpSync, mkdirSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join, relative } from 'node:path'
+import { worktreesOf } from '../src/discovery/repo-paths.ts'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { bridgeWorld, type BridgeSeat } from '../src/operations/cc/bridge-world.ts'
 import { hashOf, newToken, writeTokenRecords } from '../src/store/gateway-tokens.ts'
 import { EditedRepository } from './support/edited-repository.ts'
@@ -22,7 +25,7 @@ beforeAll(async () => {
       const config = { agents, coding: { repos: { shop: world.root } }, claude: { credential: 'none' } }
       writeFileSync(join(dir, 'rockpool.json'), JSON.stringify(config))
       const hash = hashOf(token).toString('base64url')
-      writeTokenRecords(dir, [{ name: 'w', scopes: ['read'], agentId: 'work', createdAt: 0, hash }])
+      writeTokenRecords(dir, [{ name: 'w', scopes: ['read', 'write'], agentId: 'work', createdAt: 0, hash }])
     },
   })
 })
@@ -83,4 +86,142 @@ test("an agent gets no prompt of a person's session; a session in a terminal doe
   }
   const own = await bridgeWorld(house.app, seat({ pid: process.pid })).why('src/login.ts:1')
   expect(own).toMatchObject({ confidence: 'exact', prompt: `Write it down: ${secret}` })
+})
+
+/** How a folder of the agent can lead git to another repository. */
+const leads: Array<[how: string, make: (folder: string, other: EditedRepository) => void]> = [
+  ['a .git file', (folder, { root }) => writeFileSync(join(folder, '.git'), `gitdir: ${root}/.git\n`)],
+  [
+    'a relative .git file',
+    (folder, { root }) =>
+      writeFileSync(join(folder, '.git'), `gitdir: ${relative(folder, join(root, '.git'))}`),
+  ],
+  [
+    'the .git file of a working tree of the other repository',
+    (folder, { root }) => writeFileSync(join(folder, '.git'), `gitdir: ${root}/.git/worktrees/tree\n`),
+  ],
+  ['a linked .git', (folder, { root }) => symlinkSync(join(root, '.git'), join(folder, '.git'))],
+  [
+    'commondir',
+    (folder, { root }) => {
+      initialize(folder)
+      writeFileSync(join(folder, '.git', 'commondir'), join(root, '.git'))
+    },
+  ],
+  [
+    'alternates',
+    (folder, other) => {
+      initialize(folder)
+      const { root } = other
+      writeFileSync(join(folder, '.git', 'objects', 'info', 'alternates'), join(root, '.git', 'objects'))
+      writeFileSync(join(folder, '.git', 'refs', 'heads', 'main'), other.git('rev-parse', 'HEAD'))
+    },
+  ],
+  [
+    'core.worktree',
+    (folder, { root }) => {
+      initialize(folder)
+      execFileSync('git', ['config', 'core.worktree', root], { cwd: folder })
+    },
+  ],
+  [
+    'a linked index',
+    (folder, { root }) => {
+      initialize(folder)
+      symlinkSync(join(root, '.git', 'index'), join(folder, '.git', 'index'))
+    },
+  ],
+  ['a bare repository', (folder, { root }) => bareWith(folder, join(root, '.git'))],
+]
+
+function initialize(folder: string): void {
+  execFileSync('git', ['init', '-q', '-b', 'main', folder])
+}
+
+/** The folder itself is a repository, with objects of another one. */
+function bareWith(folder: string, other: string): void {
+  for (const name of ['HEAD', 'refs', 'config'])
+    cpSync(join(other, name), join(folder, name), { recursive: true })
+  symlinkSync(join(other, 'objects'), join(folder, 'objects'))
+}
+
+describe('a folder of the agent that leads git to a repository that is closed to the agent', () => {
+  let other: EditedRepository
+  let folder: string
+
+  beforeAll(() => {
+    other = new EditedRepository('diary')
+    other.write('herring.txt', `${secret}\n`)
+    other.commit(`Note that ${secret}`)
+    other.write('stairs-untracked.txt', 'x\n')
+    other.git('worktree', 'add', '-q', join(other.folder, 'tree'), '-b', 'tree')
+    folder = join(house.app.paths.workspace('work'), 'trap')
+  })
+  beforeEach(() => mkdirSync(folder, { recursive: true }))
+  afterEach(() => rmSync(folder, { recursive: true }))
+  afterAll(() => other.remove())
+
+  test.each(leads)('by %s is refused', async (_how, make) => {
+    make(folder, other)
+    const calls: Array<[method: string, params: object]> = [
+      ['project.status', { repo: folder, github: false }],
+      ['why.ask', { repo: folder, target: 'herring.txt:1' }],
+      ['why.ask', { repo: folder, target: 'HEAD' }],
+      ['cc.select', { repo: folder, task: 'x' }],
+      ['coding.launch', { workdir: folder, prompt: 'x', fresh: true }],
+      ['schedules.add', { when: 'in 2 hours', text: 'x', do: 'coding', workdir: folder }],
+    ]
+    for (const [method, params] of calls) {
+      const { result, error } = await rpc(house, method, params, token)
+      const told = JSON.stringify({ result, error })
+      expect({ method, told }).toMatchObject({
+        told: expect.stringContaining('uses a git repository that is closed'),
+      })
+      expect(told).not.toMatch(/herring|stairs/)
+    }
+    const seated = bridgeWorld(house.app, seat({ repoPath: folder }))
+    for (const ask of [() => seated.projectStatus(), () => seated.why('herring.txt:1')])
+      await expect(ask()).rejects.toMatchObject({ code: 'refused' })
+  })
+
+  test('is shown to the operator', async () => {
+    leads[0]![1](folder, other)
+    const { result } = await rpc(house, 'project.status', { repo: folder, github: false })
+    expect(JSON.stringify(result)).toContain(secret)
+  })
+
+  test('gives the bridge no session of the other repository', async () => {
+    const there = new EditedRepository('diary', join(house.dir, '.claude'))
+    there.session(secret).create('x.txt', 'x\n')
+    initialize(folder)
+    const link = join(folder, '.git', 'worktrees', 'x')
+    mkdirSync(link, { recursive: true })
+    writeFileSync(join(link, 'gitdir'), join(there.root, '.git'))
+    expect(worktreesOf(folder)).toEqual([realpathSync(folder)])
+    expect(JSON.stringify(await bridgeWorld(house.app, seat({ repoPath: folder })).sessions())).not.toContain(
+      secret,
+    )
+    there.remove()
+  })
+})
+
+test('working trees of a repository that is open to the agent, and of one that has them in its list, are open', async () => {
+  const workspace = house.app.paths.workspace('work')
+  const tree = join(workspace, 'feature')
+  world.git('worktree', 'add', '-q', tree, '-b', 'feature')
+  const other = new EditedRepository('lent')
+  const lent = join(workspace, 'lent')
+  other.git('worktree', 'add', '-q', lent, '-b', 'lent')
+  for (const [repo, subject] of [
+    [tree, 'Begin'],
+    [lent, 'Begin'],
+    [world.root, 'Begin'],
+  ]) {
+    const { result, error } = await rpc(house, 'project.status', { repo, github: false }, token)
+    expect({ repo, error }).toEqual({ repo, error: undefined })
+    expect(JSON.stringify(result)).toContain(subject)
+  }
+  expect(worktreesOf(tree)).toEqual(expect.arrayContaining([world.root]))
+  expect((await rpc(house, 'why.ask', { repo: tree, target: 'README.md:1' }, token)).error).toBeUndefined()
+  other.remove()
 })

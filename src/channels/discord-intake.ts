@@ -31,7 +31,8 @@ export interface DiscordIntakeParts extends IntakeParts {
   self: Self
   marks: DiscordMarks
   /** Remembers the channel of a direct chat, so that a reply need not ask Discord for it. */
-  onDirectChannel: (userId: string, channelId: string) => void
+  /** A channel of a server, or the private one with this person. */
+  onChannel: (channelId: string, userId?: string) => void
   /** Servers from which attachments may be fetched. */
   fileHosts: ReadonlySet<string>
 }
@@ -226,8 +227,9 @@ export class DiscordIntake {
       parentId: (isThread(channel.type) && 'parent_id' in channel && channel.parent_id) || undefined,
     }
     this.#places.set(channelId, place)
-    if ('recipients' in channel && channel.recipients?.length === 1)
-      this.#parts.onDirectChannel(channel.recipients[0]!.id, channelId)
+    if (place.guildId !== undefined) this.#parts.onChannel(channelId)
+    else if ('recipients' in channel && channel.recipients?.length === 1)
+      this.#parts.onChannel(channelId, channel.recipients[0]!.id)
     return place
   }
 }

@@ -2,8 +2,8 @@
 // recognizes a repeated nonce and sends nothing; a later repeat is marked as such.
 import { createHash } from 'node:crypto'
 import { openAsBlob } from 'node:fs'
-import { DiscordAPIError, HTTPError, RateLimitError, Routes } from 'discord.js'
-import type { APIMessage, RawFile, REST } from 'discord.js'
+import { ChannelType, DiscordAPIError, HTTPError, RateLimitError, Routes } from 'discord.js'
+import type { APIChannel, APIMessage, RawFile, REST } from 'discord.js'
 import type { Address } from '../domain/address.ts'
 import type { ChannelHost, OutgoingFile, SendOptions, SendOutcome } from '../domain/channel.ts'
 import { RockpoolError } from '../domain/errors.ts'
@@ -21,7 +21,10 @@ export class DiscordSender {
   #host: ChannelHost
   #limit: number
   #parts = new PartSender()
+  /** The private channel with each person. */
   #directChannels = new Map<string, string>()
+  /** Channels of servers. */
+  #serverChannels = new Set<string>()
 
   constructor(rest: REST, host: ChannelHost, limit: number) {
     this.#rest = rest
@@ -51,21 +54,24 @@ export class DiscordSender {
     if (content.length > this.#limit)
       return { kind: 'refused', reason: `the text is over Discord's limit of ${this.#limit} characters` }
     const body = { content, components: componentsOf(reply.buttons ?? []), ...withoutMentions }
-    const outcome = await outcomeOf(async () => {
-      await this.#rest.patch(Routes.channelMessage(await this.channelIdOf(address), messageId), { body })
+    const find = (): Promise<string> => this.channelIdOf(address)
+    const outcome = await outcomeOf(find, async (channelId) => {
+      await this.#rest.patch(Routes.channelMessage(channelId, messageId), { body })
       return messageId
     })
     return outcome.kind === 'sent' ? { kind: 'sent', messageIds: [messageId] } : outcome
   }
 
-  addDirectChannel(userId: string, channelId: string): void {
-    this.#directChannels.set(userId, channelId)
+  /** `userId`: it is the private channel with this person; otherwise one of a server. */
+  addChannel(channelId: string, userId?: string): void {
+    if (userId === undefined) this.#serverChannels.add(channelId)
+    else this.#directChannels.set(userId, channelId)
   }
 
   /** `user:<id>` is a private chat; Discord has a channel for each and returns its id. */
   async channelIdOf(address: Address): Promise<string> {
     const user = /^user:(\d+)$/.exec(address.to)?.[1]
-    if (!user) return channelOf(address)
+    if (!user) return this.#serverChannel(channelOf(address))
     const known = this.#directChannels.get(user)
     if (known) return known
     const channel = (await this.#rest.post(Routes.userChannels(), { body: { recipient_id: user } })) as {
@@ -75,11 +81,23 @@ export class DiscordSender {
     return channel.id
   }
 
+  /** Refuses the id of a private channel. Rights follow from the address, and such an id does not tell who reads along. */
+  async #serverChannel(channelId: string): Promise<string> {
+    if (this.#serverChannels.has(channelId)) return channelId
+    const channel = (await this.#rest.get(Routes.channel(channelId))) as APIChannel
+    if (channel.type === ChannelType.DM || channel.type === ChannelType.GroupDM) {
+      const person = channel.recipients?.[0]?.id ?? '<id>'
+      throw new RockpoolError('refused', `${channelId} is a private channel. Write to user:${person}`)
+    }
+    this.#serverChannels.add(channelId)
+    return channelId
+  }
+
   #post(address: Address, body: object, file: OutgoingFile | undefined): Promise<PartOutcome> {
-    return outcomeOf(async () => {
+    const find = (): Promise<string> => this.channelIdOf(address)
+    return outcomeOf(find, async (channelId) => {
       const files: RawFile[] = file ? [await rawFile(file)] : []
-      const route = Routes.channelMessages(await this.channelIdOf(address))
-      const sent = (await this.#rest.post(route, { body, files })) as APIMessage
+      const sent = (await this.#rest.post(Routes.channelMessages(channelId), { body, files })) as APIMessage
       return sent.id
     })
   }
@@ -120,14 +138,21 @@ async function rawFile(file: OutgoingFile): Promise<RawFile> {
   return { name: file.name, data, contentType: file.mimeType }
 }
 
-async function outcomeOf(call: () => Promise<string>): Promise<PartOutcome> {
+/** `find`: the channel. Nothing is sent before it is found. */
+async function outcomeOf(
+  find: () => Promise<string>,
+  send: (channelId: string) => Promise<string>,
+): Promise<PartOutcome> {
+  let isFound = false
   try {
-    return { kind: 'sent', messageId: await call() }
+    const channelId = await find()
+    isFound = true
+    return { kind: 'sent', messageId: await send(channelId) }
   } catch (error) {
     const reason = describeFailure(error)
     if (error instanceof RateLimitError) return { kind: 'retry', reason, retryAfterMs: error.retryAfter }
-    if (error instanceof DiscordAPIError) return { kind: 'refused', reason }
-    return nothingWasSent(error) ? { kind: 'retry', reason } : { kind: 'unknown', reason }
+    if (error instanceof DiscordAPIError || error instanceof RockpoolError) return { kind: 'refused', reason }
+    return !isFound || nothingWasSent(error) ? { kind: 'retry', reason } : { kind: 'unknown', reason }
   }
 }
 
@@ -136,7 +161,7 @@ export function describeFailure(error: unknown): string {
   if (error instanceof RateLimitError) return 'Discord asked us to wait'
   if (error instanceof DiscordAPIError) return `Discord said ${error.status}: ${error.message}`
   if (error instanceof HTTPError) return `Discord answered ${error.status}`
+  if (error instanceof RockpoolError) return error.message
   const code = networkCode(error)
-  if (code) return `Discord could not be reached (${code})`
-  return error instanceof RockpoolError ? error.message : 'Discord could not be reached'
+  return code ? `Discord could not be reached (${code})` : 'Discord could not be reached'
 }

@@ -485,6 +485,27 @@ describe('Discord', () => {
     expect(api.directsOpened).toBe(0)
   })
 
+  test('a private channel is not written to by its id, as channel or as thread, also after its person has written', async () => {
+    const channel = await connected()
+    const options = { idempotencyKey: 'k', resent: false }
+    const named = { channel: 'discord', accountId: 'default', to: '7001' }
+    const refusal = { kind: 'refused', reason: '7001 is a private channel. Write to user:5010' }
+    expect(await channel.send(named, { text: 'hi' }, options)).toEqual(refusal)
+    expect(await channel.send({ ...named, to: '8001', threadId: '7001' }, { text: 'hi' }, options)).toEqual(
+      refusal,
+    )
+    api.write({ channel_id: '7001', author: people.alice, content: 'hello' })
+    await vi.waitFor(() => expect(received).toHaveLength(1))
+    expect(await channel.send(named, { text: 'hi' }, options)).toEqual(refusal)
+    expect(api.ours()).toEqual([])
+    for (const place of ['group', 'thread'])
+      expect(
+        await channel.send(platform.address(place), { text: place }, { ...options, idempotencyKey: place }),
+      ).toMatchObject({
+        kind: 'sent',
+      })
+  })
+
   test('a link to a file elsewhere is not followed', async () => {
     await connected()
     const attachment = { id: '1', url: 'http://127.0.0.1:1/x', filename: 'x', size: 1 }

@@ -77,7 +77,7 @@ export class DiscordChannel extends PlatformChannel {
       host: this.host,
       self,
       marks: await DiscordMarks.open(receiving.store, this.host.clock),
-      onDirectChannel: (userId, channelId) => this.sender.addDirectChannel(userId, channelId),
+      onChannel: (channelId, userId) => this.sender.addChannel(channelId, userId),
       fileHosts: this.#fileHosts(),
       accept,
       signal: receiving.stopping.signal,

@@ -104,8 +104,14 @@ const results: { [Name in MethodName]?: (output: OutputOf<Name>, page: Page) => 
     safe`${key} is back.`,
     archived !== undefined && safe`The session that it replaced is now in ${archived}.`,
   ],
-  'tokens.remove': ({ name }) => safe`The token ${name} is removed and no longer valid.`,
-  'tokens.rotate': ({ which, tokenFile }) => safe`The ${which} token is new. It is in ${tokenFile}.`,
+  'tokens.remove': ({ name, devices }) => [
+    safe`The token ${name} is removed and no longer valid.`,
+    endedDevices(devices),
+  ],
+  'tokens.rotate': ({ which, tokenFile, devices }) => [
+    safe`The ${which} token is new. It is in ${tokenFile}.`,
+    endedDevices(devices),
+  ],
   'turns.stop': ({ aborted, forgotten }) => [
     aborted ? 'The turn is stopped.' : 'No turn runs there.',
     forgotten > 0 && `Dropped ${count(forgotten, 'queued message')}.`,
@@ -124,6 +130,13 @@ function accessLeft(
     : 'Removed. This person may no longer write through this account.'
   const others = elsewhere.map((one) => `${one.accountId} (${one.standing})`).join(', ')
   return others === '' ? [here] : [here, oneLine(`May still write through your other accounts: ${others}.`)]
+}
+
+function endedDevices(names: readonly string[]): string | false {
+  return (
+    names.length > 0 &&
+    safe`No longer notified, because they were added with the old token: ${names.join(', ')}. Add them again: rockpool devices add`
+  )
 }
 
 function stoppedWith(stopped: OutputOf<'agents.remove'>['stopped']): Array<string | false> {

@@ -56,6 +56,7 @@ async function tellOwner(app: App, reply: Reply, key: string): Promise<void> {
     const now = app.clock.now()
     const deliveries = ownerChats(app.config.channels, people).map((address) => ({
       ...noticeFor(address, '', `${key}:${address.channel}:${address.accountId}:${address.to}`, now),
+      forOwner: true,
       reply,
     }))
     if (deliveries.length > 0) await work.outbox.leave(deliveries)

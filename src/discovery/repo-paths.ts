@@ -1,5 +1,5 @@
 // Paths of repositories: the folder that Claude Code keeps for one, its real path, and all its working trees.
-import { realpathSync, statSync } from 'node:fs'
+import { existsSync, lstatSync, realpathSync } from 'node:fs'
 import { dirname, join, resolve, sep } from 'node:path'
 import { attempt } from '../domain/errors.ts'
 import { namesIn, readForeign } from '../store/disk/foreign-file.ts'
@@ -44,23 +44,42 @@ export function worktreesOf(repoPath: string): string[] {
   const common = commonFolder(here)
   if (common === undefined) return [here]
   const linked = namesIn(join(common, 'worktrees')).flatMap((name) => {
-    // Holds the path of the tree's `.git` file.
-    const gitFile = readText(join(common, 'worktrees', name, 'gitdir'))
-    return gitFile === undefined ? [] : [realPath(dirname(resolve(common, 'worktrees', name, gitFile)))]
+    const folder = join(common, 'worktrees', name)
+    const tree = treeOf(folder)
+    // A deleted tree may still have sessions. One that exists must belong to this repository.
+    return tree !== undefined && (!existsSync(tree) || gitFolderOf(tree) === folder) ? [tree] : []
   })
   return [...new Set([here, realPath(dirname(common)), ...linked])]
 }
 
-/** `.git` of the main tree, found from any tree. */
+/** `.git` of the main tree, found from any tree that belongs to it. */
 function commonFolder(tree: string): string | undefined {
   const dotGit = join(tree, '.git')
   // Fails if it does not exist, or the name is invalid.
-  if (attempt(() => statSync(dotGit).isDirectory())) return dotGit
-  const pointer = /^gitdir: (.+)$/m.exec(readText(dotGit) ?? '')?.[1]
-  if (pointer === undefined) return undefined
-  const folder = resolve(tree, pointer)
-  const common = readText(join(folder, 'commondir'))
-  return common === undefined ? undefined : resolve(folder, common)
+  if (attempt(() => lstatSync(dotGit).isDirectory())) return dotGit
+  const folder = gitFolderOf(tree)
+  const named = folder && readText(join(folder, 'commondir'))
+  if (folder === undefined || named === undefined) return undefined
+  const common = realPath(resolve(folder, named))
+  return isLinkedTree(tree, folder, common) ? common : undefined
+}
+
+/** Does the repository at `common` have this tree in its list? A `.git` file alone can name every repository. All are real paths. */
+export function isLinkedTree(tree: string, gitFolder: string, common: string): boolean {
+  return dirname(gitFolder) === join(common, 'worktrees') && treeOf(gitFolder) === tree
+}
+
+/** The folder that the `.git` file of a linked tree names. */
+function gitFolderOf(tree: string): string | undefined {
+  const pointer = /^gitdir: (.+)$/m.exec(readText(join(tree, '.git')) ?? '')?.[1]
+  return pointer === undefined ? undefined : realPath(resolve(tree, pointer))
+}
+
+/** The linked tree that this folder of a repository is for. */
+function treeOf(gitFolder: string): string | undefined {
+  // Holds the path of the tree's `.git` file.
+  const gitFile = readText(join(gitFolder, 'gitdir'))
+  return gitFile === undefined ? undefined : realPath(dirname(resolve(gitFolder, gitFile)))
 }
 
 function readText(path: string): string | undefined {

@@ -40,6 +40,8 @@ export type Access =
 export interface AccessPolicy {
   /** Decides, counts the message against the sender's rate limit, and makes a pairing code if needed. */
   check(message: Message): Promise<Access>
-  /** The same decision without any effect: may files of this message be fetched? */
+  /** The same decision without any effect, as it is now. */
+  decide(message: Message): Access
+  /** May files of this message be fetched? */
   wouldAllow(message: Message): boolean
 }

@@ -13,6 +13,9 @@ export const deviceSchema = z.object({
   /** The access token of the ntfy server. */
   token: z.string().optional(),
   addedAt: z.number(),
+  /** The hash of the gateway token with which it was added; the page and the command line have the operator's. When the token is
+   *  replaced or removed, the device gets nothing more. Absent in devices of earlier versions, which are the operator's. */
+  addedWith: z.string().optional(),
 })
 export type Device = z.infer<typeof deviceSchema>
 

@@ -41,6 +41,8 @@ export interface Delivery {
   idempotencyKey: string
   /** It is for the owner alone: a private chat gets it only while it is the owner's. */
   forOwner?: boolean
+  /** A private chat gets it also if its person has no access: a refusal, or what the operator sends on purpose. */
+  forAnybody?: boolean
   /** The session that it belongs to; a reply to it goes there. */
   sessionKey?: string
   /** The session's transcript and entry at the time of this reply; the session may be reset before it is sent. */

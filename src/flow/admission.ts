@@ -173,7 +173,7 @@ export class Admission {
     const key = `refused:${messageKey(message)}`
     const notice = noticeFor(message.address, say, key, this.#parts.clock.now())
     // The agent did not get the message, so its transcript has no part of the exchange: a pairing code is not for the agent.
-    await this.#deliverer.deliver([{ ...notice, mirror: false }])
+    await this.#deliverer.deliver([{ ...notice, forAnybody: true, mirror: false }])
   }
 
   async #keepAsContext(message: Message): Promise<void> {

@@ -136,13 +136,14 @@ export class Conversations {
   async send(
     address: Address,
     reply: Reply,
-    options: { key?: string; sessionKey?: string },
+    options: { key?: string; sessionKey?: string; forAnybody?: boolean },
   ): Promise<Delivery | undefined> {
-    const { key = randomUUID(), sessionKey } = options
+    const { key = randomUUID(), sessionKey, forAnybody } = options
     // A turn without a chat has no address to send to; the requester reads the result.
     if (address.channel === internalChannel) return undefined
+    const forOwner = forAnybody !== true && this.#parts.isOwners(address)
     const notice = noticeFor(address, '', `send:${key}`, this.#parts.clock.now(), sessionKey)
-    const [row] = await this.converse.deliverer.deliver([{ ...notice, reply }])
+    const [row] = await this.converse.deliverer.deliver([{ ...notice, forAnybody, forOwner, reply }])
     return row?.delivery
   }
 

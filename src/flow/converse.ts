@@ -22,7 +22,7 @@ import { receive, takeTurn } from './turn.ts'
 import { TurnQueue } from './turn-queue.ts'
 import type { Batch, TurnControls } from './turn-queue.ts'
 import { recoverWork, releaseTurn } from './turn-recovery.ts'
-import { authorOfInput, mayStillWrite } from './turn-rights.ts'
+import { authorOfInput, mayStillWrite, withPresentRights } from './turn-rights.ts'
 import { reportUndelivered } from './undelivered.ts'
 
 export class Converse {
@@ -186,15 +186,15 @@ export class Converse {
   /** Commands that need no turn run at once, also beside a running turn; every other input waits in its lane. */
   #begin(input: WaitingInput): void {
     const command = this.#commandOf(input)
-    if (command && !isTurnCommand(command)) this.#runNow(command, input)
+    if (command && !isTurnCommand(command)) this.#runNow(input)
     else void this.queue.offer(input)
   }
 
   async #take(batch: Batch, onStart: (turn: TurnControls) => void): Promise<WaitingInput[]> {
     // The lane is being returned to the store, which assigns its inputs again, in order.
     if (this.shared?.isGivingUp(batch.lane)) return []
-    const inputs = batch.inputs.filter((input) => mayStillWrite(input, this.parts))
-    await this.#refuse(batch.inputs.filter((input) => !inputs.includes(input)))
+    const inputs = batch.inputs.flatMap((input) => withPresentRights(input, this.parts) ?? [])
+    await this.#refuse(batch.inputs.filter((input) => !mayStillWrite(input, this.parts)))
     return inputs.length === 0 ? [] : takeTurn({ ...batch, inputs }, onStart, this.#turnParts)
   }
 
@@ -227,12 +227,11 @@ export class Converse {
   }
 
   /** Commands of one lane run in order. */
-  #runNow(command: FoundCommand, input: WaitingInput): void {
+  #runNow(input: WaitingInput): void {
     const { lane, id } = input
-    const parts = { ...this.parts, queue: this.queue, deliverer: this.deliverer }
     this.#commandInputs.add(id)
     void this.#commands
-      .run(lane, () => runCommand(command, input, parts))
+      .run(lane, () => this.#runCommand(input))
       .catch((error: unknown) => {
         this.parts.log.error(
           { event: 'command-error', lane, error: String(error) },
@@ -244,6 +243,14 @@ export class Converse {
         this.#commandInputs.delete(id)
         this.shared?.idle(lane)
       })
+  }
+
+  /** A command may have waited, also for a restart: it runs with the rights that its writer has now. */
+  async #runCommand(input: WaitingInput): Promise<void> {
+    const present = withPresentRights(input, this.parts)
+    const command = present && this.#commandOf(present)
+    if (!present || !command) return this.#refuse([input])
+    await runCommand(command, present, { ...this.parts, queue: this.queue, deliverer: this.deliverer })
   }
 
   /** Events of other authors get a turn of their own, with their rights. */

@@ -57,12 +57,22 @@ export function authorOfInput(
   return authorOf({ sessionKey: lane, chatType, address, askedBy }, parts.isOwners)
 }
 
-/** May the writer of a chat message still write? Inputs that came from no chat are limited by their author alone. */
-export function mayStillWrite(
-  { message, turnOptions }: Input,
+/** The input with the rights that its writer has now, or undefined if the writer may no longer write. Inputs that came from no chat
+ *  are limited by their author alone. */
+export function withPresentRights<T extends Input>(
+  input: T,
   { access }: Pick<FlowParts, 'access'>,
-): boolean {
-  return turnOptions !== undefined || access.wouldAllow(message)
+): T | undefined {
+  if (input.turnOptions !== undefined) return input
+  const decision = access.decide(input.message)
+  if (decision.kind === 'refused') return undefined
+  const { owner, byOwner, byMember = byOwner } = decision
+  return { ...input, owner, byOwner, byMember }
+}
+
+/** May the writer of a chat message still write? */
+export function mayStillWrite(input: Input, parts: Pick<FlowParts, 'access'>): boolean {
+  return withPresentRights(input, parts) !== undefined
 }
 
 /** Has the author of a turn lost rights, or access, since the turn began? */

@@ -83,12 +83,8 @@ function notesToOwners({ address }: Delivery, reason: string, parts: Undelivered
   return parts
     .ownerChats()
     .filter(({ channel, to }) => channel !== address.channel || to !== address.to)
-    .map((owner) =>
-      noticeFor(
-        owner,
-        text,
-        `undelivered:${owner.channel}:${owner.to}:${chat}:${Math.floor(now / hourMs)}`,
-        now,
-      ),
-    )
+    .map((owner) => {
+      const key = `undelivered:${owner.channel}:${owner.to}:${chat}:${Math.floor(now / hourMs)}`
+      return { ...noticeFor(owner, text, key, now), forOwner: true }
+    })
 }

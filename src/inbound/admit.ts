@@ -81,6 +81,10 @@ export function makeAccessPolicy(parts: AccessParts): AccessPolicy {
       const excess = limiter.count(JSON.stringify([address.channel, address.accountId, sender.id]), perMinute)
       return excess ? tooMany(message, perMinute, excess) : decision
     },
+    decide(message) {
+      const decision = decide(message, parts)
+      return decision.kind === 'stranger' ? refuse('not-paired') : decision
+    },
     wouldAllow: (message) => decide(message, parts).kind === 'allowed',
   }
 }

@@ -45,19 +45,20 @@ export function mayChangeRoute(message: Author, current: Author): boolean {
   return !hasFewerRights(message, current)
 }
 
-/** Keys of deliveries to people who may have no access: what a refusal says, and what the operator sends on purpose, which is a
- *  message, a message of a schedule, or mail to a person outside. */
-const forAnybody = /^(refused|send|schedule|mail-outside):/
+/** May anything but a refusal, or what the operator sends on purpose, reach this chat? */
+export function mayReach(address: Address, { hasAccess }: Pick<Readers, 'hasAccess'>): boolean {
+  return !isPrivateChat(address) || hasAccess(address)
+}
 
 /** May this be sent to its chat? What a coding session says, every permission request, and what was made for the owner is for the
  *  owner: a private chat gets it only while it is the owner's. The rest is for people who have access. Asked when it is enqueued and
  *  when it is sent. */
-export function mayReceive(delivery: Delivery, { isOwners, hasAccess }: Readers): boolean {
-  const { address, reply, sessionKey, forOwner, idempotencyKey } = delivery
-  if (!isPrivateChat(address)) return true
+export function mayReceive(delivery: Delivery, readers: Readers): boolean {
+  const { address, reply, sessionKey, forOwner, forAnybody } = delivery
   const isForOwner =
     forOwner === true || reply.approvalId !== undefined || sessionKey?.startsWith('coding:') === true
-  return isForOwner ? isOwners(address) : forAnybody.test(idempotencyKey) || hasAccess(address)
+  if (isForOwner) return !isPrivateChat(address) || readers.isOwners(address)
+  return forAnybody === true || mayReach(address, readers)
 }
 
 function isSameChat({ address: one }: Place, { address: other }: Place): boolean {

@@ -8,7 +8,7 @@ import type { Device, DeviceKeys } from '../domain/device.ts'
 import { RockpoolError } from '../domain/errors.ts'
 import { FileLock } from './disk/file-lock.ts'
 import { makePrivateFile, readPrivateFile, writePrivateFile } from './disk/private-file.ts'
-import { newToken } from './gateway-tokens.ts'
+import { adminHashes, newToken } from './gateway-tokens.ts'
 
 const deviceFile = z.object({
   vapid: z.object({ publicKey: z.string(), privateKey: z.string() }),
@@ -17,9 +17,31 @@ const deviceFile = z.object({
 })
 type DeviceFile = z.infer<typeof deviceFile>
 
-/** All of the owner's devices. Without the file there are none, and nothing is written. */
+/** The owner's devices whose token is still valid. Without the file there are none, and nothing is written. */
 export function readDevices(stateDir: string): Device[] {
-  return readFile(stateDir)?.devices ?? []
+  return withValidToken(readFile(stateDir)?.devices ?? [], stateDir)
+}
+
+function withValidToken(devices: Device[], stateDir: string): Device[] {
+  if (devices.length === 0) return devices
+  const valid = adminHashes(stateDir)
+  return devices.filter(({ addedWith }) => addedWith === undefined || valid.has(addedWith))
+}
+
+/** Runs a change of tokens and removes the devices that it ends. `endsOperators`: the operator's token changes. Resolves to the names
+ *  of these devices. */
+export async function endingDevices(
+  stateDir: string,
+  changeTokens: () => Promise<void> | void,
+  endsOperators: boolean,
+): Promise<string[]> {
+  const before = readDevices(stateDir)
+  await changeTokens()
+  if (before.length === 0) return []
+  const left = await changeDevices(stateDir, (devices) =>
+    devices.filter(({ addedWith }) => !endsOperators || addedWith !== undefined),
+  )
+  return before.filter(({ id }) => !left.some((device) => device.id === id)).map(({ name }) => name)
 }
 
 /** The devices after the change. Changes of all processes run one after another. */
@@ -31,7 +53,7 @@ export async function changeDevices(
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
   return new FileLock(path).hold('change the devices', async (held) => {
     const file = ensureFile(stateDir)
-    const devices = change(file.devices)
+    const devices = change(withValidToken(file.devices, stateDir))
     held.confirm()
     writePrivateFile(path, textOf({ ...file, devices }))
     return devices
@@ -54,10 +76,9 @@ export function deviceOfAnswer(
   stateDir: string,
   { deviceId, answer, signed }: { deviceId: string; answer: string; signed: string },
 ): Device | undefined {
-  const file = readFile(stateDir)
-  const device = file?.devices.find(({ id }) => id === deviceId)
-  if (!file || !device) return undefined
-  const expected = Buffer.from(signature(file.answerSecret, deviceId, answer))
+  const device = readDevices(stateDir).find(({ id }) => id === deviceId)
+  if (!device) return undefined
+  const expected = Buffer.from(deviceKeys(stateDir).sign(deviceId, answer))
   const given = Buffer.from(signed)
   return expected.length === given.length && timingSafeEqual(expected, given) ? device : undefined
 }

@@ -70,6 +70,23 @@ export function readTokenRecords(stateDir: string): TokenRecord[] {
   throw damaged(stateDir)
 }
 
+/** The hash of the operator's token, or of the token with this name; undefined if there is no such token. */
+export function tokenHash(stateDir: string, name?: string): string | undefined {
+  if (name === undefined) return hashOf(ensureGatewayToken(stateDir)).toString('base64url')
+  return readTokenRecords(stateDir).find((record) => record.name === name)?.hash
+}
+
+/** The hashes of the tokens that may add devices: the operator's, and those with the same rights. */
+export function adminHashes(stateDir: string): Set<string> {
+  const operator = readGatewayToken(stateDir)
+  const others = readTokenRecords(stateDir).filter(
+    ({ scopes, agentId, agents }) =>
+      scopes.includes('admin') && agentId === undefined && agents === undefined,
+  )
+  const own = operator === undefined ? [] : [hashOf(operator).toString('base64url')]
+  return new Set([...own, ...others.map(({ hash }) => hash)])
+}
+
 /** Changes of all processes run one after another, so none is lost. */
 export async function changeTokenRecords(
   stateDir: string,

@@ -93,8 +93,9 @@ export interface Inbox {
   accept(input: Input, hasRoom?: boolean): Promise<WaitingInput | undefined>
   /** Was a message with this key accepted before? */
   knows(key: string): Promise<boolean>
-  /** Waiting, running, or how it ended. Undefined if it was never accepted, or its key has expired. */
-  state(key: string): Promise<InputState | undefined>
+  /** Waiting, running, or how it ended. Undefined if it was never accepted, or its key has expired; with `agentId` also if it is
+   *  for another agent. */
+  state(key: string, agentId?: string): Promise<InputState | undefined>
   /** Replaces the text of a message that was edited before its turn started. False if the turn has started. */
   replace(key: string, message: Message): Promise<boolean>
   /** Inputs that wait for a turn, oldest first. */

@@ -91,6 +91,7 @@ export async function openFlow(options: FlowBenchOptions = {}): Promise<FlowBenc
     runtime,
     access: {
       check: async (message) => options.access?.(message) ?? allow,
+      decide: (message) => options.access?.(message) ?? allow,
       wouldAllow: () => true,
     },
     channelFor: ({ channel: name, accountId }) =>

@@ -22,6 +22,7 @@ import { mayReadSession } from '../../rights/rights.ts'
 import { createFileAtomically, ensureDirectory } from '../../store/disk/atomic-file.ts'
 import { ancestorsOf } from '../../store/disk/process-identity.ts'
 import type { App } from '../app.ts'
+import { refuseForeignRepository } from '../coding/launch-rights.ts'
 import { receiveMail, sendMail } from '../mail/mail-operations.ts'
 import type { Caller } from '../operation.ts'
 import { recall } from './recall.ts'
@@ -42,12 +43,11 @@ export interface BridgeSeat {
 export function bridgeWorld(app: App, seat: BridgeSeat): BridgeWorld {
   const { agentId, repoPath } = seat
   const coding = (): CodingSession | undefined => codingSession(app, seat)
-  const projectStatus = (): ReturnType<BridgeWorld['projectStatus']> =>
-    gatherProjectStatus(
-      { discovery: app.discovery(), variables: app.environment.variables, clock: app.clock },
-      repoPath,
-      agentId,
-    )
+  const projectStatus: BridgeWorld['projectStatus'] = async () => {
+    await checkRepositoryOf(app, seat)
+    const sources = { discovery: app.discovery(), variables: app.environment.variables, clock: app.clock }
+    return gatherProjectStatus(sources, repoPath, agentId)
+  }
   return {
     agentId,
     repoPath,
@@ -86,13 +86,16 @@ async function mailCaller(app: App, seat: BridgeSeat): Promise<Caller> {
       }
 }
 
+/** A session that a person started in a terminal has the rights of that person. */
+function checkRepositoryOf(app: App, { agentId, repoPath, pid }: BridgeSeat): Promise<void> {
+  return refuseForeignRepository(app, repoPath, pid === undefined ? agentId : undefined)
+}
+
 /** In the repository of the session only. An agent learns about its own sessions; a session that a person started in a terminal
  *  also about others that a person started. */
-async function whyFor(
-  app: App,
-  { agentId, repoPath, pid }: BridgeSeat,
-  target: string,
-): Promise<Record<string, unknown>> {
+async function whyFor(app: App, seat: BridgeSeat, target: string): Promise<Record<string, unknown>> {
+  const { agentId, repoPath, pid } = seat
+  await checkRepositoryOf(app, seat)
   const { root } = await (await app.repositories()).open(repoPath)
   const answer = await explain(
     app,

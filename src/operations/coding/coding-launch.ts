@@ -16,7 +16,7 @@ import { callerAuthor, mayReadSession } from '../../rights/rights.ts'
 import type { App } from '../app.ts'
 import { nonBlankText, permissionMode } from '../input-fields.ts'
 import { findCoding, machineField } from './coding-row.ts'
-import { checkProgram, launchDefaults, refuseDirectory, workdirOf } from './launch-rights.ts'
+import { checkProgram, launchDefaults, maySteer, refuseDirectory, workdirOf } from './launch-rights.ts'
 import { restoreIfGone } from '../vault/kept-sessions.ts'
 import type { Caller } from '../operation.ts'
 import { trimField } from './trim-choice.ts'
@@ -120,7 +120,7 @@ export async function launchHere(app: App, input: Here, caller: Caller, id?: str
   const { workdir } = input
   const label = input.label === undefined ? undefined : checkedName(input.label)
   // Checked on the machine that runs the session, because only there links can be resolved.
-  refuseDirectory(app, workdir, input.boundTo)
+  await refuseDirectory(app, workdir, input.boundTo)
   const agentId = caller.agentId ?? input.agent ?? defaultAgentId(app.config)
   const named = await namedConversation(app, input, caller)
   const kind = named?.kind ?? input.agentKind ?? 'claude'
@@ -171,8 +171,8 @@ export async function launchHere(app: App, input: Here, caller: Caller, id?: str
   return { session, action, reason: chosen.reason }
 }
 
-/** If the chosen session waits for its next message, the task becomes that message. If the launch needs a row of its own, for
- *  its settings or because another machine asked for it, the waiting session releases the conversation. */
+/** If the chosen session waits for its next message, the task becomes that message. If the launch needs a row of its own, for its
+ *  settings or rights or because another machine asked for it, the waiting session releases the conversation. */
 async function sendToWaiting(
   app: App,
   input: Here,
@@ -183,7 +183,8 @@ async function sendToWaiting(
   if (action !== 'resume' || !resume) return undefined
   const waiting = pool.awaitingInput(resume.sdkSessionId)
   if (!waiting) return undefined
-  if (needsRow || decisionId === undefined || hasOwnSettings(input)) {
+  const isOther = hasOwnSettings(input) || !maySteer(app, waiting, caller)
+  if (needsRow || decisionId === undefined || isOther) {
     await pool.release(waiting.id)
     return undefined
   }

@@ -208,7 +208,7 @@ const respond = operation({
     const session = findCoding(app, caller, input.session)
     checkMayContinue(app, session, input.session, caller)
     refuseOtherPrograms(kindOf(session), caller)
-    refuseSteering(app, session, caller)
+    await refuseSteering(app, session, caller)
     // A caller that is not an agent is a person.
     const userInitiated = input.userInitiated ?? caller.agentId === undefined
     const { message, interrupt } = input

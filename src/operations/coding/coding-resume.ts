@@ -61,7 +61,7 @@ export async function resumeCoding(app: App, input: ResumeInput, caller: Caller)
     checkHere(app, input)
     return pool.resume(ref, input.prompt, options)
   }
-  refuseSteering(app, known, caller)
+  await refuseSteering(app, known, caller)
   const spot = await asSeenBy(caller, () => placeOfResume(app, known, input.machine))
   const all = { ...options, moved: await movedTo(app, known, spot) }
   if (!spot.elsewhere) return pool.resume(known.id, input.prompt, all)
@@ -126,7 +126,7 @@ async function ownConversation(app: App, known: CodingSession, ref: string, call
 async function nativeNamed(app: App, ref: string, caller: Caller): Promise<string> {
   const { sdkSessionId: id } = await conversationNamed(app, ref, caller)
   const native = await app.coding().pool.findNative(id, caller.agentId)
-  if (native) refuseDirectory(app, native.repoPath, caller.agentId)
+  if (native) await refuseDirectory(app, native.repoPath, caller.agentId)
   return id
 }
 

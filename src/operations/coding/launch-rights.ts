@@ -1,15 +1,15 @@
 // What an agent may give to a session that it starts: no more than the agent has itself. The agent's call needs no approval, so
 // more rights would run without one.
 import { existsSync } from 'node:fs'
+import { gitIn } from '../../discovery/git.ts'
+import { foreignGitFolders } from '../../discovery/git-folders.ts'
 import { realPath } from '../../discovery/repo-paths.ts'
 import { formatOriginChannel, openclawChannel, parseOriginChannel } from '../../domain/address.ts'
-import type { Address } from '../../domain/address.ts'
 import { agentKinds, type AgentKind, type PermissionMode } from '../../domain/agent.ts'
 import type { CodingSession } from '../../domain/coding-session.ts'
 import { parseOpenClawOrigin } from '../../domain/openclaw-contract.ts'
 import { allowedToolsOf } from '../../domain/config/read-settings.ts'
 import { defaultAgentId } from '../../domain/session-key.ts'
-import { deliveryContextOf } from '../../domain/session.ts'
 import { RockpoolError } from '../../domain/errors.ts'
 import { isSameOrigin } from '../../coding/session/origin.ts'
 import { checkWish, findProgram, programOf, type ProgramWish } from '../../agent/programs/programs.ts'
@@ -17,6 +17,7 @@ import { mayCost, mayUseDirectory, type LaunchLimits } from '../../rights/rights
 import type { App } from '../app.ts'
 import type { Caller, CommandPlace } from '../operation.ts'
 import { hasScope } from '../perform-operation.ts'
+import { isChatOfAgent } from '../turns/agent-chats.ts'
 import { requireAgent, workspaceOf } from '../../store/agents.ts'
 import { loadConfig } from '../../store/config-file.ts'
 import { makeFolders } from '../../store/disk/atomic-file.ts'
@@ -55,11 +56,11 @@ export async function refuseWider(app: App, asked: Rights, caller: Caller): Prom
 
 /** Refuses to give a message to a session that may do more without asking than this caller could let a new session do, or that works
  *  where the caller may start none: the message would decide what the session does there. */
-export function refuseSteering(app: App, session: CodingSession, caller: Caller): void {
-  const { permissionMode, allowedTools, workdir, agentId } = session.request
+export async function refuseSteering(app: App, session: CodingSession, caller: Caller): Promise<void> {
+  const { workdir, agentId } = session.request
   requireAgent(app, agentId)
-  refuseDirectory(app, workdir, caller.agentId)
-  const unasked = unaskedRight(app, { permissionMode, allowedTools }, caller)
+  await refuseDirectory(app, workdir, caller.agentId)
+  const unasked = unaskedRight(app, session.request, caller)
   if (!unasked) return
   throw new RockpoolError(
     'refused',
@@ -70,13 +71,22 @@ export function refuseSteering(app: App, session: CodingSession, caller: Caller)
   )
 }
 
+/** May this caller's message become the next message of a session that waits, so that the session does it with its own rights? */
+export function maySteer(app: App, { request }: CodingSession, caller: Caller): boolean {
+  return unaskedRight(app, request, caller) === undefined
+}
+
 interface UnaskedRight {
   right: string
   setting: string
 }
 
 /** What a session would do without asking beyond the configuration, if the caller may not allow it. */
-function unaskedRight({ config }: App, asked: Rights, caller: Caller): UnaskedRight | undefined {
+function unaskedRight(
+  { config }: App,
+  asked: Pick<Rights, 'permissionMode' | 'allowedTools'>,
+  caller: Caller,
+): UnaskedRight | undefined {
   const { agentId, scopes } = caller
   if (agentId === undefined && hasScope(scopes, 'approve')) return undefined
   const { permissionMode = 'default', allowedTools = [] } = asked
@@ -165,11 +175,31 @@ export async function refuseMissingProgram(
 }
 
 /** Refuses a directory that is closed to this agent; `undefined` stands for a person. */
-export function refuseDirectory(app: App, directory: string, agentId: string | undefined): void {
-  if (agentId === undefined || isOpenTo(app, directory, agentId)) return
+export async function refuseDirectory(
+  app: App,
+  directory: string,
+  agentId: string | undefined,
+): Promise<void> {
+  if (agentId === undefined) return
+  if (isOpenTo(app, directory, agentId)) return refuseForeignRepository(app, directory, agentId)
   const { workspace, repositories } = launchLimitsOf(app, agentId)
   throw new RockpoolError('refused', `The agent ${agentId} cannot start sessions in ${directory}.`, {
     hint: `Allowed: ${[workspace, ...repositories].join(', ')}. A person can add a directory to coding.repos.`,
+  })
+}
+
+/** Refuses a directory in which git would read a repository that is closed to this agent: files of the directory can lead git to any
+ *  repository. `undefined` stands for a person. */
+export async function refuseForeignRepository(
+  app: App,
+  directory: string,
+  agentId: string | undefined,
+): Promise<void> {
+  if (agentId === undefined) return
+  const folders = await foreignGitFolders(directory, gitIn(directory, app.environment.variables))
+  if (folders.every((folder) => isOpenTo(app, folder, agentId))) return
+  throw new RockpoolError('refused', `${directory} uses a git repository that is closed to ${agentId}.`, {
+    hint: 'A person can add that repository to coding.repos, or make the directory a working tree of it with `git worktree add`.',
   })
 }
 
@@ -191,20 +221,6 @@ function launchLimitsOf(app: App, agentId: string): LaunchLimits {
     closed: [realPath(app.paths.root), ...others].filter((folder) => folder !== workspace),
     maxBudgetUsd: budgetUsd,
   }
-}
-
-/** Whether one of the agent's sessions talks in this chat. */
-export async function isChatOfAgent(
-  app: App,
-  agentId: string,
-  { channel, accountId, to }: Address,
-): Promise<boolean> {
-  for await (const { entry } of app.storage.sessions(agentId).entries()) {
-    const known = deliveryContextOf(entry)
-    if (known?.channel === channel && known.to === to && (known.accountId ?? 'default') === accountId)
-      return true
-  }
-  return false
 }
 
 /** A turn names its own chat; a program that is bound to an agent names one of the agent's chats. */

@@ -7,8 +7,9 @@ import { createPullRequest } from '../../discovery/github-status.ts'
 import type { CodingSession } from '../../domain/coding-session.ts'
 import { RockpoolError } from '../../domain/errors.ts'
 import type { App } from '../app.ts'
-import { operation } from '../operation.ts'
+import { operation, type Caller } from '../operation.ts'
 import { afterRecovery, codingSession, findCoding, stateFields, stateOf } from './coding-row.ts'
+import { refuseForeignRepository } from './launch-rights.ts'
 import { isElsewhere } from './which-machine.ts'
 
 const reviewOutput = z.object({
@@ -49,16 +50,21 @@ const review = operation({
   redactOutput: true,
   command: { positional: ['session'], examples: ['rockpool cc review fix-login-bug'] },
   async run(app, input, caller) {
-    return reviewOf(app, findCoding(app, caller, input.session))
+    return reviewOf(app, findCoding(app, caller, input.session), caller)
   },
 })
 
-async function reviewOf(app: App, session: CodingSession): Promise<z.input<typeof reviewOutput>> {
+async function reviewOf(
+  app: App,
+  session: CodingSession,
+  { agentId }: Caller,
+): Promise<z.input<typeof reviewOutput>> {
   const { id, name, request, base, createdAt, startedAt = createdAt } = session
   if (isElsewhere(app, session))
     throw new RockpoolError('refused', `${name} works on ${session.machine}; its files are there.`, {
       hint: `Review it there, or move it: \`rockpool cc move ${name}\`.`,
     })
+  await refuseForeignRepository(app, request.workdir, agentId)
   const changes = await readChanges(request.workdir, base, startedAt, app.environment.variables)
   const about = { id, name, ...stateOf(session), workdir: request.workdir, base: base?.commit }
   return { ...about, ...changes, tests: await testsOf(app, session), lastWords: lastWordsOf(app, session) }
@@ -114,7 +120,7 @@ const pullRequest = operation({
   },
   async run(app, input, caller) {
     const session = findCoding(app, caller, input.session)
-    const { branch, commits, lastWords, tests } = await reviewOf(app, session)
+    const { branch, commits, lastWords, tests } = await reviewOf(app, session, caller)
     if (branch === undefined)
       throw new RockpoolError('conflict', `${session.name} works on no branch.`, {
         hint: 'Make a branch for its commits: `git switch -c <name>`.',

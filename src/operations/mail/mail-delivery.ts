@@ -168,7 +168,8 @@ async function resume(app: App, mail: Mail, text: string): Promise<string | unde
 
 /** The outbox accepts each message once. */
 async function post(app: App, mail: Mail): Promise<'sent' | 'failed' | undefined> {
-  const { outbox } = app.storage.work
+  const { people, work } = app.storage
+  const { outbox } = work
   const id = `mail-${mail.id}`
   const row = await outbox.get(id)
   if (row) return row.state === 'sent' ? 'sent' : row.state === 'dead' ? 'failed' : undefined
@@ -176,9 +177,12 @@ async function post(app: App, mail: Mail): Promise<'sent' | 'failed' | undefined
   if (!address) return undefined
   const kind = parseMailAddress(mail.recipient)?.kind
   const text = `✉️ From ${senderLine(mail)}:\n${quoted(mail.body)}`
-  const key = kind === 'person' ? `mail-outside:${mail.id}` : `mail:${mail.id}`
-  const notice = noticeFor(address, text, key, app.clock.now())
-  await outbox.leave([{ ...notice, id, forOwner: kind === 'owner' }])
+  const notice = noticeFor(address, text, `mail:${mail.id}`, app.clock.now())
+  await people.ready()
+  // Only the owner writes to people outside.
+  const forAnybody = kind === 'person'
+  const forOwner = !forAnybody && (kind === 'owner' || isOwnersChat(address, app.config.channels, people))
+  await outbox.leave([{ ...notice, id, forOwner, forAnybody }])
   return undefined
 }
 

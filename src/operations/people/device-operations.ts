@@ -5,10 +5,14 @@ import { addressOfDevice, deviceSchema } from '../../domain/device.ts'
 import type { Device } from '../../domain/device.ts'
 import { RockpoolError } from '../../domain/errors.ts'
 import { changeDevices, deviceKeys, readDevices } from '../../store/device-file.ts'
-import { operation } from '../operation.ts'
+import { tokenHash } from '../../store/gateway-tokens.ts'
+import type { App } from '../app.ts'
+import { operation, type Caller } from '../operation.ts'
 
 /** Keys and tokens are secrets. */
-const deviceRow = deviceSchema.omit({ keys: true, token: true, url: true }).extend({ server: z.string() })
+const deviceRow = deviceSchema
+  .omit({ keys: true, token: true, url: true, addedWith: true })
+  .extend({ server: z.string() })
 
 function rowOf({ id, name, kind, url, addedAt }: Device): z.infer<typeof deviceRow> {
   return { id, name, kind, server: new URL(url).host, addedAt }
@@ -62,8 +66,9 @@ const add = operation({
       'rockpool devices add https://ntfy.example.org/alerts --name phone',
     ],
   },
-  async run(app, { url, name, token, keys }) {
+  async run(app, { url, name, token, keys }, caller) {
     checkAddress(url)
+    const addedWith = tokenOf(app, caller)
     const id = randomBytes(6).toString('hex')
     const kind = keys ? 'web-push' : 'ntfy'
     const device: Device = {
@@ -74,12 +79,20 @@ const add = operation({
       token,
       keys,
       addedAt: app.clock.now(),
+      addedWith,
     }
     // A browser that subscribes again has the same address; it replaces the earlier entry.
     await changeDevices(app.paths.root, (devices) => [...devices.filter((one) => one.url !== url), device])
     return { device: rowOf(device) }
   },
 })
+
+/** The hash of the caller's token: the page and the command line have the rights of the operator's. */
+function tokenOf(app: App, { name = '' }: Caller): string {
+  const hash = tokenHash(app.paths.root, /^token:(.+)$/s.exec(name)?.[1])
+  if (hash !== undefined) return hash
+  throw new RockpoolError('unauthorized', 'The token of this call was removed.')
+}
 
 /** Notifications contain commands and file names, so they do not leave this machine in plain text. */
 function checkAddress(url: string): void {

@@ -2,7 +2,7 @@
 // accept it once. So a repeat after a crash, also on another machine, finds what was begun and follows it.
 import { createHash } from 'node:crypto'
 import { continuePrompt } from '../../coding/session/session-changes.ts'
-import { isPrivateChat, parseOriginChannel } from '../../domain/address.ts'
+import { formatOriginChannel, isPrivateChat, parseOriginChannel } from '../../domain/address.ts'
 import type { Clock } from '../../domain/clock.ts'
 import { isWorking } from '../../domain/coding-session.ts'
 import type { CodingSession } from '../../domain/coding-session.ts'
@@ -39,6 +39,7 @@ export interface ScheduleWorld extends ChatRights {
   limitEnd: () => string | undefined
 }
 export type CodingAction = Extract<ScheduledAction, { kind: 'coding' }>
+type MessageAction = Extract<ScheduledAction, { kind: 'message' }>
 type Turn = Extract<ScheduledAction, { kind: 'turn' | 'wake' }>
 
 export function scheduleActions(world: ScheduleWorld): ScheduleActions {
@@ -60,7 +61,7 @@ async function advance(
   switch (action.kind) {
     case 'message':
       if (isKeyExpired(world, run)) return unknownOutcome('the message was sent')
-      await send(world, action.to, action.text, `schedule:${run.id}`)
+      await sendMessage(world, schedule, action, run)
       return { state: 'ended', note: `Sent to ${action.to}.`, costUsd: 0 }
     case 'coding':
       return followCoding(world, schedule, action, run)
@@ -215,11 +216,23 @@ async function stop(world: ScheduleWorld, schedule: Schedule, run: ScheduleRun):
 async function tell(world: ScheduleWorld, schedule: Schedule, run: ScheduleRun, text: string): Promise<void> {
   const address = schedule.tell === undefined ? undefined : parseOriginChannel(schedule.tell)
   if (address && isPrivateChat(address) && !world.isOwners(address)) return
-  if (schedule.tell !== undefined) await send(world, schedule.tell, text, `schedule-told:${run.id}`)
+  if (!address) return
+  const notice = noticeFor(address, text, `schedule-told:${run.id}`, world.clock.now())
+  await world.work.outbox.leave([{ ...notice, forOwner: true }])
 }
 
-async function send(world: ScheduleWorld, to: string, text: string, key: string): Promise<void> {
+/** A person without access gets it only if the operator named or accepted the chat; the outbox asks again when it is sent. */
+async function sendMessage(
+  world: ScheduleWorld,
+  { strangers = [], addedIn }: Schedule,
+  { to, text }: MessageAction,
+  run: ScheduleRun,
+): Promise<void> {
   const address = parseOriginChannel(to)
   if (!address) throw new RockpoolError('input-invalid', `${to} is not a chat.`, { hint: 'channel|target' })
-  await world.work.outbox.leave([noticeFor(address, text, key, world.clock.now())])
+  const notice = noticeFor(address, text, `schedule:${run.id}`, world.clock.now())
+  const forAnybody = strangers.includes(formatOriginChannel(address))
+  // What an owner added in a chat runs only while that chat is the owner's.
+  const forOwner = addedIn !== undefined && world.isOwners(address)
+  await world.work.outbox.leave([{ ...notice, forAnybody, forOwner }])
 }

@@ -12,10 +12,11 @@ import { nextDue } from '../../schedules/times.ts'
 import { requireAgent } from '../../store/agents.ts'
 import type { App } from '../app.ts'
 import { conversationNamed } from '../coding/coding-launch.ts'
-import { isChatOfAgent, refuseDirectory, refuseWider } from '../coding/launch-rights.ts'
+import { refuseDirectory, refuseWider } from '../coding/launch-rights.ts'
 import { nonBlankText } from '../input-fields.ts'
 import { operation } from '../operation.ts'
 import type { Caller } from '../operation.ts'
+import { refuseChat } from '../turns/agent-chats.ts'
 import { chatRightsOf, namedStrangers } from './schedule-refusal.ts'
 import { noticeChange, refused, rowOf, scheduleRow } from './schedule-row.ts'
 
@@ -188,8 +189,7 @@ async function refuseBeyondAgent(
       throw new RockpoolError('input-invalid', `${chat.slice(0, 80)} is not a chat.`, {
         hint: 'channel|target',
       })
-    if (address && agentId !== undefined && !(await isChatOfAgent(app, agentId, address)))
-      throw refused('write to a chat that is not its own')
+    if (address) await refuseChat(app, address, caller)
   }
   if (agentId === undefined) return
   if (input.agent !== undefined && input.agent !== agentId) throw refused('schedule for another agent')
@@ -198,7 +198,7 @@ async function refuseBeyondAgent(
     throw refused('use a session of another agent')
   await refuseWider(app, { maxBudgetUsd: input.runBudgetUsd }, caller)
   if (action.kind === 'coding') {
-    refuseDirectory(app, action.workdir, agentId)
+    await refuseDirectory(app, action.workdir, agentId)
     // Checked again at each run: rights may have changed.
     if (action.session !== undefined) await conversationNamed(app, action.session, caller)
   }

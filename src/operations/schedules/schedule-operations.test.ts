@@ -297,16 +297,14 @@ test('with `reserve: ask` a launch near the end of a usage window is refused, un
 })
 
 test('an agent schedules only for itself: its sessions, directories, chats and budget; the owner sees it', async () => {
-  const refuse = async (input: Record<string, unknown>): Promise<void> =>
-    expect(call('add', { when: 'daily 9:00', text: 'x', ...input }, agent)).rejects.toMatchObject({
-      code: 'refused',
-    })
+  const refuse = async (input: Record<string, unknown>, code = 'refused'): Promise<void> =>
+    expect(call('add', { when: 'daily 9:00', text: 'x', ...input }, agent)).rejects.toMatchObject({ code })
   await refuse({ agent: 'other' })
   await refuse({ sessionKey: 'agent:other:main' })
   await refuse({ do: 'coding', workdir: '/etc' })
   await refuse({ do: 'coding', workdir: 'shop', runBudgetUsd: 500 })
-  await refuse({ do: 'message', to: 'telegram|42' })
-  await refuse({ tell: 'telegram|42' })
+  await refuse({ do: 'message', to: 'telegram|42' }, 'forbidden')
+  await refuse({ tell: 'telegram|42' }, 'forbidden')
   const row = await call<Row>('add', { when: 'daily 9:00', text: 'Look at the mail', name: 'own' }, agent)
   expect(row).toMatchObject({ byAgent: true, agentId: 'main', runBudgetUsd: 5, author: 'program' })
   const { schedules } = await call<{ schedules: Row[] }>('list', {})

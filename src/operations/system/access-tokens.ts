@@ -3,6 +3,7 @@
 import { z } from 'zod'
 import { openclawPrefix } from '../../domain/agent.ts'
 import { RockpoolError } from '../../domain/errors.ts'
+import { endingDevices } from '../../store/device-file.ts'
 import { checkAgentId } from '../../store/paths.ts'
 import {
   changeTokenRecords,
@@ -25,6 +26,10 @@ const tokenRow = z.object({
   agentId: z.string().optional(),
   agents: z.string().optional(),
 })
+
+const endedDevices = z
+  .array(z.string())
+  .describe('Devices that were added with the token: they get no more notifications.')
 
 const listTokens = operation({
   name: 'tokens.list',
@@ -102,7 +107,7 @@ const removeToken = operation({
   name: 'tokens.remove',
   description: 'Revoke a token; its open connections end within a second.',
   input: z.strictObject({ name: z.string().min(1).describe('The token.') }),
-  output: z.object({ ok: z.boolean(), name: z.string() }),
+  output: z.object({ ok: z.boolean(), name: z.string(), devices: endedDevices }),
   scope: 'admin',
   changesState: true,
   destructive: true,
@@ -115,14 +120,16 @@ const removeToken = operation({
     examples: ['rockpool tokens remove grafana'],
   },
   async run(app, input) {
-    await changeTokenRecords(app.paths.root, (records) => {
-      const left = records.filter((record) => record.name !== input.name)
-      if (left.length < records.length) return left
-      throw new RockpoolError('not-found', `There is no token ${JSON.stringify(input.name)}.`, {
-        hint: '`rockpool tokens list` shows them.',
+    const { root } = app.paths
+    const remove = (): Promise<void> =>
+      changeTokenRecords(root, (records) => {
+        const left = records.filter((record) => record.name !== input.name)
+        if (left.length < records.length) return left
+        throw new RockpoolError('not-found', `There is no token ${JSON.stringify(input.name)}.`, {
+          hint: '`rockpool tokens list` shows them.',
+        })
       })
-    })
-    return { ok: true, name: input.name }
+    return { ok: true, name: input.name, devices: await endingDevices(root, remove, false) }
   },
 })
 
@@ -130,7 +137,7 @@ const rotateToken = operation({
   name: 'tokens.rotate',
   description: "Replace the operator's token or the hook token; the old one stops working within a second.",
   input: z.strictObject({ which: z.enum(['operator', 'hook']).default('operator').describe('Which one.') }),
-  output: z.object({ ok: z.boolean(), which: z.string(), tokenFile: z.string() }),
+  output: z.object({ ok: z.boolean(), which: z.string(), tokenFile: z.string(), devices: endedDevices }),
   scope: 'admin',
   changesState: true,
   command: {
@@ -140,13 +147,14 @@ const rotateToken = operation({
   },
   async run(app, input) {
     const { root } = app.paths
-    if (input.which === 'hook') writeHookToken(root, newToken())
-    else {
-      ensureGatewayToken(root)
-      rotateGatewayToken(root)
+    const { which } = input
+    if (which === 'hook') {
+      writeHookToken(root, newToken())
+      return { ok: true, which, tokenFile: hookTokenFile(root), devices: [] }
     }
-    const tokenFile = input.which === 'hook' ? hookTokenFile(root) : gatewayTokenFile(root)
-    return { ok: true, which: input.which, tokenFile }
+    ensureGatewayToken(root)
+    const devices = await endingDevices(root, () => rotateGatewayToken(root), true)
+    return { ok: true, which, tokenFile: gatewayTokenFile(root), devices }
   },
 })
 

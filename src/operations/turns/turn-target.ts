@@ -5,6 +5,7 @@ import { defaultAgentId, buildAgentMainSessionKey, sessionKeyOf } from '../../do
 import { RockpoolError } from '../../domain/errors.ts'
 import type { App } from '../app.ts'
 import type { Caller } from '../operation.ts'
+import { refuseChat } from './agent-chats.ts'
 import { findSession, spellKey, visibleAgents } from '../sessions/which-session.ts'
 import { addressOfSession, type Session } from '../../domain/session.ts'
 import type { Channel } from '../../domain/channel.ts'
@@ -35,7 +36,10 @@ export async function targetSession(app: App, caller: Caller, input: TargetInput
   const address =
     (input.channel === undefined ? undefined : addressOf(input)) ??
     addressOfSession(await app.storage.sessions(asked.agentId).get(asked.sessionKey))
-  if (address) return { ...asked, address }
+  if (address) {
+    await refuseChat(app, address, caller)
+    return { ...asked, address }
+  }
   throw new RockpoolError('usage', `Session ${asked.sessionKey} has no chat for an answer.`, {
     hint: 'Give --channel and --to.',
   })

@@ -164,10 +164,10 @@ const wait = operation({
   }),
   scope: 'read',
   command: { hidden: true },
-  async run(app, { runId, timeoutMs }) {
+  async run(app, { runId, timeoutMs }, { agentId }) {
     const until = app.clock.monotonic() + timeoutMs
     for (;;) {
-      const state = await app.storage.work.inbox.state(`ask:${runId}`)
+      const state = await app.storage.work.inbox.state(`ask:${runId}`, agentId)
       if (state === undefined)
         throw new RockpoolError('not-found', `There is no run ${JSON.stringify(runId)}.`)
       if (state !== 'waiting' && state !== 'running') return { runId, status: statusOf(state), state }

@@ -110,6 +110,12 @@ export async function readWorkspaceFile(workspace: string, name: string): Promis
   }
 }
 
+/** The paths of the symbolic links in a folder; none if it is missing or cannot be read. */
+export function linksIn(folder: string): string[] {
+  const entries = attempt(() => readdirSync(folder, { withFileTypes: true }), [])
+  return entries.filter((entry) => entry.isSymbolicLink()).map(({ name }) => join(folder, name))
+}
+
 /** The names in a folder; none if it is missing or cannot be read. */
 export function namesIn(folder: string): string[] {
   // Often called for folders that do not exist, and an exception is slow.

@@ -35,8 +35,10 @@ export function inboxReads(
   const waiting = `SELECT ${inputColumns(agentColumn)} FROM inbox WHERE state = 'waiting'`
   return {
     knows: async (key) => (await sql.get(knownInput, [key])) !== undefined,
-    state: async (key) =>
-      (await sql.get<{ state: InputState }>('SELECT state FROM inbox WHERE key = ?', [key]))?.state,
+    async state(key, agentId) {
+      const query = `SELECT state FROM inbox WHERE key = ?1 AND (CAST(?2 AS TEXT) IS NULL OR ${agentColumn} = ?2)`
+      return (await sql.get<{ state: InputState }>(query, [key, agentId ?? null]))?.state
+    },
     replace: (key, message) =>
       sql.transaction(function* () {
         const row = yield* get<{ record: string }>(`${waiting} AND key = ?`, [key])

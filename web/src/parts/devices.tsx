@@ -19,7 +19,7 @@ export function Devices() {
   return (
     <section class="panel" aria-label="Notifications when this page is closed">
       <h2>When this page is closed</h2>
-      <ThisBrowser onAdded={devices.reload} />
+      <ThisBrowser listed={devices.data?.devices.map(({ id }) => id)} onAdded={devices.reload} />
       <Loaded live={devices}>
         {(data) => (
           <ul class="names">
@@ -48,7 +48,11 @@ export function Devices() {
 
 type BrowserState = 'unknown' | 'impossible' | 'off' | 'on'
 
-function ThisBrowser({ onAdded }: { onAdded: () => void }) {
+/** The id of this browser in the list of devices. A device that is no longer listed gets nothing: it was removed, or the token with
+ *  which it was added was replaced. */
+const ownId = 'rockpool-device'
+
+function ThisBrowser({ listed, onAdded }: { listed?: string[]; onAdded: () => void }) {
   const [state, setState] = useState<BrowserState>('unknown')
   const [problem, setProblem] = useState<string>()
   const { run, error } = useAction()
@@ -58,14 +62,18 @@ function ThisBrowser({ onAdded }: { onAdded: () => void }) {
     if (!key) return
     try {
       const subscription = await subscribeBrowser(key.publicKey)
-      if (await run('devices.add', subscription)) setState('on')
+      const added = await run('devices.add', subscription)
+      if (!added) return
+      localStorage.setItem(ownId, added.device.id)
+      setState('on')
       onAdded()
     } catch (thrown) {
       setProblem(`This browser refused: ${thrown instanceof Error ? thrown.message : String(thrown)}`)
     }
   }
-  if (state === 'unknown') return null
-  if (state === 'on') return <p>This browser is notified when a session needs you.</p>
+  if (state === 'unknown' || listed === undefined) return null
+  if (state === 'on' && listed.includes(localStorage.getItem(ownId) ?? ''))
+    return <p>This browser is notified when a session needs you.</p>
   if (state === 'impossible')
     return <p>This browser cannot be notified: that needs an address with https, or this machine itself.</p>
   return (

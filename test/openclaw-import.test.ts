@@ -120,6 +120,21 @@ test('older forms of keys become those that we write, unless that is another ses
   ])
 })
 
+test('a row that says that a sub-agent is running is imported without the run', async () => {
+  const folder = join(openclaw, 'agents', 'main', 'sessions')
+  mkdirSync(folder, { recursive: true })
+  const key = 'agent:main:subagent:1'
+  const subagentRun = { runId: 'r', state: 'running', parentAgentId: 'main', askedBy: 'owner', until: 9e15 }
+  const row = { sessionId: 'child', updatedAt: 1, spawnedBy: 'agent:main:main', subagentRun }
+  writeFileSync(join(folder, 'sessions.json'), JSON.stringify({ [key]: row }))
+  await run()
+  expect(await sessions('main').get(key)).toEqual({
+    sessionId: 'child',
+    updatedAt: 1,
+    spawnedBy: 'agent:main:main',
+  })
+})
+
 test('what is here and newer stays; a transcript that differs stays; links are left out', async () => {
   const theirs = copyFiles('real-2026.1.30')
   const [key, entry] = Object.entries(theirs)[0]!

@@ -1,4 +1,5 @@
 // `rockpool cc trim` and `cc handoff`: what a copy leaves out, what it costs, and how to continue.
+import { printableText } from '../domain/text.ts'
 import type { OutputOf } from '../rpc/client.ts'
 import { pricesOf } from './print-select.ts'
 import { count, oneLine, pairs, prose, styled, table, tokens, usd } from './print.ts'
@@ -23,7 +24,7 @@ function printHandoff(handoff: Handoff, page: Page): string {
       'to continue': `about ${tokens(price.tokens)} tokens, ${cost}${model}`,
       file: filePath,
     }),
-    styled(page, 'dim', resume),
+    styled(page, 'dim', printableText(resume)),
   ].join('\n')
 }
 

@@ -5,6 +5,7 @@ import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import type { Socket } from 'node:net'
 import type { Clock } from '../domain/clock.ts'
+import { shellWord } from '../domain/text.ts'
 import {
   BoundedText,
   endGroup,
@@ -146,16 +147,11 @@ class Shell {
   }
 
   #commandLine(command: string, args: readonly string[], { cwd, env }: RunLimits): string {
-    const variables = Object.entries(env).map(([name, value]) => `${name}=${quoted(value)}`)
-    const program = [command, ...args].map(quoted).join(' ')
-    const inFolder = `cd ${quoted(cwd)} || exit ${absentCode}; unset PWD OLDPWD; export ${variables.join(' ')}; exec ${program}`
+    const variables = Object.entries(env).map(([name, value]) => `${name}=${shellWord(value)}`)
+    const program = [command, ...args].map(shellWord).join(' ')
+    const inFolder = `cd ${shellWord(cwd)} || exit ${absentCode}; unset PWD OLDPWD; export ${variables.join(' ')}; exec ${program}`
     return `(${inFolder}) </dev/null; printf '${this.#mark}%d\n' $?; printf '${this.#mark}0\n' >&2\n`
   }
-}
-
-/** As one word of a command line, whatever it contains. */
-function quoted(text: string): string {
-  return `'${text.replaceAll("'", String.raw`'\''`)}'`
 }
 
 /** The output of a program, with the mark and the exit code after it. */

@@ -7,6 +7,7 @@ import type { SessionSelectionConfig } from '../domain/config/coding-settings.ts
 import type { DiscoveredSession, Discovery } from '../domain/discovered-session.ts'
 import type { Log } from '../domain/log.ts'
 import type { ProjectStatus } from '../domain/project-status.ts'
+import { shellWord } from '../domain/text.ts'
 import type {
   AskStructured,
   FindInSessions,
@@ -226,7 +227,7 @@ function withBetter(chosen: Chosen, scores: SessionScore[], threshold: number): 
   const { agentKind = 'claude', sessionId = '', total = 0 } = better ?? {}
   if (!better || agentKind === 'claude') return chosen
   const reader = readerOf(agentKind)
-  const command = reader.resumeCommand(sessionId).join(' ')
+  const command = reader.resumeCommand(sessionId).map(shellWord).join(' ')
   const price = better.price?.guessed ? 'its price is not known' : dollars(costOf(better))
   const words = `a session of ${reader.program} fits better (${total.toFixed(2)}, ${price}): \`${command}\``
   return { ...chosen, reason: `${chosen.reason}; ${words}`, elsewhere: { sessionId, agentKind, command } }

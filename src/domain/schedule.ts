@@ -66,6 +66,11 @@ export const scheduleSchema = z.object({
 })
 export type Schedule = z.infer<typeof scheduleSchema>
 
+/** Is it paused by the owner, or for a reason that only the owner can accept? Such reasons name the owner. */
+export function onlyOwnerResumes({ paused }: Pick<Schedule, 'paused'>): boolean {
+  return paused?.includes('owner') === true
+}
+
 export const runSchema = z.object({
   /** `<schedule>|<due time>`: each due time has one run, on whichever machine it starts. */
   id: z.string(),

@@ -1,7 +1,8 @@
+import { execFileSync } from 'node:child_process'
 import { assert, integer, property, string } from 'fast-check'
 import { expect, test } from 'vitest'
 import { processorMs } from '../../test/support/processor-time.ts'
-import { plainLine, splitText } from './text.ts'
+import { plainLine, shellWord, splitText } from './text.ts'
 
 test('escape sequences, control characters and changes of direction are gone', () => {
   expect(plainLine('\u001b]0;x\u0007title\u001b[31m red\u001b[0m')).toBe('title red')
@@ -64,4 +65,20 @@ test('every piece fits, no character is torn, and no word is lost', () => {
       expect(pieces.join('').replace(/\s/g, '')).toBe(plain.replace(/\s/g, ''))
     }),
   )
+})
+
+test('a word of a shell command stays one word, whatever it contains', () => {
+  const words = [
+    '/home/ada/a;touch pwned;echo ',
+    'it\'s $HOME `id` \\ "x"',
+    '~',
+    '',
+    'two\nlines',
+    'plain-1.0/x',
+  ]
+  const script = `printf '%s\\0' ${words.map(shellWord).join(' ')}`
+  expect(execFileSync('sh', ['-c', script], { encoding: 'utf8' })).toBe(
+    words.map((word) => `${word}\0`).join(''),
+  )
+  expect(shellWord('/home/ada/shop')).toBe('/home/ada/shop')
 })

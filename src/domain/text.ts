@@ -26,6 +26,11 @@ export function printableText(text: string): string {
     .toWellFormed()
 }
 
+/** One word of a POSIX shell command, whatever it contains. */
+export function shellWord(text: string): string {
+  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`
+}
+
 /**
  * Pieces of at most `limit` UTF-16 units, cut between paragraphs, lines, sentences or words. A code block that is cut is
  * closed in one piece and opened again in the next. Nothing but white space at a cut is left out.

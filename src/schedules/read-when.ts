@@ -8,6 +8,7 @@ import { parsedCron } from './times.ts'
 const units: Readonly<Record<string, number>> = { second: 1, minute: 60, hour: 3_600, day: 86_400 }
 const weekdays = ['sun', 'mon', 'tue', 'wed', 'thu', 'fri', 'sat']
 const shortestEveryMs = 60_000
+const farthestMs = 10 * 366 * 86_400_000
 
 interface Place {
   now: number
@@ -19,10 +20,19 @@ export function readWhen(words: string, place: Place): When {
   const text = words.trim().toLowerCase().replaceAll(/\s+/g, ' ')
   const found =
     readInterval(text, place) ?? readDelay(text, place) ?? readMoment(text, place) ?? readDays(text, place)
-  if (found) return found
+  if (found) return withinReach(found, words, place.now)
   if (/^[@*\d][^a-z]*( [^ ]+){4,5}$/.test(text) || /^(\S+ ){4,5}\S+$/.test(text))
     return readCron(words.trim(), place)
   throw notUnderstood(words)
+}
+
+/** A calendar cannot show every number: what is due in millions of years is a mistake. */
+function withinReach(when: When, words: string, now: number): When {
+  const untilDueMs = when.kind === 'once' ? when.at - now : when.kind === 'every' ? when.everyMs : 0
+  if (untilDueMs <= farthestMs) return when
+  throw new RockpoolError('input-invalid', `${words} is more than ten years away.`, {
+    hint: 'Name an earlier time.',
+  })
 }
 
 /** The time at the beginning of a text, and the rest: `tomorrow 9:00 call Bob`. */

@@ -53,6 +53,13 @@ export function isSameMessage(a: FoundPassage, b: FoundPassage): boolean {
   )
 }
 
+/** True if two passages with the same text are one message. Copies in resumed and forked sessions keep its time; ours and Claude's
+ *  are written at different moments. */
+export function isCopy(a: FoundPassage, b: FoundPassage): boolean {
+  if (a.at === 0 || b.at === 0) return true
+  return Math.abs(a.at - b.at) <= (a.source.kind === b.source.kind ? 0 : mostApartMs)
+}
+
 function conversationOf({ source }: FoundPassage): string | undefined {
   return source.kind === 'rockpool' ? source.sessionId : source.chat
 }

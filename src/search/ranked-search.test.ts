@@ -74,6 +74,21 @@ test('a session with several good messages comes before one with a single one', 
   ])
 })
 
+test('a message that was copied into a fork is shown once, and the same words of two sessions are two messages', async () => {
+  await indexSources(
+    index,
+    [
+      session('first', ['delete the harbour crane'], { daysAgo: 3 }),
+      session('fork', ['delete the harbour crane'], { daysAgo: 3 }),
+      session('later', ['delete the harbour crane'], { daysAgo: 1 }),
+    ],
+    { redact },
+  )
+  const found = await sessionsFor('delete the harbour crane')
+  expect(found).toHaveLength(2)
+  expect(found).toContain('later')
+})
+
 test('other forms of a word are found, and the form that was asked for comes first', async () => {
   await indexSources(index, [session('exact', ['we retry it']), session('form', ['two retries of it'])], {
     redact,

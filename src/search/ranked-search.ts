@@ -4,7 +4,17 @@
 import { basename } from 'node:path'
 import type { SearchAnswer, SearchFilter, SearchHit, SearchSource } from '../domain/search.ts'
 import { errorText } from '../domain/errors.ts'
-import { exactness, fold, hitOf, isOwnMessage, isRight, placeOf, snippetOf, withoutCopies } from './hits.ts'
+import {
+  exactness,
+  fold,
+  hitOf,
+  isCopy,
+  isOwnMessage,
+  isRight,
+  placeOf,
+  snippetOf,
+  withoutCopies,
+} from './hits.ts'
 import type { FoundPassage } from './index-rows.ts'
 import { readPassage } from './passages.ts'
 import { maxTerms, parseQuery, splitIdentifier, type ParsedQuery, type QueryTerm } from './query.ts'
@@ -316,7 +326,7 @@ function nearness(repoPath: string | undefined, near: string | undefined): numbe
 }
 
 /**
- * Reads the texts of the best passages. Resumed sessions repeat earlier messages: the same text is shown once. Of a text in
+ * Reads the texts of the best passages. Resumed sessions repeat earlier messages: a message is shown once. Of a message in
  * our transcript and in Claude's, ours is shown, because the conversation continues there.
  */
 function toHits(parts: SearchParts, ranked: Ranked[], query: ParsedQuery, filter: SearchFilter) {
@@ -324,8 +334,8 @@ function toHits(parts: SearchParts, ranked: Ranked[], query: ParsedQuery, filter
   // What is shown of a few must not change how many there are.
   const isCounted = ranked.length <= mostCounted
   const hits: SearchHit[] = []
-  /** The position of the hit with this text; -1 if it is not shown. */
-  const shown = new Map<string, number>()
+  /** By text; `place` is the position of the hit, -1 if it is not shown. */
+  const shown = new Map<string, Array<{ passage: FoundPassage; place: number }>>()
   let left = 0
   let isEstimated = false
   for (const { passage, score, by, why } of ranked) {
@@ -338,17 +348,17 @@ function toHits(parts: SearchParts, ranked: Ranked[], query: ParsedQuery, filter
       left++
       continue
     }
-    const place = filter.withCopies ? undefined : shown.get(text)
+    const same = shown.get(text) ?? []
+    const place = filter.withCopies ? undefined : same.find((each) => isCopy(each.passage, passage))?.place
     const known = hits[place ?? -1]
     const isOurs = passage.source.kind === 'rockpool' && known?.source === 'native'
     if (place !== undefined) left++
-    if (isFull && place === undefined) shown.set(text, -1)
+    else shown.set(text, [...same, { passage, place: isFull ? -1 : hits.length }])
     if (isFull || (place !== undefined && !isOurs)) continue
     const snippet = snippetOf(parts.redact(text), query.marks)
     const messageId = isOwnMessage(passage) ? message?.id : undefined
     const exact = exactWeight[query.isKeywords ? 'keywords' : 'sentence'] * exactness(text, query)
     const hit = hitOf(passage, snippet, known?.score ?? score + exact, by)
-    shown.set(text, place ?? hits.length)
     hits[place ?? hits.length] = { ...hit, messageId, why }
   }
   const total = isEstimated ? ranked.length : ranked.length - left

@@ -3,7 +3,7 @@
 import { createContext, Script, type Context } from 'node:vm'
 import { isRecord } from '../domain/json.ts'
 import type { SearchAnswer, SearchFilter, SearchHit } from '../domain/search.ts'
-import { hitOf, isOwnMessage, isSameMessage, placeOf, snippetOf } from './hits.ts'
+import { hitOf, isCopy, isOwnMessage, isSameMessage, placeOf, snippetOf } from './hits.ts'
 import type { FoundPassage } from './index-rows.ts'
 import { LinePatterns } from './line-patterns.ts'
 import { PassageReader, type LineText } from './passages.ts'
@@ -209,27 +209,30 @@ function textsOf(
   })
 }
 
-/** The matches so far. A text that several sessions have is found once, as is a message in two transcripts. */
+/** The matches so far. A message that several transcripts have is found once. */
 class FoundMatches {
   readonly #limit: number
-  readonly #texts = new Set<string>()
   readonly #passages: FoundPassage[] = []
+  readonly #byText = new Map<string, FoundPassage[]>()
 
   constructor(limit: number) {
     this.#limit = limit
   }
 
   get isFull(): boolean {
-    return this.#texts.size >= this.#limit
+    return this.#passages.length >= this.#limit
   }
 
   /** Undefined if it was found before. */
   add({ passage, message, text }: ReadPassage, match: RegExpExecArray): SearchHit | undefined {
-    const isKnown = this.#texts.has(text) || this.#passages.some((each) => isSameMessage(each, passage))
+    const same = this.#byText.get(text) ?? []
+    const isKnown =
+      same.some((each) => isCopy(each, passage)) ||
+      this.#passages.some((each) => isSameMessage(each, passage))
     if (isKnown) return undefined
-    this.#texts.add(text)
+    this.#byText.set(text, [...same, passage])
     this.#passages.push(passage)
-    const hit = hitOf(passage, snippetOf(text, marksOf(match)), 1 / this.#texts.size, ['regex'])
+    const hit = hitOf(passage, snippetOf(text, marksOf(match)), 1 / this.#passages.length, ['regex'])
     return { ...hit, messageId: isOwnMessage(passage) ? message.id : undefined }
   }
 }

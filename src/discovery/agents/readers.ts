@@ -2,6 +2,7 @@
 import type { AgentKind, OtherAgent } from '../../domain/agent.ts'
 import type { DiscoveredSession } from '../../domain/discovered-session.ts'
 import { RockpoolError } from '../../domain/errors.ts'
+import { shellWord } from '../../domain/text.ts'
 import { codexReader } from './codex/codex-files.ts'
 import type { OtherReader } from './contract.ts'
 import { geminiReader } from './gemini/gemini-files.ts'
@@ -24,7 +25,7 @@ type Known = Pick<DiscoveredSession, 'agentKind' | 'sessionId' | 'repoPath'>
 /** How a person continues a session of another agent; undefined for Claude Code. */
 export function resumeHint({ agentKind, sessionId, repoPath }: Known): string | undefined {
   if (agentKind === 'claude') return undefined
-  const command = readerOf(agentKind).resumeCommand(sessionId).join(' ')
+  const command = readerOf(agentKind).resumeCommand(sessionId).map(shellWord).join(' ')
   return `Continue it with \`${command}\`${repoPath === '' ? '' : ` in ${repoPath}`}.`
 }
 

@@ -11,6 +11,7 @@ import { pricesOf } from '../../discovery/model-prices.ts'
 import { agentKinds } from '../../domain/agent.ts'
 import type { DiscoveredSession } from '../../domain/discovered-session.ts'
 import { RockpoolError } from '../../domain/errors.ts'
+import { shellWord } from '../../domain/text.ts'
 import type { App } from '../app.ts'
 import { flag, sessionField } from '../input-fields.ts'
 import { operation } from '../operation.ts'
@@ -117,7 +118,7 @@ function homeOf({ environment, config }: App, to: HandoffTarget): string {
 
 function resumeCommand(to: HandoffTarget, id: string, cwd: string): string {
   const command = to === 'claude' ? ['claude', '--resume', id] : readerOf(to).resumeCommand(id)
-  return `cd ${cwd} && ${command.join(' ')}`
+  return `cd ${shellWord(cwd)} && ${command.map(shellWord).join(' ')}`
 }
 
 const charsPerToken = 3.6

@@ -1,6 +1,7 @@
 // What ends when a person loses access or the rights of the owner: running turns, waiting messages, schedules of the chat, and the output
 // of coding sessions that is streamed to the chat. Each part also asks for the rights when it acts; this ends it at once.
 import { formatOriginChannel, parseOriginChannel, personAt, privateChatWith } from '../../domain/address.ts'
+import { onlyOwnerResumes } from '../../domain/schedule.ts'
 import type { Schedule } from '../../domain/schedule.ts'
 import { personOfKey } from '../../domain/session-key-forms.ts'
 import type { PersonRef } from '../../store/tables/pairing.ts'
@@ -28,7 +29,7 @@ async function pauseSchedules(app: App, person: PersonRef): Promise<string[]> {
   const paused = `Paused when the owner removed ${person.channel}:${person.senderId}, whose chat it uses.`
   const names: string[] = []
   for (const schedule of app.storage.schedules.list()) {
-    if (schedule.paused !== undefined || !usesChatOf(schedule, person)) continue
+    if (onlyOwnerResumes(schedule) || !usesChatOf(schedule, person)) continue
     await app.storage.schedules.change(schedule.id, () => ({ paused }))
     await noticeChange(app, schedule)
     names.push(schedule.name)

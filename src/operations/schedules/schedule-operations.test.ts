@@ -94,6 +94,11 @@ test('a schedule is added with words, and shows its next five times', async () =
   const paused = await call<Row>('pause', { schedule: row.id })
   expect([paused.paused, paused.nextTimes]).toEqual(['Paused by the owner.', []])
   expect((await call<Row>('resume', { schedule: row.name })).paused).toBeUndefined()
+  for (const when of ['in 2500000000 hours', 'every 99999999999999999 days'])
+    await expect(call('add', { when, text: 'x' })).rejects.toMatchObject({
+      code: 'input-invalid',
+      message: `${when} is more than ten years away.`,
+    })
   await expect(call('add', { when: 'weekdays 9', text: 'x' })).rejects.toMatchObject({
     code: 'input-invalid',
   })
@@ -309,8 +314,11 @@ test('an agent schedules only for itself: its sessions, directories, chats and b
   expect(row).toMatchObject({ byAgent: true, agentId: 'main', runBudgetUsd: 5, author: 'program' })
   const { schedules } = await call<{ schedules: Row[] }>('list', {})
   expect(schedules.map(({ name }) => name)).toContain('own')
-  await call('pause', { schedule: 'own' })
-  await expect(call('resume', { schedule: 'own' }, agent)).rejects.toMatchObject({ code: 'refused' })
+  // The owner's pause holds, also after a pause by the agent.
+  await call('pause', { schedule: 'own' }, agent)
+  expect((await call<Row>('pause', { schedule: 'own' })).paused).toBe('Paused by the owner.')
+  for (const act of ['resume', 'run'])
+    await expect(call(act, { schedule: 'own' }, agent)).rejects.toMatchObject({ code: 'refused' })
   const stranger: Caller = { ...agent, agentId: 'other' }
   await expect(call('show', { schedule: 'own' }, stranger)).rejects.toMatchObject({ code: 'not-found' })
   await call('remove', { schedule: 'own' })

@@ -1,7 +1,7 @@
 // schedules.*: what happens at which times, and what ran. An agent sees and changes only its own schedules.
 import { z } from 'zod'
 import { claudeSchedules, type ClaudeSchedule } from '../../discovery/claude-schedules.ts'
-import { runSchema } from '../../domain/schedule.ts'
+import { onlyOwnerResumes, runSchema } from '../../domain/schedule.ts'
 import type { Schedule } from '../../domain/schedule.ts'
 import { newRun } from '../../schedules/schedule-runner.ts'
 import { nextDue } from '../../schedules/times.ts'
@@ -89,9 +89,10 @@ const pause = operation({
   async run(app, input, caller) {
     const schedule = find(app, input.schedule, caller)
     const { id } = schedule
-    const by = caller.agentId === undefined ? 'Paused by the owner.' : 'Paused by its agent.'
-    await app.storage.schedules.change(id, ({ paused }) =>
-      paused === undefined ? { paused: by } : undefined,
+    const isOwner = caller.agentId === undefined
+    const by = isOwner ? 'Paused by the owner.' : 'Paused by its agent.'
+    await app.storage.schedules.change(id, (stored) =>
+      stored.paused === undefined || (isOwner && !onlyOwnerResumes(stored)) ? { paused: by } : undefined,
     )
     await noticeChange(app, schedule)
     return rowOf(app, find(app, id, caller))
@@ -110,8 +111,8 @@ const resume = operation({
   command: { positional: ['schedule'], examples: ['rockpool schedules resume nightly-tests'] },
   async run(app, input, caller) {
     const schedule = find(app, input.schedule, caller)
-    const { id, paused } = schedule
-    if (caller.agentId !== undefined && paused?.includes('owner'))
+    const { id } = schedule
+    if (caller.agentId !== undefined && onlyOwnerResumes(schedule))
       throw refused('resume what the owner paused')
     requireAgent(app, schedule.agentId)
     await app.storage.people.ready()
@@ -143,6 +144,7 @@ const runNow = operation({
   command: { positional: ['schedule'], examples: ['rockpool schedules run nightly-tests'] },
   async run(app, input, caller) {
     const schedule = find(app, input.schedule, caller)
+    if (caller.agentId !== undefined && onlyOwnerResumes(schedule)) throw refused('run what the owner paused')
     const now = app.clock.now()
     const run = { ...newRun(schedule, now, now), beginAt: now, manual: true }
     await app.storage.schedules.addRun(run)

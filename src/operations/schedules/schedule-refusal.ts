@@ -34,7 +34,7 @@ export function chatRightsOf(app: App): ChatRights {
   }
 }
 
-/** The reasons name the owner: an agent cannot resume what is paused for such a reason. */
+/** The reasons name the owner, so that only the owner resumes the schedule (`onlyOwnerResumes`). */
 export async function refusalOf(rights: ChatRights, schedule: Schedule): Promise<string | undefined> {
   const { addedIn, author, strangers: accepted = [] } = schedule
   const added = addedIn === undefined || author !== 'owner' ? undefined : parseOriginChannel(addedIn)

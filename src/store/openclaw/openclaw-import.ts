@@ -120,7 +120,7 @@ async function importEntry(one: {
   const { key, store, imported, options } = one
   const folder = options.folder(imported.agentId)
   const now = options.clock.now()
-  const entry = withoutFutureTimes(inOurFolder(one.entry, folder), now)
+  const entry = withoutWork(withoutFutureTimes(inOurFolder(one.entry, folder), now))
   const hasTrueTime = entry.updatedAt === one.entry.updatedAt
   const decide = (ours: SessionEntry | undefined): 'added' | 'changed' | 'kept' => {
     if (!ours) return 'added'
@@ -165,6 +165,12 @@ function withoutFutureTimes(entry: SessionEntry, now: number): SessionEntry {
     name.endsWith('At') && typeof value === 'number' && value > now + clockDifferenceMs
   const future = Object.entries(entry).filter(isFuture)
   return { ...entry, ...Object.fromEntries(future.map(([name]) => [name, now])) }
+}
+
+/** A running sub-agent of ours is followed after a start, and announced with the rights of the turn that started it. A row from
+ *  elsewhere must not start that. */
+function withoutWork({ subagentRun: _, ...entry }: SessionEntry): SessionEntry {
+  return entry
 }
 
 /** For two conversations with one key: one keeps the key, and the report names the place of the other. */

@@ -18,7 +18,7 @@ async function start() {
     waitForDiskInMoreThreads()
     returnFreedMemory()
     restartWithShortPauses()
-  } else restartForManyTranscripts()
+  } else await keepYoungGenerationSmall()
   const only = process.argv.length === 3 ? process.argv[2] : ''
   if (only === '--version' || only === '-V') {
     process.stdout.write(JSON.parse(readFileSync(`${root}package.json`, 'utf8')).version + '\n')
@@ -63,36 +63,32 @@ function returnFreedMemory() {
 /**
  * A young generation of the usual size is collected in pauses of 35 ms and more, in which the gateway answers
  * nobody. A very small one is collected so often that messages take longer (docs/decisions/0303). Its size can be given
- * only when a process begins, so this one begins anew, with the same number.
+ * only when a process begins, so this one begins anew, with the same number; unless the size was given.
  */
 function restartWithShortPauses() {
-  restartWith('--max-semi-space-size=16')
-}
-
-/**
- * While a command reads an index of very many transcripts, V8 lets its young generation grow to 64 MB (docs/decisions/0315).
- * The gateway answers by itself, if there is one.
- */
-function restartForManyTranscripts() {
-  const [first, second] = process.argv.slice(2)
-  if (first !== 'cc' || (second !== 'list' && second !== 'costs')) return
-  const state = process.env.ROCKPOOL_STATE_DIR || `${process.env.HOME}/.rockpool`
-  const index = statSync(`${state}/index/discovery.sqlite`, { throwIfNoEntry: false })
-  if (index && index.size > largeIndexBytes && !existsSync(`${state}/gateway.json`))
-    restartWith('--max-semi-space-size=4')
-}
-
-/** The process begins anew with this flag, with the same number; unless the size of its young generation was given. */
-function restartWith(flag) {
   if (!process.execve || process.execArgv.some((given) => given.startsWith('--max-semi-space-size'))) return
   const program = fileURLToPath(import.meta.url)
   process.execve(process.execPath, [
     process.execPath,
     ...process.execArgv,
-    flag,
+    '--max-semi-space-size=16',
     program,
     ...process.argv.slice(2),
   ])
+}
+
+/**
+ * While a command reads an index of very many transcripts, V8 lets its young generation grow to 64 MB (docs/decisions/0315).
+ * A growth factor of 1 keeps its first size. With a gateway, the gateway reads the index.
+ */
+async function keepYoungGenerationSmall() {
+  const [first, second] = process.argv.slice(2)
+  if (first !== 'cc' || (second !== 'list' && second !== 'costs')) return
+  const state = process.env.ROCKPOOL_STATE_DIR || `${process.env.HOME}/.rockpool`
+  const index = statSync(`${state}/index/discovery.sqlite`, { throwIfNoEntry: false })
+  if (!index || index.size <= largeIndexBytes || existsSync(`${state}/gateway.json`)) return
+  const { setFlagsFromString } = await builtin('node:v8')
+  setFlagsFromString('--semi-space-growth-factor=1')
 }
 
 /** A checkout brings its own Node; use it when we were started by an older one. */

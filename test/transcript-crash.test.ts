@@ -16,10 +16,15 @@ describe('several processes on one transcript', () => {
 
   test('would lose each other without the lock, and the test would say so', async () => {
     const { dir } = transcriptFolder()
-    const writers = ['a', 'b', 'c'].map((name) => startWriter(dir, 's1', name, 200, 'without-lock'))
-    await Promise.all(writers.map((writer) => writer.done))
-    const { offPath, damage } = await audit(dir, 's1', [])
-    expect(offPath + damage.length).toBeGreaterThan(0)
+    let faults = 0
+    // On a busy machine they may take turns by chance.
+    for (let round = 0; round < 10 && faults === 0; round++) {
+      const writers = ['a', 'b', 'c'].map((name) => startWriter(dir, 's1', name, 200, 'without-lock'))
+      await Promise.all(writers.map((writer) => writer.done))
+      const { offPath, damage } = await audit(dir, 's1', [])
+      faults = offPath + damage.length
+    }
+    expect(faults).toBeGreaterThan(0)
   })
 })
 

@@ -21,8 +21,8 @@ const pagesOfSegment = 2 ** 37
 /** The lists of deleted passages of a segment are in the rows of this segment more. */
 const deletedLists = 2 ** 16
 const headerBytes = 4
-/** Pages that are read at once; the list of a rare token ends on the first. */
-const pagesAtOnce = 32
+/** Pages that are read at once. */
+const pagesAtOnce = 256
 /** FTS5 has no more, so a larger number is damage. */
 const mostLevels = 64
 const mostSegments = 2_000
@@ -85,7 +85,7 @@ export class Postings {
 
   #readSegment(segment: Segment, wanted: Buffer, isPrefix: boolean, reader: ListReader): void {
     let isWanted = false
-    for (const page of this.#pages(segment.id, this.#firstPage(segment, wanted), segment.lastPage)) {
+    for (const page of this.#pagesFrom(segment, wanted, isPrefix)) {
       const tokens = new TokenReader(page)
       if (isWanted) reader.continueOn(page, headerBytes, tokens.nextStart)
       while (tokens.next()) {
@@ -98,7 +98,14 @@ export class Postings {
     }
   }
 
-  /** The page on which the token is, if the segment has it. */
+  /** The page on which the token is, if the segment has it, and then the others up to the end of its list: a rare token needs only the
+   *  first. */
+  *#pagesFrom(segment: Segment, wanted: Buffer, isPrefix: boolean): Generator<Uint8Array> {
+    const first = this.#firstPage(segment, wanted)
+    yield* this.#pages(segment.id, first, first)
+    yield* this.#pages(segment.id, first + 1, this.#lastPage(segment, wanted, isPrefix))
+  }
+
   #firstPage({ id, firstPage }: Segment, wanted: Buffer): number {
     const sql = `SELECT pgno >> 1 AS page FROM ${this.#table}_idx
       WHERE segid = ? AND term <= ? ORDER BY term DESC LIMIT 1`
@@ -106,13 +113,26 @@ export class Postings {
     return Math.max(firstPage, this.#q.get<{ page: number }>(sql, id, wanted)?.page ?? 1)
   }
 
+  /** The page on which the next token is that FTS5 knows the page of: the list ends there or before. */
+  #lastPage({ id, lastPage }: Segment, wanted: Buffer, isPrefix: boolean): number {
+    const sql = `SELECT pgno >> 1 AS page FROM ${this.#table}_idx WHERE segid = ? AND term > ? ORDER BY term LIMIT 1`
+    // No token has the byte 255.
+    const after = isPrefix ? Buffer.concat([wanted, Buffer.of(0xff)]) : wanted
+    return Math.min(lastPage, this.#q.get<{ page: number }>(sql, id, after)?.page ?? lastPage)
+  }
+
+  /** As one row: a row for each page takes twice as long. `group_concat` takes bytes as they are. */
   *#pages(segment: number, first: number, last: number): Generator<Uint8Array> {
-    const sql = `SELECT block FROM ${this.#table}_data WHERE id BETWEEN CAST(? AS INTEGER) AND CAST(? AS INTEGER)`
-    for (let from = first, count = 1; from <= last; from += count, count = pagesAtOnce) {
-      const ids = [from, Math.min(last, from + count - 1)].map((page) => segment * pagesOfSegment + page)
-      const rows = this.#q.all<{ block: Uint8Array }>(sql, ...ids)
-      if (rows.length === 0) throw new DamagedContent(`the index of ${this.#table} lacks a page`)
-      for (const { block } of rows) yield block
+    const sql = `SELECT CAST(group_concat(block, '') AS BLOB) AS pages, json_group_array(length(block)) AS lengths
+      FROM ${this.#table}_data WHERE id BETWEEN CAST(? AS INTEGER) AND CAST(? AS INTEGER)`
+    for (let from = first; from <= last; from += pagesAtOnce) {
+      const ids = [from, Math.min(last, from + pagesAtOnce - 1)].map(
+        (page) => segment * pagesOfSegment + page,
+      )
+      const { pages, lengths } = this.#q.get<{ pages: Uint8Array | null; lengths: string }>(sql, ...ids)!
+      if (!pages) throw new DamagedContent(`the index of ${this.#table} lacks a page`)
+      let at = 0
+      for (const length of JSON.parse(lengths) as number[]) yield pages.subarray(at, (at += length))
     }
   }
 }

@@ -3,7 +3,7 @@ import { randomFrom } from '../../test/support/random.ts'
 import { Database } from '../store/sqlite/database.ts'
 import { DamagedContent } from '../store/sqlite/database-errors.ts'
 import type { Queries } from '../store/sqlite/queries.ts'
-import { PlaceReader, SetReader } from './list-readers.ts'
+import { PhraseReader, SetReader } from './list-readers.ts'
 import { Postings } from './postings.ts'
 import { pieceTokenizer, WordLists, WordList, wordTokenizer, type WordExpression } from './word-lists.ts'
 
@@ -108,18 +108,18 @@ test('damaged pages and a damaged structure are reported as damage, or give a wr
     for (let id = 1; id <= 300; id++) q.run('INSERT INTO words (rowid, text) VALUES (?, ?)', id, text(20))
   })
   const structure = new Postings(db.queries, 'words').structure()
-  /** Each row of the index has some other bytes. */
-  const damaged = <T>(rows: T[]): T[] =>
-    rows.map((row) => ({ ...row, block: withOtherBytes((row as { block: Uint8Array }).block, 0) }))
+  /** The pages have some other bytes. */
+  const damaged = <T>(row: T | undefined): T | undefined =>
+    row && { ...row, pages: withOtherBytes((row as { pages?: Uint8Array }).pages ?? new Uint8Array(), 0) }
   const withDamage: Queries = {
     ...db.queries,
-    all: <T>(...asked: Parameters<Queries['all']>) => damaged(db.queries.all<T>(...asked)),
+    get: <T>(...asked: Parameters<Queries['get']>) => damaged(db.queries.get<T>(...asked)),
   }
   let reported = 0
   for (let round = 0; round < 400; round++) {
     const [pages, parts] =
       round % 2 === 0 ? [withDamage, structure] : [db.queries, withOtherBytes(structure, 8)]
-    const reader = round % 4 < 2 ? new PlaceReader(0) : new SetReader(new Int32Array(10))
+    const reader = round % 4 < 2 ? new PhraseReader(300) : new SetReader(new Int32Array(10))
     try {
       new Postings(pages, 'words').read(parts, 'tide', true, reader)
     } catch (error) {

@@ -2,7 +2,7 @@
 // for, and kept in memory until the index changes.
 import { Database } from '../store/sqlite/database.ts'
 import type { Queries } from '../store/sqlite/queries.ts'
-import { passageOfPlace, PlaceReader, PlainSetReader, SetReader } from './list-readers.ts'
+import { PhraseReader, PlainSetReader, SetReader } from './list-readers.ts'
 import { Postings, type PostingTable } from './postings.ts'
 
 /** What a passage must have: these words next to each other, one of several expressions, or all of them. */
@@ -104,13 +104,14 @@ export class WordLists {
 
   /** The passages that have the tokens next to each other. */
   #withPhrase(tokens: string[], isPrefix: boolean): WordList {
-    const starts = tokens.map((token, at) => {
-      const reader = new PlaceReader(at)
+    let found: PhraseReader | undefined
+    for (const [at, token] of tokens.entries()) {
+      const reader = new PhraseReader(this.#lastId, found)
       this.#postings.read(this.#structure, token, isPrefix && at === tokens.length - 1, reader)
-      return reader.places()
-    })
-    const ids = starts.reduce(inBoth).map(passageOfPlace)
-    return WordList.of([...ids], this.#lastId, this.#deleted)
+      reader.end()
+      found = reader
+    }
+    return new WordList(found!.bits, this.#deleted)
   }
 
   /** The passages that have these pieces, or every third one and the last: they overlap. */
@@ -229,19 +230,4 @@ function countBits(bits: Int32Array): number {
     count += Math.imul((fours + (fours >>> 4)) & 0x0f0f0f0f, 0x01010101) >>> 24
   }
   return count
-}
-
-/** Both are in rising order. */
-function inBoth(a: Float64Array, b: Float64Array): Float64Array {
-  const both = new Float64Array(Math.min(a.length, b.length))
-  let count = 0
-  for (let i = 0, j = 0; i < a.length && j < b.length;) {
-    if (a[i]! < b[j]!) i++
-    else if (a[i]! > b[j]!) j++
-    else {
-      both[count++] = a[i++]!
-      j++
-    }
-  }
-  return both.subarray(0, count)
 }

@@ -72,12 +72,12 @@ function Frame({ connection }: { connection: ConnectionState }) {
     <SessionsContext.Provider value={sessions}>
       <StatusContext.Provider value={status}>
         <Toasts
-          placeOf={(name) => sessions.rows.find((row) => row.coding && row.name === name)?.route}
+          placeOf={(name) => sessions.rows.find((row) => row.coding?.name === name)?.route}
           isShown={(name) =>
             route.view === 'chat' ||
             // There each request is a card.
             (isNarrow && route.view === 'inbox') ||
-            (name !== undefined && name === panes.shown?.name)
+            (name !== undefined && name === panes.shown?.coding?.name)
           }
         >
           <div class={`frame ${panes.list ? 'three' : 'two'} ${panes.isDetail ? 'at-detail' : 'at-list'}`}>

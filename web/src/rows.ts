@@ -69,6 +69,15 @@ export function rowsOf(coding: CodingRow[], native: NativeSession[], approvals: 
   return [...own, ...others].sort((a, b) => b.at - a.at)
 }
 
+/** The conversation that was there before the coding session resumed it. Title, cost and context are then those of the whole
+ *  conversation; the row of the coding session only counts from the resume. A fork is a conversation of its own. */
+export function resumedConversation(
+  { resumedFrom, claudeSessionId }: Pick<CodingRow, 'resumedFrom' | 'claudeSessionId'>,
+  written: NativeSession | undefined,
+): NativeSession | undefined {
+  return resumedFrom !== undefined && resumedFrom === claudeSessionId ? written : undefined
+}
+
 /** `written`: the native session of the coding session, once Claude Code has written a transcript. */
 function rowOfCoding(
   row: CodingRow,
@@ -76,17 +85,18 @@ function rowOfCoding(
   approval: Approval | undefined,
 ): Row {
   const { state } = row
+  const resumed = resumedConversation(row, written)
   return {
     id: row.id,
     state,
     needsYou: row.needsYou,
-    name: row.name,
+    name: resumed ? nameOf(resumed) : row.name,
     now: row.stateText,
     repo: (row.machine === undefined ? '' : `${row.machine}:`) + shortPath(row.workdir),
     path: row.workdir,
     branch: written?.branch ?? '',
     at: (state === 'needs you' && row.waiting?.since) || row.lastActivityAt,
-    costUsd: row.costUsd,
+    costUsd: resumed?.costUsd ?? row.costUsd,
     archived: written?.archived === true && !row.needsYou && state !== 'working',
     route: { view: 'coding', id: row.id },
     sessionId: row.claudeSessionId,

@@ -24,10 +24,7 @@ export function About({ session, coding, info }: AboutProps) {
       <dl>
         <dt>State</dt>
         <dd>
-          {coding?.state ?? session.state}
-          {coding && `: ${visible(coding.stateText)}`}
-          {session.waitingFor && `: ${visible(session.waitingFor)}`}
-          {session.stateText && `: ${visible(session.stateText)}`}
+          {visible(stateLine(session, coding))}
         </dd>
         <dt>Repository</dt>
         <dd>
@@ -60,11 +57,33 @@ export function About({ session, coding, info }: AboutProps) {
         )}
         {checked?.health && <HealthOf health={checked.health} />}
       </dl>
-      <h2>In a terminal</h2>
-      <Code text={`claude --resume ${session.sessionId}`} language="sh" />
-      <Organise session={session} />
+      {info.data && canResumeInTerminal(info.data) && (
+        <>
+          <h2>In a terminal</h2>
+          <Code text={`claude --resume ${session.sessionId}`} language="sh" />
+        </>
+      )}
+      {session.messageCount > 0 && <Organise session={session} />}
     </section>
   )
+}
+
+/** The state, and what the session asks, does or said last. */
+export function stateLine(
+  session: Pick<NativeSession, 'state' | 'waitingFor' | 'stateText'>,
+  coding: Pick<CodingRow, 'state' | 'stateText'> | undefined,
+): string {
+  const about = coding?.stateText ?? session.waitingFor ?? session.stateText
+  return [coding?.state ?? session.state, about].filter(Boolean).join(': ')
+}
+
+/** Only Claude Code knows its ids, and it resumes a session only in the folder of the session. */
+export function canResumeInTerminal({
+  session,
+  folderGone,
+}: Pick<Info, 'folderGone'> & { session: Pick<Info['session'], 'agentKind' | 'messageCount' | 'kept'> }): boolean {
+  const hasTranscript = session.messageCount > 0 && !session.kept
+  return session.agentKind === 'claude' && hasTranscript && !folderGone
 }
 
 const verdicts = { sound: 'Intact', degraded: 'Partly readable', broken: 'Damaged' }

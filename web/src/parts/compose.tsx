@@ -60,7 +60,11 @@ export function Compose(props: ComposeProps) {
         ref={field}
         rows={2}
         aria-label={label}
-        placeholder={`${label}. Enter sends, Shift+Enter for a new line`}
+        placeholder={
+          isOptional
+            ? `${label}. Empty: continue where it left off`
+            : `${label}. Enter sends, Shift+Enter for a new line`
+        }
         value={text}
         onInput={(event) => setText(event.currentTarget.value)}
         onKeyDown={(event) => {

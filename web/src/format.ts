@@ -1,4 +1,5 @@
 // Formats numbers, times and names for people.
+import { titleText } from '../../src/domain/machine-text.ts'
 import type { NativeSession } from './data.ts'
 
 export function ago(at: number, now = Date.now()): string {
@@ -49,11 +50,11 @@ export function count(number: number, one: string, many = `${one}s`): string {
   return `${number} ${number === 1 ? one : many}`
 }
 
-/** The name of a session: its title, or its first message. */
+/** The name of a session, as the terminal shows it: its title, or its first message. */
 export function nameOf(
   session: Pick<NativeSession, 'title' | 'label' | 'firstMessage' | 'sessionId'>,
 ): string {
-  return session.title ?? session.label ?? (session.firstMessage || session.sessionId.slice(0, 8))
+  return session.title ?? session.label ?? (titleText(session.firstMessage) || session.sessionId.slice(0, 8))
 }
 
 /** The last part of a path, which is the usual name of a repository. */

@@ -1,5 +1,6 @@
 // The rows of the lists: coding sessions and native sessions as one kind of row, with one word for the state, and which rows a
 // list has, in which order.
+import { titleText } from '../../src/domain/machine-text.ts'
 import type { Approval, CodingRow, NativeSession } from './data.ts'
 import { clock, count, nameOf, shortPath } from './format.ts'
 import type { ListName, Look, Route } from './route.ts'
@@ -111,7 +112,7 @@ function rowOfNative(session: NativeSession, approval: Approval | undefined): Ro
   const name = nameOf(session)
   const limited = session.limit && `usage limit, resets ${clock(session.limit.until)}`
   const asks = approval?.shown.split('\n', 1)[0]
-  const said = session.lastPrompt ?? session.firstMessage
+  const said = titleText(session.lastPrompt ?? session.firstMessage)
   const now = asks ?? session.waitingFor ?? limited ?? session.stateText ?? said
   return {
     id: session.sessionId,

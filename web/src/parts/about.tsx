@@ -45,7 +45,7 @@ export function About({ session, coding, info }: AboutProps) {
         </dd>
         {coding && (
           <>
-            <dt>Blocked on you</dt>
+            <dt>Waited for you</dt>
             <dd>{minutes(coding.waitedMs)}</dd>
           </>
         )}

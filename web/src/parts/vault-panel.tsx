@@ -1,7 +1,8 @@
 // The vault in the settings: what it keeps, how large it is, and how long Claude Code itself keeps sessions.
 import { useState } from 'preact/hooks'
 import type { OutputOf } from '../../../src/rpc/client.ts'
-import { count, size, visible } from '../format.ts'
+import { formatBytes } from '../../../src/domain/byte-size.ts'
+import { count, visible } from '../format.ts'
 import { useAction, useLive } from '../live.ts'
 import { Loaded, Problem } from './states.tsx'
 
@@ -43,7 +44,7 @@ function Kept({ status }: { status: Status }) {
   return (
     <>
       <p>
-        Keeps {count(sessions, 'session')} in {size(bytes)} of at most {size(maxBytes)}
+        Keeps {count(sessions, 'session')} in {formatBytes(bytes)} of at most {formatBytes(maxBytes)}
         {share}
         {encrypted ? ', encrypted' : ''}. {gone} of them were deleted by their programs.
       </p>

@@ -64,7 +64,7 @@ function Talk({ sessionKey, isOwn, at }: { sessionKey: string; isOwn: boolean; a
   )
   return (
     <section class="conversation" aria-label="Conversation">
-      <ClaudeMissing />
+      <ClaudeMissing follows="the offline agent answers" />
       {said.error && <Problem text={said.error} retry={() => void said.reload()} />}
       {shown.length === 0 ? (
         <Beginning isLoading={said.isLoading} />

@@ -169,7 +169,9 @@ function textCard(
 ): Card[] {
   // Claude writes the prompts of a sub-agent, with any tags.
   const { kind, text } =
-    recorded === 'prompt' && !isSidechain ? saidBy(withoutMarker(original)) : { kind: recorded, text: original }
+    recorded === 'prompt' && !isSidechain
+      ? saidBy(withoutMarker(original))
+      : { kind: recorded, text: original }
   return text.trim() === '' ? [] : [{ ...about, kind, text: clip(text) }]
 }
 

@@ -76,7 +76,8 @@ export function resumedConversation(
   { resumedFrom, claudeSessionId }: Pick<CodingRow, 'resumedFrom' | 'claudeSessionId'>,
   written: NativeSession | undefined,
 ): NativeSession | undefined {
-  return resumedFrom !== undefined && resumedFrom === claudeSessionId ? written : undefined
+  const isResumed = resumedFrom !== undefined && resumedFrom === claudeSessionId
+  return isResumed && written?.sessionId === claudeSessionId ? written : undefined
 }
 
 /** `written`: the native session of the coding session, once Claude Code has written a transcript. */

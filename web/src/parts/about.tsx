@@ -23,9 +23,7 @@ export function About({ session, coding, info }: AboutProps) {
       {coding && <p class="faint">{visible(coding.prompt)}</p>}
       <dl>
         <dt>State</dt>
-        <dd>
-          {visible(stateLine(session, coding))}
-        </dd>
+        <dd>{visible(stateLine(session, coding))}</dd>
         <dt>Repository</dt>
         <dd>
           <Link to={{ view: 'project', path: session.repoPath }}>{visible(shortPath(session.repoPath))}</Link>{' '}
@@ -81,7 +79,9 @@ export function stateLine(
 export function canResumeInTerminal({
   session,
   folderGone,
-}: Pick<Info, 'folderGone'> & { session: Pick<Info['session'], 'agentKind' | 'messageCount' | 'kept'> }): boolean {
+}: Pick<Info, 'folderGone'> & {
+  session: Pick<Info['session'], 'agentKind' | 'messageCount' | 'kept'>
+}): boolean {
   const hasTranscript = session.messageCount > 0 && !session.kept
   return session.agentKind === 'claude' && hasTranscript && !folderGone
 }

@@ -9,7 +9,7 @@ import { Compose, type Send } from './compose.tsx'
 import { Decision } from './decision.tsx'
 import { MailLines, changesMail } from './mail-lines.tsx'
 import { withoutCommands } from './notices.tsx'
-import { Problem } from './states.tsx'
+import { Problem, Words } from './states.tsx'
 
 interface DockProps {
   row: Row | undefined
@@ -117,9 +117,15 @@ function CodingDock({ coding, info, onSent }: CodingDockProps) {
         </p>
       )}
       {coding.state === 'failed' && (
-        <p class="expired">Failed: {visible(withoutCommands(coding.stateText))}</p>
+        <p class="expired">
+          Failed: <Words text={withoutCommands(coding.stateText)} />
+        </p>
       )}
-      {coding.state === 'limited' && <p class="expired">{visible(coding.stateText)}</p>}
+      {coding.state === 'limited' && (
+        <p class="expired">
+          <Words text={coding.stateText} />
+        </p>
+      )}
       {coding.cutOff && <p class="expired">A stop of Rockpool interrupted its turn. Resume continues it.</p>}
       <Unsaid texts={coding.pendingMessages} />
       <Compose

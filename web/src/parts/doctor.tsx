@@ -4,7 +4,7 @@ import type { OutputOf } from '../../../src/rpc/client.ts'
 import { visible } from '../format.ts'
 import { useAction } from '../live.ts'
 import { ClaudeMissing, useCanWork } from './claude-state.tsx'
-import { Problem } from './states.tsx'
+import { Problem, Words } from './states.tsx'
 
 export function Doctor() {
   const [found, setFound] = useState<OutputOf<'doctor'>>()
@@ -36,13 +36,15 @@ export function Doctor() {
           <ul class="names">
             {found.findings.map((one, i) => (
               <li key={i}>
-                {visible(one.problem)} <code>{visible(one.where)}</code>
-                <p class="faint">{visible(one.remedy)}</p>
+                <Words text={one.problem} /> <code>{visible(one.where)}</code>
+                <p class="faint">
+                  <Words text={one.remedy} />
+                </p>
               </li>
             ))}
             {found.failed.map((text) => (
               <li key={text} class="failed">
-                {visible(text)}
+                <Words text={text} />
               </li>
             ))}
           </ul>

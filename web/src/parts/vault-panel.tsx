@@ -4,7 +4,7 @@ import type { OutputOf } from '../../../src/rpc/client.ts'
 import { formatBytes } from '../../../src/domain/byte-size.ts'
 import { count, visible } from '../format.ts'
 import { useAction, useLive } from '../live.ts'
-import { Loaded, Problem } from './states.tsx'
+import { Loaded, Problem, Words } from './states.tsx'
 
 type Status = OutputOf<'vault.status'>
 type Retention = Status['retention'][number]
@@ -84,7 +84,11 @@ function HowLong({ retention, reload }: HowLongProps) {
         {isDefault ? ' (its default)' : ''}: {deletedSoon === 0 ? 'none' : deletedSoon} in the next 7 days
         {deletedSoon > 0 ? `, ${keptOfThem} of them kept` : ''}.
       </p>
-      {problem && <p class="failed">{visible(problem)}</p>}
+      {problem && (
+        <p class="failed">
+          <Words text={problem} />
+        </p>
+      )}
       {error && <Problem text={error} />}
       {change && (
         <figure>

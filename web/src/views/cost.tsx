@@ -67,8 +67,8 @@ export function Cost({ by: wanted = 'repo', look }: { by?: string; look: Look })
         {usd(parts.nativeUsd)}.{' '}
         <span class="faint">
           Estimated at API list prices of {pricesAsOf}; subscriptions are billed differently. A day begins at
-          midnight on the machine that runs Rockpool. “Waited for you” adds up all coding sessions, and includes
-          the time in which they wait for the next message.
+          midnight on the machine that runs Rockpool. “Waited for you” adds up all coding sessions, and
+          includes the time in which they wait for the next message.
         </span>
       </p>
       <nav class="tabs" aria-label="Group by">

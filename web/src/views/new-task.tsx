@@ -289,7 +289,7 @@ function More({ set }: { set: (change: LaunchOptions) => void }) {
         </label>
         <label>
           <input type="checkbox" onChange={(event) => set({ despiteReserve: event.currentTarget.checked })} />{' '}
-          Start also while only the reserve of a usage window is left
+          Start now, even if only the reserve of the usage window is left
         </label>
       </div>
     </details>

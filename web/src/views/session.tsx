@@ -17,7 +17,7 @@ import { ContextGauge } from '../parts/gauge.tsx'
 import { Link } from '../parts/link.tsx'
 import { isOffline, OfflineConversation, Output } from '../parts/output.tsx'
 import { ReviewTab } from '../parts/review.tsx'
-import { Empty, Loading, Problem } from '../parts/states.tsx'
+import { Empty, Loading, Problem, Words } from '../parts/states.tsx'
 import { follow, go, pathOf, routeOf } from '../route.ts'
 import type { Look, Route, SessionRoute } from '../route.ts'
 import { resumedConversation } from '../rows.ts'
@@ -53,7 +53,7 @@ export function SessionPane({ route, look }: SessionPaneProps) {
   // The dock depends on what the session asks; shown together, nothing moves.
   if (sessions.isLoading) return <Loading />
   if (!coding && info.data === undefined && info.error !== undefined) {
-    return route.view === 'coding' ? <Missing /> : <Problem text={info.error} retry={info.reload} />
+    return <Missing problem={info.error} retry={info.reload} />
   }
   const tab = tabOf(look.tab)
   const go = (next: Tab): Look => ({
@@ -253,15 +253,22 @@ function Origin({ coding, session }: Pick<HeadProps, 'coding' | 'session'>) {
   )
 }
 
-function Missing() {
+function Missing({ problem, retry }: { problem: string; retry: () => void }) {
   const back: Route = { view: 'inbox' }
   useKeys({ Escape: () => go(back) })
   return (
-    <Empty title="There is no such coding session">
-      <p>It may have been removed. The search still finds its conversation in Claude Code.</p>
-      <a class="button" href="/" onClick={follow(back)}>
-        Inbox
-      </a>
+    <Empty title="This session cannot be shown">
+      <p>
+        <Words text={problem} />
+      </p>
+      <div class="buttons">
+        <a class="button primary" href="/" onClick={follow(back)}>
+          Inbox
+        </a>
+        <button type="button" onClick={retry}>
+          Try again
+        </button>
+      </div>
     </Empty>
   )
 }

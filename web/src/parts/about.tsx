@@ -8,7 +8,7 @@ import type { Live } from '../live.ts'
 import { Code } from './code.tsx'
 import { Link } from './link.tsx'
 import { OnMachine } from './on-machine.tsx'
-import { Problem } from './states.tsx'
+import { Problem, Words } from './states.tsx'
 
 interface AboutProps {
   session: NativeSession
@@ -23,7 +23,9 @@ export function About({ session, coding, info }: AboutProps) {
       {coding && <p class="faint">{visible(coding.prompt)}</p>}
       <dl>
         <dt>State</dt>
-        <dd>{visible(stateLine(session, coding))}</dd>
+        <dd>
+          <Words text={stateLine(session, coding)} />
+        </dd>
         <dt>Repository</dt>
         <dd>
           <Link to={{ view: 'project', path: session.repoPath }}>{visible(shortPath(session.repoPath))}</Link>{' '}
@@ -36,11 +38,15 @@ export function About({ session, coding, info }: AboutProps) {
         </dd>
         <dt>Model</dt>
         <dd>{visible(coding?.model ?? session.model ?? '–')}</dd>
-        <dt>Messages</dt>
-        <dd>
-          {session.messageCount}, {count(session.promptCount, 'prompt')},{' '}
-          {count(session.compactionCount, 'compaction')}
-        </dd>
+        {session.messageCount > 0 && (
+          <>
+            <dt>Messages</dt>
+            <dd>
+              {session.messageCount}, {count(session.promptCount, 'prompt')},{' '}
+              {count(session.compactionCount, 'compaction')}
+            </dd>
+          </>
+        )}
         {coding && (
           <>
             <dt>Waited for you</dt>

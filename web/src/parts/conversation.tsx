@@ -118,7 +118,7 @@ export function Conversation(props: ConversationProps) {
                     raw={raw}
                     root={root}
                     asker={subagentName && 'Claude'}
-                    agent={subagentName ?? agentKind}
+                    agent={unwritten.includes(item) ? 'Offline agent' : (subagentName ?? agentKind)}
                     sessionId={id}
                     result={results.get(item.card.toolUseId)}
                     isTarget={item.key === target}

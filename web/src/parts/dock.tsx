@@ -69,7 +69,8 @@ export function Dock({ row, coding, info, forkAt, endFork }: DockProps) {
       </div>
     )
   }
-  if (coding) return <CodingDock coding={coding} info={info} onSent={reload} />
+  if (coding)
+    return <CodingDock name={row?.name ?? coding.name} coding={coding} info={info} onSent={reload} />
   return info ? <NativeDock info={info} /> : <div class="dock to-come" />
 }
 
@@ -101,12 +102,13 @@ function forkOf(
 }
 
 interface CodingDockProps {
+  name: string
   coding: CodingRow
   info: Info | undefined
   onSent: () => void
 }
 
-function CodingDock({ coding, info, onSent }: CodingDockProps) {
+function CodingDock({ name, coding, info, onSent }: CodingDockProps) {
   const runs = isRunning(coding)
   const { run, busy, error } = useAction()
   return (
@@ -130,7 +132,7 @@ function CodingDock({ coding, info, onSent }: CodingDockProps) {
       <Unsaid texts={coding.pendingMessages} />
       <Compose
         key={coding.id}
-        label={`Message to ${coding.name}`}
+        label={`Message to ${name}`}
         button={runs ? 'Send' : 'Resume'}
         isOptional={!runs}
         send={{ kind: runs ? 'respond' : 'resume', coding }}

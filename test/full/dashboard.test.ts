@@ -307,6 +307,9 @@ test('without a log-in, every view that needs Claude says so and what to do', as
         await page.getByText(`Claude is not connected, so ${follows}.`).waitFor()
         await page.getByText('rockpool login').first().waitFor()
       }
+      await page.goto(`${newcomer.url()}/new/${encodeURIComponent(newcomer.home.project)}`)
+      await page.fill('#task', 'Count the sea stars')
+      await page.locator('button[type=submit]:disabled', { hasText: 'Start a new session' }).waitFor()
       await page.goto(`${newcomer.url()}/settings`)
       await page.getByRole('region', { name: 'Doctor' }).getByText('Claude is not connected').waitFor()
       await page.context().close()

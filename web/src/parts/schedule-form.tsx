@@ -51,12 +51,12 @@ export function AddSchedule() {
           onInput={(event) => setWhen(event.currentTarget.value)}
         />
       </label>
+      <Who rows={rows} value={who} set={setWho} />
+      {who === newSession && <Repository rows={rows} value={repo} set={setRepo} />}
       <label>
         Task
         <textarea rows={2} required value={text} onInput={(event) => setText(event.currentTarget.value)} />
       </label>
-      <Who rows={rows} value={who} set={setWho} />
-      {who === newSession && <Repository rows={rows} value={repo} set={setRepo} />}
       <button type="submit" class="primary" disabled={busy || !isReady}>
         Add
       </button>

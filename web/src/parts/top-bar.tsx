@@ -33,9 +33,6 @@ export function TopBar({ waiting, onFind }: TopBarProps) {
       {status && <Windows usage={status.usage} />}
       {status && <Today cost={status.cost} />}
       {status && !status.demo && <Connection claude={status.claude} />}
-      <Link class="settings-link" to={{ view: 'settings' }}>
-        Settings
-      </Link>
     </header>
   )
 }

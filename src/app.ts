@@ -70,6 +70,7 @@ export async function openApp(environment: Environment, options: AppOptions): Pr
   const app: App = {
     ...basis,
     version,
+    isDemo: options.offlineScripts !== undefined,
     storage,
     startedAt: clock.now(),
     liveReports: new LiveReports(),

@@ -35,6 +35,9 @@ export type Connection = { connected: true; source: string } | { connected: fals
 export function lookForClaude(environment: Environment, wanted: ClaudeConfig['credential']): Connection {
   const credential = findCredential(environment, wanted)
   if (credential) return { connected: true, source: credential.source }
-  const hint = wanted === 'none' ? 'It is switched off: `claude.credential` is `none`.' : howToConnect
-  return { connected: false, hint }
+  return { connected: false, hint: wanted === 'none' ? howToSwitchOn : howToConnect }
 }
+
+const howToSwitchOn =
+  'It is switched off: `claude.credential` is `none`. ' +
+  'To use Claude, run `rockpool config set claude.credential auto` and restart Rockpool.'

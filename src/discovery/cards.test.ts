@@ -25,6 +25,30 @@ test('a record that is too long to be read leaves a notice in its place', async 
   expect((await cardsOf(path, { limit: 50, after: 0 })).cards).toEqual(expected)
 })
 
+test('a command and its output are notices; a prompt is what the count of prompts has', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'rockpool-cards-'))
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  const path = join(folder, 'commands.jsonl')
+  const command = '<command-name>/compact</command-name>\n<command-message>compact</command-message>'
+  const lines = [
+    said('user', '[openclaw:agent=main] Small warm-up question'),
+    said('user', `${command}\n<command-args>keep the plan</command-args>`),
+    said('user', '<local-command-stdout>\u001b[2mCompacted\u001b[22m</local-command-stdout>'),
+    said('user', '<local-command-stdout></local-command-stdout>'),
+    said('user', '[Request interrupted by user]'),
+    said('user', '<bash-input>ls</bash-input>'),
+  ]
+  writeFileSync(path, `${lines.join('\n')}\n`)
+  const { cards } = await cardsOf(path, { limit: 50 })
+  expect(cards.map(({ kind, text }) => `${kind}: ${text}`)).toEqual([
+    'prompt: Small warm-up question',
+    'notice: /compact keep the plan',
+    'notice: Compacted',
+    'notice: [Request interrupted by user]',
+    'prompt: ! ls',
+  ])
+})
+
 test('messages and blocks that are none are passed over, and the others shown and weighed', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'rockpool-cards-'))
   onTestFinished(() => rmSync(folder, { recursive: true }))

@@ -4,10 +4,11 @@ import type { FileHandle } from 'node:fs/promises'
 import type { Card, CardPage } from '../domain/transcript-views.ts'
 import { attempt, RockpoolError } from '../domain/errors.ts'
 import { isRecord, parseRecord } from '../domain/json.ts'
-import { withoutMarker } from '../domain/machine-text.ts'
+import { withoutMarker, withoutTags } from '../domain/machine-text.ts'
 import { readChain } from '../store/transcripts/claude-chain.ts'
 import { linesBackward, linesForward, type Line } from '../store/transcripts/transcript-lines.ts'
 import { openForeignHandle } from '../store/disk/foreign-file.ts'
+import { readPrompt } from './transcript-facts.ts'
 
 type Fields = Record<string, unknown>
 
@@ -128,10 +129,10 @@ export function cardsOfLine(line: string, isSidechain = false): Card[] {
   if (record['isCompactSummary'] === true) return []
   const content = (record['message'] as Fields | undefined)?.['content']
   const kind = record['type'] === 'assistant' ? 'text' : isFromProgram(record) ? 'notice' : 'prompt'
-  if (typeof content === 'string') return textCard(content, kind, about)
+  if (typeof content === 'string') return textCard(content, kind, about, isSidechain)
   const subagent = subagentIn(record['toolUseResult'])
   return blocksIn(content)
-    .flatMap((block) => blockCard(block, kind, about))
+    .flatMap((block) => blockCard(block, kind, about, isSidechain))
     .map((card) => (card.kind === 'result' && subagent !== undefined ? { ...card, subagent } : card))
 }
 
@@ -160,15 +161,41 @@ function systemCard(record: Fields, about: Pick<Card, 'uuid' | 'at'>): Card[] {
 
 type Said = 'prompt' | 'text' | 'notice'
 
-function textCard(original: string, kind: Said, about: Pick<Card, 'uuid' | 'at'>): Card[] {
-  const text = kind === 'prompt' ? withoutMarker(original) : original
+function textCard(
+  original: string,
+  recorded: Said,
+  about: Pick<Card, 'uuid' | 'at'>,
+  isSidechain: boolean,
+): Card[] {
+  // Claude writes the prompts of a sub-agent, with any tags.
+  const { kind, text } =
+    recorded === 'prompt' && !isSidechain
+      ? saidBy(withoutMarker(original))
+      : { kind: recorded, text: original }
   return text.trim() === '' ? [] : [{ ...about, kind, text: clip(text) }]
 }
 
-function blockCard(block: Fields, kind: Said, about: Pick<Card, 'uuid' | 'at'>): Card[] {
+const commandArguments = /<command-args>([\s\S]*?)<\/command-args>/
+const terminalColours = /\u001b\[[\d;]*m/g
+
+/** A prompt by the rule that also counts prompts. The trace of a command, and what a program put in its place, is a notice. */
+function saidBy(text: string): { kind: 'prompt' | 'notice'; text: string } {
+  const prompt = readPrompt(text)
+  if (prompt.kind === 'prompt') return { kind: 'prompt', text: prompt.text }
+  if (prompt.kind === 'command')
+    return { kind: 'notice', text: `${prompt.text} ${commandArguments.exec(text)?.[1] ?? ''}`.trim() }
+  return { kind: 'notice', text: withoutTags(text).replaceAll(terminalColours, '').trim() }
+}
+
+function blockCard(
+  block: Fields,
+  kind: Said,
+  about: Pick<Card, 'uuid' | 'at'>,
+  isSidechain: boolean,
+): Card[] {
   switch (block['type']) {
     case 'text':
-      return textCard(textIn(block['text']) ?? '', kind, about)
+      return textCard(textIn(block['text']) ?? '', kind, about, isSidechain)
     case 'thinking': {
       const thoughts = textIn(block['thinking'])
       return thoughts ? [{ ...about, kind: 'thinking', text: clip(thoughts) }] : []

@@ -103,12 +103,7 @@ export const fillerWords = new Set(
   ).split(' '),
 )
 
-export function formatBytes(count: number): string {
-  const units = ['B', 'KB', 'MB', 'GB', 'TB']
-  let unit = 0
-  for (; count >= 1024 && unit < units.length - 1; unit++) count /= 1024
-  return `${count < 10 && unit > 0 ? count.toFixed(1) : Math.round(count)} ${units[unit]}`
-}
+export { formatBytes } from './byte-size.ts'
 
 /** Amounts below ten cents keep four digits: $0.0050 is not $0.01. */
 export function formatUsd(amount: number): string {

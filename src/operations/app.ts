@@ -32,6 +32,8 @@ export interface App {
   log: Log
   events: Events
   version: string
+  /** `rockpool demo`: an offline agent plays sample sessions. */
+  isDemo: boolean
   /** Removes known secrets from texts that leave the program or go to the model. */
   redactor(): Redactor
   /** When this process started, wall time. */

@@ -299,11 +299,17 @@ test('without a log-in, every view that needs Claude says so and what to do', as
       const page = await newcomer.open('/', { viewport })
       await page.locator('.claude.missing', { hasText: 'not connected' }).waitFor()
       await page.getByText('No sessions yet').waitFor()
-      for (const path of ['/new', '/chat']) {
+      for (const [path, follows] of [
+        ['/new', 'no task can run'],
+        ['/chat', 'the offline agent answers'],
+      ] as const) {
         await page.goto(newcomer.url() + path)
-        await page.getByText('Claude is not connected, so no task can run.').waitFor()
+        await page.getByText(`Claude is not connected, so ${follows}.`).waitFor()
         await page.getByText('rockpool login').first().waitFor()
       }
+      await page.goto(`${newcomer.url()}/new/${encodeURIComponent(newcomer.home.project)}`)
+      await page.fill('#task', 'Count the sea stars')
+      await page.locator('button[type=submit]:disabled', { hasText: 'Start a new session' }).waitFor()
       await page.goto(`${newcomer.url()}/settings`)
       await page.getByRole('region', { name: 'Doctor' }).getByText('Claude is not connected').waitFor()
       await page.context().close()

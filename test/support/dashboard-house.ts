@@ -79,6 +79,8 @@ export async function openDashboard(
     before?: (home: ClaudeHome) => void
     /** A home made by the test; else an unused one. */
     homeFor?: (apiUrl: string) => ClaudeHome
+    /** `rockpool demo` instead of a gateway with Claude. */
+    isDemo?: boolean
   } = {},
 ): Promise<DashboardHouse> {
   const api = await startMessagesApi()
@@ -89,7 +91,10 @@ export async function openDashboard(
     { mode: 0o600 },
   )
   options.before?.(home)
-  const [browser, first] = await Promise.all([openBrowser(), startGateway(home, 0)])
+  const [browser, first] = await Promise.all([
+    openBrowser(),
+    startGateway(home, 0, options.isDemo ? 'demo' : 'up'),
+  ])
   let { child, ready } = first
   const contexts = new Set<BrowserContext>()
   let loggedIn: LoggedIn | undefined
@@ -153,9 +158,13 @@ async function logIn(house: DashboardHouse): Promise<LoggedIn> {
   }
 }
 
-function startGateway(home: ClaudeHome, port: number): Promise<{ child: ChildProcess; ready: Ready }> {
+function startGateway(
+  home: ClaudeHome,
+  port: number,
+  command = 'up',
+): Promise<{ child: ChildProcess; ready: Ready }> {
   const program = join(import.meta.dirname, '../../bin/rockpool.js')
-  const child = spawn(process.execPath, [program, 'up', '--port', String(port), '--json'], {
+  const child = spawn(process.execPath, [program, command, '--port', String(port), '--json'], {
     cwd: home.project,
     env: home.variables,
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -8,7 +8,7 @@ import { GatewayContext } from './live.ts'
 import { Login, codeInAddress } from './login.tsx'
 import { SessionsContext, useCalling, useLoadedSessions } from './needs-you.ts'
 import { AwayBanner, AwayAtStart } from './parts/away.tsx'
-import { StatusContext, useStatus } from './parts/claude-state.tsx'
+import { DemoBanner, StatusContext, useStatus } from './parts/claude-state.tsx'
 import { Keys } from './parts/keys.tsx'
 import { ListPane } from './parts/list-pane.tsx'
 import { Palette } from './parts/palette.tsx'
@@ -72,20 +72,20 @@ function Frame({ connection }: { connection: ConnectionState }) {
     <SessionsContext.Provider value={sessions}>
       <StatusContext.Provider value={status}>
         <Toasts
-          placeOf={(name) => sessions.rows.find((row) => row.coding && row.name === name)?.route}
+          placeOf={(name) => sessions.rows.find((row) => row.coding?.name === name)?.route}
           isShown={(name) =>
             route.view === 'chat' ||
             // There each request is a card.
             (isNarrow && route.view === 'inbox') ||
-            (name !== undefined && name === panes.shown?.name)
+            (name !== undefined && name === panes.shown?.coding?.name)
           }
         >
           <div class={`frame ${panes.list ? 'three' : 'two'} ${panes.isDetail ? 'at-detail' : 'at-list'}`}>
             <a class="skip" href="#main" onClick={toMain}>
               Skip to content
             </a>
-            <TopBar waiting={waiting.length} onFind={() => setPaletteOpen(true)} />
-            {connection === 'away' && wasConnected && <AwayBanner />}
+            <TopBar waiting={waiting} onFind={() => setPaletteOpen(true)} />
+            {connection === 'away' && wasConnected ? <AwayBanner /> : <DemoBanner />}
             {!isNarrow && <ViewsPane route={route} list={panes.home.route} />}
             <main id="main" tabIndex={-1}>
               {isAway ? <AwayAtStart /> : <Panes place={place} panes={panes} isNarrow={isNarrow} />}

@@ -1,4 +1,5 @@
 // Formats numbers, times and names for people.
+import { titleText } from '../../src/domain/machine-text.ts'
 import type { NativeSession } from './data.ts'
 
 export function ago(at: number, now = Date.now()): string {
@@ -39,21 +40,15 @@ export function minutes(ms: number): string {
   return ms < 60_000 ? `${Math.round(ms / 1000)} s` : `${Math.round(ms / 60_000)} min`
 }
 
-/** A number of bytes. */
-export function size(bytes: number): string {
-  if (bytes < 1e6) return `${Math.ceil(bytes / 1e3)} kB`
-  return bytes < 1e9 ? `${(bytes / 1e6).toFixed(1)} MB` : `${(bytes / 1e9).toFixed(1)} GB`
-}
-
 export function count(number: number, one: string, many = `${one}s`): string {
   return `${number} ${number === 1 ? one : many}`
 }
 
-/** The name of a session: its title, or its first message. */
+/** The name of a session, as the terminal shows it: its title, or its first message. */
 export function nameOf(
   session: Pick<NativeSession, 'title' | 'label' | 'firstMessage' | 'sessionId'>,
 ): string {
-  return session.title ?? session.label ?? (session.firstMessage || session.sessionId.slice(0, 8))
+  return session.title ?? session.label ?? (titleText(session.firstMessage) || session.sessionId.slice(0, 8))
 }
 
 /** The last part of a path, which is the usual name of a repository. */

@@ -61,6 +61,17 @@ test('each session is one row with one state, and the inbox has first what needs
   expect(inbox[0]).toMatchObject({ at: asks.since, approval: { id: 'q1' }, now: 'npm publish' })
 })
 
+test('a resumed session keeps the title and the cost of its conversation; a fork has its own', () => {
+  const before = native('c1', { title: 'Round money once', costUsd: 0.16 })
+  const resumed = coding('continue', { claudeSessionId: 'c1', resumedFrom: 'c1', costUsd: 0 })
+  expect(rowsOf([resumed], [before], [])).toMatchObject([{ name: 'Round money once', costUsd: 0.16 }])
+  const fork = coding('fork', { claudeSessionId: 'c2', resumedFrom: 'c1', costUsd: 0 })
+  expect(rowsOf([fork], [before, native('c2')], [])).toMatchObject([
+    { name: 'fork', costUsd: 0 },
+    { name: 'Round money once' },
+  ])
+})
+
 test('a list is filtered by every word, sorted by a column in both directions, and shows archived rows on request', () => {
   expect(namesIn(listRows(rows, { list: 'all' }, { q: 'SHOP npm publish' }))).toEqual(['asks'])
   expect(namesIn(listRows(rows, { list: 'failed' }, {}))).toEqual(['broke', 'seen'])

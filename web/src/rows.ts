@@ -1,5 +1,6 @@
 // The rows of the lists: coding sessions and native sessions as one kind of row, with one word for the state, and which rows a
 // list has, in which order.
+import { titleText } from '../../src/domain/machine-text.ts'
 import type { Approval, CodingRow, NativeSession } from './data.ts'
 import { clock, count, nameOf, shortPath } from './format.ts'
 import type { ListName, Look, Route } from './route.ts'
@@ -69,6 +70,16 @@ export function rowsOf(coding: CodingRow[], native: NativeSession[], approvals: 
   return [...own, ...others].sort((a, b) => b.at - a.at)
 }
 
+/** The conversation that was there before the coding session resumed it. Title, cost and context are then those of the whole
+ *  conversation; the row of the coding session only counts from the resume. A fork is a conversation of its own. */
+export function resumedConversation(
+  { resumedFrom, claudeSessionId }: Pick<CodingRow, 'resumedFrom' | 'claudeSessionId'>,
+  written: NativeSession | undefined,
+): NativeSession | undefined {
+  const isResumed = resumedFrom !== undefined && resumedFrom === claudeSessionId
+  return isResumed && written?.sessionId === claudeSessionId ? written : undefined
+}
+
 /** `written`: the native session of the coding session, once Claude Code has written a transcript. */
 function rowOfCoding(
   row: CodingRow,
@@ -76,17 +87,18 @@ function rowOfCoding(
   approval: Approval | undefined,
 ): Row {
   const { state } = row
+  const resumed = resumedConversation(row, written)
   return {
     id: row.id,
     state,
     needsYou: row.needsYou,
-    name: row.name,
+    name: resumed ? nameOf(resumed) : row.name,
     now: row.stateText,
     repo: (row.machine === undefined ? '' : `${row.machine}:`) + shortPath(row.workdir),
     path: row.workdir,
     branch: written?.branch ?? '',
     at: (state === 'needs you' && row.waiting?.since) || row.lastActivityAt,
-    costUsd: row.costUsd,
+    costUsd: resumed?.costUsd ?? row.costUsd,
     archived: written?.archived === true && !row.needsYou && state !== 'working',
     route: { view: 'coding', id: row.id },
     sessionId: row.claudeSessionId,
@@ -101,7 +113,7 @@ function rowOfNative(session: NativeSession, approval: Approval | undefined): Ro
   const name = nameOf(session)
   const limited = session.limit && `usage limit, resets ${clock(session.limit.until)}`
   const asks = approval?.shown.split('\n', 1)[0]
-  const said = session.lastPrompt ?? session.firstMessage
+  const said = titleText(session.lastPrompt ?? session.firstMessage)
   const now = asks ?? session.waitingFor ?? limited ?? session.stateText ?? said
   return {
     id: session.sessionId,

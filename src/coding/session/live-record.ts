@@ -78,7 +78,7 @@ export class LiveRecord {
     const { store, clock, events } = this.#parts
     const now = clock.now()
     const fields = typeof change === 'function' ? change(this.session) : change
-    const changed = { ...fields, ...withWaitingTime(this.session, fields, now), lastActivityAt: now }
+    const changed = { lastActivityAt: now, ...fields, ...withWaitingTime(this.session, fields, now) }
     try {
       await store.save({ ...this.session, ...changed }, this.#owner)
     } catch (error) {

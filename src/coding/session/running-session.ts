@@ -199,8 +199,9 @@ export class RunningSession {
     if (this.#parts.repos.holds(this.session.id)) await this.#turn.interrupt()
   }
 
+  /** A look at the result is no activity of the session. */
   async markSeen(): Promise<void> {
-    await this.#record.request(seen)
+    await this.#record.request(({ lastActivityAt }) => ({ ...seen, lastActivityAt }))
   }
 
   /** Ends the process tree at once and ignores what still arrives. Throws when the disk is full: then the process has ended,

@@ -97,6 +97,7 @@ const showStatus = operation({
     claude: z
       .object({ connected: z.boolean(), source: z.string().optional(), hint: z.string().optional() })
       .describe('Whether Claude is logged in, and what to do if not.'),
+    demo: z.boolean().optional().describe('The gateway is that of `rockpool demo`; no Claude is asked.'),
     agent: z.object({ kind: z.string() }).optional(),
     /** The result of checking each token with its platform (`deep`). */
     probes: z.array(channelProbe).optional(),
@@ -146,6 +147,7 @@ const showStatus = operation({
       },
       usage: operator ? await unlessAway(app, [], () => usageWindows(app)) : [],
       claude: lookForClaude(app.environment, app.config.claude.credential),
+      demo: app.isDemo || undefined,
       ...(input.deep ? { agent: { kind: (await app.runtime()).kind } } : {}),
       ...(input.deep && operator ? { probes: await probeChannels(app) } : {}),
       ...(input.all ? { disk: diskOf(app) } : {}),

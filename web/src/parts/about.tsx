@@ -8,7 +8,7 @@ import type { Live } from '../live.ts'
 import { Code } from './code.tsx'
 import { Link } from './link.tsx'
 import { OnMachine } from './on-machine.tsx'
-import { Problem } from './states.tsx'
+import { Problem, Words } from './states.tsx'
 
 interface AboutProps {
   session: NativeSession
@@ -24,10 +24,7 @@ export function About({ session, coding, info }: AboutProps) {
       <dl>
         <dt>State</dt>
         <dd>
-          {coding?.state ?? session.state}
-          {coding && `: ${visible(coding.stateText)}`}
-          {session.waitingFor && `: ${visible(session.waitingFor)}`}
-          {session.stateText && `: ${visible(session.stateText)}`}
+          <Words text={stateLine(session, coding)} />
         </dd>
         <dt>Repository</dt>
         <dd>
@@ -41,14 +38,18 @@ export function About({ session, coding, info }: AboutProps) {
         </dd>
         <dt>Model</dt>
         <dd>{visible(coding?.model ?? session.model ?? '–')}</dd>
-        <dt>Messages</dt>
-        <dd>
-          {session.messageCount}, {count(session.promptCount, 'prompt')},{' '}
-          {count(session.compactionCount, 'compaction')}
-        </dd>
+        {session.messageCount > 0 && (
+          <>
+            <dt>Messages</dt>
+            <dd>
+              {session.messageCount}, {count(session.promptCount, 'prompt')},{' '}
+              {count(session.compactionCount, 'compaction')}
+            </dd>
+          </>
+        )}
         {coding && (
           <>
-            <dt>Blocked on you</dt>
+            <dt>Waited for you</dt>
             <dd>{minutes(coding.waitedMs)}</dd>
           </>
         )}
@@ -60,11 +61,35 @@ export function About({ session, coding, info }: AboutProps) {
         )}
         {checked?.health && <HealthOf health={checked.health} />}
       </dl>
-      <h2>In a terminal</h2>
-      <Code text={`claude --resume ${session.sessionId}`} language="sh" />
-      <Organise session={session} />
+      {info.data && canResumeInTerminal(info.data) && (
+        <>
+          <h2>In a terminal</h2>
+          <Code text={`claude --resume ${session.sessionId}`} language="sh" />
+        </>
+      )}
+      {session.messageCount > 0 && <Organise session={session} />}
     </section>
   )
+}
+
+/** The state, and what the session asks, does or said last. */
+export function stateLine(
+  session: Pick<NativeSession, 'state' | 'waitingFor' | 'stateText'>,
+  coding: Pick<CodingRow, 'state' | 'stateText'> | undefined,
+): string {
+  const about = coding?.stateText ?? session.waitingFor ?? session.stateText
+  return [coding?.state ?? session.state, about].filter(Boolean).join(': ')
+}
+
+/** Only Claude Code knows its ids, and it resumes a session only in the folder of the session. */
+export function canResumeInTerminal({
+  session,
+  folderGone,
+}: Pick<Info, 'folderGone'> & {
+  session: Pick<Info['session'], 'agentKind' | 'messageCount' | 'kept'>
+}): boolean {
+  const hasTranscript = session.messageCount > 0 && !session.kept
+  return session.agentKind === 'claude' && hasTranscript && !folderGone
 }
 
 const verdicts = { sound: 'Intact', degraded: 'Partly readable', broken: 'Damaged' }

@@ -3,6 +3,7 @@ import type { Anatomy, CodingRow, NativeSession } from '../data.ts'
 import { minutes, tokens, usd, visible } from '../format.ts'
 import { useLazy, useLive, wrote } from '../live.ts'
 import type { Live } from '../live.ts'
+import { resumedConversation } from '../rows.ts'
 import { ContextBar } from './context-bar.tsx'
 import { Link } from './link.tsx'
 import { LivingLines } from './living-lines.tsx'
@@ -14,13 +15,16 @@ function useAnatomy(id: string): Live<Anatomy> {
 
 export function CostTab({ session, coding }: { session: NativeSession; coding: CodingRow | undefined }) {
   const anatomy = useAnatomy(session.sessionId)
+  const resumed = coding && resumedConversation(coding, session)
   return (
     <>
       <dl>
         <dt>Cost</dt>
         <dd>
+          {resumed && `${usd(resumed.costUsd)}, of which `}
           {usd(coding?.costUsd ?? session.costUsd)}
           {coding && ` of ${usd(coding.budgetUsd)}`}
+          {resumed && ' since the resume'}
         </dd>
         <dt>Tokens</dt>
         <dd>

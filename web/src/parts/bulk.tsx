@@ -3,6 +3,7 @@ import { count, visible } from '../format.ts'
 import { useAction } from '../live.ts'
 import { useSessions } from '../needs-you.ts'
 import type { Row } from '../rows.ts'
+import { useCanWork } from './claude-state.tsx'
 import { Problem } from './states.tsx'
 import { useTell } from './toasts.tsx'
 
@@ -61,6 +62,7 @@ export function CutOff({ rows }: { rows: Row[] }) {
   const { reload } = useSessions()
   const tell = useTell()
   const { run, busy, error } = useAction()
+  const canWork = useCanWork()
   const number = rows.filter(({ coding }) => coding?.cutOff).length
   if (number === 0) return null
   const resume = async (): Promise<void> => {
@@ -71,7 +73,7 @@ export function CutOff({ rows }: { rows: Row[] }) {
   return (
     <div class="bulk" role="group" aria-label="Interrupted sessions">
       <span>{count(number, 'session was', 'sessions were')} interrupted when Rockpool stopped.</span>
-      <button type="button" class="primary" disabled={busy} onClick={() => void resume()}>
+      <button type="button" class="primary" disabled={busy || !canWork} onClick={() => void resume()}>
         Resume all
       </button>
       {error && <Problem text={error} />}

@@ -67,7 +67,7 @@ export function Options({ selection, names, chosen, choose }: ChooseProps) {
     option.action === 'fresh' ? 'New' : option.action === 'queue' ? 'Queue' : option.nameWith(names)
   return (
     <fieldset class="options">
-      <legend>What the button does</legend>
+      <legend>Start it as</legend>
       {once.map((option) => (
         <label key={`${option.action} ${option.sessionId}`}>
           <input type="radio" name="what" checked={isSame(option, chosen)} onChange={() => choose(option)} />

@@ -63,7 +63,7 @@ export function CardView(props: CardProps) {
         </div>
       )
     default:
-      return <p class={`card notice${more}`}>{visible(card.text)}</p>
+      return <p class={`card notice faint${more}`}>{visible(card.text)}</p>
   }
 }
 

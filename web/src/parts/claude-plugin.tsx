@@ -2,7 +2,7 @@
 import { useState } from 'preact/hooks'
 import { visible } from '../format.ts'
 import { useAction, useLive } from '../live.ts'
-import { Loaded, Problem } from './states.tsx'
+import { Loaded, Problem, Words } from './states.tsx'
 
 type Change = 'install' | 'remove'
 
@@ -34,14 +34,16 @@ export function ClaudePlugin() {
               ))}
               {data.missing.map((line) => (
                 <li key={line} class="faint">
-                  {visible(line)}
+                  <Words text={line} />
                 </li>
               ))}
             </ul>
             {asked && (
               <ul class="names" aria-label="What will change">
                 {data[asked].map((line) => (
-                  <li key={line}>{visible(line)}</li>
+                  <li key={line}>
+                    <Words text={line} />
+                  </li>
                 ))}
               </ul>
             )}

@@ -2,8 +2,8 @@
 import { createContext } from 'preact'
 import { useContext } from 'preact/hooks'
 import type { OutputOf } from '../../../src/rpc/client.ts'
-import { visible } from '../format.ts'
 import { useLive } from '../live.ts'
+import { Words } from './states.tsx'
 
 export type Status = OutputOf<'status'>
 
@@ -18,14 +18,28 @@ export function useStatus(): Status | undefined {
   ).data
 }
 
-/** Nothing while Claude is connected. */
-export function ClaudeMissing({ isShort = false }: { isShort?: boolean }) {
+/** False if Claude has to work and is not connected. In the demo the offline agent plays Claude. */
+export function useCanWork(agentKind = 'claude'): boolean {
+  const status = useContext(StatusContext)
+  return agentKind !== 'claude' || status === undefined || status.claude.connected || status.demo === true
+}
+
+/** Nothing while Claude is connected, and in the demo. `follows`: what follows from it in this view. */
+export function ClaudeMissing({ follows }: { follows: string }) {
   const claude = useContext(StatusContext)?.claude
-  if (claude === undefined || claude.connected) return null
-  if (isShort) return <span class="claude-missing">Claude is not connected</span>
+  if (useCanWork()) return null
   return (
     <p class="claude-missing" role="status">
-      Claude is not connected, so no task can run. {visible(claude.hint ?? '')}
+      Claude is not connected, so {follows}. <Words text={claude?.hint ?? ''} />
+    </p>
+  )
+}
+
+export function DemoBanner() {
+  if (!useContext(StatusContext)?.demo) return null
+  return (
+    <p class="demo" role="note">
+      This is a demo with sample sessions. An offline agent answers instead of Claude; nothing is charged.
     </p>
   )
 }

@@ -6,7 +6,7 @@ import { usd } from '../format.ts'
 import { useKeys } from '../keyboard.ts'
 import { useAction } from '../live.ts'
 import { go } from '../route.ts'
-import { ClaudeMissing } from './claude-state.tsx'
+import { useCanWork } from './claude-state.tsx'
 import { Problem } from './states.tsx'
 
 /** What the text becomes. */
@@ -42,7 +42,8 @@ export function Compose(props: ComposeProps) {
   useEffect(() => {
     if (isFocused) field.current?.focus()
   }, [])
-  const canSend = !busy && (isOptional === true || text.trim() !== '')
+  const canWork = useCanWork(workerOf(send))
+  const canSend = canWork && !busy && (isOptional === true || text.trim() !== '')
   const submit = async (): Promise<void> => {
     if (!canSend || !(await act(text.trim()))) return
     setText('')
@@ -60,7 +61,11 @@ export function Compose(props: ComposeProps) {
         ref={field}
         rows={2}
         aria-label={label}
-        placeholder={`${label}. Enter sends, Shift+Enter for a new line`}
+        placeholder={
+          isOptional
+            ? `${label}. Empty: continue where it left off`
+            : `${label}. Enter sends, Shift+Enter for a new line`
+        }
         value={text}
         onInput={(event) => setText(event.currentTarget.value)}
         onKeyDown={(event) => {
@@ -73,7 +78,7 @@ export function Compose(props: ComposeProps) {
       <div class="buttons">
         {children}
         {price && <TrimChoice price={price} isChosen={isTrimmed} choose={setTrimmed} />}
-        <ClaudeMissing isShort />
+        {!canWork && <span class="claude-missing">Claude is not connected</span>}
         <span class="grow" />
         {onCancel && (
           <button type="button" onClick={onCancel}>
@@ -87,6 +92,12 @@ export function Compose(props: ComposeProps) {
       {error && <Problem text={error} />}
     </form>
   )
+}
+
+/** The program that takes the turn. Mail starts none. */
+function workerOf(send: Send): string {
+  if (send.kind === 'mail') return 'none'
+  return send.kind === 'launch' ? send.session.agentKind : send.coding.agentKind
 }
 
 /** True if it was sent. A conversation that continues under another id is opened. */

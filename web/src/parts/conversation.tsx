@@ -14,7 +14,7 @@ import { Empty, Problem } from './states.tsx'
 import { VirtualList } from './virtual-list.tsx'
 import { useWriting, Working } from './working.tsx'
 
-interface ConversationProps {
+export interface ConversationProps {
   /** The session or sub-agent, and the message that the address names. */
   place: SessionRoute
   look: Look
@@ -29,14 +29,18 @@ interface ConversationProps {
   /** The coding session that works on it now. */
   coding?: CodingRow
   promptCount?: number
+  /** Cards that follow the transcript and are not in it. */
+  unwritten?: NamedCard[]
   onFork?: (uuid: string) => void
 }
+
+const none: NamedCard[] = []
 
 /** A card, or several tool calls in a row that are shown as one. */
 type Item = NamedCard | { key: string; run: NamedCard[] }
 
 export function Conversation(props: ConversationProps) {
-  const { place, look, raw = false, subagentName, agentKind, root, coding, onFork } = props
+  const { place, look, raw = false, subagentName, agentKind, root, coding, unwritten = none, onFork } = props
   const { id, subagent, at } = place
   const reading = useCards({ view: 'session', id, subagent, at }, raw)
   const { items: cards, results, hasMore, hasLater, error, isLoading } = reading
@@ -49,8 +53,8 @@ export function Conversation(props: ConversationProps) {
   const writing = useWriting(coding, shown)
   const target = at === undefined ? undefined : shown[placeOf(shown, at, hasMore)]?.key
   const items = useMemo(
-    () => [...(raw ? shown : inRuns(shown, results, target)), ...writing],
-    [shown, raw, target, writing, results],
+    () => [...(raw ? shown : inRuns(shown, results, target)), ...unwritten, ...writing],
+    [shown, raw, target, unwritten, writing, results],
   )
   const goTo = useCallback(
     (message?: string, mark = look.mark) =>
@@ -114,7 +118,7 @@ export function Conversation(props: ConversationProps) {
                     raw={raw}
                     root={root}
                     asker={subagentName && 'Claude'}
-                    agent={subagentName ?? agentKind}
+                    agent={unwritten.includes(item) ? 'Offline agent' : (subagentName ?? agentKind)}
                     sessionId={id}
                     result={results.get(item.card.toolUseId)}
                     isTarget={item.key === target}

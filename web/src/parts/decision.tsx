@@ -84,7 +84,7 @@ export function Decision({ approval, onAnswered, hasKeys = false }: DecisionProp
             value={rule}
             onChange={(event) => setRule(event.currentTarget.value)}
           >
-            <option value="">only this once</option>
+            <option value="">add no rule</option>
             {rulesFor(approval).map(([label]) => (
               <option key={label} value={label}>
                 {label}

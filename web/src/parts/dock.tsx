@@ -9,7 +9,7 @@ import { Compose, type Send } from './compose.tsx'
 import { Decision } from './decision.tsx'
 import { MailLines, changesMail } from './mail-lines.tsx'
 import { withoutCommands } from './notices.tsx'
-import { Problem } from './states.tsx'
+import { Problem, Words } from './states.tsx'
 
 interface DockProps {
   row: Row | undefined
@@ -69,7 +69,8 @@ export function Dock({ row, coding, info, forkAt, endFork }: DockProps) {
       </div>
     )
   }
-  if (coding) return <CodingDock coding={coding} info={info} onSent={reload} />
+  if (coding)
+    return <CodingDock name={row?.name ?? coding.name} coding={coding} info={info} onSent={reload} />
   return info ? <NativeDock info={info} /> : <div class="dock to-come" />
 }
 
@@ -101,12 +102,13 @@ function forkOf(
 }
 
 interface CodingDockProps {
+  name: string
   coding: CodingRow
   info: Info | undefined
   onSent: () => void
 }
 
-function CodingDock({ coding, info, onSent }: CodingDockProps) {
+function CodingDock({ name, coding, info, onSent }: CodingDockProps) {
   const runs = isRunning(coding)
   const { run, busy, error } = useAction()
   return (
@@ -117,14 +119,20 @@ function CodingDock({ coding, info, onSent }: CodingDockProps) {
         </p>
       )}
       {coding.state === 'failed' && (
-        <p class="expired">Failed: {visible(withoutCommands(coding.stateText))}</p>
+        <p class="expired">
+          Failed: <Words text={withoutCommands(coding.stateText)} />
+        </p>
       )}
-      {coding.state === 'limited' && <p class="expired">{visible(coding.stateText)}</p>}
+      {coding.state === 'limited' && (
+        <p class="expired">
+          <Words text={coding.stateText} />
+        </p>
+      )}
       {coding.cutOff && <p class="expired">A stop of Rockpool interrupted its turn. Resume continues it.</p>}
       <Unsaid texts={coding.pendingMessages} />
       <Compose
         key={coding.id}
-        label={`Message to ${coding.name}`}
+        label={`Message to ${name}`}
         button={runs ? 'Send' : 'Resume'}
         isOptional={!runs}
         send={{ kind: runs ? 'respond' : 'resume', coding }}

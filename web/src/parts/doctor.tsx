@@ -1,15 +1,15 @@
 // The findings of the doctor, and the button that fixes them.
-import { useContext, useEffect, useState } from 'preact/hooks'
+import { useEffect, useState } from 'preact/hooks'
 import type { OutputOf } from '../../../src/rpc/client.ts'
 import { visible } from '../format.ts'
 import { useAction } from '../live.ts'
-import { ClaudeMissing, StatusContext } from './claude-state.tsx'
-import { Problem } from './states.tsx'
+import { ClaudeMissing, useCanWork } from './claude-state.tsx'
+import { Problem, Words } from './states.tsx'
 
 export function Doctor() {
   const [found, setFound] = useState<OutputOf<'doctor'>>()
   const { run, busy, error } = useAction()
-  const isConnected = useContext(StatusContext)?.claude.connected !== false
+  const isConnected = useCanWork()
   const examine = async (fix: boolean): Promise<void> => {
     setFound(await run('doctor', { fix }))
   }
@@ -28,7 +28,7 @@ export function Doctor() {
         )}
       </div>
       {error && <Problem text={error} />}
-      <ClaudeMissing />
+      <ClaudeMissing follows="no task can run" />
       {found && (
         <div role="status">
           {found.findings.length === 0 && isConnected && <p>No problems found.</p>}
@@ -36,13 +36,15 @@ export function Doctor() {
           <ul class="names">
             {found.findings.map((one, i) => (
               <li key={i}>
-                {visible(one.problem)} <code>{visible(one.where)}</code>
-                <p class="faint">{visible(one.remedy)}</p>
+                <Words text={one.problem} /> <code>{visible(one.where)}</code>
+                <p class="faint">
+                  <Words text={one.remedy} />
+                </p>
               </li>
             ))}
             {found.failed.map((text) => (
               <li key={text} class="failed">
-                {visible(text)}
+                <Words text={text} />
               </li>
             ))}
           </ul>

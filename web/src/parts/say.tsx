@@ -1,5 +1,6 @@
 // The field for messages to an agent: text, and files that are dropped, pasted or chosen.
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
+import { formatBytes } from '../../../src/domain/byte-size.ts'
 import { visible } from '../format.ts'
 import { messageOf, useAction, useGateway } from '../live.ts'
 import { upload } from '../upload.ts'
@@ -148,7 +149,7 @@ function Files({ files, remove }: { files: File[]; remove: (file: File) => void 
     <ul class="files" aria-label="Files to send">
       {files.map((file, i) => (
         <li key={`${file.name}${i}`} class="chip">
-          {visible(file.name)} <span class="faint">{Math.ceil(file.size / 1024)} KB</span>
+          {visible(file.name)} <span class="faint">{formatBytes(file.size)}</span>
           <button type="button" class="quiet" aria-label={`Remove ${file.name}`} onClick={() => remove(file)}>
             ✕
           </button>

@@ -21,8 +21,8 @@ export function Calendar({ schedules }: { schedules: Schedule[] }) {
     .sort((a, b) => a.at - b.at)
   const byDay = Map.groupBy(entries, ({ at }) => dayOf(at))
   return (
-    <section aria-labelledby="what-comes">
-      <h2 id="what-comes">What comes</h2>
+    <section aria-labelledby="upcoming">
+      <h2 id="upcoming">Upcoming</h2>
       {frequent.length > 0 && (
         <p>
           Several times a day:{' '}

@@ -1,5 +1,6 @@
 // Views without data: empty, loading, failed. Each explains what to do.
 import type { ComponentChildren } from 'preact'
+import { visible } from '../format.ts'
 import type { Live } from '../live.ts'
 
 export function Empty({ title, children }: { title: string; children?: ComponentChildren }) {
@@ -14,7 +15,9 @@ export function Empty({ title, children }: { title: string; children?: Component
 export function Problem({ text, retry }: { text: string; retry?: () => void }) {
   return (
     <div class="problem" role="alert">
-      <span>{text}</span>
+      <span>
+        <Words text={text} />
+      </span>
       {retry && (
         <button type="button" onClick={retry}>
           Try again
@@ -22,6 +25,12 @@ export function Problem({ text, retry }: { text: string; retry?: () => void }) {
       )}
     </div>
   )
+}
+
+/** Text of the gateway; what it has between backticks is code. */
+export function Words({ text }: { text: string }) {
+  const parts = text.split(/`([^`\n]+)`/)
+  return <>{parts.map((part, i) => (i % 2 === 0 ? visible(part) : <code key={i}>{visible(part)}</code>))}</>
 }
 
 /** Shows the data, or the loading or error state. */

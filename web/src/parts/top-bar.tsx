@@ -3,12 +3,14 @@ import { useContext } from 'preact/hooks'
 import { usd, visible } from '../format.ts'
 import { modKey } from '../keyboard.ts'
 import { follow } from '../route.ts'
+import type { Row } from '../rows.ts'
 import { StatusContext } from './claude-state.tsx'
 import type { Status } from './claude-state.tsx'
 import { Link } from './link.tsx'
 
 interface TopBarProps {
-  waiting: number
+  /** They ask something, or failed and no person has looked at them. */
+  waiting: Row[]
   onFind: () => void
 }
 
@@ -23,19 +25,22 @@ export function TopBar({ waiting, onFind }: TopBarProps) {
         Find <kbd>{modKey}K</kbd>
       </button>
       <span class="grow" />
-      {waiting > 0 && (
+      {waiting.length > 0 && (
         <Link class="needs" to={{ view: 'inbox' }}>
-          <span class="badge">{waiting}</span> {waiting === 1 ? 'needs you' : 'need you'}
+          <span class="badge">{waiting.length}</span> {needText(waiting)}
         </Link>
       )}
       {status && <Windows usage={status.usage} />}
       {status && <Today cost={status.cost} />}
-      {status && <Connection claude={status.claude} />}
-      <Link class="settings-link" to={{ view: 'settings' }}>
-        Settings
-      </Link>
+      {status && !status.demo && <Connection claude={status.claude} />}
     </header>
   )
+}
+
+/** The number of sessions that need a person includes failed ones, so it says how many those are. */
+export function needText(waiting: Array<Pick<Row, 'state'>>): string {
+  const failed = waiting.filter(({ state }) => state === 'failed').length
+  return `${waiting.length === 1 ? 'needs you' : 'need you'}${failed === 0 ? '' : ` (${failed} failed)`}`
 }
 
 const shownWindows: Record<string, string> = { five_hour: '5 h', seven_day: 'Week' }

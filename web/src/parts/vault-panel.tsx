@@ -1,9 +1,10 @@
 // The vault in the settings: what it keeps, how large it is, and how long Claude Code itself keeps sessions.
 import { useState } from 'preact/hooks'
 import type { OutputOf } from '../../../src/rpc/client.ts'
-import { count, size, visible } from '../format.ts'
+import { formatBytes } from '../../../src/domain/byte-size.ts'
+import { count, visible } from '../format.ts'
 import { useAction, useLive } from '../live.ts'
-import { Loaded, Problem } from './states.tsx'
+import { Loaded, Problem, Words } from './states.tsx'
 
 type Status = OutputOf<'vault.status'>
 type Retention = Status['retention'][number]
@@ -43,7 +44,7 @@ function Kept({ status }: { status: Status }) {
   return (
     <>
       <p>
-        Keeps {count(sessions, 'session')} in {size(bytes)} of at most {size(maxBytes)}
+        Keeps {count(sessions, 'session')} in {formatBytes(bytes)} of at most {formatBytes(maxBytes)}
         {share}
         {encrypted ? ', encrypted' : ''}. {gone} of them were deleted by their programs.
       </p>
@@ -83,7 +84,11 @@ function HowLong({ retention, reload }: HowLongProps) {
         {isDefault ? ' (its default)' : ''}: {deletedSoon === 0 ? 'none' : deletedSoon} in the next 7 days
         {deletedSoon > 0 ? `, ${keptOfThem} of them kept` : ''}.
       </p>
-      {problem && <p class="failed">{visible(problem)}</p>}
+      {problem && (
+        <p class="failed">
+          <Words text={problem} />
+        </p>
+      )}
       {error && <Problem text={error} />}
       {change && (
         <figure>

@@ -1,6 +1,8 @@
-// The views at the left: lists with their counts, repositories, agents, cost and settings. On a phone: five tabs at the bottom.
-import { useMemo } from 'preact/hooks'
+// The views at the left: lists with their counts, repositories, agents, cost and settings. On a phone: tabs at the bottom,
+// the last of which shows the other views.
+import { useMemo, useState } from 'preact/hooks'
 import { shortPath, visible } from '../format.ts'
+import { useKeys } from '../keyboard.ts'
 import { useLive } from '../live.ts'
 import { useSessions } from '../needs-you.ts'
 import { follow, pathOf } from '../route.ts'
@@ -17,7 +19,7 @@ export const places: Array<{ route: Route; label: string; detail: string; key: s
   { route: { view: 'chat' }, label: 'Chat', detail: 'talk to an agent', key: 't' },
   { route: { view: 'mail' }, label: 'Mail', detail: 'messages between sessions', key: 'm' },
   { route: { view: 'cost' }, label: 'Cost', detail: 'by day, repository, model', key: 'c' },
-  { route: { view: 'schedules' }, label: 'Schedules', detail: 'what comes and what ran', key: 'e' },
+  { route: { view: 'schedules' }, label: 'Schedules', detail: 'upcoming and past runs', key: 'e' },
   { route: { view: 'settings' }, label: 'Settings', detail: 'channels, people, agents', key: 's' },
 ]
 
@@ -80,26 +82,49 @@ function useCounts(): Partial<Record<ListName, number>> {
   )
 }
 
-const bottom = ['Inbox', 'All', 'New task', 'Chat', 'Cost']
+const bottom = ['Inbox', 'All', 'New task', 'Chat']
+const others = ['Review', 'Working', 'Failed', 'Mail', 'Schedules', 'Cost', 'Settings']
 
 export function BottomTabs({ list }: { list: Route }) {
   const counts = useCounts()
+  const [isOpen, setOpen] = useState(false)
+  useKeys({ Escape: () => setOpen(false) })
+  const link = (name: string) => {
+    const { route, label } = places.find((place) => place.label === name)!
+    const number = name === 'All' ? 0 : (counts[route.view as ListName] ?? 0)
+    return (
+      <a
+        key={name}
+        href={pathOf(route)}
+        aria-current={route.view === list.view ? 'page' : undefined}
+        onClick={(event) => {
+          setOpen(false)
+          follow(route)(event)
+        }}
+      >
+        {label === 'New task' ? 'New' : label}
+        {number > 0 && <span class={name === 'Inbox' ? 'badge' : 'count'}>{number}</span>}
+      </a>
+    )
+  }
+  const isOther = others.some((name) => places.find(({ label }) => label === name)?.route.view === list.view)
   return (
     <nav class="bottom-tabs" aria-label="Views">
-      {bottom.map((name) => {
-        const { route, label } = places.find((place) => place.label === name)!
-        return (
-          <a
-            key={name}
-            href={pathOf(route)}
-            aria-current={route.view === list.view ? 'page' : undefined}
-            onClick={follow(route)}
-          >
-            {label === 'New task' ? 'New' : label}
-            {name === 'Inbox' && (counts.inbox ?? 0) > 0 && <span class="badge">{counts.inbox}</span>}
-          </a>
-        )
-      })}
+      {isOpen && (
+        <div class="more-views" id="more-views">
+          {others.map(link)}
+        </div>
+      )}
+      {bottom.map(link)}
+      <button
+        type="button"
+        aria-expanded={isOpen}
+        aria-controls="more-views"
+        aria-current={isOther ? 'true' : undefined}
+        onClick={() => setOpen(!isOpen)}
+      >
+        More
+      </button>
     </nav>
   )
 }

@@ -64,7 +64,7 @@ function Talk({ sessionKey, isOwn, at }: { sessionKey: string; isOwn: boolean; a
   )
   return (
     <section class="conversation" aria-label="Conversation">
-      <ClaudeMissing />
+      <ClaudeMissing follows="the offline agent answers" />
       {said.error && <Problem text={said.error} retry={() => void said.reload()} />}
       {shown.length === 0 ? (
         <Beginning isLoading={said.isLoading} />
@@ -236,10 +236,12 @@ function useTurn(sessionKey: string, reload: () => Promise<void>): RunningTurn {
   const [doing, setDoing] = useState('')
   useEffect(() => {
     let isWhole = false
+    let inTurn = false
     // The text stays visible until it is loaded from the transcript.
     const read = (): void => void reload().then(() => isWhole && setText(''))
     const rest = (): void => {
       isWhole = true
+      inTurn = false
       setDoing('')
       read()
     }
@@ -256,7 +258,10 @@ function useTurn(sessionKey: string, reload: () => Promise<void>): RunningTurn {
           if (event.type === 'message-accepted') setDoing('…')
           if (event.type === 'transcript-appended') read()
           if (event.type === 'turn-ended') rest()
+          // A command is answered without a turn.
+          if ((event.type === 'reply-sent' || event.type === 'reply-failed') && !inTurn) rest()
           if (event.type !== 'turn-event') return
+          inTurn = true
           const { event: step } = event
           if (step.type === 'text-delta') add(step.text)
           if (step.type === 'text') isWhole = true

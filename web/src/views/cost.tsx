@@ -55,7 +55,7 @@ export function Cost({ by: wanted = 'repo', look }: { by?: string; look: Look })
         <Tile name="Total" value={usd(all.data.totals.costUsd)} />
         <Tile name="Cache hit rate" value={`${Math.round(hitRate(totals) * 100)}%`} />
         <Tile name="Output" value={`${tokens(totals.outputTokens)} tokens`} />
-        <Tile name="Blocked on you" value={minutes(stats.data.waitedMs)} />
+        <Tile name="Waited for you" value={minutes(stats.data.waitedMs)} />
       </dl>
       <DayBars
         lines={days.data.by}
@@ -67,7 +67,8 @@ export function Cost({ by: wanted = 'repo', look }: { by?: string; look: Look })
         {usd(parts.nativeUsd)}.{' '}
         <span class="faint">
           Estimated at API list prices of {pricesAsOf}; subscriptions are billed differently. A day begins at
-          midnight on the machine that runs Rockpool.
+          midnight on the machine that runs Rockpool. “Waited for you” adds up all coding sessions, and
+          includes the time in which they wait for the next message.
         </span>
       </p>
       <nav class="tabs" aria-label="Group by">
@@ -155,7 +156,11 @@ const shownLines = 100
 
 function Table({ lines, by, name }: { lines: Line[]; by: Grouping; name: string }) {
   if (lines.length === 0) return <Empty title="Nothing was spent in this range" />
-  const most = Math.max(...lines.map((line) => line.costUsd), 0.0001)
+  const total = Math.max(
+    lines.reduce((sum, line) => sum + line.costUsd, 0),
+    0.0001,
+  )
+  const percent = ({ costUsd }: Line): string => `${Math.round((100 * costUsd) / total)}%`
   return (
     <>
       <table class="costs">
@@ -183,10 +188,11 @@ function Table({ lines, by, name }: { lines: Line[]; by: Grouping; name: string 
               <td class="bar-column">
                 <meter
                   min={0}
-                  max={most}
+                  max={total}
                   value={line.costUsd}
-                  aria-label={`${visible(line.name)}: ${usd(line.costUsd)}`}
-                />
+                  aria-label={`${visible(line.name)}: ${percent(line)} of the cost`}
+                />{' '}
+                <span class="number">{percent(line)}</span>
               </td>
               <td class="number">{tokens(line.inputTokens)}</td>
               <td class="number">{tokens(line.outputTokens)}</td>

@@ -7,7 +7,7 @@ import { modKey } from '../keyboard.ts'
 import { messageOf, useAction, useGateway, useLive } from '../live.ts'
 import { Candidates, Options, optionOf } from '../parts/candidates.tsx'
 import type { LaunchOptions, Option } from '../parts/candidates.tsx'
-import { ClaudeMissing } from '../parts/claude-state.tsx'
+import { ClaudeMissing, useCanWork } from '../parts/claude-state.tsx'
 import { Problem } from '../parts/states.tsx'
 import { useTell } from '../parts/toasts.tsx'
 import { go } from '../route.ts'
@@ -31,7 +31,8 @@ export function NewTask({ inRepo }: { inRepo?: string }) {
   useEffect(() => setPicked(undefined), [choice.selection])
   const names = new Map(sessions.map((one) => [one.sessionId, nameOf(one)]))
   const option = picked ?? optionOf(choice.selection)
-  const isReady = task.trim() !== '' && repo.trim() !== '' && !choice.isChoosing && !busy
+  const canWork = useCanWork(agentKind)
+  const isReady = canWork && task.trim() !== '' && repo.trim() !== '' && !choice.isChoosing && !busy
   const launch = async (): Promise<void> => {
     if (!isReady) return
     const started = await run('coding.launch', {
@@ -49,7 +50,7 @@ export function NewTask({ inRepo }: { inRepo?: string }) {
   return (
     <div class="page new-task-page">
       <h1>New task</h1>
-      {(agentKind ?? 'claude') === 'claude' && <ClaudeMissing />}
+      {(agentKind ?? 'claude') === 'claude' && <ClaudeMissing follows="no task can run" />}
       <form
         onSubmit={(event) => {
           event.preventDefault()
@@ -288,7 +289,7 @@ function More({ set }: { set: (change: LaunchOptions) => void }) {
         </label>
         <label>
           <input type="checkbox" onChange={(event) => set({ despiteReserve: event.currentTarget.checked })} />{' '}
-          Start also while only the reserve of a usage window is left
+          Start now, even if only the reserve of the usage window is left
         </label>
       </div>
     </details>

@@ -135,7 +135,7 @@ function Sessions({ sessions }: { sessions: NativeSession[] }) {
           <Link to={{ view: 'session', id: session.sessionId }}>{visible(nameOf(session))}</Link>
           <br />
           <span class="faint">
-            {session.status} · {visible(session.branch) || 'no branch'} ·{' '}
+            {session.state} · {visible(session.branch) || 'no branch'} ·{' '}
             {ago(Date.parse(session.lastModified))} · {usd(session.costUsd)} ·{' '}
             {session.warm ? 'warm' : 'cold'}
           </span>

@@ -7,6 +7,7 @@ import type { Action } from '../live.ts'
 import { Link } from '../parts/link.tsx'
 import { Calendar, calendarDays } from '../parts/schedule-calendar.tsx'
 import type { Schedule } from '../parts/schedule-calendar.tsx'
+import { AddSchedule } from '../parts/schedule-form.tsx'
 import { Empty, Loading, Problem } from '../parts/states.tsx'
 
 type Listed = OutputOf<'schedules.list'>
@@ -27,9 +28,10 @@ export function Schedules() {
   return (
     <div class="page schedules">
       <h1>Schedules</h1>
+      <AddSchedule />
       {schedules.length === 0 ? (
         <Empty title="No schedules yet">
-          <p>A schedule starts a turn, a coding session or a message at its times. Add one in a terminal:</p>
+          <p>A schedule starts a turn, a coding session or a message at its times. In a terminal:</p>
           <p>
             <code>rockpool schedules add "weekdays 9:00" "Summarize my open pull requests"</code>
           </p>

@@ -15,12 +15,12 @@ import { Dock } from '../parts/dock.tsx'
 import { EndAndArchive } from '../parts/end-session.tsx'
 import { ContextGauge } from '../parts/gauge.tsx'
 import { Link } from '../parts/link.tsx'
+import { isOffline, OfflineConversation, Output } from '../parts/output.tsx'
 import { ReviewTab } from '../parts/review.tsx'
-import { Empty, Loading, Problem } from '../parts/states.tsx'
-import { VirtualList } from '../parts/virtual-list.tsx'
-import { Working } from '../parts/working.tsx'
+import { Empty, Loading, Problem, Words } from '../parts/states.tsx'
 import { follow, go, pathOf, routeOf } from '../route.ts'
 import type { Look, Route, SessionRoute } from '../route.ts'
+import { resumedConversation } from '../rows.ts'
 import type { Row } from '../rows.ts'
 
 const tabs = { conversation: 'Conversation', diff: 'Diff', files: 'Files', cost: 'Cost', raw: 'Raw' } as const
@@ -53,7 +53,7 @@ export function SessionPane({ route, look }: SessionPaneProps) {
   // The dock depends on what the session asks; shown together, nothing moves.
   if (sessions.isLoading) return <Loading />
   if (!coding && info.data === undefined && info.error !== undefined) {
-    return route.view === 'coding' ? <Missing /> : <Problem text={info.error} retry={info.reload} />
+    return <Missing problem={info.error} retry={info.reload} />
   }
   const tab = tabOf(look.tab)
   const go = (next: Tab): Look => ({
@@ -104,22 +104,28 @@ function Body({ tab, route, look, row, coding, info, onFork }: BodyProps) {
       </div>
     )
   const isWritten = session !== undefined && (coding === undefined || session.messageCount > 0)
-  if (coding && !isWritten) return <Output coding={coding} />
+  if (coding && !isWritten) {
+    if (tab === 'conversation') return <Output coding={coding} />
+    return (
+      <div class="tab-body" tabIndex={0}>
+        {tab === 'diff' ? <ReviewTab coding={coding} /> : <NotWritten tab={tab} coding={coding} />}
+      </div>
+    )
+  }
   const id = session?.sessionId ?? route.id
   if (tab === 'conversation' || tab === 'raw') {
-    return (
-      <Conversation
-        key={tab}
-        place={{ view: 'session', id, at: route.view === 'session' ? route.at : undefined }}
-        look={look}
-        raw={tab === 'raw'}
-        root={session?.repoPath}
-        coding={row?.state === 'working' || row?.state === 'needs you' ? coding : undefined}
-        promptCount={session?.promptCount}
-        agentKind={session?.agentKind === 'claude' ? undefined : session?.agentKind}
-        onFork={session?.agentKind === 'claude' ? onFork : undefined}
-      />
-    )
+    const shown = {
+      place: { view: 'session', id, at: route.view === 'session' ? route.at : undefined } as const,
+      look,
+      raw: tab === 'raw',
+      root: session?.repoPath,
+      coding: row?.state === 'working' || row?.state === 'needs you' ? coding : undefined,
+      promptCount: session?.promptCount,
+      agentKind: session?.agentKind === 'claude' ? undefined : session?.agentKind,
+      onFork: session?.agentKind === 'claude' ? onFork : undefined,
+    }
+    if (tab === 'conversation' && isOffline(coding)) return <OfflineConversation {...shown} of={coding} />
+    return <Conversation key={tab} {...shown} />
   }
   if (!session) return <Loading />
   return (
@@ -129,6 +135,31 @@ function Body({ tab, route, look, row, coding, info, onFork }: BodyProps) {
       {tab === 'cost' && <CostTab session={session} coding={coding} />}
     </div>
   )
+}
+
+/** What a tab shows of a coding session before Claude Code has written a transcript. */
+function NotWritten({ tab, coding }: { tab: keyof typeof missingWithout; coding: CodingRow }) {
+  return (
+    <>
+      {tab === 'cost' && (
+        <dl>
+          <dt>Cost</dt>
+          <dd>
+            {usd(coding.costUsd)} of {usd(coding.budgetUsd)}
+          </dd>
+        </dl>
+      )}
+      <p class="faint">
+        Claude Code has written no transcript of this session, so {missingWithout[tab]} not known.
+      </p>
+    </>
+  )
+}
+
+const missingWithout = {
+  files: 'the files that it read or changed are',
+  cost: 'its tokens and its context are',
+  raw: 'its records are',
 }
 
 interface HeadProps {
@@ -143,7 +174,8 @@ function Head({ row, coding, session, look }: HeadProps) {
   const path = coding?.workdir ?? session?.repoPath
   const branch = row?.branch || session?.branch
   const state = row?.state ?? coding?.state ?? session?.state
-  const used = coding?.contextTokens ?? session?.contextTokens
+  const resumed = coding && resumedConversation(coding, session)
+  const context = session && session.contextTokens > 0 ? session : coding
   const back = look.in === undefined ? ({ view: 'inbox' } as const) : routeOf(look.in)
   return (
     <header class="session-head">
@@ -167,12 +199,14 @@ function Head({ row, coding, session, look }: HeadProps) {
         {path !== undefined && <Link to={{ view: 'project', path }}>{visible(shortPath(path))}</Link>}
         {branch && <span>{visible(branch)}</span>}
         {row && <span>{row.state === 'needs you' ? `waiting ${ago(row.at)}` : ago(row.at)}</span>}
+        {resumed && <span>{usd(resumed.costUsd)}</span>}
         <span>
           {usd(coding?.costUsd ?? session?.costUsd)}
           {coding && ` of ${usd(coding.budgetUsd)}`}
+          {resumed && ' since the resume'}
         </span>
-        {used !== undefined && used > 0 && (
-          <ContextGauge used={used} window={coding?.contextWindow ?? session?.contextWindow} />
+        {context?.contextTokens !== undefined && context.contextTokens > 0 && (
+          <ContextGauge used={context.contextTokens} window={context.contextWindow} />
         )}
         <Origin coding={coding} session={session} />
       </p>
@@ -219,34 +253,22 @@ function Origin({ coding, session }: Pick<HeadProps, 'coding' | 'session'>) {
   )
 }
 
-function Missing() {
+function Missing({ problem, retry }: { problem: string; retry: () => void }) {
   const back: Route = { view: 'inbox' }
   useKeys({ Escape: () => go(back) })
   return (
-    <Empty title="There is no such coding session">
-      <p>It may have been removed. The search still finds its conversation in Claude Code.</p>
-      <a class="button" href="/" onClick={follow(back)}>
-        Inbox
-      </a>
+    <Empty title="This session cannot be shown">
+      <p>
+        <Words text={problem} />
+      </p>
+      <div class="buttons">
+        <a class="button primary" href="/" onClick={follow(back)}>
+          Inbox
+        </a>
+        <button type="button" onClick={retry}>
+          Try again
+        </button>
+      </div>
     </Empty>
-  )
-}
-
-/** The output that Rockpool recorded, until Claude Code has written a transcript. */
-function Output({ coding }: { coding: CodingRow }) {
-  const output = useLive(
-    'coding.output',
-    { session: coding.id, lines: 2000 },
-    (event) =>
-      ['coding-output', 'coding-changed'].includes(event.type) && 'id' in event && event.id === coding.id,
-  )
-  const lines = output.data?.lines ?? []
-  return (
-    <section class="conversation" aria-label="Output">
-      <VirtualList items={lines} keyOf={(line, i) => `${i} ${line.length}`} label="Output">
-        {(line) => <p class="card line">{visible(line)}</p>}
-      </VirtualList>
-      {coding.state === 'working' && <Working coding={coding} cards={[]} />}
-    </section>
   )
 }

@@ -5,9 +5,13 @@ import type { Machines } from '../../coding/machines/machines.ts'
 import type { NotificationRouter } from '../../coding/notifications.ts'
 import type { CodingPool } from '../../coding/pool.ts'
 import type { CodingSession } from '../../domain/coding-session.ts'
+import type { Giver } from '../../domain/giver.ts'
+import type { CodingDoor, GivingMethod } from './steering.ts'
 
 export interface CodingWorld {
-  pool: CodingPool
+  pool: Omit<CodingPool, GivingMethod>
+  /** The way to start sessions and to give them messages, for those who give. */
+  givenBy(first: Giver, ...others: Giver[]): CodingDoor
   notifications: NotificationRouter
   approvals: Approvals
   /** The machines among which sessions are divided, where several share a database. */

@@ -20,7 +20,7 @@ import { findCoding, machineField } from './coding-row.ts'
 import { checkProgram, launchDefaults, refuseDirectory, workdirOf } from './launch-rights.ts'
 import { restoreIfGone } from '../vault/kept-sessions.ts'
 import type { Caller } from '../operation.ts'
-import { trimField } from './trim-choice.ts'
+import { refuseTrimAt, trimField } from './trim-choice.ts'
 import { asSeenBy, placeOfLaunch } from './which-machine.ts'
 import { openclawAgentOf } from '../../store/openclaw/openclaw-report.ts'
 
@@ -338,12 +338,4 @@ async function chooseConversation(
   const trim = input.trim ?? app.coding().choice.trimFor(selection)
   const chosen = choiceOf(selection, { fork: input.forkSession, trim })
   return { ...chosen, reason: selection.reason, decisionId }
-}
-
-/** A trimmed copy continues at the end of the conversation. */
-export function refuseTrimAt({ trim, atMessage }: Pick<LaunchInput, 'trim' | 'atMessage'>): void {
-  if (trim === undefined || atMessage === undefined) return
-  throw new RockpoolError('input-invalid', 'trim and atMessage cannot be combined.', {
-    hint: 'Fork after the message first, then trim the fork.',
-  })
 }

@@ -8,18 +8,9 @@ import { RockpoolError } from '../../domain/errors.ts'
 import type { Giver } from '../../domain/giver.ts'
 import { requireAgent } from '../../store/agents.ts'
 import type { App } from '../app.ts'
+import type { CodingDoor } from './coding-world.ts'
 import { refuseDirectory, refuseOtherPrograms, unaskedRight } from './launch-rights.ts'
 import { isElsewhere } from './which-machine.ts'
-
-/** What gives a message to a session, or lets it go on. */
-export type GivingMethod = 'spawn' | 'respond' | 'resume' | 'reopen' | 'handOver'
-
-export interface CodingDoor extends Pick<CodingPool, GivingMethod> {
-  /** Throws if this giver may not give a message to the session. */
-  check(session: CodingSession): Promise<void>
-  /** Throws if the latest session in this conversation is one to which this giver may not give a message. */
-  checkConversation(sdkSessionId: string): void
-}
 
 /** For a text of several givers, such as several messages at once, each of them must have the right. */
 export function openCodingDoor(app: App, pool: CodingPool, givers: readonly Giver[]): CodingDoor {

@@ -8,6 +8,7 @@ import { allOperations } from '../src/operations/all.ts'
 import type { Operation } from '../src/operations/operation.ts'
 import { isOperatorOnly } from '../src/operations/perform-operation.ts'
 import { newCodingId } from '../src/coding/session/names.ts'
+import { ownerGives } from '../src/domain/giver.ts'
 import { hashOf, newToken, writeTokenRecords } from '../src/store/gateway-tokens.ts'
 import { NativeTranscript } from './support/dashboard-house.ts'
 import { openHouse, rpc } from './support/gateway-house.ts'
@@ -237,7 +238,7 @@ test('an earlier session does not resume a conversation that belongs to another 
   const early = await ownSession(shared, 'work', { name: 'asks' })
   await ownSession(shared, 'main', { name: 'goes-on' })
   await house.app.storage.coding.update(early, (row) => Object.assign(row, { lifecycle: 'suspended' }))
-  await expect(house.app.coding().pool.resume(early, 'x')).rejects.toMatchObject({
+  await expect(house.app.coding().givenBy(ownerGives).resume(early, 'x')).rejects.toMatchObject({
     code: 'conflict',
     message: 'The conversation of asks belongs to the agent main since goes-on continued it.',
   })

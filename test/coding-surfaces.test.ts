@@ -7,6 +7,7 @@ import { describe, expect, test, vi } from 'vitest'
 import { commandToSay } from '../src/chat/coding-commands.ts'
 import { codingLibrary } from '../src/library/one-call.ts'
 import type { CodingSession } from '../src/domain/coding-session.ts'
+import { ownerGives } from '../src/domain/giver.ts'
 import { deadProcess } from './support/coding-bench.ts'
 import {
   home,
@@ -44,19 +45,22 @@ const resume = { sdkSessionId: '00000000-0000-4000-8000-000000000007', fork: fal
 
 /** One that Claude has given an id, as an earlier chat left it. */
 const launchResumable = async (house: House, name: string, more: Partial<CodingSession['request']> = {}) => {
-  const { id } = await house.app.coding().pool.spawn({
-    prompt: 'x',
-    name,
-    workdir: newRepo(house),
-    agentId: 'main',
-    budgetUsd: 5,
-    allowedTools: [],
-    permissionMode: 'default',
-    multiTurn: true,
-    resume,
-    originChannel: 'gateway',
-    ...more,
-  })
+  const { id } = await house.app
+    .coding()
+    .givenBy(ownerGives)
+    .spawn({
+      prompt: 'x',
+      name,
+      workdir: newRepo(house),
+      agentId: 'main',
+      budgetUsd: 5,
+      allowedTools: [],
+      permissionMode: 'default',
+      multiTurn: true,
+      resume,
+      originChannel: 'gateway',
+      ...more,
+    })
   return untilLifecycle(house, id, 'awaiting-input')
 }
 
@@ -215,7 +219,7 @@ describe('chat commands', () => {
     expect(commandToSay(house.app, id, 'more')).toBe(`/claude_respond ${id} more`)
     await pool.kill(id)
     expect(commandToSay(house.app, id, 'more')).toBe(`/claude_resume ${id} more`)
-    const again = await pool.resume(id, 'y')
+    const again = await house.app.coding().givenBy(ownerGives).resume(id, 'y')
     await untilLifecycle(house, again.id, 'awaiting-input')
     expect(commandToSay(house.app, id, 'more')).toBe(`/claude_respond ${again.id} more`)
   })
@@ -283,7 +287,7 @@ test('coding.review shows what changed since the session began, and a session th
     problems: [],
   })
   const { id } = await launchResumable(house, 'cut')
-  await house.app.coding().pool.respond(id, '[[offline: wait 60000]]', { userInitiated: true })
+  await house.app.coding().givenBy(ownerGives).respond(id, '[[offline: wait 60000]]', { userInitiated: true })
   await untilLifecycle(house, 'cut', 'active')
   await house.app.coding().pool.killAll()
   expect(await ask(house, 'coding.resume-all')).toMatchObject({

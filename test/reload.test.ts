@@ -5,6 +5,7 @@ import { applyConfig } from '../src/store/config-reload.ts'
 import { configSchema } from '../src/domain/config.ts'
 import type { Config } from '../src/domain/config.ts'
 import type { RockpoolEvent } from '../src/domain/events.ts'
+import { ownerGives } from '../src/domain/giver.ts'
 import type { Message } from '../src/domain/message.ts'
 import { Admission } from '../src/flow/admission.ts'
 import { rightsOfTurn } from '../src/flow/turn-rights.ts'
@@ -188,10 +189,11 @@ test('coding sessions follow changed settings: limits, time-outs and budgets of 
     multiTurn: true,
     originChannel: 'gateway',
   }
-  await expect(pool.spawn({ ...request, workdir: '/' })).rejects.toThrow(/workspaceRoots|not below|outside/)
-  const { id } = await pool.spawn(request)
+  const door = house.app.coding().givenBy(ownerGives)
+  await expect(door.spawn({ ...request, workdir: '/' })).rejects.toThrow(/workspaceRoots|not below|outside/)
+  const { id } = await door.spawn(request)
   await vi.waitFor(() => expect(pool.resolve(id).lifecycle).toBe('awaiting-input'))
-  await expect(pool.respond(id, 'two')).rejects.toThrow(/limit reached \(0\/0\)/)
+  await expect(door.respond(id, 'two')).rejects.toThrow(/limit reached \(0\/0\)/)
   const signal = AbortSignal.abort()
   const ask = { requestId: 'r', kind: 'tool' as const, toolName: 'Bash', input: { command: 'ls' } }
   await approvals.settle({ codingId: id, agentId: 'main', request: ask }, signal, ({ askedAt, expiresAt }) =>

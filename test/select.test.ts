@@ -19,6 +19,8 @@ import {
 import type { LaunchInput } from '../src/operations/coding/coding-launch.ts'
 import { launchCoding } from '../src/operations/coding/coding-launch.ts'
 import type { Caller } from '../src/operations/operation.ts'
+import { giverOf } from '../src/operations/perform-operation.ts'
+import { ownerGives } from '../src/domain/giver.ts'
 import { readEnvironment } from '../src/store/config-file.ts'
 import { claudePidDomain, identifyProcess } from '../src/store/disk/process-identity.ts'
 import { startMessagesApi } from './support/messages-api.ts'
@@ -298,17 +300,15 @@ test('with a credential the small model judges, leaves nothing on disk, and is n
   }
 })
 
+const asOwner = { fresh: false, forkSession: false, multiTurnDisabled: false, by: ownerGives }
+
 test('an unlabelled launch continues the chosen session, and why finds the decision by the launch', async () => {
   session(1, [{ minutesAgo: 10, text: 'Repair the login form' }])
   const app = await openApp(readEnvironment(variables), { version: '0' })
   try {
     const operator: Caller = { via: 'cli', scopes: ['admin'] }
     const launch = (prompt: string, more: Partial<LaunchInput> = {}) =>
-      launchCoding(
-        app,
-        { prompt, workdir: repo, fresh: false, forkSession: false, multiTurnDisabled: false, ...more },
-        operator,
-      )
+      launchCoding(app, { ...asOwner, prompt, workdir: repo, ...more }, operator)
     const again = await launch('Repair the login form again')
     expect(again).toMatchObject({
       action: 'resume',
@@ -325,26 +325,40 @@ test('an unlabelled launch continues the chosen session, and why finds the decis
   }
 })
 
-test('a launch of a caller that may not approve goes on in a session of its own, not in one that works without asking', async () => {
-  session(2, [{ minutesAgo: 20, text: 'Build a boat' }])
+test('a launch of a caller that may not approve does not continue a session that works without asking', async () => {
+  session(1, [{ minutesAgo: 10, text: 'Repair the login form' }])
   const app = await openApp(readEnvironment(variables), { version: '0' })
   try {
     const runtime = makeOfflineAgent({ clock: app.clock, directions: true })
     app.runtime = async () => runtime
-    const basis = { workdir: repo, fresh: false, forkSession: false, multiTurnDisabled: false, label: 'boat' }
-    const launch = (input: Partial<LaunchInput> & { prompt: string }, scopes: Caller['scopes']) =>
-      launchCoding(app, { ...basis, ...input }, { via: 'rpc', scopes })
     const { pool } = app.coding()
-    const wide = await launch({ prompt: 'Paint it', resumeSessionId: id(2), allowedTools: ['Bash'] }, [
-      'admin',
-    ])
-    await vi.waitFor(() =>
-      expect(pool.resolve(wide.session.id)).toMatchObject({ lifecycle: 'awaiting-input' }),
-    )
-    const narrow = await launch({ prompt: 'Now the oars' }, ['read', 'write'])
-    expect(narrow.session.id).not.toBe(wide.session.id)
-    expect(narrow.session.request.allowedTools ?? []).not.toContain('Bash')
-    expect(pool.resolve(wide.session.id)).toMatchObject({ turns: 1 })
+    const launch = (prompt: string, more: Partial<LaunchInput>, { scopes, agentId }: Partial<Caller>) => {
+      const caller: Caller = { via: 'rpc', scopes: scopes ?? ['read', 'write'], agentId }
+      return launchCoding(app, { ...asOwner, prompt, workdir: repo, by: giverOf(caller), ...more }, caller)
+    }
+    const first = { resumeSessionId: id(1), label: 'login', agent: 'main', allowedTools: ['Bash'] }
+    const wide = (await launch('Repair it', first, { scopes: ['admin'] })).session
+    const waits = (turns: number) =>
+      vi.waitFor(() => expect(pool.resolve(wide.id)).toMatchObject({ lifecycle: 'awaiting-input', turns }))
+    await waits(1)
+    app.config.coding.repos = { repo }
+    const more = 'Repair the login form once more'
+    const refusal = {
+      code: 'refused',
+      message: expect.stringContaining('has the use of Bash without asking') as string,
+    }
+    for (const caller of [{}, { agentId: 'main' }]) {
+      for (const named of [{ label: 'login' }, { resumeSessionId: id(1) }, { label: 'login', name: 'mine' }])
+        await expect(launch(more, named, caller)).rejects.toMatchObject(refusal)
+      const fresh = await launch(more, {}, caller)
+      expect(fresh).toMatchObject({ action: 'fresh', session: { request: { allowedTools: [] } } })
+      expect(fresh.session.request.resume).toBeUndefined()
+      const queued = { ...fresh.session, request: { ...fresh.session.request, label: 'login' } }
+      expect(await app.coding().choice.chooseFor(queued)).toEqual({ action: 'fresh' })
+      await pool.kill(fresh.session.id)
+    }
+    await waits(1)
+    expect((await launch(more, { label: 'login' }, { scopes: ['admin'] })).session.id).toBe(wide.id)
   } finally {
     await app.close()
   }
@@ -358,11 +372,7 @@ test('a related launch, or one with the same label, goes to our own session that
     const runtime = makeOfflineAgent({ clock: app.clock, directions: true })
     app.runtime = async () => runtime
     const launch = (prompt: string, more: Partial<LaunchInput> = {}) =>
-      launchCoding(
-        app,
-        { prompt, workdir: repo, fresh: false, forkSession: false, multiTurnDisabled: false, ...more },
-        { via: 'cli', scopes: ['admin'] },
-      )
+      launchCoding(app, { ...asOwner, prompt, workdir: repo, ...more }, { via: 'cli', scopes: ['admin'] })
     const { pool } = app.coding()
     const waits = (id: string, turns: number) =>
       vi.waitFor(() => expect(pool.resolve(id)).toMatchObject({ lifecycle: 'awaiting-input', turns }))

@@ -22,7 +22,7 @@ import type { ToolServer } from '../domain/agent.ts'
 import type { CodingSession } from '../domain/coding-session.ts'
 import type { Device } from '../domain/device.ts'
 import type { DiscoveredSession } from '../domain/discovered-session.ts'
-import { asRockpoolError } from '../domain/errors.ts'
+import { asRockpoolError, attempt } from '../domain/errors.ts'
 import { dayIn } from '../domain/local-time.ts'
 import { parseAgentSessionKey } from '../domain/session-key-forms.ts'
 import type { AskStructured } from '../domain/selection.ts'
@@ -36,6 +36,7 @@ import { mayReadSession } from '../rights/rights.ts'
 import { authorOfSession } from '../flow/turn-rights.ts'
 import { bridgeWorld } from '../operations/cc/bridge-world.ts'
 import type { CodingWorld } from '../operations/coding/coding-world.ts'
+import { openCodingDoor } from '../operations/coding/steering.ts'
 import { readDevices } from '../store/device-file.ts'
 import { identifyProcess } from '../store/disk/process-identity.ts'
 import { configuredAgent } from '../store/agents.ts'
@@ -102,7 +103,8 @@ export function openCodingWorld(app: App): CodingWorld {
   })
   const isTaken = (session: CodingSession): boolean => !repos.isFree(session.request.workdir, session.id)
   const today = (): string => dayIn(app.config.timeZone)(app.clock.now())
-  return { pool, machines, notifications, approvals, today, isTaken, choice }
+  const givenBy: CodingWorld['givenBy'] = (...givers) => openCodingDoor(app, pool, givers)
+  return { pool, givenBy, machines, notifications, approvals, today, isTaken, choice }
 }
 
 /** Sends notifications to the owner's devices until the returned function is called. Only the gateway calls this. */
@@ -147,7 +149,20 @@ function choiceIn(app: App, repos: RepoGate): SessionChoice {
     smallModel: () => app.smallModel(),
     openclawSettings: (agentId) => openclawAgentOf(app.paths, agentId)?.claudeCode.sessionSelection,
     search: () => app.search(),
+    mayContinue: (request, sdkSessionId) => mayContinue(app, request, sdkSessionId),
   })
+}
+
+/** May the caller that launched a queued task continue this conversation? */
+function mayContinue(app: App, request: CodingSession['request'], sdkSessionId: string): boolean {
+  const { agentId, originSessionKey, byProgram, withoutApprove } = request
+  const isBound = originSessionKey !== undefined || byProgram === true
+  const giver = { agentId: isBound ? agentId : undefined, mayApprove: withoutApprove !== true }
+  const check = (): boolean => {
+    app.coding().givenBy(giver).checkConversation(sdkSessionId)
+    return true
+  }
+  return attempt(check, false)
 }
 
 /** Enqueues a notification; the gateway sends it. Notifications of one chat stay in order; each key is delivered once. */

@@ -1,6 +1,7 @@
 // Mail: messages between sessions, chats and people. A message is stored before it is acknowledged, and every step of its way has a
 // time: the receipt.
 import { z } from 'zod'
+import type { Giver } from './giver.ts'
 
 export const mailStates = ['accepted', 'delivered', 'read', 'expired'] as const
 
@@ -11,7 +12,7 @@ export const mailSchema = z.object({
   id: z.string(),
   sender: z.string().describe('The address of the sender; an answer goes there.'),
   senderName: z.string(),
-  recipient: z.string().describe('An address: `session:…`, `chat:…`, `person:…` or `owner`.'),
+  recipient: z.string().describe('An address: `session:…`, `chat:…`, `person:…`, `program:…` or `owner`.'),
   recipientName: z.string(),
   session: z
     .string()
@@ -55,7 +56,10 @@ export type NewMail = Pick<
   | 'resume'
   | 'depth'
   | 'expiresAt'
->
+> & {
+  /** Whose rights decide whether a coding session gets the message. */
+  giver: Giver
+}
 
 export const ownerAddress = 'owner'
 
@@ -82,20 +86,24 @@ export type MailAddress =
   | { kind: 'session'; root: string }
   | { kind: 'chat'; sessionKey: string }
   | { kind: 'person'; chat: string }
+  /** A program whose token may not approve, by the name of the token. It is not the owner. */
+  | { kind: 'program'; name: string }
   | { kind: 'owner' }
 
 export function formatMailAddress(address: MailAddress): string {
   if (address.kind === 'session') return `session:${address.root}`
   if (address.kind === 'chat') return `chat:${address.sessionKey}`
+  if (address.kind === 'program') return `program:${address.name}`
   return address.kind === 'person' ? `person:${address.chat}` : ownerAddress
 }
 
 /** Undefined if the text has none of the forms. */
 export function parseMailAddress(text: string): MailAddress | undefined {
   if (text === ownerAddress) return { kind: 'owner' }
-  const [, kind, rest = ''] = /^(session|chat|person):(.+)$/s.exec(text) ?? []
+  const [, kind, rest = ''] = /^(session|chat|person|program):(.+)$/s.exec(text) ?? []
   // Claude's ids are in lower case; the short ids of coding sessions are in both.
   if (kind === 'session') return { kind, root: rest.length > 8 ? rest.toLowerCase() : rest }
   if (kind === 'chat') return { kind, sessionKey: rest }
+  if (kind === 'program') return { kind, name: rest }
   return kind === 'person' ? { kind, chat: rest } : undefined
 }

@@ -41,6 +41,8 @@ export const scheduleSchema = z.object({
   agentId: z.string(),
   /** An agent made it for itself: its runs have the limits of an agent. */
   byAgent: z.boolean().optional(),
+  /** Added by a caller that may not approve: its runs continue no session that works without asking. */
+  withoutApprove: z.boolean().optional(),
   /** The author of the turns that it starts (`src/rights/author.ts`). */
   author: z.enum(['owner', 'program', 'guest', 'group', 'hook']),
   when,

@@ -5,6 +5,7 @@ import type { PermissionMode } from '../domain/agent.ts'
 import type { CodingRequest, CodingSession, CodingStatus } from '../domain/coding-session.ts'
 import { defaultAgentId } from '../domain/session-key.ts'
 import { asRockpoolError, RockpoolError } from '../domain/errors.ts'
+import { ownerGives } from '../domain/giver.ts'
 import type { RockpoolEvent } from '../domain/events.ts'
 import type { CodingMetrics } from '../coding/listing.ts'
 import { generateSessionName, newCodingId } from '../coding/session/names.ts'
@@ -105,7 +106,7 @@ export class Session {
   /** Sends a message: it joins the running turn or starts the next one. */
   async sendMessage(text: string): Promise<void> {
     await this.#starting
-    await this.#required().coding().pool.respond(this.id, text, { userInitiated: true })
+    await this.#required().coding().givenBy(ownerGives).respond(this.id, text, { userInitiated: true })
   }
 
   /** The last text blocks, at most 200. */
@@ -148,7 +149,10 @@ export class Session {
     const app = await this.#open()
     this.#app = app
     app.events.on((event) => this.#onEvent(event))
-    await app.coding().pool.spawn(requestOf(app, this.config, this.#name), { id: this.id })
+    await app
+      .coding()
+      .givenBy(ownerGives)
+      .spawn(requestOf(app, this.config, this.#name), { id: this.id })
   }
 
   #onEvent(event: RockpoolEvent): void {

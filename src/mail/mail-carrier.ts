@@ -6,7 +6,7 @@ import type { MailConfig } from '../domain/config/mail-settings.ts'
 import type { DiscoveredSession } from '../domain/discovered-session.ts'
 import { asRockpoolError } from '../domain/errors.ts'
 import type { Log } from '../domain/log.ts'
-import { ownerAddress, parseMailAddress, type Mail, type MailSession } from '../domain/mail.ts'
+import { parseMailAddress, type Mail, type MailSession } from '../domain/mail.ts'
 import type { MailStore, WaitingFor } from '../store/tables/mail.ts'
 import type { PostOffice } from './post-office.ts'
 import { quoteMail } from './quote.ts'
@@ -27,7 +27,7 @@ export interface CarrierActions {
   /** The running coding sessions on this machine. */
   runningCoding(): Promise<RunningCoding[]>
   /** Resolves when the text is stored in the row of the session. */
-  sendToCoding(id: string, text: string, byOwner: boolean): Promise<void>
+  sendToCoding(id: string, text: string, mails: readonly Mail[]): Promise<void>
   /** Has the coding session nothing left to do with this message? */
   isDone(codingId: string, mailId: string): boolean
   /** The path of the transcript of a session on this machine, if discovery knows the session. */
@@ -189,8 +189,7 @@ export class MailCarrier {
     const ids = mails.map((mail) => mail.id)
     try {
       if (isIdle) await store.woke(ids, clock.now())
-      const byOwner = mails.every(({ sender }) => sender === ownerAddress)
-      await actions.sendToCoding(id, quoteMail(mails), byOwner)
+      await actions.sendToCoding(id, quoteMail(mails), mails)
     } catch (error) {
       // It refused the text, so nothing was sent.
       await store.putBack(ids)

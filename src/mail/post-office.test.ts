@@ -90,6 +90,7 @@ function openOffice(holder = 'p1', machine = 'm') {
     ...basis,
     originOf: async (session) => origins[session],
     isRunningCoding: () => false,
+    whyNotGive: async () => undefined,
     onWork: () => {},
     onChange: () => {},
   })
@@ -128,7 +129,8 @@ const c = '0c18c6e2-d9e3-4169-87ec-d96fcc228ff1'
 async function send(office: PostOffice, more: Partial<Mail> = {}, from?: string): Promise<string> {
   const names = { senderName: 'x', recipientName: 'y' }
   const sender = from === undefined ? 'owner' : `session:${from}`
-  const mail = { sender, recipient: `session:${a}`, ...names, body: 'hello', resume: false, ...more }
+  const giver = { mayApprove: from === undefined }
+  const mail = { sender, recipient: `session:${a}`, ...names, body: 'hello', resume: false, giver, ...more }
   return (await office.send(mail, { session: from })).id
 }
 

@@ -21,6 +21,8 @@ export interface PostOfficeParts {
   originOf: (session: string) => Promise<string | undefined>
   /** Is it a coding session of ours that runs? */
   isRunningCoding: (session: string) => boolean
+  /** Why a running coding session of ours may not have a message of this sender; undefined for all others. */
+  whyNotGive: (session: string, mailId: string) => Promise<string | undefined>
   /** A message was accepted, or a session can receive one now. */
   onWork: () => void
   /** A message was accepted, or a receipt has changed. */
@@ -237,8 +239,16 @@ export class PostOffice {
     return mine
   }
 
-  /** The session that was named has priority while it lives; then every session of its lineage may have the message. */
-  async mayReceive(session: string, { session: named }: Pick<Mail, 'session'>): Promise<boolean> {
+  /** The session that was named has priority while it lives; then every session of its lineage may have the message. A coding session
+   *  gets it only if its sender may give messages to that session. */
+  async mayReceive(session: string, mail: Pick<Mail, 'id' | 'session'>): Promise<boolean> {
+    if (!(await this.#isFor(session, mail))) return false
+    const reason = await this.#parts.whyNotGive(session, mail.id)
+    if (reason !== undefined) await this.#parts.store.note(mail.id, reason)
+    return reason === undefined
+  }
+
+  async #isFor(session: string, { session: named }: Pick<Mail, 'session'>): Promise<boolean> {
     if (named === undefined || named === session) return true
     const row = await this.#parts.store.session(named)
     return row ? row.endedAt !== undefined : !this.#parts.isRunningCoding(named)

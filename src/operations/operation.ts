@@ -24,6 +24,8 @@ export interface Caller {
   sessionKey?: string
   /** Claude's id of the session from whose tools or shell the call comes. It writes mail as itself, not as the owner. */
   claudeSession?: string
+  /** The coding session from whose tools the call comes. Rockpool sets it; a client cannot. */
+  codingId?: string
   /** The author of the turn in which an agent calls. */
   author?: Author
   /** The chat that a command came from. */

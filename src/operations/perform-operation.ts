@@ -2,6 +2,7 @@
 // answers a repeated request with its first answer, runs the operation, and masks secrets in the output.
 import type { z } from 'zod'
 import { RockpoolError, asRockpoolError } from '../domain/errors.ts'
+import type { Giver } from '../domain/giver.ts'
 import { maskTexts, type Redactor } from '../domain/redact.ts'
 import { expectationOf } from '../domain/schema-issue.ts'
 import { requireAgent } from '../store/agents.ts'
@@ -130,6 +131,11 @@ const includedIn: Record<Scope, readonly Scope[]> = {
 
 export function hasScope(granted: readonly Scope[], needed: Scope): boolean {
   return granted.some((scope) => includedIn[needed].includes(scope))
+}
+
+/** The caller as one who gives messages to coding sessions. Agents, and tokens that are bound to one, never allow anything. */
+export function giverOf({ agentId, scopes, codingId }: Caller): Giver {
+  return { agentId, mayApprove: agentId === undefined && hasScope(scopes, 'approve'), codingId }
 }
 
 /** A filter for what the caller may see: everything, or what belongs to its own agent. Throws when an agent asks for what

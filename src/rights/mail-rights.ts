@@ -3,13 +3,14 @@ import type { Author } from './author.ts'
 
 export interface MailSender {
   author: Author
-  kind: 'owner' | 'session' | 'chat'
-  /** The agent that it belongs to; absent for the owner and for sessions that people run in a terminal. */
+  /** `program`: a token that is bound to no agent and may not approve. It has the reach of the operator, and is not the owner. */
+  kind: 'owner' | 'program' | 'session' | 'chat'
+  /** The agent that it belongs to; absent for the owner, for programs and for sessions that people run in a terminal. */
   agentId?: string
 }
 
 export interface MailRecipient {
-  kind: 'owner' | 'session' | 'chat' | 'person'
+  kind: 'owner' | 'program' | 'session' | 'chat' | 'person'
   agentId?: string
   /** It wrote to the sender before, and this is the answer. */
   hasAsked: boolean
@@ -19,7 +20,7 @@ export interface MailRecipient {
 export function whyNotWrite(sender: MailSender, recipient: MailRecipient): string | undefined {
   if (sender.author !== 'owner' && sender.author !== 'program')
     return 'Guests, groups and hooks send no mail.'
-  if (sender.kind === 'owner' || recipient.kind === 'owner') return undefined
+  if (isOperators(sender) || recipient.kind === 'owner') return undefined
   if (recipient.kind === 'person') return 'Only the owner writes to people outside.'
   if (recipient.kind === 'chat' && recipient.agentId !== sender.agentId)
     return 'An agent writes only into its own chats; a session that belongs to no agent writes into none.'
@@ -27,4 +28,9 @@ export function whyNotWrite(sender: MailSender, recipient: MailRecipient): strin
   return isOwn || recipient.hasAsked
     ? undefined
     : 'An agent and its sessions write to sessions of the same agent, to the owner, and to those who wrote to them.'
+}
+
+/** Reads the mail of all, and writes to all. */
+export function isOperators({ kind }: Pick<MailSender, 'kind'>): boolean {
+  return kind === 'owner' || kind === 'program'
 }

@@ -9,7 +9,7 @@ const limits = { maxWaiting: 100 }
 
 export function newMail(more: Partial<NewMail & { id: string }> = {}): NewMail & { id: string } {
   const names = { senderName: 'one', recipientName: 'two' }
-  const rest = { body: 'hello', resume: false, depth: 0, expiresAt: 10_000 }
+  const rest = { body: 'hello', giver: { mayApprove: false }, resume: false, depth: 0, expiresAt: 10_000 }
   return { id: `m-${++made}`, sender: 'session:a', recipient: `session:b${made}`, ...names, ...rest, ...more }
 }
 

@@ -24,6 +24,7 @@ const parts = {
   smallModel: () => undefined,
   openclawSettings: () => undefined,
   search: () => ({}) as never,
+  mayContinue: () => true,
 }
 
 test('a queued task that must wait although its repository looks free chooses again only after a pause', async () => {

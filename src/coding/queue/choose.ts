@@ -48,6 +48,8 @@ export interface ChoiceParts {
   /** `sessionSelection` in OpenClaw's configuration, for one of its agents. */
   openclawSettings: (agentId: string) => Partial<SessionSelectionConfig> | undefined
   search: () => SearchPart
+  /** May the caller that launched this task continue the conversation? */
+  mayContinue: (request: CodingRequest, sdkSessionId: string) => boolean
 }
 
 export interface ChoiceOptions {
@@ -109,6 +111,9 @@ export class SessionChoice {
     const { selection, decisionId } = await this.choose(asked)
     await this.#parts.decisions().became(decisionId, id)
     const chosen = choiceOf(selection, { trim: this.trimFor(selection) })
+    const { resume } = chosen
+    const isOpen = !resume || resume.fork || this.#parts.mayContinue(request, resume.sdkSessionId)
+    if (!isOpen) return { action: 'fresh' }
     return { ...chosen, sdkSessionId: selection.sessionId }
   }
 

@@ -76,7 +76,7 @@ async function mailCaller(app: App, seat: BridgeSeat): Promise<Caller> {
   const { agentId, sessionKey, codingId } = seat
   const basis: Caller = { via: 'mcp', scopes: ['read', 'write'], agentId, name: `agent:${agentId}` }
   if (codingId !== undefined)
-    return { ...basis, claudeSession: codingSession(app, seat)?.sdkSessionId ?? codingId }
+    return { ...basis, codingId, claudeSession: codingSession(app, seat)?.sdkSessionId ?? codingId }
   return seat.pid === undefined
     ? { ...basis, sessionKey }
     : {

@@ -6,7 +6,8 @@ import { kindOf } from '../../domain/coding-session.ts'
 import type { CodingRequest, CodingSession } from '../../domain/coding-session.ts'
 import { agentKinds, openclawPrefix } from '../../domain/agent.ts'
 import type { AgentKind, PermissionMode } from '../../domain/agent.ts'
-import { RockpoolError } from '../../domain/errors.ts'
+import { asRockpoolError, RockpoolError } from '../../domain/errors.ts'
+import type { Giver } from '../../domain/giver.ts'
 import { formatOpenClawOrigin } from '../../domain/openclaw-contract.ts'
 import { choiceOf } from '../../coding/queue/choose.ts'
 import { unknownSession } from '../../discovery/filter.ts'
@@ -16,10 +17,10 @@ import { callerAuthor, mayReadSession } from '../../rights/rights.ts'
 import type { App } from '../app.ts'
 import { nonBlankText, permissionMode } from '../input-fields.ts'
 import { findCoding, machineField } from './coding-row.ts'
-import { checkProgram, launchDefaults, maySteer, refuseDirectory, workdirOf } from './launch-rights.ts'
+import { checkProgram, launchDefaults, refuseDirectory, workdirOf } from './launch-rights.ts'
 import { restoreIfGone } from '../vault/kept-sessions.ts'
 import type { Caller } from '../operation.ts'
-import { trimField } from './trim-choice.ts'
+import { refuseTrimAt, trimField } from './trim-choice.ts'
 import { asSeenBy, placeOfLaunch } from './which-machine.ts'
 import { openclawAgentOf } from '../../store/openclaw/openclaw-report.ts'
 
@@ -68,8 +69,8 @@ export interface LaunchInput extends Omit<z.output<typeof launchInput>, 'wait' |
   /** The agent whose session launches it for another agent. */
   launchedBy?: string
   relay?: CodingRequest['relay']
-  /** The agent whose limits hold for this launch; absent for a person. */
-  boundTo?: string
+  /** Whose rights hold for this launch. */
+  by: Giver
 }
 
 export interface Launched {
@@ -120,7 +121,7 @@ export async function launchHere(app: App, input: Here, caller: Caller, id?: str
   const { workdir } = input
   const label = input.label === undefined ? undefined : checkedName(input.label)
   // Checked on the machine that runs the session, because only there links can be resolved.
-  await refuseDirectory(app, workdir, input.boundTo)
+  await refuseDirectory(app, workdir, input.by.agentId)
   const agentId = caller.agentId ?? input.agent ?? defaultAgentId(app.config)
   const named = await namedConversation(app, input, caller)
   const kind = named?.kind ?? input.agentKind ?? 'claude'
@@ -128,9 +129,10 @@ export async function launchHere(app: App, input: Here, caller: Caller, id?: str
   const permissionMode = input.permissionMode ?? defaults.permissionMode
   refuseBypass(permissionMode, caller)
   checkProgram(app, kind, { ...input, permissionMode }, named !== undefined && isFork(input))
-  const chosen = named
+  const found = named
     ? resumeOf(named, input)
     : await chooseConversation(app, input, caller, { agentId, workdir, kind })
+  const chosen = withinRights(app, input, found)
   const taken = await sendToWaiting(app, input, chosen, { caller, needsRow: id !== undefined })
   if (taken) return taken
   const messageChannel = caller.address && formatOriginChannel(caller.address)
@@ -156,13 +158,14 @@ export async function launchHere(app: App, input: Here, caller: Caller, id?: str
     spawnDepth: input.spawnDepth,
     launchedBy: input.launchedBy === agentId ? undefined : input.launchedBy,
     byProgram: callerAuthor(caller) === 'program' || undefined,
+    withoutApprove: !input.by.mayApprove || undefined,
     relay: input.relay,
     originChannel: originOf(app, caller, { originChannel: input.originChannel, messageChannel, workdir }),
     originThreadId: caller.address?.threadId,
     originSessionKey: caller.agentId === undefined ? undefined : caller.sessionKey,
   }
   const launch = { id, isChosen: chosen.decisionId !== undefined, viewer: caller.agentId }
-  const session = await app.coding().pool.spawn(request, launch)
+  const session = await app.coding().givenBy(input.by).spawn(request, launch)
   // So that `cc why` finds the decision by the new session.
   const decisionId = chosen.decisionId ?? (caller.agentId === undefined ? input.decision : undefined)
   if (decisionId !== undefined) await app.storage.decisions.became(decisionId, session.id)
@@ -171,8 +174,22 @@ export async function launchHere(app: App, input: Here, caller: Caller, id?: str
   return { session, action, reason: chosen.reason }
 }
 
-/** If the chosen session waits for its next message, the task becomes that message. If the launch needs a row of its own, for its
- *  settings or rights or because another machine asked for it, the waiting session releases the conversation. */
+/** A conversation of a session that may do more without asking than the caller can allow is not continued. A launch that names it, or
+ *  its label, is refused; any other task gets a conversation of its own. */
+function withinRights(app: App, { by, label, resumeSessionId }: Here, chosen: Chosen): Chosen {
+  const { resume, decisionId } = chosen
+  if (!resume || resume.fork) return chosen
+  try {
+    app.coding().givenBy(by).checkConversation(resume.sdkSessionId)
+    return chosen
+  } catch (error) {
+    if (label !== undefined || resumeSessionId !== undefined) throw error
+    return { action: 'fresh', decisionId, reason: asRockpoolError(error).message }
+  }
+}
+
+/** If the chosen session waits for its next message, the task becomes that message. If the launch needs a row of its own, for
+ *  its settings or because another machine asked for it, the waiting session releases the conversation. */
 async function sendToWaiting(
   app: App,
   input: Here,
@@ -183,14 +200,13 @@ async function sendToWaiting(
   if (action !== 'resume' || !resume) return undefined
   const waiting = pool.awaitingInput(resume.sdkSessionId)
   if (!waiting) return undefined
-  const isOther = hasOwnSettings(input) || !maySteer(app, waiting, caller)
-  if (needsRow || decisionId === undefined || isOther) {
+  if (needsRow || decisionId === undefined || hasOwnSettings(input)) {
     await pool.release(waiting.id)
     return undefined
   }
   await app.storage.decisions.became(decisionId, waiting.id)
   const userInitiated = caller.agentId === undefined
-  const session = await pool.respond(waiting.id, input.prompt, { userInitiated })
+  const session = await app.coding().givenBy(input.by).respond(waiting.id, input.prompt, { userInitiated })
   return { session, action, reason: `${reason}; it is the next message of ${session.name}` }
 }
 
@@ -322,12 +338,4 @@ async function chooseConversation(
   const trim = input.trim ?? app.coding().choice.trimFor(selection)
   const chosen = choiceOf(selection, { fork: input.forkSession, trim })
   return { ...chosen, reason: selection.reason, decisionId }
-}
-
-/** A trimmed copy continues at the end of the conversation. */
-export function refuseTrimAt({ trim, atMessage }: Pick<LaunchInput, 'trim' | 'atMessage'>): void {
-  if (trim === undefined || atMessage === undefined) return
-  throw new RockpoolError('input-invalid', 'trim and atMessage cannot be combined.', {
-    hint: 'Fork after the message first, then trim the fork.',
-  })
 }

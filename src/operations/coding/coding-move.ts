@@ -5,6 +5,7 @@ import { kindOf, type CodingSession } from '../../domain/coding-session.ts'
 import { asRockpoolError, RockpoolError } from '../../domain/errors.ts'
 import type { App } from '../app.ts'
 import { operation } from '../operation.ts'
+import { giverOf } from '../perform-operation.ts'
 import { refuseUnknownCoding } from './coding-resume.ts'
 import { afterRecovery, codingRow, codingSession, findCoding, rowOf } from './coding-row.ts'
 import { asSeenBy, moveNotice, moveWarnings, placeOfMove, sidesOf } from './which-machine.ts'
@@ -46,11 +47,13 @@ const move = operation({
   async run(app, input, caller) {
     const { pool } = app.coding()
     const session = findCoding(app, caller, input.session)
+    const door = app.coding().givenBy(giverOf(caller))
+    await door.check(session)
     refuseOthers(session)
     const { machine, workdir } = await asSeenBy(caller, () => placeOfMove(app, session, input.machine))
     const sides = await sidesOf(app, session, { machine: machine.name, workdir })
     const to = { machine: machine.name, workdir, aside: moveNotice(sides) }
-    const { id } = await pool.handOver(session.id, to)
+    const { id } = await door.handOver(session.id, to)
     const warnings = [...moveWarnings(sides), ...(await startThere(app, machine.name))]
     return { ...rowOf(app, pool.resolve(id), caller), ...sides, warnings }
   },

@@ -23,7 +23,8 @@ import {
   resumeInput,
 } from './coding-resume.ts'
 import { afterRecovery, codingRow, codingSession, findCoding, rowOf } from './coding-row.ts'
-import { refuseMissingProgram, refuseOtherPrograms, refuseSteering, refuseWider } from './launch-rights.ts'
+import { giverOf } from '../perform-operation.ts'
+import { refuseMissingProgram, refuseWider } from './launch-rights.ts'
 
 const note = z
   .string()
@@ -104,7 +105,7 @@ const launch = operation({
     await refuseWider(app, input, caller)
     if (input.agent !== undefined) requireAgent(app, input.agent)
     refuseInReserve(app, input.despiteReserve, caller)
-    const asked = { ...input, boundTo: caller.agentId }
+    const asked = { ...input, by: giverOf(caller) }
     const { session, action, reason } = await launchCoding(app, asked, caller)
     if (input.wait) return { ...(await atEndOfTurn(app, session.id, caller)), action, reason }
     return { ...rowOf(app, session, caller), action, reason, note: warningFor(app, session) }
@@ -207,16 +208,11 @@ const respond = operation({
   async run(app, input, caller) {
     const session = findCoding(app, caller, input.session)
     checkMayContinue(app, session, input.session, caller)
-    refuseOtherPrograms(kindOf(session), caller)
-    await refuseSteering(app, session, caller)
     // A caller that is not an agent is a person.
     const userInitiated = input.userInitiated ?? caller.agentId === undefined
     const { message, interrupt } = input
-    return rowOf(
-      app,
-      await app.coding().pool.respond(session.id, message, { interrupt, userInitiated }),
-      caller,
-    )
+    const door = app.coding().givenBy(giverOf(caller))
+    return rowOf(app, await door.respond(session.id, message, { interrupt, userInitiated }), caller)
   },
 })
 
@@ -278,9 +274,9 @@ const kill = operation({
     examples: ['rockpool cc kill fix-login-bug', 'rockpool cc kill fix-login-bug --undo'],
   },
   async run(app, input, caller) {
-    const { pool } = app.coding()
+    const { pool, givenBy } = app.coding()
     const { id } = findCoding(app, caller, input.session)
-    if (input.undo) return { ...rowOf(app, await pool.reopen(id), caller), killed: false }
+    if (input.undo) return { ...rowOf(app, await givenBy(giverOf(caller)).reopen(id), caller), killed: false }
     const { session, killed } = await pool.kill(id)
     return { ...rowOf(app, session, caller), killed }
   },

@@ -7,20 +7,16 @@ import type { ResumeOptions } from '../../coding/session/resume-session.ts'
 import { isRunning, kindOf } from '../../domain/coding-session.ts'
 import type { CodingSession } from '../../domain/coding-session.ts'
 import { RockpoolError } from '../../domain/errors.ts'
+import type { Giver } from '../../domain/giver.ts'
 import { maySeeCoding } from '../../rights/rights.ts'
 import type { App } from '../app.ts'
-import { conversationNamed, refuseBypass, refuseTrimAt } from './coding-launch.ts'
-import { trimByItself, trimField } from './trim-choice.ts'
+import { conversationNamed, refuseBypass } from './coding-launch.ts'
+import { refuseTrimAt, trimByItself, trimField } from './trim-choice.ts'
 import { nonBlankText } from '../input-fields.ts'
 import { codingSession, findCoding, machineField } from './coding-row.ts'
-import {
-  checkProgram,
-  refuseDirectory,
-  refuseOtherPrograms,
-  refuseSteering,
-  refuseWider,
-} from './launch-rights.ts'
+import { checkProgram, refuseDirectory, refuseOtherPrograms, refuseWider } from './launch-rights.ts'
 import type { Caller, CommandPlace } from '../operation.ts'
+import { giverOf } from '../perform-operation.ts'
 import { restoreIfGone } from '../vault/kept-sessions.ts'
 import { asSeenBy, moveNotice, placeOfResume, sidesOf } from './which-machine.ts'
 import type { Spot } from './which-machine.ts'
@@ -39,7 +35,8 @@ export const resumeInput = z.strictObject({
 type ResumeInput = Omit<z.output<typeof resumeInput>, 'wait'>
 
 export async function resumeCoding(app: App, input: ResumeInput, caller: Caller): Promise<CodingSession> {
-  const { pool } = app.coding()
+  const by = giverOf(caller)
+  const door = app.coding().givenBy(by)
   // A session that an agent made without Rockpool gets the configured mode.
   const isKnown = app.storage.coding.resolve(input.session, caller.agentId).length > 0
   const known = isKnown ? findCoding(app, caller, input.session) : undefined
@@ -59,13 +56,13 @@ export async function resumeCoding(app: App, input: ResumeInput, caller: Caller)
   const options = { fork, atMessage, trim, origin, viewer: caller.agentId }
   if (!known) {
     checkHere(app, input)
-    return pool.resume(ref, input.prompt, options)
+    return door.resume(ref, input.prompt, options)
   }
-  await refuseSteering(app, known, caller)
+  await door.check(known)
   const spot = await asSeenBy(caller, () => placeOfResume(app, known, input.machine))
   const all = { ...options, moved: await movedTo(app, known, spot) }
-  if (!spot.elsewhere) return pool.resume(known.id, input.prompt, all)
-  return resumeThere(app, spot.elsewhere.name, known.id, input.prompt, all)
+  if (!spot.elsewhere) return door.resume(known.id, input.prompt, all)
+  return resumeThere(app, spot.elsewhere.name, { ref: known.id, prompt: input.prompt, options: all, by })
 }
 
 const person: Caller = { via: 'cli', scopes: ['admin'] }
@@ -103,7 +100,7 @@ async function checkKind(
 ): Promise<void> {
   const native = known ? undefined : await app.coding().pool.findNative(ref, caller.agentId)
   const kind = known ? kindOf(known) : (native?.agentKind ?? 'claude')
-  refuseOtherPrograms(kind, caller)
+  refuseOtherPrograms(kind, giverOf(caller))
   const request = known?.request ?? { permissionMode: 'default' as const }
   checkProgram(app, kind, { ...request, trim, atMessage }, fork)
 }
@@ -134,14 +131,12 @@ async function nativeNamed(app: App, ref: string, caller: Caller): Promise<strin
 async function resumeThere(
   app: App,
   machine: string,
-  ref: string,
-  prompt: string,
-  options: ResumeOptions,
+  { ref, prompt, options, by }: { ref: string; prompt: string; options: ResumeOptions; by: Giver },
 ): Promise<CodingSession> {
   const { machines, pool } = app.coding()
   const id = options.fork ? newCodingId() : ref
   try {
-    await machines!.ask(machine, 'resume', { ref, prompt, options: { ...options, id } })
+    await machines!.ask(machine, 'resume', { ref, prompt, options: { ...options, id }, by })
   } catch (error) {
     const there = app.storage.coding.get(id)
     if (!there || there.machine !== machine || !isRunning(there)) throw error

@@ -5,9 +5,12 @@ import type { Machines } from '../../coding/machines/machines.ts'
 import type { NotificationRouter } from '../../coding/notifications.ts'
 import type { CodingPool } from '../../coding/pool.ts'
 import type { CodingSession } from '../../domain/coding-session.ts'
+import type { Giver } from '../../domain/giver.ts'
 
 export interface CodingWorld {
-  pool: CodingPool
+  pool: Omit<CodingPool, GivingMethod>
+  /** The way to start sessions and to give them messages, for those who give. */
+  givenBy: (first: Giver, ...others: Giver[]) => CodingDoor
   notifications: NotificationRouter
   approvals: Approvals
   /** The machines among which sessions are divided, where several share a database. */
@@ -18,4 +21,14 @@ export interface CodingWorld {
   isTaken(session: CodingSession): boolean
   /** Which session takes a task. */
   choice: SessionChoice
+}
+
+/** What gives a message to a session, or lets it go on. */
+type GivingMethod = 'spawn' | 'respond' | 'resume' | 'reopen' | 'handOver'
+
+export interface CodingDoor extends Pick<CodingPool, GivingMethod> {
+  /** Throws if this giver may not give a message to the session. */
+  check(session: CodingSession): Promise<void>
+  /** Throws if the latest session in this conversation is one to which this giver may not give a message. */
+  checkConversation(sdkSessionId: string): void
 }

@@ -6,19 +6,19 @@ import { foreignGitFolders } from '../../discovery/git-folders.ts'
 import { realPath } from '../../discovery/repo-paths.ts'
 import { formatOriginChannel, openclawChannel, parseOriginChannel } from '../../domain/address.ts'
 import { agentKinds, type AgentKind, type PermissionMode } from '../../domain/agent.ts'
-import type { CodingSession } from '../../domain/coding-session.ts'
 import { parseOpenClawOrigin } from '../../domain/openclaw-contract.ts'
 import { allowedToolsOf } from '../../domain/config/read-settings.ts'
 import { defaultAgentId } from '../../domain/session-key.ts'
 import { RockpoolError } from '../../domain/errors.ts'
+import type { Giver } from '../../domain/giver.ts'
 import { isSameOrigin } from '../../coding/session/origin.ts'
 import { checkWish, findProgram, programOf, type ProgramWish } from '../../agent/programs/programs.ts'
 import { mayCost, mayUseDirectory, type LaunchLimits } from '../../rights/rights.ts'
 import type { App } from '../app.ts'
 import type { Caller, CommandPlace } from '../operation.ts'
-import { hasScope } from '../perform-operation.ts'
+import { giverOf } from '../perform-operation.ts'
 import { isChatOfAgent } from '../turns/agent-chats.ts'
-import { requireAgent, workspaceOf } from '../../store/agents.ts'
+import { workspaceOf } from '../../store/agents.ts'
 import { loadConfig } from '../../store/config-file.ts'
 import { makeFolders } from '../../store/disk/atomic-file.ts'
 import { openclawAgentIds, openclawAgentOf } from '../../store/openclaw/openclaw-report.ts'
@@ -38,9 +38,10 @@ const askingModes: readonly PermissionMode[] = ['default', 'plan', 'dontAsk']
  *  asking only if the caller may also approve. */
 export async function refuseWider(app: App, asked: Rights, caller: Caller): Promise<void> {
   const { originChannel, maxBudgetUsd } = asked
-  const unasked = unaskedRight(app, asked, caller)
+  const giver = giverOf(caller)
+  const unasked = unaskedRight(app, asked, giver)
   if (unasked) throw tooWide(unasked.right, unasked.setting)
-  refuseOtherPrograms(asked.agentKind ?? 'claude', caller)
+  refuseOtherPrograms(asked.agentKind ?? 'claude', giver)
   if (caller.agentId === undefined) return
   const limits = launchLimitsOf(app, caller.agentId)
   if (!mayCost(maxBudgetUsd, limits))
@@ -54,45 +55,25 @@ export async function refuseWider(app: App, asked: Rights, caller: Caller): Prom
     })
 }
 
-/** Refuses to give a message to a session that may do more without asking than this caller could let a new session do, or that works
- *  where the caller may start none: the message would decide what the session does there. */
-export async function refuseSteering(app: App, session: CodingSession, caller: Caller): Promise<void> {
-  const { workdir, agentId } = session.request
-  requireAgent(app, agentId)
-  await refuseDirectory(app, workdir, caller.agentId)
-  const unasked = unaskedRight(app, session.request, caller)
-  if (!unasked) return
-  throw new RockpoolError(
-    'refused',
-    `${session.name} has the ${unasked.right}, which this caller cannot give.`,
-    {
-      hint: `The owner can send the message, or allow the same to all sessions in ${unasked.setting}.`,
-    },
-  )
-}
-
-/** May this caller's message become the next message of a session that waits, so that the session does it with its own rights? */
-export function maySteer(app: App, { request }: CodingSession, caller: Caller): boolean {
-  return unaskedRight(app, request, caller) === undefined
-}
-
 interface UnaskedRight {
   right: string
   setting: string
 }
 
-/** What a session would do without asking beyond the configuration, if the caller may not allow it. */
-function unaskedRight(
-  { config }: App,
+/** What a session would do without asking beyond the configuration, if this giver may not allow it. A coding session that writes to
+ *  another one has its own rights, too. */
+export function unaskedRight(
+  { config, storage }: App,
   asked: Pick<Rights, 'permissionMode' | 'allowedTools'>,
-  caller: Caller,
+  { agentId, mayApprove, codingId }: Giver,
 ): UnaskedRight | undefined {
-  const { agentId, scopes } = caller
-  if (agentId === undefined && hasScope(scopes, 'approve')) return undefined
+  if (mayApprove) return undefined
   const { permissionMode = 'default', allowedTools = [] } = asked
-  if (!mayUseMode(permissionMode, config.coding))
+  const writer = codingId === undefined ? undefined : storage.coding.get(codingId)?.request
+  if (permissionMode !== writer?.permissionMode && !mayUseMode(permissionMode, config.coding))
     return { right: `permission mode ${permissionMode}`, setting: 'coding.permissionMode' }
-  const own = allowedToolsOf(config.agents, agentId ?? defaultAgentId(config))
+  const configured = allowedToolsOf(config.agents, agentId ?? defaultAgentId(config))
+  const own = [...configured, ...(writer?.allowedTools ?? [])]
   const more = allowedTools.find((tool) => !own.includes(tool))
   return more === undefined
     ? undefined
@@ -135,8 +116,8 @@ export function workdirOf(app: App, named: string | undefined, caller: Caller): 
 
 /** Other programs ask no person and read what the user can read, also Rockpool's own files: only a person who may approve starts
  *  them. */
-export function refuseOtherPrograms(kind: AgentKind, { agentId, scopes }: Caller): void {
-  if (kind === 'claude' || (agentId === undefined && hasScope(scopes, 'approve'))) return
+export function refuseOtherPrograms(kind: AgentKind, { mayApprove }: Giver): void {
+  if (kind === 'claude' || mayApprove) return
   throw new RockpoolError('refused', `This caller cannot start sessions of ${programOf(kind).name}.`, {
     hint: 'Leave agentKind out: Claude Code asks before it does what was not allowed. A person can start it.',
   })

@@ -3,6 +3,7 @@ import { hostname } from 'node:os'
 import { z } from 'zod'
 import { machine } from '../../domain/machine.ts'
 import type { Machine } from '../../domain/machine.ts'
+import type { Giver } from '../../domain/giver.ts'
 import type { App } from '../app.ts'
 import { operation } from '../operation.ts'
 import type { ResumeOptions } from '../../coding/session/resume-session.ts'
@@ -32,7 +33,7 @@ function thisMachine(app: App): Machine {
   return { name, labels, isHere: true, running, repositories: [] }
 }
 
-/** What other machines ask of this one. They have checked the rights of their caller. */
+/** What other machines ask of this one, with the rights of their caller. */
 interface LaunchRequest {
   id: string
   input: LaunchInput & { workdir: string }
@@ -43,6 +44,7 @@ interface ResumeRequest {
   ref: string
   prompt: string
   options: ResumeOptions
+  by: Giver
 }
 
 export function serveMachineRequests(app: App): void {
@@ -56,8 +58,8 @@ export function serveMachineRequests(app: App): void {
     },
     async resume(_recipient, given) {
       // `resumeThere` wrote it.
-      const { ref, prompt, options } = given as unknown as ResumeRequest
-      await pool.resume(ref, prompt, options)
+      const { ref, prompt, options, by } = given as unknown as ResumeRequest
+      await app.coding().givenBy(by).resume(ref, prompt, options)
     },
     look: (_recipient, { path }) => lookAt(app, machines.name, String(path)),
     'take-over': () => pool.takeOver(),

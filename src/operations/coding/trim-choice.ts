@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import { priceWithTrim } from '../../discovery/trim/trim-price.ts'
 import { trimLevels, type TrimLevel } from '../../domain/trim.ts'
+import { RockpoolError } from '../../domain/errors.ts'
 import type { App } from '../app.ts'
 
 export const trimField = z
@@ -18,4 +19,12 @@ export async function trimByItself(app: App, ref: string): Promise<TrimLevel | u
   if (!known) return undefined
   const price = await priceWithTrim(known, app.config.coding, app.clock.now())
   return price.trimmed?.offered ? trimWhenCold : undefined
+}
+
+/** A trimmed copy continues at the end of the conversation. */
+export function refuseTrimAt({ trim, atMessage }: { trim?: string; atMessage?: string }): void {
+  if (trim === undefined || atMessage === undefined) return
+  throw new RockpoolError('input-invalid', 'trim and atMessage cannot be combined.', {
+    hint: 'Fork after the message first, then trim the fork.',
+  })
 }

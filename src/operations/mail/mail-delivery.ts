@@ -8,7 +8,8 @@ import { readLiveSessions, type LiveSession } from '../../discovery/registries.t
 import { isPrivateChat, parseOriginChannel, type Address } from '../../domain/address.ts'
 import type { DiscoveredSession } from '../../domain/discovered-session.ts'
 import { isOn, isRunning } from '../../domain/coding-session.ts'
-import { parseMailAddress, type Mail } from '../../domain/mail.ts'
+import { asRockpoolError } from '../../domain/errors.ts'
+import { ownerAddress, parseMailAddress, type Mail } from '../../domain/mail.ts'
 import { noticeFor } from '../../domain/reply.ts'
 import { addressOfSession } from '../../domain/session.ts'
 import { parseAgentSessionKey } from '../../domain/session-key-forms.ts'
@@ -49,6 +50,7 @@ export function openMail(app: App): MailPart {
       const coding = codingWith(app, session)
       return coding !== undefined && isRunning(coding)
     },
+    whyNotGive: (session, mailId) => whyNotGive(app, session, mailId),
     onWork: () => void carrier.look(),
     onChange: () => app.events.emit({ type: 'mail-changed' }),
   })
@@ -102,12 +104,30 @@ async function originOf(app: App, known: MailPart['known'], session: string): Pr
   return (await known(session))?.forkedFrom
 }
 
+/** A session in a terminal judges by itself what it does with mail: its person sits in front of it. */
+async function whyNotGive(app: App, session: string, mailId: string): Promise<string | undefined> {
+  const coding = codingWith(app, session)
+  if (!coding || !isRunning(coding)) return undefined
+  const giver = await app.storage.mail.giver(mailId)
+  const check = app.coding().givenBy(giver).check(coding)
+  return check.then(
+    () => undefined,
+    (error: unknown) => asRockpoolError(error).message,
+  )
+}
+
 function carrierActions(app: App, office: PostOffice, known: MailPart['known']): CarrierActions {
+  const { storage } = app
   const live = liveRegistry(app)
   return {
     runningCoding: () => runningCoding(app, office),
-    async sendToCoding(id, text, byOwner) {
-      await app.coding().pool.respond(id, text, { userInitiated: byOwner })
+    async sendToCoding(id, text, mails) {
+      const userInitiated = mails.every(({ sender }) => sender === ownerAddress)
+      const [first, ...others] = await Promise.all(mails.map((mail) => storage.mail.giver(mail.id)))
+      await app
+        .coding()
+        .givenBy(first!, ...others)
+        .respond(id, text, { userInitiated })
     },
     isDone: (codingId, mailId) => isDone(app, codingId, mailId),
     transcriptOf: async (session) => (await known(session))?.filePath,
@@ -163,7 +183,13 @@ async function resume(app: App, mail: Mail, text: string): Promise<string | unde
   if (!coding && (await app.discovery().known([target])).length === 0) return undefined
   const id = `M${createHash('sha256').update(mail.id).digest('hex').slice(0, 7)}`
   if (app.storage.coding.get(id)) return id
-  return (await app.coding().pool.resume(coding?.id ?? target, text, { id })).id
+  const giver = await app.storage.mail.giver(mail.id)
+  return (
+    await app
+      .coding()
+      .givenBy(giver)
+      .resume(coding?.id ?? target, text, { id })
+  ).id
 }
 
 /** The outbox accepts each message once. */

@@ -174,7 +174,10 @@ test('an agent names and answers a session that wrote to it', async () => {
   const names = { senderName: 'two', recipientName: 'main' }
   const asked = await app
     .mail()
-    .office.send({ sender, recipient: chat, body: 'which port?', resume: false, ...names }, {})
+    .office.send(
+      { sender, recipient: chat, body: 'which port?', resume: false, giver: { mayApprove: false }, ...names },
+      {},
+    )
   expect(await send(sender, agent('main'), { replyTo: asked.id })).toMatchObject({ recipient: sender })
   await expect(send(sender, agent('main'))).rejects.toMatchObject({ code: 'forbidden' })
 })

@@ -1,21 +1,16 @@
 // mail.*: messages between sessions, chats and people, with receipts. A session sees its own mail only.
 import { z } from 'zod'
 import { sleep } from '../../domain/async.ts'
+import { isRunning, type CodingSession } from '../../domain/coding-session.ts'
 import { RockpoolError } from '../../domain/errors.ts'
-import {
-  mailSchema,
-  mailStates,
-  ownerAddress,
-  parseMailAddress,
-  wakePolicies,
-  type Mail,
-} from '../../domain/mail.ts'
+import { mailSchema, mailStates, parseMailAddress, wakePolicies, type Mail } from '../../domain/mail.ts'
 import { printableText } from '../../domain/text.ts'
 import { quoteMail } from '../../mail/quote.ts'
-import { whyNotWrite } from '../../rights/mail-rights.ts'
+import { isOperators, whyNotWrite, type MailSender } from '../../rights/mail-rights.ts'
 import type { App } from '../app.ts'
 import { operation, type Caller } from '../operation.ts'
-import { recipientOf, senderOf, type Party } from './mail-parties.ts'
+import { giverOf } from '../perform-operation.ts'
+import { codingWith, recipientOf, senderOf, type Party } from './mail-parties.ts'
 
 const recipient = z
   .string()
@@ -91,6 +86,10 @@ export async function sendMail(app: App, input: MailInput, caller: Caller): Prom
   const refusal = whyNotWrite(sender, { kind, agentId: to.agentId, hasAsked })
   if (refusal !== undefined)
     throw new RockpoolError('forbidden', refusal, { hint: 'Ask the owner to send it.' })
+  const giver = giverOf(caller)
+  // Asked again at the delivery, which may be later and to another session of the lineage.
+  const coding = kind === 'session' ? codingAt(app, to) : undefined
+  if (coding && (isRunning(coding) || input.resume)) await app.coding().givenBy(giver).check(coding)
   return app.mail().office.send(
     {
       sender: sender.address,
@@ -101,9 +100,15 @@ export async function sendMail(app: App, input: MailInput, caller: Caller): Prom
       body: printableText(input.text),
       replyTo: answered?.id,
       resume: input.resume ?? false,
+      giver,
     },
     { session: sender.session, key: input.key },
   )
+}
+
+function codingAt(app: App, { session, address }: Party): CodingSession | undefined {
+  const parsed = parseMailAddress(address)
+  return codingWith(app, session ?? (parsed?.kind === 'session' ? parsed.root : ''))
 }
 
 async function waitFor(app: App, mail: Mail, wanted: 'delivered' | 'read', ms: number): Promise<Mail> {
@@ -151,7 +156,7 @@ const list = operation({
   async run(app, { session, state, limit }, caller) {
     const sender = await senderOf(app, caller)
     const wanted = session === undefined ? undefined : await recipientOf(app, session, caller)
-    const party = sender.kind === 'owner' ? wanted : sender
+    const party = isOperators(sender) ? wanted : sender
     const states = state && [state]
     const mail = await app.storage.mail.list({ with: party && [party.address], states, limit })
     return { mail: mail.filter((one) => isWith(one, wanted)) }
@@ -178,7 +183,7 @@ const read = operation({
   async run(app, { message }, caller) {
     const reader = await senderOf(app, caller)
     const mail = await found(app, message, reader, caller)
-    if (mail.recipient !== ownerAddress || reader.kind !== 'owner') return mail
+    if (mail.recipient !== reader.address || !isOperators(reader)) return mail
     await receivedByOwner(app, [mail])
     await app.storage.mail.read([mail.id], app.clock.now())
     return found(app, mail.id, reader, caller)
@@ -186,15 +191,11 @@ const read = operation({
 })
 
 /** A session finds only what it sent or received. */
-async function found(
-  app: App,
-  ref: string,
-  { address, kind }: Party & { kind: string },
-  caller: Caller,
-): Promise<Mail> {
+async function found(app: App, ref: string, reader: Party & MailSender, caller: Caller): Promise<Mail> {
   const all = await app.storage.mail.find(ref)
+  const { address } = reader
   const visible = all.filter(
-    (mail) => kind === 'owner' || mail.sender === address || mail.recipient === address,
+    (mail) => isOperators(reader) || mail.sender === address || mail.recipient === address,
   )
   if (visible.length === 1) return visible[0]!
   const mailbox = caller.agentId === undefined ? '`rockpool mail list`' : 'mail_list'
@@ -241,11 +242,15 @@ async function bySession(app: App, session: string): Promise<Mail[]> {
   return handout?.mails ?? []
 }
 
-/** The mail of the owner, or of the chat of an agent that asks for it. */
+/** The mail of the owner, of a program or of the chat of an agent that asks for it, or of a coding session that Claude has not named yet. */
 async function byAddress(app: App, { address }: Party): Promise<Mail[]> {
   const waiting = await app.storage.mail.list({ to: [address], states: ['accepted'], limit: 50 })
-  await receivedByOwner(app, waiting)
-  return waiting.toReversed()
+  const parsed = parseMailAddress(address)
+  const mine: Mail[] = []
+  for (const mail of waiting)
+    if (parsed?.kind !== 'session' || (await app.mail().office.mayReceive(parsed.root, mail))) mine.push(mail)
+  await receivedByOwner(app, mine)
+  return mine.toReversed()
 }
 
 async function receivedByOwner(app: App, mails: Mail[]): Promise<void> {
@@ -270,9 +275,9 @@ const allow = operation({
     examples: ['rockpool mail allow fix-login-bug anyone', 'rockpool mail allow fix-login-bug never'],
   },
   async run(app, { session, wake }, caller) {
-    if (caller.claudeSession !== undefined)
-      throw new RockpoolError('forbidden', 'A session cannot decide who may wake sessions.', {
-        hint: 'The owner runs this command in a terminal of their own.',
+    if (caller.claudeSession !== undefined || !giverOf(caller).mayApprove)
+      throw new RockpoolError('forbidden', 'Only the owner can decide who may wake sessions.', {
+        hint: 'The owner runs this command in a terminal of their own, not in a session.',
       })
     const { address, name } = await recipientOf(app, session, caller)
     const parsed = parseMailAddress(address)

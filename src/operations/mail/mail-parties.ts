@@ -12,6 +12,7 @@ import { callerAuthor, mayReadSession } from '../../rights/rights.ts'
 import type { MailSender } from '../../rights/mail-rights.ts'
 import type { App } from '../app.ts'
 import type { Caller } from '../operation.ts'
+import { giverOf } from '../perform-operation.ts'
 
 export interface Party {
   address: string
@@ -21,7 +22,7 @@ export interface Party {
   session?: string
 }
 
-/** The caller as a sender. A call from inside of a session is never the owner's. A client names its session itself, so a caller that
+/** The caller as a sender. A call from inside of a session is never the owner's, nor is one with a token that may not approve. A client names its session itself, so a caller that
  *  is bound to an agent can only be a session of that agent. */
 export async function senderOf(app: App, caller: Caller): Promise<Party & MailSender> {
   const author = callerAuthor(caller)
@@ -31,7 +32,8 @@ export async function senderOf(app: App, caller: Caller): Promise<Party & MailSe
     if (!mayReadSession(session, agentId)) throw unknownSession(claudeSession)
     return { ...session, author, kind: 'session' }
   }
-  if (agentId === undefined) return { address: ownerAddress, name: 'the owner', author, kind: 'owner' }
+  if (giverOf(caller).mayApprove) return { address: ownerAddress, name: 'the owner', author, kind: 'owner' }
+  if (agentId === undefined) return { ...programParty(caller.name ?? caller.via), author, kind: 'program' }
   const key = sessionKey ?? buildAgentMainSessionKey({ agentId, mainKey: app.config.session.mainKey })
   return { address: `chat:${key}`, name: plainName(agentId), agentId, author, kind: 'chat' }
 }
@@ -52,6 +54,11 @@ async function mayName(app: App, party: Party, caller: Caller): Promise<boolean>
   if (kind === 'owner' || kind === 'person' || mayReadSession(party, caller.agentId)) return true
   const { address } = await senderOf(app, caller)
   return (await app.storage.mail.list({ with: [party.address], to: [address], limit: 1 })).length > 0
+}
+
+function programParty(token: string): Party {
+  const name = plainName(token)
+  return { address: formatMailAddress({ kind: 'program', name }), name }
 }
 
 function unknownParty(ref: string): RockpoolError {
@@ -75,6 +82,11 @@ async function partyAt(app: App, address: MailAddress): Promise<Party> {
   const text = formatMailAddress(address)
   if (address.kind === 'owner') return { address: text, name: 'the owner' }
   if (address.kind === 'session') return sessionParty(app, address.root)
+  if (address.kind === 'program') {
+    if ((await app.storage.mail.list({ with: [text], limit: 1 })).length > 0)
+      return programParty(address.name)
+    throw unknownParty(text)
+  }
   if (address.kind === 'person') {
     if (parseOriginChannel(address.chat)) return { address: text, name: plainName(address.chat) }
     throw new RockpoolError(

@@ -12,10 +12,11 @@ import { nextDue } from '../../schedules/times.ts'
 import { requireAgent } from '../../store/agents.ts'
 import type { App } from '../app.ts'
 import { conversationNamed } from '../coding/coding-launch.ts'
-import { refuseDirectory, refuseWider } from '../coding/launch-rights.ts'
+import { refuseDirectory, refuseOtherPrograms, refuseWider } from '../coding/launch-rights.ts'
 import { nonBlankText } from '../input-fields.ts'
 import { operation } from '../operation.ts'
 import type { Caller } from '../operation.ts'
+import { giverOf } from '../perform-operation.ts'
 import { refuseChat } from '../turns/agent-chats.ts'
 import { chatRightsOf, namedStrangers } from './schedule-refusal.ts'
 import { noticeChange, refused, rowOf, scheduleRow } from './schedule-row.ts'
@@ -116,6 +117,7 @@ export const addSchedule = operation({
       name: input.name === undefined ? nameFor(app, text, agentId) : checkedName(input.name),
       agentId,
       byAgent: caller.agentId === undefined ? undefined : true,
+      withoutApprove: giverOf(caller).mayApprove ? undefined : true,
       author: callerAuthor(caller),
       action,
       ...times,
@@ -191,19 +193,25 @@ async function refuseBeyondAgent(
       })
     if (address) await refuseChat(app, address, caller)
   }
+  if (action.kind === 'coding') await refuseSession(app, action.session, caller)
   if (agentId === undefined) return
   if (input.agent !== undefined && input.agent !== agentId) throw refused('schedule for another agent')
   const key = 'sessionKey' in action ? action.sessionKey : undefined
   if (key !== undefined && !key.startsWith(`agent:${agentId}:`))
     throw refused('use a session of another agent')
   await refuseWider(app, { maxBudgetUsd: input.runBudgetUsd }, caller)
-  if (action.kind === 'coding') {
-    await refuseDirectory(app, action.workdir, agentId)
-    // Checked again at each run: rights may have changed.
-    if (action.session !== undefined) await conversationNamed(app, action.session, caller)
-  }
+  if (action.kind === 'coding') await refuseDirectory(app, action.workdir, agentId)
   if (app.storage.schedules.list(agentId).length >= mostOfAgent)
     throw refused(`have more than ${mostOfAgent} schedules`)
+}
+
+/** The session that the runs would continue. Asked again at each run: rights may have changed. */
+async function refuseSession(app: App, session: string | undefined, caller: Caller): Promise<void> {
+  const giver = giverOf(caller)
+  if (session === undefined || giver.mayApprove) return
+  const { sdkSessionId, kind } = await conversationNamed(app, session, caller)
+  refuseOtherPrograms(kind, giver)
+  app.coding().givenBy(giver).checkConversation(sdkSessionId)
 }
 
 function readMoment(field: string, text: string | undefined): number | undefined {

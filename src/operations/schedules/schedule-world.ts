@@ -1,5 +1,6 @@
 // The runner of this process, and where its runs begin: in the conversations and the coding sessions of the app.
 import { hostname } from 'node:os'
+import { ownerGives } from '../../domain/giver.ts'
 import type { Schedule } from '../../domain/schedule.ts'
 import { endOfLimit } from '../../agent/turn-failures.ts'
 import { reservedUntil } from '../../domain/usage-window.ts'
@@ -44,7 +45,8 @@ function worldOf(app: App): ScheduleWorld {
     wake: async (request) => (await app.conversations()).wake(request),
     stopTurn: async (sessionKey) => (await app.conversations()).stopTurn(sessionKey),
     launch: (schedule, action, id, maxBudgetUsd) => launch(app, schedule, action, id, maxBudgetUsd),
-    resume: (id, prompt) => app.coding().pool.resume(id, prompt),
+    // It goes on with what the schedule launched.
+    resume: (id, prompt) => app.coding().givenBy(ownerGives).resume(id, prompt),
     kill: (id) => app.coding().pool.kill(id),
     limitEnd() {
       const now = clock.now()
@@ -61,7 +63,7 @@ async function launch(
   id: string,
   maxBudgetUsd: number | undefined,
 ): Promise<void> {
-  const { agentId, byAgent, tell: originChannel, name } = schedule
+  const { agentId, byAgent, withoutApprove, tell: originChannel, name } = schedule
   const caller: Caller = { via: 'rpc', scopes: ['read', 'write'], agentId: byAgent ? agentId : undefined }
   const input = {
     prompt: action.text,
@@ -75,7 +77,7 @@ async function launch(
     multiTurnDisabled: true,
     originChannel,
     name: `${name.slice(0, 50)}-${id.slice(0, 8)}`,
-    boundTo: byAgent ? agentId : undefined,
+    by: { agentId: byAgent ? agentId : undefined, mayApprove: !byAgent && !withoutApprove },
   }
   await launchCoding(app, input, caller, id)
 }

@@ -11,6 +11,7 @@ import { checkedLabel } from './session-patch.ts'
 import { modelForTurn } from '../turns/known-model.ts'
 import { refuseWider } from '../coding/launch-rights.ts'
 import { operation, type Caller } from '../operation.ts'
+import { giverOf } from '../perform-operation.ts'
 import { nonBlankText, permissionMode, flag } from '../input-fields.ts'
 import { addSpawnedRow, startSubagent, depthOf, runningChildren } from './subagents.ts'
 import { askTurn } from '../turns/ask-turn.ts'
@@ -144,7 +145,7 @@ async function spawnClaudeCode(app: App, asked: SpawnInput, caller: Caller): Pro
       timeoutSeconds,
       spawnDepth: depth,
       launchedBy: parent.agentId,
-      boundTo: caller.agentId,
+      by: giverOf(caller),
       relay: relayFrom(app),
       fresh: asked.freshSession,
       forkSession: false,

@@ -78,7 +78,7 @@ const tables: Table[] = [
     order: ['id'],
     columns: words(
       `id sender sender_name send_key recipient recipient_name session body reply_to resume depth state accepted_at expires_at holder
-       delivered_at delivered_to read_at expired_at woke_at repeats note`,
+       delivered_at delivered_to read_at expired_at woke_at repeats note giver`,
     ),
   },
   {

@@ -1,6 +1,7 @@
 // Mail in both databases. A message is accepted in one synced commit. A process that delivers it writes itself into `holder` first;
 // if it dies, the message waits again and is marked as possibly repeated.
 import { RockpoolError } from '../../domain/errors.ts'
+import { giverSchema, type Giver } from '../../domain/giver.ts'
 import type { Mail, MailSession, NewMail, WakePolicy } from '../../domain/mail.ts'
 import {
   all,
@@ -58,6 +59,12 @@ export class MailStore {
       [ref],
     )
     return bySuffix.map(mailOf)
+  }
+
+  /** Who gave the message. A message of an earlier version has no giver. */
+  async giver(id: string): Promise<Giver> {
+    const row = await this.#sql.get<{ giver: string | null }>('SELECT giver FROM mail WHERE id = ?', [id])
+    return row?.giver ? giverSchema.parse(JSON.parse(row.giver)) : { mayApprove: false }
   }
 
   /** The latest first. */
@@ -291,6 +298,7 @@ function* accept(
     ),
     ...columnsOf(mail, 'depth', 'expiresAt'),
     send_key: key,
+    giver: JSON.stringify(mail.giver),
     resume: Number(mail.resume),
     state: 'accepted',
     accepted_at: now,

@@ -169,7 +169,8 @@ function withoutFutureTimes(entry: SessionEntry, now: number): SessionEntry {
 
 /** A running sub-agent of ours is followed after a start, and announced with the rights of the turn that started it. A row from
  *  elsewhere must not start that. */
-function withoutWork({ subagentRun: _, ...entry }: SessionEntry): SessionEntry {
+function withoutWork(row: SessionEntry): SessionEntry {
+  const { subagentRun: _, ...entry } = row
   return entry
 }
 

@@ -219,7 +219,14 @@ async function perform(
   }
   if (id === undefined) return `${row.name} asks nothing.`
   const { approvals } = await call('approvals.answer', { id, ...answerTo(row, action) })
-  return `Answered ${approvals.map(({ session }) => session ?? row.name).join(', ')}.`
+  return settledText(approvals, row)
+}
+
+function settledText(approvals: OutputOf<'approvals.answer'>['approvals'], row: WatchRow): string {
+  const names = approvals.map(({ session }) => session ?? row.name).join(', ')
+  const [{ kind, state } = { kind: 'tool', state: 'denied' }] = approvals
+  if (state === 'denied') return `Denied ${names}.`
+  return kind === 'question' ? `Answered ${names}.` : `Allowed ${names}.`
 }
 
 /** A typed text answers a question or names an amount; for a plan it is the change, for a tool the reason to deny. */

@@ -23,8 +23,8 @@ export interface WatchState {
   }
   /** Set while the details fill the screen: from this line on, or without a line at their end. */
   peek?: { from?: number }
-  /** The answer that is being typed. */
-  answer?: string
+  /** The text that is being typed, and the session as it was when the typing began: only that request is answered. */
+  answer?: { text: string; row: WatchRow }
   /** The session that ends after a yes. */
   ending?: WatchRow
   /** The list of keys covers the screen. */
@@ -36,9 +36,35 @@ export interface WatchState {
 
 export type Screen = Page & { height: number }
 
-const hint = 'j k select   ⏎ look   a allow   d deny   r answer   x end   ? keys   q quit'
-const peekHint = 'j k scroll   a allow   d deny   r answer   x end   q back'
-export const footLines = 2
+const footLines = 2
+
+type Typed = { prompt: string; key: string; help: string }
+type WaitsFor = NonNullable<CodingRow['waiting']>['for']
+
+/** What a typed text does, which depends on what the session waits for. */
+const typed: Readonly<Record<WaitsFor, Typed>> = {
+  approval: {
+    prompt: 'deny, because>',
+    key: 'r deny, why',
+    help: '⏎ denies with this reason   Esc back, then a allows, d denies',
+  },
+  plan: {
+    prompt: 'change the plan>',
+    key: 'r change',
+    help: '⏎ denies and sends what to change   Esc back, then a allows',
+  },
+  answer: { prompt: 'answer>', key: 'r answer', help: '⏎ answers   Esc back' },
+  budget: {
+    prompt: 'allow dollars>',
+    key: 'r amount',
+    help: '⏎ allows this amount   Esc back, then a allows, d denies',
+  },
+  input: { prompt: 'message>', key: 'r message', help: '⏎ sends   Esc back' },
+}
+
+function typedFor(row: WatchRow | undefined): Typed {
+  return typed[row?.coding?.waiting?.for ?? 'input']
+}
 
 const keyList = [
   ['j k ↓ ↑', 'select a session; scroll while you look at one'],
@@ -47,7 +73,7 @@ const keyList = [
   ['a', 'allow what is asked, once all of it is on the screen'],
   ['A', 'allow the same request of several sessions'],
   ['d', 'deny what is asked'],
-  ['r', 'type an answer, a message, or the reason of a no'],
+  ['r', 'type an answer or a message; for a command or an edit, why you deny it'],
   ['x', 'end the session, after a question'],
   ['? ', 'show these keys'],
   ['q Esc', 'back; leave'],
@@ -57,7 +83,8 @@ const keyList = [
 export function renderWatch(state: WatchState, page: Screen): string[] {
   const title = styled(page, 'bold', truncate(titleOf(state), page.width))
   const room = page.height - footLines - 2
-  const foot = [footOf(state, page), truncate(oneLine(state.notice ?? ''), page.width)]
+  const below = state.answer ? typedFor(state.answer.row).help : (state.notice ?? '')
+  const foot = [footOf(state, page), truncate(oneLine(below), page.width)]
   return [title, '', ...padTo(bodyOf(state, page, room).slice(0, room), room), ...foot]
 }
 
@@ -69,9 +96,28 @@ function bodyOf(state: WatchState, page: Screen, room: number): string[] {
 function footOf(state: WatchState, page: Screen): string {
   if (state.ending)
     return styled(page, 'yellow', truncate(`End ${oneLine(state.ending.name)}? y/N`, page.width))
-  if (state.answer !== undefined) return truncate(`answer> ${oneLine(state.answer)}█`, page.width)
-  const keys = `${state.peek ? peekHint : hint}${isAlike(state) ? `   A allow all ${state.details!.alike}` : ''}`
-  return styled(page, 'dim', truncate(page.width < 80 ? keys.replaceAll('   ', ' ') : keys, page.width))
+  if (state.answer) {
+    const { prompt } = typedFor(state.answer.row)
+    return truncate(`${prompt} ${oneLine(state.answer.text)}█`, page.width)
+  }
+  return styled(page, 'dim', fitting(keysOf(state), page.width))
+}
+
+/** The keys that do something now, the most important first. */
+function keysOf(state: WatchState): string[] {
+  const row = state.rows[state.selected]
+  const decisions = row?.coding && isAsking(row.coding) ? ['a allow', 'd deny'] : []
+  const alike = isAlike(state) ? [`A allow all ${state.details!.alike}`] : []
+  const session = row?.coding ? [...decisions, ...alike, typedFor(row).key, 'x end'] : []
+  return state.peek
+    ? [...session, 'q back', 'j k scroll']
+    : [...session, '? keys', 'q quit', '⏎ look', 'j k select']
+}
+
+/** As many keys as fit in a line. */
+function fitting(keys: readonly string[], width: number): string {
+  const count = keys.findLastIndex((_, i) => cellWidth(keys.slice(0, i + 1).join('   ')) <= width) + 1
+  return keys.slice(0, count).join('   ')
 }
 
 /** True if the whole question of the selected session is on the screen. Only then may it be allowed. */

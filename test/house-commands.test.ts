@@ -209,7 +209,13 @@ test('the demo shows sessions in every state without touching anything else, and
     'write-api-docs working',
   ]
   await vi.waitFor(async () => expect(await states()).toEqual(wanted), { timeout: 30_000 })
+  const review = (await home.run(['cc', 'review', 'fix-login-button', '--json'], env)).json() as {
+    files: Array<{ path: string }>
+  }
+  expect(review.files.map(({ path }) => path)).toEqual(['src/login.test.tsx', 'src/login.tsx'])
   expect(readdirSync(home.dir)).toEqual([])
+  demo.child.kill('SIGINT')
+  // npm and an older Node send on the signal that the terminal has sent already.
   demo.child.kill('SIGINT')
   expect(await demo.ended).toMatchObject({ code: 0 })
   expect(existsSync(dirname(stateDir))).toBe(false)

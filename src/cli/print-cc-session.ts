@@ -66,9 +66,9 @@ function printCard({ kind, at, text, tool, isError, isRewound, raw }: Card, page
 
 function printAnatomy(anatomy: Anatomy, page: Page): string {
   const { calls, compactedAt, contextTokens, contextWindow, partial } = anatomy
-  const fill = contextWindow > 0 ? ` ${Math.round((100 * contextTokens) / contextWindow)}%` : ''
+  const fill = contextWindow > 0 ? ` (${Math.round((100 * contextTokens) / contextWindow)}%)` : ''
   const facts = pairs(page, {
-    context: `${tokens(contextTokens)}${fill} of ${tokens(contextWindow)}`,
+    context: `${tokens(contextTokens)} of ${tokens(contextWindow)}${fill}`,
     cost: `${usd(calls.at(-1)?.costUsd ?? 0)} in ${count(calls.length, 'call')}`,
     compactions: compactionsOf(compactedAt, page),
     'price to resume': pricesOf(anatomy.price),

@@ -101,6 +101,12 @@ export function usd(amount: number | undefined): string {
   return amount === undefined ? '-' : formatUsd(amount)
 }
 
+/** An amount in a column: all have two decimals, so that they can be compared at a glance. */
+export function usdCell(amount: number | undefined): string {
+  if (amount === undefined) return '-'
+  return amount > 0 && amount < 0.005 ? '<$0.01' : `$${amount.toFixed(2)}`
+}
+
 export { formatBytes as bytes } from '../domain/text.ts'
 
 /** `1 file`, `2 files`. */

@@ -142,7 +142,8 @@ class LiveScreen {
     if (approvalId !== undefined) {
       const { approvals } = await call('approvals.list', {})
       const found = approvals.find((approval) => approval.id === approvalId)
-      const text = found && printRequest(found, this.#host.terminal)
+      const { color } = this.#host.terminal
+      const text = found && printRequest(found, { color })
       if (found) return { id, approvalId, text: text!, alike: found.alike, inputHash: found.inputHash }
     }
     const { result } = await call('coding.output', { session: id, lines: outputBlocks })

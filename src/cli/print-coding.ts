@@ -108,7 +108,7 @@ export function columnsFor({ width, now }: Page): Columns<SessionLine> {
     WHERE: width >= 100 && { value: (line) => line.where, min: 8 },
     AGE: width >= 72 && { value: age, align: 'right', min: 5 },
     COST: width >= 46 && { value: (line) => usdCell(line.costUsd), align: 'right', min: 7 },
-    CONTEXT: width >= 54 && { value: (line) => line.context, align: 'right', min: 4 },
+    CONTEXT: width >= 54 && { value: (line) => line.context, align: 'right', min: 7 },
   }
 }
 

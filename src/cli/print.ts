@@ -157,6 +157,23 @@ export function wrap(text: string, width: number): string[] {
   return lines
 }
 
+/** Breaks a line between words, and inside words that are longer than a line. Joined, the parts are the whole text. */
+export function breakText(line: string, width: number): string[] {
+  if (cellWidth(line) <= width) return [line]
+  const lines: string[] = []
+  let current = ''
+  for (const { segment } of new Intl.Segmenter().segment(line)) {
+    if (cellWidth(current + segment) > width) {
+      const end = current.trim() === '' ? 0 : current.lastIndexOf(' ') + 1
+      const isIndent = current.slice(0, end).trim() === ''
+      lines.push(isIndent ? current : current.slice(0, end))
+      current = isIndent ? '' : current.slice(end)
+    }
+    current += segment
+  }
+  return [...lines, current]
+}
+
 /** The width without colour codes. */
 function shownWidth(text: string): number {
   return cellWidth(stripVTControlCharacters(text))

@@ -179,3 +179,17 @@ test('what is not on the screen yet is neither allowed nor denied: not fetched, 
     for (const name of ['a', 'd']) expect(pressKey(unseen, { name }, screen()).action).toBeUndefined()
   }
 })
+
+test('a narrow screen breaks what is asked and what happened between words', () => {
+  const text = 'Add the currency column to the orders and fill it for all of the old rows of the table'
+  const notice = 'No gateway runs here, so that nothing can be answered. Start one: rockpool up'
+  const details = { id: 'Z11Prpi3', approvalId: 'ab12', text }
+  const lines = renderWatch({ rows: [row()], selected: 0, details, notice }, screen(42))
+  expect(lines).toHaveLength(20)
+  expect(lines).toContain('Add the currency column to the orders and ')
+  expect(lines.slice(-2)).toEqual([
+    'No gateway runs here, so that nothing can',
+    'be answered. Start one: rockpool up',
+  ])
+  expect(lines[0]).toBe('Rockpool  1 needs you, 0 ready, 0 working')
+})

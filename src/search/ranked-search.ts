@@ -4,7 +4,6 @@
 import { basename } from 'node:path'
 import type { SearchAnswer, SearchFilter, SearchHit, SearchSource } from '../domain/search.ts'
 import { errorText } from '../domain/errors.ts'
-import { modifiedAt } from '../store/disk/foreign-file.ts'
 import { exactness, fold, hitOf, isOwnMessage, isRight, placeOf, snippetOf, withoutCopies } from './hits.ts'
 import type { FoundPassage } from './index-rows.ts'
 import { readPassage } from './passages.ts'
@@ -348,9 +347,7 @@ function toHits(parts: SearchParts, ranked: Ranked[], query: ParsedQuery, filter
     const snippet = snippetOf(parts.redact(text), query.marks)
     const messageId = isOwnMessage(passage) ? message?.id : undefined
     const exact = exactWeight[query.isKeywords ? 'keywords' : 'sentence'] * exactness(text, query)
-    // The record of a title has no time.
-    const at = passage.at || modifiedAt(placeOf(passage).path)
-    const hit = hitOf({ ...passage, at }, snippet, known?.score ?? score + exact, by)
+    const hit = hitOf(passage, snippet, known?.score ?? score + exact, by)
     shown.set(text, place ?? hits.length)
     hits[place ?? hits.length] = { ...hit, messageId, why }
   }

@@ -245,5 +245,6 @@ function answerTo(
 }
 
 function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
+  const { message, hint } = asRockpoolError(error)
+  return [message, hint].filter(Boolean).join(' ')
 }

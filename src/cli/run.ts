@@ -138,7 +138,10 @@ async function performCommand(
   } finally {
     stopAsking()
     const notice = await client.close(host.terminal.isInteractive && !json)
-    if (notice !== undefined) host.terminal.err(`\n${notice}\n`)
+    if (notice !== undefined) {
+      const { prose } = await import('./print.ts')
+      host.terminal.err(`\n${prose(notice, pageOf(host))}\n`)
+    }
   }
 }
 

@@ -120,7 +120,8 @@ function keysOf(state: WatchState): string[] {
   const row = state.rows[state.selected]
   const decisions = row?.coding && isAsking(row.coding) ? ['a allow', 'd deny'] : []
   const alike = isAlike(state) ? [`A allow all ${state.details!.alike}`] : []
-  const session = row?.coding ? [...decisions, ...alike, typedFor(row).key, 'x end'] : []
+  const isLive = row?.coding !== undefined && row.coding.lifecycle !== 'ended'
+  const session = isLive ? [...decisions, ...alike, typedFor(row).key, 'x end'] : []
   return state.peek
     ? [...session, 'q back', 'j k scroll']
     : [...session, '? keys', 'q quit', '⏎ look', 'j k select']

@@ -96,10 +96,14 @@ async function restartWithPinnedNode() {
   const pinned = `${root}node_modules/node/bin/node`
   if (!existsSync(pinned)) fail(`Rockpool needs Node 22.13 or newer; this is ${process.versions.node}.`)
   const { spawn } = await builtin('node:child_process')
+  const { isatty } = await builtin('node:tty')
   const child = spawn(pinned, [fileURLToPath(import.meta.url), ...process.argv.slice(2)], {
     stdio: 'inherit',
   })
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal))
+  // The terminal sends Ctrl-C to both processes; a second one would be taken for a person who does not want to wait.
+  const hasTerminal = [0, 1, 2].some((stream) => isatty(stream))
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'])
+    process.on(signal, () => (signal === 'SIGINT' && hasTerminal) || child.kill(signal))
   child.on('exit', (code, signal) => {
     process.exitCode = code ?? 1
     if (signal) process.kill(process.pid, signal)

@@ -211,14 +211,17 @@ async function openDaemonLog(environment: Environment): Promise<Log> {
   return openLog({ level: config.log.level, file, redactor })
 }
 
-/** Resolves with the first SIGTERM or SIGINT; the second ends the process at once. */
+/** One Ctrl-C can arrive twice: from the terminal, and from npm, which passes it on. */
+const sameSignalMs = 500
+
+/** Resolves with the first SIGTERM or SIGINT; a later one ends the process at once. */
 export function untilSignal(): Promise<string> {
   return new Promise((resolve) => {
-    let stopping = false
+    let stoppingSince: number | undefined
     for (const signal of ['SIGTERM', 'SIGINT'] as const) {
       process.on(signal, () => {
-        if (stopping) process.exit(1)
-        stopping = true
+        if (stoppingSince !== undefined && performance.now() - stoppingSince > sameSignalMs) process.exit(1)
+        stoppingSince ??= performance.now()
         resolve(signal)
       })
     }

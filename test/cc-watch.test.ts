@@ -57,17 +57,17 @@ test('cc watch lists, looks, approves, answers and ends with keys, on a wide and
   expect(terminal.screen()).toMatch(/(asker|second) +needs you +make/)
 
   terminal.press('Enter')
-  await shows('j k scroll', /^(asker|second) wants to run a command\n +make deploy$/m)
+  await shows('q back', /^(asker|second) wants to run a command\n +make deploy$/m)
   terminal.press('q')
-  await shows('j k select')
+  await shows('? keys')
   terminal.press('A')
-  await shows(/Answered (asker, second|second, asker)\./)
+  await shows(/Allowed (asker, second|second, asker)\./)
   for (const name of ['asker', 'second']) await until(house, ids[name]!, 'awaiting-input')
 
   await choose('talker')
   terminal.press('r')
   terminal.type('blue')
-  await shows('answer> blue')
+  await shows('message> blue')
   terminal.press('Enter')
   await shows('Sent to talker.')
   await vi.waitFor(
@@ -88,8 +88,25 @@ test('cc watch lists, looks, approves, answers and ends with keys, on a wide and
   expect(house.pool.resolve(ids['worker']!)).toMatchObject({ status: 'killed', end: { reason: 'user' } })
   terminal.press('q')
   await shows('left 0')
+  await denyWithReason(house, env)
   await approveWithoutId(house, env)
 })
+
+/** A text that is typed for a permission request denies it, and the screen says so before and after. */
+async function denyWithReason(house: CodingHouse, env: Record<string, string>): Promise<void> {
+  const { id } = await house.launch('[[offline: ask Bash {"command":"make release"}]]', { name: 'releaser' })
+  await until(house, id, 'awaiting-approval')
+  terminal!.close()
+  terminal = openTerminal(`${process.execPath} ${programFile} cc watch`, { env, columns: 60, rows: 24 })
+  await shows(/> releaser +needs you/, 'a allow   d deny   r deny, why')
+  terminal.press('r')
+  terminal.type('yes, but later')
+  await shows('deny, because> yes, but later', 'then a allows')
+  terminal.press('Enter')
+  await shows('Denied releaser.')
+  terminal.press('q')
+  await shows('left 0')
+}
 
 /** `cc approve` shows what is asked, and takes only a yes for an answer. */
 async function approveWithoutId(house: CodingHouse, env: Record<string, string>): Promise<void> {

@@ -239,7 +239,11 @@ describe('errors', () => {
       '`rockpool cc sessions` shows those that Rockpool runs.',
     ],
     ['config set log.level loud', 'log.level: debug, info, warn or error is expected', 'docs/config.md'],
-    ['tokens add bad --scope nowhere', 'read, write, approve or admin is expected', 'It takes name, scopes'],
+    [
+      'tokens add bad --scope nowhere',
+      '--scope "nowhere": read, write, approve or admin is expected',
+      'rockpool tokens add --help',
+    ],
     ['agents add constructor', 'constructor is a reserved name', 'Choose another name.'],
     ['agents remove nowhere', 'There is no agent nowhere.', '`rockpool agents list` shows them.'],
     ['tokens remove nowhere', 'There is no token "nowhere".', '`rockpool tokens list` shows them.'],

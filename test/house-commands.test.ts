@@ -166,10 +166,19 @@ test('a token is made, shown once, listed without its secret, and withdrawn', as
   expect((await home.type(['tokens', 'remove', 'grafana', '--yes', '--json'])).code).toBe(0)
   expect((await home.type(['tokens', 'list', '--json'])).json()).toMatchObject({ tokens: [] })
   const file = join(home.dir, 'state', 'credentials', 'gateway-token')
-  await home.type(['tokens', 'rotate'])
+  await home.type(['tokens', 'rotate', '--yes'])
   const first = readFileSync(file, 'utf8')
-  await home.type(['tokens', 'rotate'])
+  expect(await home.type(['tokens', 'rotate'])).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('needs <which> or --yes') as string,
+  })
+  expect(readFileSync(file, 'utf8')).toBe(first)
+  await home.type(['tokens', 'rotate', 'operator'])
   expect(readFileSync(file, 'utf8')).not.toBe(first)
+  const wrong = await home.type(['tokens', 'add', 'z', '--scope', 'foo'])
+  expect(wrong.stderr).toContain('--scope "foo": read, write, approve or admin is expected.')
+  const help = await home.type(['tokens', 'add', '--help'])
+  expect(help.stdout).toMatch(/--scope <value> +What it may do\. One of read, write, approve, admin\./)
 })
 
 test('logs --follow shows what is there, and then what comes', async () => {
@@ -209,7 +218,13 @@ test('the demo shows sessions in every state without touching anything else, and
     'write-api-docs working',
   ]
   await vi.waitFor(async () => expect(await states()).toEqual(wanted), { timeout: 30_000 })
+  const review = (await home.run(['cc', 'review', 'fix-login-button', '--json'], env)).json() as {
+    files: Array<{ path: string }>
+  }
+  expect(review.files.map(({ path }) => path)).toEqual(['src/login.test.tsx', 'src/login.tsx'])
   expect(readdirSync(home.dir)).toEqual([])
+  demo.child.kill('SIGINT')
+  // npm and an older Node send on the signal that the terminal has sent already.
   demo.child.kill('SIGINT')
   expect(await demo.ended).toMatchObject({ code: 0 })
   expect(existsSync(dirname(stateDir))).toBe(false)

@@ -1,5 +1,5 @@
 // A session that Claude Code deleted, through the operations: listed, read, restored; and what Claude will delete next.
-import { hash } from 'node:crypto'
+import { hash, randomBytes } from 'node:crypto'
 import {
   appendFileSync,
   existsSync,
@@ -303,3 +303,25 @@ test('the passphrase comes from a command, such as that of a keyring', async () 
 function closing(app: App): App & AsyncDisposable {
   return Object.assign(app, { [Symbol.asyncDispose]: () => app.close() })
 }
+
+test('the doctor and the status of the vault notice a file that was overwritten', async () => {
+  await call('vault.keep')
+  const found = async (): Promise<unknown[]> =>
+    ((await call('doctor')) as { findings: Array<{ kind: string }> }).findings.filter(
+      ({ kind }) => kind === 'vault-damaged',
+    )
+  expect(await found()).toEqual([])
+  expect(await call('vault.status')).toMatchObject({ damagedFiles: 0 })
+  const { vault } = house.app.paths
+  const packs = readdirSync(vault, { recursive: true, encoding: 'utf8' })
+  const file = join(
+    vault,
+    packs.find((name) => name.endsWith('.pack'))!,
+  )
+  const { size } = statSync(file)
+  writeFileSync(file, randomBytes(size))
+  expect(await found()).toMatchObject([
+    { where: file, remedy: expect.stringContaining('rockpool vault verify') as string },
+  ])
+  expect(await call('vault.status')).toMatchObject({ damagedFiles: 1 })
+})

@@ -76,3 +76,15 @@ test('a direction may call a tool of ours', async () => {
   expect(result.text).toBe('42')
   expect(events.map((event) => event.type)).toEqual(['turn-start', 'tool-start', 'tool-end', 'text'])
 })
+
+test('a script says one thing after a yes and another after a no', async () => {
+  const text =
+    '[[offline: ask Bash {"command":"ls"}]][[offline: allowed It is done.]][[offline: denied I did nothing.]]'
+  const saidAfter = async (behavior: 'allow' | 'deny'): Promise<string> => {
+    const askPermission: AskPermission = async () => ({ behavior, message: 'no' })
+    const agent = makeOfflineAgent({ clock: systemClock, directions: true })
+    return (await (await agent.open(options({ askPermission }))).turn(prompt(text), ignore)).text
+  }
+  expect(await saidAfter('allow')).toBe('It is done.')
+  expect(await saidAfter('deny')).toBe('I did nothing.')
+})

@@ -65,6 +65,7 @@ class OfflineConversation implements Conversation {
   #offline: OfflineOptions
   #turns = 0
   #contextTokens = 0
+  #lastAnswer: 'allow' | 'deny' | undefined
   #running: { steered: Prompt[]; stop: () => void; stopped: Promise<'stopped'> } | undefined
   #forget: () => void
 
@@ -141,7 +142,7 @@ class OfflineConversation implements Conversation {
     onEvent: (event: TurnEvent) => void,
   ): Promise<TurnEnd | undefined> {
     if (direction.do === 'wait') await sleep(this.#offline.clock, direction.ms)
-    else if (direction.do === 'say') say(direction.text)
+    else if (direction.do === 'say') this.#sayAfter(direction, say)
     else if (direction.do === 'emit') onEvent(direction.event)
     else if (direction.do === 'fail') {
       const { why, message = `The offline agent was asked to fail: ${why}.`, retryAt } = direction
@@ -151,11 +152,16 @@ class OfflineConversation implements Conversation {
     return undefined
   }
 
+  #sayAfter({ text, after }: Extract<Direction, { do: 'say' }>, say: (text: string) => void): void {
+    if (after === undefined || after === this.#lastAnswer) say(text)
+  }
+
   async #ask(toolName: string, input: Record<string, unknown>, onEvent: (event: TurnEvent) => void) {
     onEvent({ type: 'waiting', for: 'permission' })
     const { cwd } = this.#options
     const request = { requestId: `offline-${this.#turns}`, kind: 'tool' as const, toolName, input, cwd }
     const answer = await this.#options.askPermission(request, new AbortController().signal)
+    this.#lastAnswer = answer.behavior
     return answer.behavior === 'allow' ? `allowed ${toolName}` : `denied ${toolName}: ${answer.message}`
   }
 
@@ -238,13 +244,14 @@ function spoken(text: string): string {
 /** What a test may tell the offline agent to do, in the prompt: `[[offline: say Hello]]`. */
 type Direction =
   | { do: 'wait'; ms: number }
-  | { do: 'say'; text: string }
+  /** `after`: only if the last question of the turn was answered so. */
+  | { do: 'say'; text: string; after?: 'allow' | 'deny' }
   | { do: 'fail'; why: TurnFailure; message?: string; retryAt?: number }
   | { do: 'ask'; tool: string; input: Record<string, unknown> }
   | { do: 'call'; tool: string; input: Record<string, unknown> }
   | { do: 'emit'; event: TurnEvent }
 
-/** `wait 200`, `say words`, `fail rate-limited`, `limit 1794850852000`, `ask Bash {"command":"ls"}`, `call tool {…}`, `emit {event}`. */
+/** `wait 200`, `say words`, `allowed words`, `denied words`, `fail rate-limited`, `limit 1794850852000`, `ask Bash {"command":"ls"}`, `call tool {…}`, `emit {event}`. */
 function readDirections(text: string): Direction[] {
   return [...text.matchAll(/\[\[offline: (\w+) ?([\s\S]*?)\]\]/g)].map(([, verb = '', rest = '']) =>
     readDirection(verb, rest),
@@ -264,5 +271,6 @@ function readDirection(verb: string, rest: string): Direction {
     const input = JSON.parse(json.join(' ') || '{}') as Record<string, unknown>
     return { do: verb, tool, input }
   }
-  return { do: 'say', text: rest }
+  const after = verb === 'allowed' ? 'allow' : verb === 'denied' ? 'deny' : undefined
+  return { do: 'say', text: rest, after }
 }

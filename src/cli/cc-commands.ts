@@ -74,7 +74,7 @@ function checkAttachable(host: Host, ref: string, { session, coding }: SessionIn
       'not-found',
       `${ref} never reached Claude: there is no conversation to attach to.`,
       {
-        hint: 'Launch it again with `rockpool cc launch`.',
+        hint: 'Launch it again: `rockpool cc launch "…" --repo .`.',
       },
     )
   }

@@ -142,7 +142,8 @@ class LiveScreen {
     if (approvalId !== undefined) {
       const { approvals } = await call('approvals.list', {})
       const found = approvals.find((approval) => approval.id === approvalId)
-      const text = found && printRequest(found, this.#host.terminal)
+      const { color } = this.#host.terminal
+      const text = found && printRequest(found, { color })
       if (found) return { id, approvalId, text: text!, alike: found.alike, inputHash: found.inputHash }
     }
     const { result } = await call('coding.output', { session: id, lines: outputBlocks })
@@ -219,7 +220,14 @@ async function perform(
   }
   if (id === undefined) return `${row.name} asks nothing.`
   const { approvals } = await call('approvals.answer', { id, ...answerTo(row, action) })
-  return `Answered ${approvals.map(({ session }) => session ?? row.name).join(', ')}.`
+  return settledText(approvals, row)
+}
+
+function settledText(approvals: OutputOf<'approvals.answer'>['approvals'], row: WatchRow): string {
+  const names = approvals.map(({ session }) => session ?? row.name).join(', ')
+  const [{ kind, state } = { kind: 'tool', state: 'denied' }] = approvals
+  if (state === 'denied') return `Denied ${names}.`
+  return kind === 'question' ? `Answered ${names}.` : `Allowed ${names}.`
 }
 
 /** A typed text answers a question or names an amount; for a plan it is the change, for a tool the reason to deny. */
@@ -237,5 +245,6 @@ function answerTo(
 }
 
 function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
+  const { message, hint } = asRockpoolError(error)
+  return [message, hint].filter(Boolean).join(' ')
 }

@@ -80,6 +80,7 @@ function explain(field: Field): string {
 
 /** The description of `--no-model` is the negation of the description of the field. */
 function turnedOff(description: string): string {
+  if (description.startsWith('No effect')) return description
   return `Do not ${description[0]!.toLowerCase()}${description.slice(1)}`
 }
 

@@ -52,8 +52,10 @@ function uses(name: string, input: object, output: string): string {
   return `[[offline: emit ${JSON.stringify(start)}]][[offline: emit ${JSON.stringify(end)}]]`
 }
 
-function asks(tool: string, input: object): string {
-  return `[[offline: ask ${tool} ${JSON.stringify(input)}]]`
+/** Asks for permission, and says what follows from the answer. */
+function asks(tool: string, input: object, then: { allowed: string; denied: string }): string {
+  const ask = `[[offline: ask ${tool} ${JSON.stringify(input)}]]`
+  return `${ask}[[offline: allowed ${then.allowed}]][[offline: denied ${then.denied}]]`
 }
 
 export const sampleSessions: readonly SampleSession[] = [
@@ -63,11 +65,17 @@ export const sampleSessions: readonly SampleSession[] = [
     prompt: 'Add a currency column to the orders and fill it for the old rows.',
     script:
       says('The schema has no currency yet. I add the column with a default, then fill the old rows.') +
-      asks('Bash', {
-        command: 'psql shop -c "ALTER TABLE orders ADD COLUMN currency text NOT NULL DEFAULT \'EUR\'"',
-        description: 'Add the currency column',
-      }) +
-      says('Done: the column is there, and 48,210 old rows say EUR.'),
+      asks(
+        'Bash',
+        {
+          command: 'psql shop -c "ALTER TABLE orders ADD COLUMN currency text NOT NULL DEFAULT \'EUR\'"',
+          description: 'Add the currency column',
+        },
+        {
+          allowed: 'Done: the column is there, and 48,210 old rows say EUR.',
+          denied: 'I did not change the database. Tell me which currency the column should have.',
+        },
+      ),
   },
   {
     name: 'retry-sync',
@@ -75,12 +83,18 @@ export const sampleSessions: readonly SampleSession[] = [
     prompt: 'Let the sync retry three times when the network is away.',
     script:
       says('The sync gives up after one attempt.') +
-      asks('Edit', {
-        file_path: 'src/sync.py',
-        old_string: 'RETRIES = 1',
-        new_string: 'RETRIES = 3\nBACKOFF_SECONDS = 2',
-      }) +
-      says('The sync retries three times now, two seconds apart.'),
+      asks(
+        'Edit',
+        {
+          file_path: 'src/sync.py',
+          old_string: 'RETRIES = 1',
+          new_string: 'RETRIES = 3\nBACKOFF_SECONDS = 2',
+        },
+        {
+          allowed: 'The sync retries three times now, two seconds apart.',
+          denied: 'I left src/sync.py as it was: the sync still tries once. What should I do instead?',
+        },
+      ),
   },
   {
     name: 'fix-login-button',

@@ -1,6 +1,6 @@
 // `rockpool demo`: a gateway with sample sessions that lives until Ctrl-C and leaves nothing behind.
-import { rmSync } from 'node:fs'
-import { join } from 'node:path'
+import { existsSync, rmSync } from 'node:fs'
+import { delimiter, join, relative } from 'node:path'
 import { z } from 'zod'
 import type { Call } from '../rpc/client.ts'
 import { callOverHttp } from '../rpc/http-call.ts'
@@ -9,7 +9,9 @@ import { openBrowser } from './dashboard-command.ts'
 import { sampleSessions } from './demo-samples.ts'
 import { makeDemoFolder, write } from './demo-world.ts'
 import type { DemoFolder } from './demo-world.ts'
+import { pageOf } from './host.ts'
 import type { Host, LocalCommand, ReadyLine } from './host.ts'
+import { pairs, prose } from './print.ts'
 
 export const commands: LocalCommand[] = [
   {
@@ -30,6 +32,9 @@ export const commands: LocalCommand[] = [
 
 async function runDemo(host: Host, input: { open: boolean; port: number; json: boolean }): Promise<void> {
   const folder = makeDemoFolder(host.environment, host.now())
+  const removeFolder = (): void => rmSync(folder.root, { recursive: true, force: true, maxRetries: 5 })
+  // A second Ctrl-C ends the process at once.
+  process.once('exit', removeFolder)
   const scripts = Object.fromEntries(sampleSessions.map(({ prompt, script }) => [prompt, script]))
   let launching: Promise<void> = Promise.resolve()
   const ready = (gateway: ReadyLine): void => {
@@ -42,7 +47,7 @@ async function runDemo(host: Host, input: { open: boolean; port: number; json: b
     await host.up({ port: input.port }, ready, { environment: folder.environment, scripts })
     await launching
   } finally {
-    rmSync(folder.root, { recursive: true, force: true, maxRetries: 5 })
+    removeFolder()
   }
   if (!input.json) host.terminal.err('The demo is over; its folder is removed.\n')
 }
@@ -51,39 +56,58 @@ async function launchSamples({ environment, repoPath }: DemoFolder, { url }: Rea
   const gateway = { url, token: readGatewayToken(environment.stateDir) }
   // The output was checked against the schema that its type is made from.
   const call = ((name: string, input: Record<string, unknown>) => callOverHttp(gateway, name, input)) as Call
-  for (const { name, repo, prompt, changes = {} } of sampleSessions) {
-    await call('coding.launch', { prompt, name, workdir: repoPath(repo), fresh: true })
-    for (const [file, text] of Object.entries(changes)) write(join(repoPath(repo), file), text)
+  for (const { name, repo, prompt, changes } of sampleSessions) {
+    // A review shows what changed after the first turn began, so the files are written when that turn has ended.
+    const wait = changes !== undefined
+    await call('coding.launch', { prompt, name, workdir: repoPath(repo), fresh: true, wait })
+    for (const [file, text] of Object.entries(changes ?? {})) write(join(repoPath(repo), file), text)
   }
 }
 
 function announce(
-  { terminal }: Host,
+  host: Host,
   { environment }: DemoFolder,
   { url, dashboardUrl, tokenFile, pid }: ReadyLine,
   { open, json }: { open: boolean; json: boolean },
 ): void {
   const { stateDir } = environment
+  const { terminal } = host
   if (json) {
     terminal.out(`${JSON.stringify({ url, tokenFile, pid, stateDir })}\n`)
     return
   }
   if (open) openBrowser(dashboardUrl)
+  const page = pageOf(host)
+  const rockpool = typedCommand(host)
+  const commands = pairs(page, {
+    [`  ${rockpool} cc watch`]: 'who needs you; a allows, d denies, ? shows the keys',
+    [`  ${rockpool} cc approve`]: 'what is asked, and your answer',
+    [`  ${rockpool} dashboard`]: 'another link to the page',
+  })
   terminal.out(
     [
-      'A demo of Rockpool: three repositories, five coding sessions, four earlier conversations. No Claude is asked.',
+      prose(
+        'A demo of Rockpool: three repositories, five coding sessions, four earlier conversations. No Claude is asked.',
+        page,
+      ),
       '',
       `  ${dashboardUrl}`,
       '',
-      'The link works once, within a minute. In another terminal:',
+      prose('The link works once, within a minute. In another terminal:', page),
       '',
       `  export ROCKPOOL_STATE_DIR=${stateDir}`,
-      '  rockpool cc watch         who needs you; a allows, d denies, ? shows the keys',
-      '  rockpool cc approve       what is asked, and your answer',
-      '  rockpool dashboard        another link to the page',
+      commands,
       '',
       'Ctrl-C ends it and removes everything.',
       '',
     ].join('\n'),
   )
+}
+
+/** What a person types to run this program: its name if the shell finds it, else the path of the file. */
+function typedCommand({ environment, program, cwd }: Host): string {
+  const folders = (environment.variables['PATH'] ?? '').split(delimiter)
+  if (folders.some((folder) => existsSync(join(folder, 'rockpool')))) return 'rockpool'
+  const below = relative(cwd, program)
+  return `node ${below.startsWith('..') ? program : below}`
 }

@@ -10,9 +10,11 @@ import { findRunningGateway } from '../store/gateway-file.ts'
 import { isSameProcess } from '../store/disk/process-identity.ts'
 import type { ProcessIdentity } from '../store/disk/process-identity.ts'
 import { findGateway, openClient } from './call-operation.ts'
+import { pageOf } from './host.ts'
 import type { Host, LocalCommand, ReadyLine } from './host.ts'
 import { jsonText } from './json-text.ts'
 import { count, prose, safe } from './print.ts'
+import type { Page } from './print.ts'
 
 const mcpInput = z.strictObject({
   bridge: z.boolean().default(false).describe('Serve the bridge: tools about one Claude Code session.'),
@@ -46,7 +48,7 @@ export const commands: LocalCommand[] = [
         const { movedFrom, dashboardUrl: _dashboardUrl, claudeHint: _claudeHint, ...line } = ready
         if (movedFrom !== undefined)
           host.terminal.err(`Port ${movedFrom} is taken; using the next free one.\n`)
-        host.terminal.out(json ? `${jsonText(line)}\n` : greeting(ready))
+        host.terminal.out(json ? `${jsonText(line)}\n` : greeting(ready, pageOf(host)))
       })
       return undefined
     },
@@ -148,12 +150,15 @@ function parseParams(text: string): Record<string, unknown> {
   })
 }
 
-function greeting({ url, dashboardUrl, claudeHint }: ReadyLine): string {
+function greeting({ url, dashboardUrl, claudeHint }: ReadyLine, page: Page): string {
   return [
     `Rockpool listens at ${url}\n`,
     `  ${dashboardUrl}\n`,
-    'This link opens the dashboard once, within a minute; `rockpool dashboard` makes another. Ctrl-C stops.',
-    ...(claudeHint ? [`Claude is not connected: an offline agent answers. ${claudeHint}`] : []),
+    prose(
+      'This link opens the dashboard once, within a minute; `rockpool dashboard` makes another. Ctrl-C stops.',
+      page,
+    ),
+    ...(claudeHint ? [prose(`Claude is not connected: an offline agent answers. ${claudeHint}`, page)] : []),
     '',
   ].join('\n')
 }

@@ -158,9 +158,9 @@ function checkRequired(
 ): void {
   const missing = fields.find((field) => field.required && input[field.name] === undefined)
   if (!missing) return
-  const required = positional.filter((field) => field.required).map(({ name }) => `<${name}>`)
+  const usage = positional.map(({ name, required }) => (required ? `<${name}>` : `[${name}]`))
   const what = positional.includes(missing) ? `<${missing.name}>` : missing.flag
-  throw new RockpoolError('usage', `Missing ${what}. Usage: rockpool ${[words, ...required].join(' ')}`, {
+  throw new RockpoolError('usage', `Missing ${what}. Usage: rockpool ${[words, ...usage].join(' ')}`, {
     hint: seeHelp(words),
   })
 }
@@ -172,7 +172,8 @@ function valueOf(
   given: string | boolean | Array<string | boolean>,
   words: string,
 ): unknown {
-  if (typeof given === 'boolean' || Array.isArray(given)) return given
+  if (Array.isArray(given)) return listOf(field, name, given, words)
+  if (typeof given === 'boolean') return given
   if (field.nullable && given === '') return null
   const schema = field.schema as z.ZodType
   const tried = interpretations(given).map((value) => ({ value, result: schema.safeParse(value) }))
@@ -182,6 +183,23 @@ function valueOf(
   throw new RockpoolError('input-invalid', `${name} ${JSON.stringify(shortened(given))}: ${why}.`, {
     hint: seeHelp(words),
   })
+}
+
+/** Only choices are checked here: the operation checks the rest. */
+function listOf(
+  field: Field,
+  name: string,
+  given: Array<string | boolean>,
+  words: string,
+): Array<string | boolean> {
+  const wrong = given.find((value) => field.choices.length > 0 && !field.choices.includes(String(value)))
+  if (wrong === undefined) return given
+  const expected = `${field.choices.slice(0, -1).join(', ')} or ${field.choices.at(-1)!} is expected`
+  throw new RockpoolError(
+    'input-invalid',
+    `${name} ${JSON.stringify(shortened(String(wrong)))}: ${expected}.`,
+    { hint: seeHelp(words) },
+  )
 }
 
 function shortened(text: string): string {

@@ -2,7 +2,7 @@
 import { requestHeading } from '../domain/request-heading.ts'
 import { readableKey } from '../domain/session-key-forms.ts'
 import type { OutputOf } from '../rpc/client.ts'
-import { ago, oneLine, safe, styled, table, visible } from './print.ts'
+import { ago, breakText, oneLine, safe, styled, table, visible, wrap } from './print.ts'
 import type { Page, Printers, Style } from './print.ts'
 
 export type Approval = OutputOf<'approvals.list'>['approvals'][number]
@@ -38,9 +38,15 @@ function printApprovals({ approvals }: OutputOf<'approvals.answer'>, page: Page)
     .join('\n\n')
 }
 
+/** Without a width lines stay whole. */
+type RequestPage = Pick<Page, 'color'> & { width?: number }
+
 /** Who asks what, and the whole request below it. */
-export function printRequest(approval: Approval, page: Pick<Page, 'color'>): string {
-  return `${styled(page, 'yellow', headingOf(approval))}\n${requestText(approval, page).replace(/^/gm, '    ')}`
+export function printRequest(approval: Approval, page: RequestPage): string {
+  const heading = wrap(headingOf(approval), page.width ?? Infinity).map((line) =>
+    styled(page, 'yellow', line),
+  )
+  return [...heading, requestText(approval, page).replace(/^/gm, '    ')].join('\n')
 }
 
 /** `migrate-orders wants to run a command: Add the column`. */
@@ -53,15 +59,16 @@ function headingOf(approval: Approval): string {
 const signStyles: Readonly<Record<string, Style>> = { '+': 'green', '-': 'red' }
 
 /** The whole request, because a person must see what is approved. The heading has the description of a command already. */
-function requestText({ shown, kind, toolName, input }: Approval, page: Pick<Page, 'color'>): string {
+function requestText({ shown, kind, toolName, input }: Approval, page: RequestPage): string {
   const isEdit = /^(Edit|MultiEdit|Write)$/.test(toolName) && kind === 'tool'
   const described = `description: ${JSON.stringify(input['description'])}`
   const lines = visible(shown).split('\n')
   return lines
     .filter((line) => kind !== 'tool' || isEdit || line !== described)
-    .map((line) => {
+    .flatMap((line) => {
       const style = isEdit ? signStyles[line[0] ?? ''] : undefined
-      return style ? styled(page, style, line) : line
+      const parts = breakText(line, Math.max(20, (page.width ?? Infinity) - 4))
+      return style ? parts.map((part) => styled(page, style, part)) : parts
     })
     .join('\n')
 }

@@ -35,6 +35,23 @@ test('a session is read as a conversation: who, when, which tool; long results a
   expect(other).toMatch(/rockpool vault restore ses_e1b2e934effe$/)
 })
 
+test('commands of Claude Code and their output are not shown as words of the person', () => {
+  const cards: Card[] = [
+    {
+      kind: 'prompt',
+      at,
+      text: '<command-name>/compact</command-name>\n<command-message>compact</command-message>\n<command-args>keep it</command-args>',
+    },
+    {
+      kind: 'prompt',
+      at,
+      text: '<local-command-stdout>\u001b[2mCompacted \u001b[22m</local-command-stdout>',
+    },
+  ]
+  const text = printCards({ sessionId, cards }, page)
+  expect(text).toMatch(/ command\n {2}\/compact +keep it\n.* command output\n {2}Compacted$/)
+})
+
 test('the command after a selection starts in the repository that was asked about, with the same options', () => {
   const chosen = { action: 'fresh' as const, reason: 'fresh', scores: [], relevanceBy: 'keywords' as const }
   const input = { task: 'fix the form', repo: '/home/ada/my shop', agentKind: 'codex', model: true }

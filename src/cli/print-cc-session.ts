@@ -1,4 +1,5 @@
 // `rockpool cc read` and `cc anatomy`: the conversation of one Claude Code session, and what fills its context.
+import { stripVTControlCharacters } from 'node:util'
 import { withoutTags } from '../domain/machine-text.ts'
 import { toolLine } from '../flow/tool-line.ts'
 import type { OutputOf } from '../rpc/client.ts'
@@ -48,11 +49,11 @@ const appearance: Readonly<Record<Card['kind'], { who: string; style: Style }>> 
 }
 
 function printCard({ kind, at, text, tool, isError, isRewound, raw }: Card, page: Page): string {
-  const { who, style } = appearance[kind]
+  const { who, style, said } = kind === 'prompt' ? promptOf(text) : { ...appearance[kind], said: text }
   const what = tool ? toolLine(tool.name, tool.input) : isError ? `${who} (failed)` : who
   const head = isRewound ? `${what} (rewound: not part of the conversation any more)` : what
   // An answer may be about such tags.
-  const plain = kind === 'prompt' || kind === 'notice' ? withoutTags(text) : text
+  const plain = kind === 'prompt' || kind === 'notice' ? withoutTags(said) : said
   const lines = visible(plain).trim().split('\n')
   const shown = kind === 'result' ? lines.slice(0, maxResultLines) : lines
   const left = lines.length - shown.length
@@ -64,11 +65,26 @@ function printCard({ kind, at, text, tool, isError, isRewound, raw }: Card, page
   ].join('\n')
 }
 
+/** A record of type user can be a command of Claude Code or its output, which the person did not write as a message. */
+function promptOf(text: string): { who: string; style: Style; said: string } {
+  const tag = /^\s*<([a-z-]+)>/.exec(text)?.[1] ?? ''
+  if (/^command-(name|message)$/.test(tag)) return { who: 'command', style: 'dim', said: commandIn(text) }
+  if (tag === 'bash-input') return { who: 'shell command', style: 'dim', said: text }
+  if (/^(local-command|bash)-std(out|err)$/.test(tag))
+    return { who: 'command output', style: 'dim', said: stripVTControlCharacters(text) }
+  return { ...appearance.prompt, said: text }
+}
+
+/** `/compact keep the tests`: without the repeated name of the command; other tags are removed like in every prompt. */
+function commandIn(text: string): string {
+  return text.replace(/<command-message>[\s\S]*?<\/command-message>/g, '').replace(/\s+/g, ' ')
+}
+
 function printAnatomy(anatomy: Anatomy, page: Page): string {
   const { calls, compactedAt, contextTokens, contextWindow, partial } = anatomy
-  const fill = contextWindow > 0 ? ` ${Math.round((100 * contextTokens) / contextWindow)}%` : ''
+  const fill = contextWindow > 0 ? ` (${Math.round((100 * contextTokens) / contextWindow)}%)` : ''
   const facts = pairs(page, {
-    context: `${tokens(contextTokens)}${fill} of ${tokens(contextWindow)}`,
+    context: `${tokens(contextTokens)} of ${tokens(contextWindow)}${fill}`,
     cost: `${usd(calls.at(-1)?.costUsd ?? 0)} in ${count(calls.length, 'call')}`,
     compactions: compactionsOf(compactedAt, page),
     'price to resume': pricesOf(anatomy.price),

@@ -75,15 +75,16 @@ test('a session that only the vault has is marked, with the command that restore
 test('the list says what runs, what it cost and how full its context is, and hides archived ones unless asked', () => {
   const text = printList({ total, sessions: rows }, { ...page, width: 160 })
   expect(text).toMatch(
-    /native\/main\s+demo\s+main\s+Renamed demo session\s+\S.*\s9 min\s+2\s+9\.0k\s+\$0\.0341\s+9\.0k 5%\s+cold/,
+    /native\/main\s+demo\s+main\s+Renamed demo session\s+\S.*\s9 min\s+2\s+\S+\s+<?\$0\.\d\d\s+9\.0k 5%\s+cold/,
   )
   expect(text).not.toContain('00000001 ')
   expect(text).toMatch(/\n1 archived session not shown; --all shows it, too\.$/)
   expect(printList({ total, sessions: rows }, { ...page, input: { all: true } })).toContain('00000001 ')
   const waiting = { ...rows[0]!, state: 'needs you' as const, waitingFor: 'permission prompt' }
-  for (const width of [80, 120, 160]) {
-    const text = printList({ total: 1, sessions: [waiting] }, { ...page, width })
-    expect(text).toMatch(/needs you +permission prompt/)
+  for (const width of [60, 80, 100, 120, 160]) {
+    const text = printList({ total: 1, sessions: [waiting, ...rows.slice(0, 5)] }, { ...page, width })
+    expect(text).toMatch(width === 60 ? /needs you +permission/ : /needs you +permission prompt/)
+    for (const line of text.split('\n')) expect(cellWidth(line)).toBeLessThanOrEqual(width)
   }
   expect(printList({ total: 0, sessions: [] }, page)).toMatch(/^No sessions of a coding agent\. .*cc launch/)
   expect(printList({ total: 0, sessions: [] }, { ...page, input: { search: 'nowhere' } })).toMatch(
@@ -174,4 +175,24 @@ test('days without spending have a line, too, the current one is marked, and tok
   expect(lines[1]).toMatch(/^2026-11-15 +\$\d/)
   expect(lines[2]).toMatch(/^2026-11-16 +\$0\.00 +0 +0 +0 +0$/)
   expect(lines[3]).toMatch(/^2026-11-17 \(now\) +\$0\.00/)
+})
+
+test('a session whose folder is gone can be read only, and no price to resume it is named', () => {
+  const price = {
+    guessed: false,
+    tokens: 1,
+    cache: 'cold' as const,
+    resumeUsd: 0.034,
+    forkUsd: 0.034,
+    compactThenResumeUsd: 1,
+    freshUsd: 1,
+    furtherCallUsd: 1,
+  }
+  const session = { ...rows[0]!, repoPath: '/srv/gone' }
+  const text = printInfo({ session, price, folderGone: true }, page)
+  expect(text).toContain(
+    'Its folder /srv/gone no longer exists, so it can be read but not resumed or forked.',
+  )
+  expect(text).not.toContain('to continue')
+  expect(printInfo({ session, price, folderGone: false }, page)).toContain('to continue')
 })

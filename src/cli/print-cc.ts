@@ -21,6 +21,7 @@ import {
   tokens,
   truncate,
   usd,
+  usdCell,
 } from './print.ts'
 import type { Columns, Page, Printers, Style } from './print.ts'
 
@@ -31,14 +32,15 @@ type Health = NonNullable<Info['health']>
 
 export const printers: Printers = {
   'cc.list': (output, page) => [printSessions(output, page), ...unreadableLines(output, page)].join('\n'),
-  'cc.info': ({ session, health, coding, price, onResume, lines }, page) =>
+  'cc.info': ({ session, health, coding, price, onResume, folderGone, lines }, page) =>
     [
       styled(page, 'bold', truncate(oneLine(headline(session)), page.width)),
       ...(coding ? [printCoding(coding, page)] : []),
       printFacts(session, page),
       ...(health ? [printSpending(session, page), printHealth(health, page)] : []),
       ...(lines && livingLines(lines, page).length > 0 ? [livingLines(lines, page).join('\n')] : []),
-      ...(price ? [pairs(page, { 'to continue': pricesOf(price) })] : []),
+      ...(price && !folderGone ? [pairs(page, { 'to continue': pricesOf(price) })] : []),
+      ...(folderGone ? [folderGoneLine(session, page)] : []),
       ...(session.kept ? [keptLine(session.sessionId, page)] : []),
       ...(onResume === undefined ? [] : [styled(page, 'dim', prose(`Resume: ${onResume}`, page))]),
     ].join('\n\n'),
@@ -50,6 +52,11 @@ export const printers: Printers = {
       styled(page, 'dim', `claude --resume ${sessionId}`),
     ].join('\n')
   },
+}
+
+function folderGoneLine({ repoPath }: Row, page: Page): string {
+  const what = `Its folder ${repoPath} no longer exists, so it can be read but not resumed or forked.`
+  return styled(page, 'yellow', prose(what, page))
 }
 
 const unreadableShown = 5
@@ -109,28 +116,31 @@ function isNarrowed({ input = {} }: Page): boolean {
  *  list of one repository does not repeat its name. */
 function listColumns(rows: Row[], { width, now, input }: Page): Columns<Row> {
   const isOneRepo = input?.['repo'] !== undefined
-  const cost = (row: Row): string => `${usd(row.costUsd)}${row.costGuessed ? '?' : ''}`
+  const cost = (row: Row): string => `${usdCell(row.costUsd)}${row.costGuessed ? '?' : ''}`
   const isAsked = rows.some((row) => waitsFor(row) !== '')
   const hasOthers = rows.some(({ agentKind }) => agentKind !== 'claude')
   const hasNames = rows.some((row) => row.title !== undefined)
+  // Most sessions have either a title or a telling first message, so that one column is enough where room is scarce.
+  const isWide = width >= 140
+  const isNarrow = width < 76
   const hasRegistry = rows.some((row) => registryLine(row) !== undefined)
   return {
     ID: { value: shortId, min: Math.max(...rows.map((row) => shortId(row).length)), style: 'dim' },
     AGENT: hasOthers && { value: (row) => row.agentKind, min: 6, style: agentStyle },
     STATE: { value: stateOf, min: 9, style: stateStyle },
-    'WAITS FOR': isAsked && { value: waitsFor, min: 17, style: 'yellow' },
-    SOURCE: width >= 140 && { value: sourceOf, min: 6, style: 'dim' },
+    'WAITS FOR': isAsked && { value: waitsFor, min: isNarrow ? 12 : 17, style: 'yellow' },
+    SOURCE: isWide && { value: sourceOf, min: 6, style: 'dim' },
     REPO: !isOneRepo && { value: (row) => basename(row.repoPath) || '-', min: 6 },
-    BRANCH: (isOneRepo || width >= 76) && { value: (row) => row.branch || '-', min: 6, optional: true },
+    BRANCH: (isOneRepo || !isNarrow) && { value: (row) => row.branch || '-', min: 6, optional: true },
     NAME: hasNames && {
-      value: (row) => (width < 76 ? headline(row) : (row.title ?? '')),
-      min: width < 100 ? 8 : 12,
+      value: (row) => (isWide ? (row.title ?? '') : headline(row)),
+      min: isNarrow ? 8 : 16,
     },
-    'FIRST MESSAGE': (!hasNames || width >= 76) && { value: plainMessage, min: width < 76 ? 10 : 16 },
+    'FIRST MESSAGE': (!hasNames || isWide) && { value: plainMessage, min: isNarrow ? 10 : 16 },
     AGE: { value: (row) => age(row, now), align: 'right', min: 5 },
     MSGS: width >= 96 && { value: (row) => String(row.messageCount), align: 'right', min: 4, optional: true },
-    TOKENS: width >= 140 && { value: (row) => tokens(allTokens(row)), align: 'right', min: 6 },
-    COST: { value: cost, align: 'right', min: 7 },
+    TOKENS: isWide && { value: (row) => tokens(allTokens(row)), align: 'right', min: 6 },
+    COST: (!isNarrow || !isAsked) && { value: cost, align: 'right', min: 7 },
     OPENCLAW: hasRegistry &&
       width >= 96 && { value: (row) => registryLine(row) ?? '-', align: 'right', min: 8 },
     CONTEXT: { value: contextOf, align: 'right', min: 7, style: contextStyle, optional: true },
@@ -195,7 +205,19 @@ function allTokens(row: Row): number {
 
 function contextOf(row: Row): string {
   if (row.contextTokens === 0) return '-'
-  return `${tokens(row.contextTokens)} ${Math.round((row.contextTokens / row.contextWindow) * 100)}%`
+  return `${tokens(row.contextTokens)} ${shareOf(row)}`
+}
+
+function shareOf({ contextTokens, contextWindow }: Row): string {
+  return `${Math.round((contextTokens / contextWindow) * 100)}%`
+}
+
+/** `51k of 200k (26%)`. */
+function contextLine(row: Row): string {
+  const window = tokens(row.contextWindow)
+  return row.contextTokens === 0
+    ? `empty, of ${window}`
+    : `${tokens(row.contextTokens)} of ${window} (${shareOf(row)})`
 }
 
 function contextStyle(row: Row): Style | undefined {
@@ -260,7 +282,7 @@ function printSpending(session: Row, page: Page): string {
     'sub-agents': subagentCount > 0 ? `${subagentCount}: ${tokenLine(session.subagentTokens)}` : undefined,
     cost: costLine(session),
     'OpenClaw reports': registryLine(session),
-    context: `${contextOf(session)} of ${tokens(session.contextWindow)}, ${count(compactionCount, 'compaction')}`,
+    context: `${contextLine(session)}, ${count(compactionCount, 'compaction')}`,
     cache: cacheLine(session, page.now),
     budget: budgetUsedPct === undefined ? undefined : `${Math.round(budgetUsedPct * 100)}% used`,
   })
@@ -284,7 +306,7 @@ function costLine(session: Row): string {
 function differenceOf(reported: number, costUsd: number): string {
   if (usd(reported) === usd(costUsd)) return ''
   return reported > costUsd
-    ? ', with calls that are not in the transcript'
+    ? ', with calls or tokens that the transcript does not itemise'
     : ', without some calls of the transcript'
 }
 

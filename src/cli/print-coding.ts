@@ -1,7 +1,7 @@
 // Coding sessions and machines.
 import type { SessionState } from '../domain/coding-state.ts'
 import type { OutputOf } from '../rpc/client.ts'
-import { duration, oneLine, prose, safe, styled, table, tokens, usd, visible } from './print.ts'
+import { duration, oneLine, prose, safe, styled, table, tokens, usd, usdCell, visible } from './print.ts'
 import type { Columns, Page, Printers, Style } from './print.ts'
 
 export type CodingRow = OutputOf<'coding.sessions'>['sessions'][number]
@@ -107,8 +107,8 @@ export function columnsFor({ width, now }: Page): Columns<SessionLine> {
     NOW: { value: (line) => line.now, min: width < 72 ? 8 : 16 },
     WHERE: width >= 100 && { value: (line) => line.where, min: 8 },
     AGE: width >= 72 && { value: age, align: 'right', min: 5 },
-    COST: width >= 46 && { value: (line) => usd(line.costUsd), align: 'right', min: 7 },
-    CONTEXT: width >= 54 && { value: (line) => line.context, align: 'right', min: 4 },
+    COST: width >= 46 && { value: (line) => usdCell(line.costUsd), align: 'right', min: 7 },
+    CONTEXT: width >= 54 && { value: (line) => line.context, align: 'right', min: 7 },
   }
 }
 

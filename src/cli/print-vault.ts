@@ -9,8 +9,7 @@ type Retention = OutputOf<'vault.status'>['retention'][number]
 export const printers: Printers = {
   'vault.status': printStatus,
   'vault.list': ({ sessions, total }, page) => {
-    if (sessions.length === 0)
-      return 'The vault has no such session. `rockpool vault keep` keeps all of them now.'
+    if (sessions.length === 0) return prose(noneListed(page), page)
     const more = total - sessions.length
     return [
       table(page, sessions, {
@@ -33,8 +32,10 @@ export const printers: Printers = {
     const restored = files.filter(({ outcome }) => outcome === 'restored').length
     const failed = files.filter(({ outcome }) => outcome === 'different' || outcome === 'damaged')
     const [first] = sessions
+    const there = files.length - restored - conflicts - damaged
+    const already = there === 0 ? '' : `; ${there} ${there === 1 ? 'was' : 'were'} there already`
     return [
-      `Restored ${count(restored, 'file')} of ${count(sessions.length, 'session')}; ${files.length - restored - conflicts - damaged} were there already.`,
+      `Restored ${count(restored, 'file')} of ${count(sessions.length, 'session')}${already}.`,
       ...failed.map(({ path, outcome }) =>
         styled(
           page,
@@ -115,6 +116,12 @@ export const printers: Printers = {
   },
 }
 
+function noneListed({ input = {} }: Page): string {
+  return input['gone'] === true
+    ? 'Of every session in the vault the transcript is still there.'
+    : 'The vault keeps no session yet. `rockpool vault keep` keeps all of them now; if it should have some, `rockpool vault verify` looks for damage.'
+}
+
 function idOf({ agent, sessionId }: OutputOf<'vault.list'>['sessions'][number]): string {
   return shortId({ agentKind: agent, sessionId })
 }
@@ -122,15 +129,19 @@ function idOf({ agent, sessionId }: OutputOf<'vault.list'>['sessions'][number]):
 function printStatus(status: OutputOf<'vault.status'>, page: Page): string {
   const { enabled, sessions, gone, files, originalBytes, maxBytes, folder, encrypted, retention, shared } =
     status
-  const share =
-    originalBytes === 0
-      ? ''
-      : ` (${((100 * status.bytes) / originalBytes).toFixed(0)} % of ${bytes(originalBytes)})`
+  const share = originalBytes === 0 ? '' : `, compressed from ${bytes(originalBytes)}`
   return [
     pairs(page, {
       VAULT: enabled ? 'on' : styled(page, 'yellow', 'off (vault.enabled)'),
       SESSIONS: `${sessions} (${gone} deleted by their programs), ${count(files, 'file')}`,
-      SIZE: `${bytes(status.bytes)}${share}, limit ${maxBytes / 1e9} GB`,
+      SIZE: `${bytes(status.bytes)}${share}; at most ${maxBytes / 1e9} GB`,
+      DAMAGED:
+        status.damagedFiles === 0
+          ? undefined
+          : {
+              text: `${count(status.damagedFiles, 'file')}: rockpool vault verify says what is lost`,
+              style: 'red',
+            },
       FOLDER: `${oneLine(folder)}${encrypted ? ', encrypted' : ''}`,
       ...(shared ? { SHARED: printShared(shared) } : {}),
     }),

@@ -101,6 +101,12 @@ export function usd(amount: number | undefined): string {
   return amount === undefined ? '-' : formatUsd(amount)
 }
 
+/** An amount in a column: all have two decimals, so that they can be compared at a glance. */
+export function usdCell(amount: number | undefined): string {
+  if (amount === undefined) return '-'
+  return amount > 0 && amount < 0.005 ? '<$0.01' : `$${amount.toFixed(2)}`
+}
+
 export { formatBytes as bytes } from '../domain/text.ts'
 
 /** `1 file`, `2 files`. */
@@ -149,6 +155,23 @@ export function wrap(text: string, width: number): string[] {
     else lines[lines.length - 1] = line === '' ? word : `${line} ${word}`
   }
   return lines
+}
+
+/** Breaks a line between words, and inside words that are longer than a line. Joined, the parts are the whole text. */
+export function breakText(line: string, width: number): string[] {
+  if (cellWidth(line) <= width) return [line]
+  const lines: string[] = []
+  let current = ''
+  for (const { segment } of new Intl.Segmenter().segment(line)) {
+    if (cellWidth(current + segment) > width) {
+      const end = current.trim() === '' ? 0 : current.lastIndexOf(' ') + 1
+      const isIndent = current.slice(0, end).trim() === ''
+      lines.push(isIndent ? current : current.slice(0, end))
+      current = isIndent ? '' : current.slice(end)
+    }
+    current += segment
+  }
+  return [...lines, current]
 }
 
 /** The width without colour codes. */

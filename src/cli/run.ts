@@ -126,7 +126,10 @@ async function performCommand(
   const client = await openClient(host)
   const stopAsking = await answerWhileWaiting(operation, input, client, host, json)
   try {
-    if (operation.destructive && !yes && host.terminal.canAsk) await confirm(operation, input, client)
+    if (operation.destructive && !yes) {
+      if (host.terminal.canAsk) await confirm(operation, input, client)
+      else checkNamed(operation, input)
+    }
     const output = await callOperation(operation.name, askedInput(operation, input, json), client, host, json)
     stopAsking()
     await print(operation.name, output, host, json, { following: follow, input })
@@ -135,7 +138,10 @@ async function performCommand(
   } finally {
     stopAsking()
     const notice = await client.close(host.terminal.isInteractive && !json)
-    if (notice !== undefined) host.terminal.err(`\n${notice}\n`)
+    if (notice !== undefined) {
+      const { prose } = await import('./print.ts')
+      host.terminal.err(`\n${prose(notice, pageOf(host))}\n`)
+    }
   }
 }
 
@@ -192,6 +198,18 @@ export async function confirm(
   const message = steps.length > 0 ? `${steps.join('\n')}\nDo it?` : about
   if ((await prompts.confirm({ message, initialValue: false })) === true) return
   throw new RockpoolError('refused', `${operation.name} was not confirmed; nothing changed.`)
+}
+
+function checkNamed({ name, command }: Operation, input: Record<string, unknown>): void {
+  const field = command?.namedInScripts
+  if (field === undefined || input[field] !== undefined) return
+  throw new RockpoolError(
+    'usage',
+    `${name.replace('.', ' ')} needs <${field}> or --yes without a terminal.`,
+    {
+      hint: `\`rockpool ${name.replace('.', ' ')} --help\` shows what it takes.`,
+    },
+  )
 }
 
 /** Polls for new output until the command is interrupted. */

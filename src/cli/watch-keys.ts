@@ -32,7 +32,7 @@ const steps: Readonly<Record<string, number>> = {
 
 export function pressKey(state: WatchState, key: Key, page: Screen): Pressed {
   if (key.ctrl && key.name === 'c') return { state, action: { do: 'quit' } }
-  if (state.answer !== undefined) return typeAnswer(state, state.answer, key)
+  if (state.answer) return typeAnswer(state, state.answer, key)
   const quiet = { ...state, notice: undefined, help: undefined }
   if (state.ending) return answerEnding({ ...quiet, ending: undefined }, state.ending, key)
   if (state.help) return { state: quiet }
@@ -61,7 +61,7 @@ function actOn(row: WatchRow, state: WatchState, key: Key, page: Screen): Presse
     const notice = `${row.name} runs in a terminal of its own: answer or end it there.`
     return { state: { ...state, notice } }
   }
-  if (key.name === 'r') return { state: { ...state, answer: '' } }
+  if (key.name === 'r') return { state: { ...state, answer: { text: '', row } } }
   if (key.name === 'x') return { state: { ...state, ending: row } }
   return decide(row, state, page, key)
 }
@@ -88,19 +88,17 @@ function scrolled(state: WatchState, step: number): WatchState {
   return { ...state, peek: { from: Math.max(0, (state.peek?.from ?? Number.MAX_SAFE_INTEGER) + step) } }
 }
 
-function typeAnswer(state: WatchState, answer: string, key: Key): Pressed {
-  const row = state.rows[state.selected]
-  if (key.name === 'escape' || !row) return { state: { ...state, answer: undefined } }
+function typeAnswer(state: WatchState, answer: NonNullable<WatchState['answer']>, key: Key): Pressed {
+  const { text, row } = answer
+  const done = { ...state, answer: undefined }
+  if (key.name === 'escape') return { state: done }
   if (key.name === 'return') {
-    const done = { ...state, answer: undefined }
-    return answer.trim() === ''
-      ? { state: done }
-      : { state: done, action: { do: 'respond', row, text: answer } }
+    return text.trim() === '' ? { state: done } : { state: done, action: { do: 'respond', row, text } }
   }
   if (key.name === 'backspace') {
-    const shorter = [...new Intl.Segmenter().segment(answer)].slice(0, -1)
-    return { state: { ...state, answer: shorter.map(({ segment }) => segment).join('') } }
+    const shorter = [...new Intl.Segmenter().segment(text)].slice(0, -1)
+    return { state: { ...state, answer: { row, text: shorter.map(({ segment }) => segment).join('') } } }
   }
   const typed = key.sequence && !key.ctrl && key.sequence >= ' ' ? key.sequence : ''
-  return { state: { ...state, answer: answer + typed } }
+  return { state: { ...state, answer: { row, text: text + typed } } }
 }

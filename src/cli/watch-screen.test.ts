@@ -67,7 +67,7 @@ test.each([60, 80, 100, 160])(
     expect(shown).toContain('1 needs you, 1 ready, 1 working, 3 in all')
     expect(shown).toContain('needs you')
     expect(shown).toMatch(/Bash: m(ake|…)/)
-    if (width >= 80) expect(shown).toContain('? keys   q quit')
+    expect(shown).toContain('a allow   d deny   r deny, why   x end   ? keys   q quit')
     expect(shown).toContain('75%')
     expect(shown.replaceAll('\n', '')).toContain(state.details!.text.trimEnd())
   },
@@ -125,6 +125,36 @@ test('keys choose, look, answer, approve, deny, end and leave', () => {
   expect(press(typing, 'return').action).toMatchObject({ do: 'respond', text: 'ok' })
 })
 
+test.each([
+  ['approval', 'deny, because> yes, but use USD', 'a allows'],
+  ['plan', 'change the plan> yes, but use USD', 'a allows'],
+  ['answer', 'answer> yes, but use USD', 'Esc back'],
+  ['budget', 'allow dollars> yes, but use USD', 'a allows'],
+  ['input', 'message> yes, but use USD', 'Esc back'],
+] as const)('what is typed for a session that waits for %s says what it does', (waits, prompt, below) => {
+  const asking = row({ waiting: { for: waits, about: '', since: 0, approvalId: 'ab12' } })
+  const state: WatchState = { rows: [asking], selected: 0 }
+  const typing = ['r', 'yes, but use USD'].reduce(
+    (now, name) => pressKey(now, { name, sequence: name }, screen(60)).state,
+    state,
+  )
+  const [foot, under] = renderWatch(typing, screen(60)).slice(-2)
+  expect(foot).toContain(prompt)
+  expect(under).toContain(below)
+})
+
+test('what is typed answers the request that was asked when the typing began', () => {
+  const first = row()
+  const typing = pressKey({ rows: [first], selected: 0 }, { name: 'r', sequence: 'r' }, screen()).state
+  const later = row({ waiting: { for: 'approval', about: 'rm', since: 0, approvalId: 'cd34' } })
+  const said = pressKey({ ...typing, rows: [later] }, { sequence: 'no' }, screen()).state
+  expect(pressKey(said, { name: 'return' }, screen()).action).toEqual({
+    do: 'respond',
+    row: first,
+    text: 'no',
+  })
+})
+
 test('a command that does not fit is approved only after it was read to its end', () => {
   const text = Array.from({ length: 40 }, (_, i) => `step ${i}`).join('\n')
   const state: WatchState = {
@@ -148,4 +178,18 @@ test('what is not on the screen yet is neither allowed nor denied: not fetched, 
   for (const unseen of [state, { ...state, details: earlier }]) {
     for (const name of ['a', 'd']) expect(pressKey(unseen, { name }, screen()).action).toBeUndefined()
   }
+})
+
+test('a narrow screen breaks what is asked and what happened between words', () => {
+  const text = 'Add the currency column to the orders and fill it for all of the old rows of the table'
+  const notice = 'No gateway runs here, so that nothing can be answered. Start one: rockpool up'
+  const details = { id: 'Z11Prpi3', approvalId: 'ab12', text }
+  const lines = renderWatch({ rows: [row()], selected: 0, details, notice }, screen(42))
+  expect(lines).toHaveLength(20)
+  expect(lines).toContain('Add the currency column to the orders and ')
+  expect(lines.slice(-2)).toEqual([
+    'No gateway runs here, so that nothing can',
+    'be answered. Start one: rockpool up',
+  ])
+  expect(lines[0]).toBe('Rockpool  1 needs you, 0 ready, 0 working')
 })

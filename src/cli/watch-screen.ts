@@ -2,7 +2,7 @@
 // keys. watch-keys.ts has what the keys do.
 import { columnsFor, isAsking } from './print-coding.ts'
 import type { CodingRow, SessionLine } from './print-coding.ts'
-import { cellWidth, duration, oneLine, styled, table, truncate } from './print.ts'
+import { breakText, cellWidth, duration, oneLine, styled, table, truncate, wrap } from './print.ts'
 import type { Page } from './print.ts'
 import { frameAt } from './spinner.ts'
 
@@ -23,8 +23,8 @@ export interface WatchState {
   }
   /** Set while the details fill the screen: from this line on, or without a line at their end. */
   peek?: { from?: number }
-  /** The answer that is being typed. */
-  answer?: string
+  /** The text that is being typed, and the session as it was when the typing began: only that request is answered. */
+  answer?: { text: string; row: WatchRow }
   /** The session that ends after a yes. */
   ending?: WatchRow
   /** The list of keys covers the screen. */
@@ -36,9 +36,33 @@ export interface WatchState {
 
 export type Screen = Page & { height: number }
 
-const hint = 'j k select   ⏎ look   a allow   d deny   r answer   x end   ? keys   q quit'
-const peekHint = 'j k scroll   a allow   d deny   r answer   x end   q back'
-export const footLines = 2
+type Typed = { prompt: string; key: string; help: string }
+type WaitsFor = NonNullable<CodingRow['waiting']>['for']
+
+/** What a typed text does, which depends on what the session waits for. */
+const typed: Readonly<Record<WaitsFor, Typed>> = {
+  approval: {
+    prompt: 'deny, because>',
+    key: 'r deny, why',
+    help: '⏎ denies with this reason   Esc back, then a allows',
+  },
+  plan: {
+    prompt: 'change the plan>',
+    key: 'r change',
+    help: '⏎ denies and sends what to change   Esc back, then a allows',
+  },
+  answer: { prompt: 'answer>', key: 'r answer', help: '⏎ answers   Esc back' },
+  budget: {
+    prompt: 'allow dollars>',
+    key: 'r amount',
+    help: '⏎ allows this amount   Esc back, then a allows',
+  },
+  input: { prompt: 'message>', key: 'r message', help: '⏎ sends   Esc back' },
+}
+
+function typedFor(row: WatchRow | undefined): Typed {
+  return typed[row?.coding?.waiting?.for ?? 'input']
+}
 
 const keyList = [
   ['j k ↓ ↑', 'select a session; scroll while you look at one'],
@@ -47,7 +71,7 @@ const keyList = [
   ['a', 'allow what is asked, once all of it is on the screen'],
   ['A', 'allow the same request of several sessions'],
   ['d', 'deny what is asked'],
-  ['r', 'type an answer, a message, or the reason of a no'],
+  ['r', 'type an answer or a message; for a command or an edit, why you deny it'],
   ['x', 'end the session, after a question'],
   ['? ', 'show these keys'],
   ['q Esc', 'back; leave'],
@@ -55,10 +79,25 @@ const keyList = [
 
 /** The whole screen, exactly `height` lines. */
 export function renderWatch(state: WatchState, page: Screen): string[] {
-  const title = styled(page, 'bold', truncate(titleOf(state), page.width))
-  const room = page.height - footLines - 2
-  const foot = [footOf(state, page), truncate(oneLine(state.notice ?? ''), page.width)]
+  const title = styled(page, 'bold', titleOf(state, page.width))
+  const room = roomOf(state, page)
+  const foot = [footOf(state, page), ...noticeLines(state, page)]
   return [title, '', ...padTo(bodyOf(state, page, room).slice(0, room), room), ...foot]
+}
+
+/** The lines between the title and the keys. */
+function roomOf(state: WatchState, page: Screen): number {
+  return Math.max(1, page.height - 3 - noticeLines(state, page).length)
+}
+
+const maxNoticeLines = 3
+
+/** What a typed text does, or what happened: at least one line. */
+function noticeLines({ answer, notice = '' }: WatchState, { width }: Screen): string[] {
+  const text = oneLine(answer ? typedFor(answer.row).help : notice)
+  return wrap(text, width)
+    .slice(0, maxNoticeLines)
+    .map((line) => truncate(line, width))
 }
 
 function bodyOf(state: WatchState, page: Screen, room: number): string[] {
@@ -69,9 +108,29 @@ function bodyOf(state: WatchState, page: Screen, room: number): string[] {
 function footOf(state: WatchState, page: Screen): string {
   if (state.ending)
     return styled(page, 'yellow', truncate(`End ${oneLine(state.ending.name)}? y/N`, page.width))
-  if (state.answer !== undefined) return truncate(`answer> ${oneLine(state.answer)}█`, page.width)
-  const keys = `${state.peek ? peekHint : hint}${isAlike(state) ? `   A allow all ${state.details!.alike}` : ''}`
-  return styled(page, 'dim', truncate(page.width < 80 ? keys.replaceAll('   ', ' ') : keys, page.width))
+  if (state.answer) {
+    const { prompt } = typedFor(state.answer.row)
+    return truncate(`${prompt} ${oneLine(state.answer.text)}█`, page.width)
+  }
+  return styled(page, 'dim', fitting(keysOf(state), page.width))
+}
+
+/** The keys that do something now, the most important first. */
+function keysOf(state: WatchState): string[] {
+  const row = state.rows[state.selected]
+  const decisions = row?.coding && isAsking(row.coding) ? ['a allow', 'd deny'] : []
+  const alike = isAlike(state) ? [`A allow all ${state.details!.alike}`] : []
+  const isLive = row?.coding !== undefined && row.coding.lifecycle !== 'ended'
+  const session = isLive ? [...decisions, ...alike, typedFor(row).key, 'x end'] : []
+  return state.peek
+    ? [...session, 'q back', 'j k scroll']
+    : [...session, '? keys', 'q quit', '⏎ look', 'j k select']
+}
+
+/** As many parts as fit in a line. */
+function fitting(parts: readonly string[], width: number, between = '   '): string {
+  const count = parts.findLastIndex((_, i) => cellWidth(parts.slice(0, i + 1).join(between)) <= width) + 1
+  return parts.slice(0, count).join(between)
 }
 
 /** True if the whole question of the selected session is on the screen. Only then may it be allowed. */
@@ -80,7 +139,7 @@ export function isShownWhole(state: WatchState, page: Screen): boolean {
   // Not loaded yet, or an earlier question.
   if (lines === 0 || state.details?.approvalId !== state.rows[state.selected]?.coding?.waiting?.approvalId)
     return false
-  const room = page.height - footLines - 2
+  const room = roomOf(state, page)
   if (!state.peek) return lines <= detailRoom(state, room)
   return lines - (state.peek.from ?? Math.max(0, lines - room)) <= room
 }
@@ -90,13 +149,15 @@ export function isAlike({ details, rows, selected }: WatchState): boolean {
   return details?.id === rows[selected]?.id && (details?.alike ?? 0) > 1
 }
 
-function titleOf({ rows }: WatchState): string {
+/** Counts that do not fit are left out. */
+function titleOf({ rows }: WatchState, width: number): string {
   const count = (test: (row: WatchRow) => boolean): number => rows.filter(test).length
   const needing = count((row) => row.needsYou || row.state === 'needs you')
   const parts = (['ready', 'working'] as const).map(
     (state) => `${count((row) => row.state === state)} ${state}`,
   )
-  return `Rockpool  ${needing} need${needing === 1 ? 's' : ''} you, ${parts.join(', ')}, ${rows.length} in all`
+  const first = `Rockpool  ${needing} need${needing === 1 ? 's' : ''} you`
+  return fitting([first, ...parts, `${rows.length} in all`], width, ', ')
 }
 
 function listAndDetails(state: WatchState, page: Screen, room: number): string[] {
@@ -155,28 +216,10 @@ function detailLines({ details, rows, selected }: WatchState, page: Screen): str
   return details.text.split('\n').flatMap((line) => breakLine(line, page.width))
 }
 
-/** Breaks a line after `width` cells, also inside words; nothing is cut. A coloured line keeps its colour on each part. */
+/** Nothing is cut. A coloured line keeps its colour on each part. */
 function breakLine(line: string, width: number): string[] {
   const [, start = '', text = line, end = ''] = /^(\u001b\[\d+m)(.*)(\u001b\[\d+m)$/s.exec(line) ?? []
   return breakText(text, width).map((part) => `${start}${part}${end}`)
-}
-
-function breakText(line: string, width: number): string[] {
-  if (cellWidth(line) <= width) return [line]
-  const lines: string[] = []
-  let current = ''
-  let used = 0
-  for (const { segment } of new Intl.Segmenter().segment(line)) {
-    const cells = cellWidth(segment)
-    if (used + cells > width) {
-      lines.push(current)
-      current = ''
-      used = 0
-    }
-    current += segment
-    used += cells
-  }
-  return [...lines, current]
 }
 
 function padTo(lines: string[], count: number): string[] {

@@ -120,7 +120,7 @@ function mostExpensiveOf(sessions: CodingSession[]): CodingMetrics['mostExpensiv
 export function formatStats(metrics: CodingMetrics): string {
   const { running, completed, failed, killed } = metrics.sessionsByStatus
   const lines = [
-    `Launched ${metrics.totalLaunched}, running ${running}, completed ${completed}, failed ${failed}, killed ${killed}`,
+    `Launched ${metrics.totalLaunched}, running ${running}, completed ${completed}, failed ${failed}, stopped ${killed}`,
     `Average duration ${formatDuration(metrics.averageDurationMs)}; in all, sessions waited ${formatDuration(metrics.waitedMs)} for people`,
     `Cost ${formatUsd(metrics.totalCostUsd)}`,
     ...Object.entries(metrics.costPerDay)

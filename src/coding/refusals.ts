@@ -1,6 +1,6 @@
 // Errors for a coding session that cannot be launched, answered or resumed, each with a remedy.
 import type { Resumable } from '../domain/agent.ts'
-import type { CodingSession } from '../domain/coding-session.ts'
+import type { CodingRequest, CodingSession } from '../domain/coding-session.ts'
 import { errorText, RockpoolError } from '../domain/errors.ts'
 import { maySeeCoding } from '../rights/rights.ts'
 
@@ -115,8 +115,22 @@ export function cannotResume(ref: string, session: CodingSession | undefined): R
     ? `${session.name} has no conversation that could be resumed.`
     : `There is no session ${JSON.stringify(ref.slice(0, 80))}.`
   return new RockpoolError('not-found', message, {
-    hint: '`rockpool cc list` shows the sessions of this machine.',
+    hint: session
+      ? `Launch it again: \`${launchCommand(session.request)}\`.`
+      : '`rockpool cc list` shows the sessions of this machine.',
   })
+}
+
+const maxTypedChars = 400
+
+/** The command that starts this task again in a new session; a long task is cut and has to be typed again. */
+export function launchCommand({ prompt, workdir }: Pick<CodingRequest, 'prompt' | 'workdir'>): string {
+  const task = prompt.length > maxTypedChars ? `${prompt.slice(0, maxTypedChars)}…` : prompt
+  return `rockpool cc launch ${shellWord(task)} --repo ${shellWord(workdir)} --fresh`
+}
+
+function shellWord(text: string): string {
+  return /^[\w./:@%+=-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`
 }
 
 export function notResumable({ why, reason }: Extract<Resumable, { ok: false }>): RockpoolError {
@@ -128,6 +142,6 @@ export function notResumable({ why, reason }: Extract<Resumable, { ok: false }>)
     hint:
       why === 'damaged'
         ? 'Repair a copy of it: `rockpool cc repair`.'
-        : 'Launch it again: `rockpool cc launch`.',
+        : 'Launch it again: `rockpool cc launch "…" --repo .`.',
   })
 }

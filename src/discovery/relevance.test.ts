@@ -4,7 +4,7 @@ import { systemClock } from '../domain/clock.ts'
 import type { SessionSelectionConfig } from '../domain/config/coding-settings.ts'
 import { sessionSelectionConfig } from '../domain/config/coding-settings.ts'
 import type { AskStructured } from '../domain/selection.ts'
-import { assessTaskRelevance } from './relevance.ts'
+import { assessTaskRelevance, keywordRelevance } from './relevance.ts'
 
 const sessions = [
   discoveredSession({ sessionId: 'a', firstMessage: 'Refactor the webhook handler' }),
@@ -87,6 +87,11 @@ test('one word in common is not the same work', async () => {
   for (const task of ['add a readme', 'readme', 'Check login'])
     expect((await words(task, [{ firstMessage: 'check the README' }]))[0]).toBeLessThan(0.1)
   expect((await words('the and for', [{ firstMessage: 'the and for' }]))[0]).toBe(0)
+})
+
+test('the reason says that one common word is too little to tell', () => {
+  const [found] = keywordRelevance('round', [discoveredSession({ firstMessage: 'Where do we round?' })])
+  expect(found).toMatchObject({ reasoning: '1 of 1 word in common: too few to tell' })
 })
 
 test('a session is about its label, its first prompt and its last real task', async () => {

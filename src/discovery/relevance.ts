@@ -76,9 +76,14 @@ export function keywordRelevance(task: string, sessions: DiscoveredSession[]): T
     return {
       sessionId,
       relevance: isEnough ? Math.min(1, 2 * share ** sharpness) : Math.min(hardlyRelated, share),
-      reasoning: `${common.length} of ${wanted.size} ${wanted.size === 1 ? 'word' : 'words'} in common`,
+      reasoning: reasonFor(common.length, wanted.size),
     }
   })
+}
+
+function reasonFor(common: number, wanted: number): string {
+  const share = `${common} of ${wanted} ${wanted === 1 ? 'word' : 'words'} in common`
+  return common > 0 && common < fewestCommon ? `${share}: too few to tell` : share
 }
 
 /** The subject of a session: its label, its title, its first message, and its last real task. */

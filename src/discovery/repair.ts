@@ -4,6 +4,7 @@ import { randomUUID } from 'node:crypto'
 import { dirname, join } from 'node:path'
 import type { SessionHealth } from '../domain/discovered-session.ts'
 import { RockpoolError } from '../domain/errors.ts'
+import { titleText } from '../domain/machine-text.ts'
 import { writeFileAtomically } from '../store/disk/atomic-file.ts'
 import { readChain, recordsOf, type Chain, type ChainRecord } from '../store/transcripts/claude-chain.ts'
 import { branchesOf, healthOf, toolsOf, checkHealth } from './transcript-health.ts'
@@ -146,5 +147,5 @@ function firstWords(record: JsonRecord): string {
   const content = message?.content
   const block: unknown = Array.isArray(content) ? content[0] : undefined
   const text = typeof content === 'string' ? content : (block as { text?: unknown } | undefined)?.text
-  return typeof text === 'string' ? text.replace(/\s+/g, ' ').trim().slice(0, 80) : ''
+  return typeof text === 'string' ? titleText(text).replace(/\s+/g, ' ').trim().slice(0, 80) : ''
 }

@@ -114,7 +114,9 @@ function inWords(
   relevance: TaskRelevance,
   budgetShare = 0,
 ): string {
-  const related = factors.relevance >= 10 ? 'related' : factors.relevance < 0 ? 'unrelated' : 'hardly related'
+  // One common word says too little for "unrelated".
+  const isUnrelated = factors.relevance < 0 && relevance.relevance === 0
+  const related = factors.relevance >= 10 ? 'related' : isUnrelated ? 'unrelated' : 'hardly related'
   const words = [
     factors.branch > 0 ? 'same branch' : 'other branch',
     factors.recency >= 16 ? 'recent' : factors.recency === 0 ? 'older than a week' : '',

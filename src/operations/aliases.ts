@@ -83,7 +83,11 @@ export const aliases: AliasTable = {
     config: { of: 'config.show' },
     why: { of: 'why.ask' },
     project: { of: 'project.status', examples: ['rockpool project', 'rockpool project ~/code/shop'] },
-    'cc show': { of: 'cc.info', examples: ['rockpool cc show fix-login-bug'] },
+    'cc show': {
+      of: 'cc.info',
+      description: 'The same as `cc info`: show one session.',
+      examples: ['rockpool cc show fix-login-bug'],
+    },
     'system event': { of: 'turns.wake' },
     'cc sessions': { of: 'coding.sessions' },
     'cc launch': {

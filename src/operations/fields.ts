@@ -59,15 +59,16 @@ function unwrap(schema: z.core.$ZodType): Unwrapped {
 
 function kindOf(schema: z.core.$ZodType, choices: string[]): Field['kind'] {
   const { type } = (schema as z.core.$ZodTypes)._zod.def
+  if (type === 'array') return 'list'
   if (choices.length > 0) return 'choice'
   if (type === 'boolean') return 'yes-no'
   if (type === 'number') return 'number'
-  if (type === 'array') return 'list'
   return type === 'object' || type === 'record' ? 'json' : 'text'
 }
 
 function choicesOf(schema: z.core.$ZodType): string[] {
   const { def } = (schema as z.core.$ZodTypes)._zod
+  if (def.type === 'array') return choicesOf(def.element)
   if (def.type === 'enum') return Object.values(def.entries).map(String)
   return def.type === 'literal' ? def.values.map(String) : []
 }

@@ -78,6 +78,8 @@ export interface CommandShape {
   }
   /** Takes `--yes` like every removal, although it never asks. */
   acceptsYes?: boolean
+  /** A script has to give this field, or `--yes`: its default must not be taken by accident. */
+  namedInScripts?: string
   /** Not offered as a command of its own name. */
   hidden?: boolean
   /** Offers `--follow`: the input of the next call, made from the last input and output. Called twice a second. */

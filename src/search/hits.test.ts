@@ -1,5 +1,7 @@
+import { statSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { snippetOf } from './hits.ts'
+import { hitOf, snippetOf } from './hits.ts'
+import type { FoundPassage } from './index-rows.ts'
 
 const marked = (text: string, marks: string[]): string[] => {
   const snippet = snippetOf(text, marks)
@@ -33,4 +35,13 @@ test('a match in a tag, or in an id of a notification, is shown with it', () => 
     'command-name',
   ])
   expect(marked(notification, ['a64501d2a34c4819e'])[1]).toBe('a64501d2a34c4819e')
+})
+
+test('a hit in a title, whose record has no time, has the time of the file', () => {
+  const path = import.meta.filename
+  const source = { kind: 'native' as const, path, sessionId: 'a' }
+  const passage = { source, line: 1, role: 'title', at: 0, offset: 0, length: 1 } as unknown as FoundPassage
+  const snippet = { text: 'Gannets', matches: [] }
+  expect(hitOf(passage, snippet, 1, []).at).toBe(statSync(path).mtimeMs)
+  expect(hitOf({ ...passage, at: 7 }, snippet, 1, []).at).toBe(7)
 })

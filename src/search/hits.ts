@@ -3,6 +3,7 @@
 import { basename } from 'node:path'
 import { withoutTags } from '../domain/machine-text.ts'
 import type { SearchHit } from '../domain/search.ts'
+import { modifiedAt } from '../store/disk/foreign-file.ts'
 import type { FoundPassage } from './index-rows.ts'
 import type { PassagePlace } from './passages.ts'
 import type { ParsedQuery } from './query.ts'
@@ -24,7 +25,9 @@ export function hitOf(
 ): SearchHit {
   const { kind, agentIds = [], chat: _chat, ...where } = source
   const agentId = agentIds.length === 1 && agentIds[0] !== '*' ? agentIds[0] : undefined
-  return { ...where, agentId, source: kind, role, line, at, snippet: text, matches, score, by }
+  // The record of a title has no time.
+  const time = at || modifiedAt(source.path)
+  return { ...where, agentId, source: kind, role, line, at: time, snippet: text, matches, score, by }
 }
 
 /** Claude writes a message when its turn begins, which may be later than ours: a process may have to start first. */

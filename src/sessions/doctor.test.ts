@@ -179,7 +179,8 @@ describe('the doctor', () => {
     await index.write((rows) => rows.addFile({ ...file, ...place, about: '{"title":"a' }))
     await index.close()
     const found = await findings()
-    expect(found).toMatchObject([{ kind: 'index-damaged', where: paths.vaultIndex }])
+    const problem = 'is damaged and cannot be relied on'
+    expect(found).toMatchObject([{ kind: 'index-damaged', where: paths.vaultIndex, problem }])
     expect((await fix(found)).failed).toEqual([])
     expect(await findings()).toEqual([])
   })
@@ -190,7 +191,10 @@ describe('the doctor', () => {
     const found = await findings()
     expect(found).toMatchObject([{ kind: 'store-unreadable', where: paths.database }])
     const { failed, reports } = await fix(found)
-    expect({ failed, reports }).toEqual({ failed: [], reports: [expect.stringContaining('with 0 rows')] })
+    expect({ failed, reports }).toEqual({
+      failed: [],
+      reports: [expect.stringContaining('Lost: coding sessions, what coding sessions said,')],
+    })
     expect(await findings()).toMatchObject([{ kind: 'set-aside' }])
   })
 

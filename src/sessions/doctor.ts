@@ -40,6 +40,7 @@ export type FindingKind =
   | 'not-examined'
   | 'claude-unreadable'
   | 'config-invalid'
+  | 'vault-damaged'
 
 export interface Finding {
   kind: FindingKind
@@ -47,6 +48,8 @@ export interface Finding {
   /** A path, or the key of a session. */
   where: string
   problem: string
+  /** What the database itself reports; people read `problem`. */
+  details?: string
   /** What the fix would do, or what a person can do if there is no fix. */
   remedy: string
   /** May resolve to what came of it, for people. */

@@ -14,6 +14,8 @@ import { isDead } from './disk/lock-payload.ts'
 export interface FileFault {
   path: string
   problem: string
+  /** What the database itself reports. */
+  details?: string
   remedy: string
   fix?: () => Promise<string | void>
 }
@@ -125,13 +127,30 @@ export async function findStateFault(path: string): Promise<FileFault | undefine
   }
 }
 
+/** What the tables of the state database hold, in words. Tables without a word hold nothing that a person would miss. */
+const contents: Readonly<Record<string, string>> = {
+  coding_session: 'coding sessions',
+  coding_output: 'what coding sessions said',
+  schedule: 'schedules',
+  schedule_run: 'runs of schedules',
+  mail: 'mail',
+  spend: 'costs of coding sessions and chats',
+  inbox: 'messages that were not answered yet',
+  outbox: 'replies that were not delivered yet',
+  approval: 'permission requests',
+  decision: 'decisions about which session takes a task',
+}
+
 function salvageReport({ rows, dropped, incomplete, aside }: Salvaged): string {
-  const gone = [
-    ...(incomplete.length > 0 ? [`not all rows of ${incomplete.join(', ')} could be read`] : []),
-    ...(dropped > 0 ? [`${dropped} that could not be right ${dropped === 1 ? 'was' : 'were'} left out`] : []),
-  ]
-  const lost = gone.length > 0 ? `; ${gone.join('; ')}` : ''
-  return `The state database was rebuilt with ${rows} rows${lost}. The damaged file is ${aside}. For safety permission rules and paired people were left out: people have to be paired again, and the first who is approved is the owner.`
+  const words = incomplete.flatMap((table) => contents[table] ?? []).join(', ')
+  const lost = rows === 0 ? `Lost: ${words}.` : `Lost, as a whole or in part: ${words}.`
+  return [
+    'The state database was rebuilt.',
+    rows === 0 ? 'Nothing of the old one could be read.' : `${rows} rows of the old one could be read.`,
+    ...(words === '' ? [] : [lost]),
+    ...(dropped > 0 ? [`Rows that could not be right and were left out: ${dropped}.`] : []),
+    `The damaged file is ${aside}. For safety permission rules and paired people were left out: people have to be paired again, and the first who is approved is the owner.`,
+  ].join(' ')
 }
 
 /** An index that can be built again from other files. */
@@ -150,7 +169,7 @@ const notDamage: readonly ErrorCode[] = ['disk-failed', 'locked', 'schema-newer'
 
 function databaseFault(path: string, why: string): FileFault & { isDamaged: boolean } {
   const remedy = 'no automatic fix: restore a backup (`rockpool restore-backup`), or move the file away'
-  return { path, problem: `cannot be relied on: ${why}`, remedy, isDamaged: true }
+  return { path, problem: 'is damaged and cannot be relied on', details: why, remedy, isDamaged: true }
 }
 
 function modeFault(path: string, stats: Stats): FileFault | undefined {

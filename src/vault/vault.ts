@@ -19,7 +19,7 @@ import { contentOf, restoreFile, type RestoredFile } from './restore.ts'
 import { repairFiles } from './repair.ts'
 import { openSeal } from './seal.ts'
 import { sealAll } from './seal-all.ts'
-import { verifyRecords, type VerifyReport } from './verify.ts'
+import { damagedPacks, verifyRecords, type VerifyReport } from './verify.ts'
 
 export interface VaultParts {
   folder: string
@@ -151,6 +151,11 @@ export class Vault {
   }
 
   /** Stores damaged chunks again where the original file is still there; resolves to how many files were repaired. */
+  /** A quick look for packs that were overwritten or cut; `verify` finds all damage. */
+  damagedPacks(): Promise<string[]> {
+    return damagedPacks(this.#store)
+  }
+
   async repair({ files, lost }: Pick<VerifyReport, 'files' | 'lost'>): Promise<number> {
     return repairFiles(this.#store, files, lost, (sessions) => this.keep(sessions))
   }

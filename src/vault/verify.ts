@@ -1,4 +1,5 @@
 // Reads every byte of the vault: each record against its checksums and its name, and each kept file against its chunks.
+import { join } from 'node:path'
 import { RockpoolError } from '../domain/errors.ts'
 import type { FileRow } from '../store/sqlite/vault-index.ts'
 import { isGap } from './packs.ts'
@@ -41,6 +42,23 @@ export async function verifyRecords(
     for (const [hash] of lost) report.lost.add(hash)
   }
   return report
+}
+
+/** So many records of each pack are looked at: their headers alone tell whether a file was overwritten or cut. */
+const glanceRecords = 1_000
+
+/** Paths of the packs in which something else is where a record should begin. Reads only headers; `verifyRecords` reads everything. */
+export async function damagedPacks({ packs }: RecordStore): Promise<string[]> {
+  const damaged: string[] = []
+  for (const { pack } of await packs.list()) {
+    let seen = 0
+    for await (const found of packs.scan(pack, 0)) {
+      const isDamage = isGap(found) && !found.isUnfinished
+      if (isDamage) damaged.push(join(packs.folder, pack))
+      if (isDamage || ++seen === glanceRecords) break
+    }
+  }
+  return damaged
 }
 
 async function verifyPack(

@@ -9,6 +9,7 @@ import type {
 import type { TurnEnd, TurnFailure } from '../../domain/turn.ts'
 import type { SessionParts } from '../coding-parts.ts'
 import type { LiveRecord } from './live-record.ts'
+import { launchCommand } from '../refusals.ts'
 import { ended } from './session-changes.ts'
 
 export class SessionEnding {
@@ -97,13 +98,14 @@ type Failed = Extract<TurnEnd, { kind: 'failed' }>
 /** What happened, and what to do now: a session that has ended accepts no messages and no chat commands. */
 export function failureText(
   { why, message, what = message }: Failed,
-  { name, sdkSessionId }: Pick<CodingSession, 'name' | 'sdkSessionId'>,
+  { name, sdkSessionId, request }: Pick<CodingSession, 'name' | 'sdkSessionId' | 'request'>,
 ): string {
-  const resume = sdkSessionId === undefined ? '`rockpool cc launch`' : `\`rockpool cc resume ${name}\``
+  const launch = launchCommand(request)
+  const resume = `\`${sdkSessionId === undefined ? launch : `rockpool cc resume ${name}`}\``
   const advice: Partial<Record<TurnFailure, string>> = {
-    'context-full': 'Launch a new session: `rockpool cc launch --fresh`.',
-    'session-missing': 'Launch a new session: `rockpool cc launch --fresh`.',
-    'model-unknown': 'Launch it again with another model: `rockpool cc launch --model`.',
+    'context-full': `Launch a new session: \`${launch}\`.`,
+    'session-missing': `Launch a new session: \`${launch}\`.`,
+    'model-unknown': `Launch it again with another model: \`${launch} --model sonnet\`.`,
     unreachable: `Check the network connection, then continue: ${resume}.`,
     overloaded: `Continue in a few minutes: ${resume}.`,
     'api-error': `Continue: ${resume}; if that does not help, look at \`rockpool doctor\`.`,

@@ -26,7 +26,7 @@ export const operations = [
       label: z.string().optional().describe('Choose only the session with this label.'),
       budget: z.number().positive().optional().describe('What the task may cost, in dollars.'),
       model: z.boolean().default(true).describe('Ask the small model how related the tasks are.'),
-      store: z.boolean().default(true).describe('Store the decision, so that `cc why` finds it.'),
+      store: z.boolean().default(true).describe('Store the decision for `cc why`.'),
       eval: flag("Replay this machine's history instead, and count correct choices."),
     }),
     output: z.union([sessionSelection.extend({ decisionId: z.string().optional() }), evaluation]),

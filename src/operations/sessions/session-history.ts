@@ -182,7 +182,9 @@ async function newestSession(app: App, caller: Caller, agentId?: string): Promis
   const newest = pages.flatMap((page) => page.sessions)
   newest.sort((a, b) => b.entry.updatedAt - a.entry.updatedAt)
   if (newest[0]) return newest[0]
-  throw new RockpoolError('not-found', 'There are no sessions yet.', { hint: '`rockpool chat` begins one.' })
+  throw new RockpoolError('not-found', 'There are no chat sessions yet.', {
+    hint: '`rockpool chat` begins one. `rockpool cc read` shows a session of Claude Code.',
+  })
 }
 
 async function pageOf(app: App, session: Session, limit: number, before?: number): Promise<History> {

@@ -60,7 +60,7 @@ export async function findSessions(
 
 export function noSession(ref: string): RockpoolError {
   return new RockpoolError('not-found', `There is no session ${JSON.stringify(ref.slice(0, 200))}.`, {
-    hint: '`rockpool sessions` lists them. A key, an id, the beginning of an id or a label will do.',
+    hint: '`rockpool sessions` lists them. A key, an id, the beginning of an id or a label will do. `rockpool cc read` shows a session of Claude Code.',
   })
 }
 

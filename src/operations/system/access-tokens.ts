@@ -140,10 +140,15 @@ const rotateToken = operation({
   output: z.object({ ok: z.boolean(), which: z.string(), tokenFile: z.string(), devices: endedDevices }),
   scope: 'admin',
   changesState: true,
+  destructive: true,
   command: {
     positional: ['which'],
-    acceptsYes: true,
-    examples: ['rockpool tokens rotate', 'rockpool tokens rotate hook'],
+    namedInScripts: 'which',
+    confirmIfFound: ({ which = 'operator' }) => ({
+      name: 'tokens.list',
+      steps: () => [`The ${String(which)} token is replaced: whoever uses it needs the new one.`],
+    }),
+    examples: ['rockpool tokens rotate', 'rockpool tokens rotate hook --yes'],
   },
   async run(app, input) {
     const { root } = app.paths

@@ -1,6 +1,7 @@
 // status: channels, sessions, coding sessions, today's cost, and what waits for a person.
 import { statfsSync } from 'node:fs'
 import { z } from 'zod'
+import { deviceChannel } from '../../domain/device.ts'
 import { lookForClaude } from '../../agent/choose.ts'
 import { findCredential } from '../../agent/credentials.ts'
 import type { ChannelStatus } from '../../domain/channel.ts'
@@ -198,7 +199,8 @@ async function unlessAway<T>(app: App, otherwise: T, look: () => Promise<T>): Pr
 async function channelsOf(app: App): Promise<ChannelStatus[]> {
   if (!app.gateway) return []
   const { channels } = await app.conversations()
-  return channels.map((channel) => channel.status())
+  // Devices are not a channel that is set up: `rockpool devices` lists them.
+  return channels.map((channel) => channel.status()).filter(({ channel }) => channel !== deviceChannel)
 }
 
 const shownUndelivered = 10

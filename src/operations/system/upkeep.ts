@@ -18,6 +18,7 @@ const finding = z.object({
   where: z.string(),
   problem: z.string(),
   remedy: z.string(),
+  details: z.string().optional().describe('What the database itself reports.'),
   fixable: z.boolean(),
 })
 
@@ -46,7 +47,7 @@ const doctor = operation({
     const unreadable = (): Promise<UnreadablePath[]> => app.discovery().unreadable()
     const parts = { paths: app.paths, agents, unreadable, ...(input.deep ? await claudeCheck(app) : {}) }
     for await (const found of examine(parts)) findings.push(found)
-    findings.push(...(await invalidConfig(app)))
+    findings.push(...(await invalidConfig(app)), ...(await damagedVault(app)))
     const { fixed, failed, reports } = input.fix
       ? await fix(findings)
       : { fixed: [], failed: [], reports: [] }
@@ -67,6 +68,18 @@ async function invalidConfig({ environment }: App): Promise<Finding[]> {
   return problem === undefined
     ? []
     : [{ kind: 'config-invalid', where: environment.configFile, problem, remedy }]
+}
+
+/** A vault that cannot be opened is a note. */
+async function damagedVault(app: App): Promise<Finding[]> {
+  const vault = await app.vault().catch(() => undefined)
+  return ((await vault?.damagedPacks()) ?? []).map((pack) => ({
+    kind: 'vault-damaged',
+    where: pack,
+    problem: 'is a damaged file of the vault; the sessions themselves are not affected',
+    remedy:
+      'no automatic fix: `rockpool vault verify` says what is lost, `rockpool vault verify --repair` keeps again what is still there',
+  }))
 }
 
 function notesOn(app: App): string[] {

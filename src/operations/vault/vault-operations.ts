@@ -33,6 +33,7 @@ const status = operation({
     originalBytes: z.number(),
     bytes: z.number(),
     maxBytes: z.number(),
+    damagedFiles: z.number().describe('Files of the vault that are damaged, as far as a quick look shows.'),
     shared: shared.optional(),
     retention: z.array(retention),
   }),
@@ -52,6 +53,7 @@ const status = operation({
       ...(await vault.size()),
       gone: (await vault.gone()).length,
       maxBytes: config.vault.maxGb * gigabyte,
+      damagedFiles: (await vault.damagedPacks()).length,
       shared: await sharedOf(app),
       retention: await retentionOf(app),
     }

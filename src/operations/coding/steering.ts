@@ -1,6 +1,6 @@
-// The only way on which messages of callers reach coding sessions. A message decides what a session does with the rights that the session
-// has, so one rule decides who may give one: whoever could let a new session do the same without asking. `CodingWorld` offers no other
-// way to start, continue, resume or move a session.
+// The only path by which messages of callers reach coding sessions. A message decides what a session does with its rights, so one rule
+// decides who may send one: a caller that could let a new session do the same without asking. `CodingWorld` has no other path to start,
+// continue, resume or move a session.
 import { describeRule } from '../../coding/approvals/permission-rules.ts'
 import type { CodingPool } from '../../coding/pool.ts'
 import { kindOf, type CodingSession } from '../../domain/coding-session.ts'

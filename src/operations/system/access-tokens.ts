@@ -146,7 +146,7 @@ const rotateToken = operation({
     namedInScripts: 'which',
     confirmIfFound: ({ which = 'operator' }) => ({
       name: 'tokens.list',
-      steps: () => [`The ${String(which)} token is replaced: whoever uses it needs the new one.`],
+      steps: () => [`The ${String(which)} token is replaced: every program that uses it needs the new one.`],
     }),
     examples: ['rockpool tokens rotate', 'rockpool tokens rotate hook --yes'],
   },

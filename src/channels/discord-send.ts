@@ -53,7 +53,7 @@ export class DiscordSender {
     const body = { content, components: componentsOf(reply.buttons ?? []), ...withoutMentions }
     const outcome = await outcomeOf(async () => {
       await this.#rest.patch(Routes.channelMessage(await this.channelIdOf(address), messageId), { body })
-      return messageId
+      return { id: messageId }
     })
     return outcome.kind === 'sent' ? { kind: 'sent', messageIds: [messageId] } : outcome
   }
@@ -79,8 +79,7 @@ export class DiscordSender {
     return outcomeOf(async () => {
       const files: RawFile[] = file ? [await rawFile(file)] : []
       const route = Routes.channelMessages(await this.channelIdOf(address))
-      const sent = (await this.#rest.post(route, { body, files })) as APIMessage
-      return sent.id
+      return (await this.#rest.post(route, { body, files })) as APIMessage
     })
   }
 
@@ -120,9 +119,15 @@ async function rawFile(file: OutgoingFile): Promise<RawFile> {
   return { name: file.name, data, contentType: file.mimeType }
 }
 
-async function outcomeOf(call: () => Promise<string>): Promise<PartOutcome> {
+/** `timestamp`: of a new message. */
+async function outcomeOf(call: () => Promise<{ id: string; timestamp?: string }>): Promise<PartOutcome> {
   try {
-    return { kind: 'sent', messageId: await call() }
+    const { id, timestamp } = await call()
+    return {
+      kind: 'sent',
+      messageId: id,
+      sentAt: timestamp === undefined ? undefined : Date.parse(timestamp),
+    }
   } catch (error) {
     const reason = describeFailure(error)
     if (error instanceof RateLimitError) return { kind: 'retry', reason, retryAfterMs: error.retryAfter }

@@ -20,6 +20,7 @@ export const stateMigrations = sqlFiles(
   'state/014-unused-turn-index.sql',
   'state/015-sent-questions.sql',
   'state/016-first-owner.sql',
+  'state/017-sent-in-order.sql',
 )
 
 export function openStateDatabase(path: string, options: DatabaseOptions = {}): Database {

@@ -9,6 +9,7 @@ import type { CodingSession } from '../../domain/coding-session.ts'
 import { isLimited, wasCutOff } from '../../domain/coding-state.ts'
 import { asRockpoolError, RockpoolError } from '../../domain/errors.ts'
 import { noticeFor } from '../../domain/reply.ts'
+import { untrustedWriter } from '../../rights/author.ts'
 import type { Schedule, ScheduledAction, ScheduleRun } from '../../domain/schedule.ts'
 import type { AskRequest } from '../../flow/asked-input.ts'
 import type { WakeRequest } from '../../flow/heartbeat.ts'
@@ -224,7 +225,7 @@ async function tell(world: ScheduleWorld, schedule: Schedule, run: ScheduleRun, 
 /** A person without access gets it only if the operator named or accepted the chat; the outbox asks again when it is sent. */
 async function sendMessage(
   world: ScheduleWorld,
-  { strangers = [] }: Schedule,
+  { author, strangers = [] }: Schedule,
   { to, text }: MessageAction,
   run: ScheduleRun,
 ): Promise<void> {
@@ -232,5 +233,5 @@ async function sendMessage(
   if (!address) throw new RockpoolError('input-invalid', `${to} is not a chat.`, { hint: 'channel|target' })
   const notice = noticeFor(address, text, `schedule:${run.id}`, world.clock.now())
   const forAnybody = strangers.includes(formatOriginChannel(address))
-  await world.work.outbox.leave([{ ...notice, forAnybody }])
+  await world.work.outbox.leave([{ ...notice, forAnybody, writer: untrustedWriter(author) }])
 }

@@ -6,7 +6,7 @@ import { PassThrough } from 'node:stream'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { ConsoleChannel } from '../src/channels/console.ts'
 import { makeChannelHost } from '../src/flow/channel-host.ts'
-import { connected, linkWhatsapp, openChannelHouse } from './support/channel-house.ts'
+import { allSent, connected, linkWhatsapp, openChannelHouse } from './support/channel-house.ts'
 import type { ChannelHouse } from './support/channel-house.ts'
 import { DiscordApi } from './support/discord-api.ts'
 import type { Step } from './support/messages-api.ts'
@@ -265,6 +265,7 @@ describe('on Discord', () => {
 
   test('plain words work, too, and the owner is recognized by id in a private chat', async () => {
     await ask()
+    await allSent(house)
     discord.write({ channel_id: '7001', author: ada, content: 'yes' })
     await vi.waitFor(() => expect(shown().at(-1)?.content).toBe(lastWords), waiting)
     expect(made()).toBe(true)
@@ -285,6 +286,9 @@ test('on WhatsApp, where there are no buttons, the owner answers in words', asyn
     const texts = (): string[] => server.sent.map((one) => one.message.extendedTextMessage?.text ?? '')
     await server.write(server.alice, { conversation: 'make a file' })
     await vi.waitFor(() => expect(texts().join('\n')).toMatch(/\/approve/), waiting)
+    await allSent(house)
+    // WhatsApp counts in seconds.
+    await new Promise((resolve) => setTimeout(resolve, 1_000))
     await server.write(server.alice, { conversation: '/approve' })
     await vi.waitFor(() => expect(texts()).toContain('The file is there.'), waiting)
     expect(existsSync(join(house.home.project, 'made-by-claude'))).toBe(true)
@@ -314,6 +318,7 @@ test('on the page and in the terminal, plain words answer as well', async () => 
     await house.ask('web.write', { text: 'make a file from the page' })
     await vi.waitFor(() => expect(shown.join('\n')).toMatch(/touch made-from-the-page/), waiting)
     expect(made('page')).toBe(false)
+    await allSent(house)
     await house.ask('web.write', { text: 'yes' })
     await vi.waitFor(() => expect(shown.join('\n')).toMatch(/The file of the page is there/), waiting)
     expect(made('page')).toBe(true)
@@ -325,6 +330,7 @@ test('on the page and in the terminal, plain words answer as well', async () => 
     await house.conversations.addChannel(new ConsoleChannel({ input, output, user: 'me' }, host))
     input.write('make a file from the terminal\n')
     await vi.waitFor(() => expect(printed).toMatch(/touch made-from-the-terminal/), waiting)
+    await allSent(house)
     input.write('no\n')
     await vi.waitFor(() => expect(printed).toMatch(/The file of the terminal is there/), waiting)
     expect(made('terminal')).toBe(false)

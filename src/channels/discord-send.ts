@@ -57,7 +57,7 @@ export class DiscordSender {
     const find = (): Promise<string> => this.channelIdOf(address)
     const outcome = await outcomeOf(find, async (channelId) => {
       await this.#rest.patch(Routes.channelMessage(channelId, messageId), { body })
-      return messageId
+      return { id: messageId }
     })
     return outcome.kind === 'sent' ? { kind: 'sent', messageIds: [messageId] } : outcome
   }
@@ -97,8 +97,7 @@ export class DiscordSender {
     const find = (): Promise<string> => this.channelIdOf(address)
     return outcomeOf(find, async (channelId) => {
       const files: RawFile[] = file ? [await rawFile(file)] : []
-      const sent = (await this.#rest.post(Routes.channelMessages(channelId), { body, files })) as APIMessage
-      return sent.id
+      return (await this.#rest.post(Routes.channelMessages(channelId), { body, files })) as APIMessage
     })
   }
 
@@ -138,16 +137,18 @@ async function rawFile(file: OutgoingFile): Promise<RawFile> {
   return { name: file.name, data, contentType: file.mimeType }
 }
 
-/** `find`: the channel. Nothing is sent before it is found. */
+/** `find`: the channel. Nothing is sent before it is found. `timestamp`: of a new message. */
 async function outcomeOf(
   find: () => Promise<string>,
-  send: (channelId: string) => Promise<string>,
+  send: (channelId: string) => Promise<{ id: string; timestamp?: string }>,
 ): Promise<PartOutcome> {
   let isFound = false
   try {
     const channelId = await find()
     isFound = true
-    return { kind: 'sent', messageId: await send(channelId) }
+    const { id, timestamp } = await send(channelId)
+    const sentAt = timestamp === undefined ? undefined : Date.parse(timestamp)
+    return { kind: 'sent', messageId: id, sentAt }
   } catch (error) {
     const reason = describeFailure(error)
     if (error instanceof RateLimitError) return { kind: 'retry', reason, retryAfterMs: error.retryAfter }

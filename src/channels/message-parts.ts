@@ -4,7 +4,9 @@ import type { SendOptions, SendOutcome } from '../domain/channel.ts'
 import { RockpoolError } from '../domain/errors.ts'
 import { KeyedQueue } from '../domain/async.ts'
 
-export type PartOutcome = { kind: 'sent'; messageId: string } | Exclude<SendOutcome, { kind: 'sent' }>
+export type PartOutcome =
+  | { kind: 'sent'; messageId: string; sentAt?: number }
+  | Exclude<SendOutcome, { kind: 'sent' }>
 
 interface Place {
   index: number
@@ -55,15 +57,17 @@ async function sendParts<Part>(
   sendOne: SendPart<Part>,
 ): Promise<SendOutcome> {
   const done = [...sentIds]
+  let sentAt: number | undefined
   while (done.length < parts.length) {
     const index = done.length
     const isLast = index === parts.length - 1
     const outcome = await sendOne(parts[index]!, { index, isLast, isFirstTried: index === sentIds.length })
     if (outcome.kind !== 'sent') return withProgress(outcome, index, parts.length)
     done.push(outcome.messageId)
+    sentAt = outcome.sentAt
     if (!isLast) await onPart?.(outcome.messageId)
   }
-  return { kind: 'sent', messageIds: done }
+  return { kind: 'sent', messageIds: done, sentAt }
 }
 
 function withProgress<T extends { reason: string }>(outcome: T, done: number, all: number): T {

@@ -19,6 +19,12 @@ interface Extras {
   reply_markup?: InlineKeyboardMarkup
 }
 
+/** What Telegram says about a message that it accepted; an edit keeps the time of its message. */
+interface SentMessage {
+  message_id: number
+  date?: number
+}
+
 export class TelegramSender {
   #api: Api
   #host: ChannelHost
@@ -52,7 +58,7 @@ export class TelegramSender {
       await withPlainFallback(text, (body, mode) =>
         this.#api.editMessageText(address.to, id, body, { ...mode, reply_markup: markup }),
       )
-      return id
+      return { message_id: id }
     })
     return outcome.kind === 'sent' ? { kind: 'sent', messageIds: [messageId] } : outcome
   }
@@ -83,30 +89,34 @@ export class TelegramSender {
           ...extras,
           caption: marked('', resent) || undefined,
         })
-      return withPlainFallback(marked(part.text, resent), async (body, mode) => {
-        const sent = await this.#api.sendMessage(chat, body, { ...mode, ...extras })
-        return sent.message_id
-      })
+      return withPlainFallback(marked(part.text, resent), (body, mode) =>
+        this.#api.sendMessage(chat, body, { ...mode, ...extras }),
+      )
     })
   }
 
-  async #sendFile(chat: string, file: OutgoingFile, asVoice: boolean, extras: Extras & { caption?: string }) {
+  #sendFile(
+    chat: string,
+    file: OutgoingFile,
+    asVoice: boolean,
+    extras: Extras & { caption?: string },
+  ): Promise<SentMessage> {
     const input = new InputFile(file.path, file.name)
     // Telegram accepts photos up to 10 MB; larger ones are sent as files.
-    if (file.kind === 'image' && file.bytes <= 10_000_000)
-      return (await this.#api.sendPhoto(chat, input, extras)).message_id
-    if (asVoice) return (await this.#api.sendVoice(chat, input, extras)).message_id
-    if (file.kind === 'audio') return (await this.#api.sendAudio(chat, input, extras)).message_id
-    if (file.kind === 'video') return (await this.#api.sendVideo(chat, input, extras)).message_id
-    return (await this.#api.sendDocument(chat, input, extras)).message_id
+    if (file.kind === 'image' && file.bytes <= 10_000_000) return this.#api.sendPhoto(chat, input, extras)
+    if (asVoice) return this.#api.sendVoice(chat, input, extras)
+    if (file.kind === 'audio') return this.#api.sendAudio(chat, input, extras)
+    if (file.kind === 'video') return this.#api.sendVideo(chat, input, extras)
+    return this.#api.sendDocument(chat, input, extras)
   }
 
-  async #try(chat: string, call: () => Promise<number>): Promise<PartOutcome> {
+  async #try(chat: string, call: () => Promise<SentMessage>): Promise<PartOutcome> {
     const quietMs = (this.#quietUntil.get(chat) ?? 0) - this.#host.clock.monotonic()
     if (quietMs > 0) return { kind: 'retry', reason: 'Telegram asked us to wait', retryAfterMs: quietMs }
     this.#quietUntil.delete(chat)
     try {
-      return { kind: 'sent', messageId: String(await call()) }
+      const { message_id: id, date } = await call()
+      return { kind: 'sent', messageId: String(id), sentAt: date === undefined ? undefined : date * 1_000 }
     } catch (error) {
       const waitMs = retryAfterMs(error)
       if (waitMs !== undefined) this.#quietUntil.set(chat, this.#host.clock.monotonic() + waitMs)

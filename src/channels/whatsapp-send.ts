@@ -71,7 +71,9 @@ export class WhatsappSender {
     const answer = await Promise.race([acknowledged, closed.then(() => undefined)])
     if (!answer) return { kind: 'unknown', reason: 'WhatsApp did not confirm the message' }
     const refusal = answer.attrs['error']
-    return refusal === undefined ? { kind: 'sent', messageId } : outcomeOfRefusal(refusal)
+    if (refusal !== undefined) return outcomeOfRefusal(refusal)
+    const seconds = Number(answer.attrs['t'])
+    return { kind: 'sent', messageId, sentAt: seconds > 0 ? seconds * 1_000 : undefined }
   }
 
   async #partsOf(reply: Reply): Promise<AnyMessageContent[]> {

@@ -1,86 +1,175 @@
-// Answers in plain words, such as "yes", in the owner's private chats. Remembers when something was last said in each chat: a
-// plain "yes" answers a question only if nothing was said in between. Kept in memory, so a question from before a restart
-// needs its id, or a reply.
-import type { Address } from '../domain/address.ts'
-import { chatKey } from '../domain/address.ts'
-import type { Clock } from '../domain/clock.ts'
+// Answers in plain words, such as "yes", in the owner's private chats. Words that are no reply answer the question that is the last
+// message of the chat. The shared store says which one that is, so it is known after a restart and on every machine.
+import { chatKey, isSamePersonsChat, isTerminal, plainPerson, type Address } from '../domain/address.ts'
 import type { Approval } from '../domain/coding-session.ts'
 import type { Message } from '../domain/message.ts'
-import type { Delivery } from '../domain/reply.ts'
 import { defaultAgentId, sessionKeyOf } from '../domain/session-key.ts'
 import type { AnsweredNotice } from '../flow/reply-routing.ts'
+import { chatKeyStart } from '../inbound/admit.ts'
 import { boundAgent } from '../inbound/bindings.ts'
 import type { App } from '../operations/app.ts'
-import { answerByReply, answerInWords, askedBefore, clockToleranceMs, openInChat } from './chat-approvals.ts'
-
-export class LastMessages {
-  #clock: Clock
-  #isOwners: (address: Address) => boolean
-  #times = new Map<string, number>()
-  /** When each question was shown, by chat and approval. */
-  #shown = new Map<string, number>()
-
-  constructor(clock: Clock, isOwners: (address: Address) => boolean) {
-    this.#clock = clock
-    this.#isOwners = isOwners
-  }
-
-  /** Records the time of the message by our clock; by the platform's clock if its delivery was delayed. */
-  received({ address, sentAt }: Message): void {
-    const now = this.#clock.now()
-    this.#record(address, sentAt < now - clockToleranceMs ? sentAt : now)
-  }
-
-  sent({ address, reply }: Delivery): void {
-    const now = this.#clock.now()
-    if (reply.approvalId === undefined) this.#record(address, now)
-    else this.#shown.set(`${reply.approvalId} ${chatKey(address)}`, now)
-  }
-
-  /** A terminal shows its questions itself, when they are asked. */
-  shownAt(address: Address, { id, askedAt }: Approval): number {
-    return this.#shown.get(`${id} ${chatKey(address)}`) ?? askedAt
-  }
-
-  at(address: Address): number {
-    return this.#times.get(chatKey(address)) ?? 0
-  }
-
-  #record(address: Address, time: number): void {
-    if (this.#isOwners(address)) this.#times.set(chatKey(address), Math.max(time, this.at(address)))
-  }
-}
+import type { ShownDelivery } from '../store/work-store.ts'
+import { answerByReply, answerInWords, openInChat } from './chat-approvals.ts'
 
 /**
  * The command that the owner's plain words mean as an answer to a pending question. Only in private chats: in a group others
  * read along. A reply answers the question that it is a reply to, as we recorded it when we sent the question: the quoted text
  * proves nothing, because agents and programs write texts too. For the same reason a reply to another notice of a coding session
- * allows nothing; it only answers what the session wants to know. Words that are no reply answer the questions that were shown after the
- * last message in the chat; if there are none, the words are a message to the agent.
+ * allows nothing; it only answers what the session wants to know. Words that are no reply answer the questions that the chat showed
+ * after every other message, before the words were written; if there are none, the words are a message to the agent.
  */
-export function commandForAnswer(
+export async function commandForAnswer(
   app: App,
-  { isOwners, lastMessages }: { isOwners: (address: Address) => boolean; lastMessages: LastMessages },
+  isOwners: (address: Address) => boolean,
   message: Message,
   answered: AnsweredNotice | undefined,
-): string | undefined {
-  const { address, replyTo, text } = message
-  if (message.event !== 'message' || message.chatType !== 'direct' || !isOwners(address)) return undefined
+): Promise<string | undefined> {
+  const { address, event, replyTo } = message
+  const isWritten = event === 'message' || event === 'command'
+  if (!isWritten || message.chatType !== 'direct' || !isOwners(address)) return undefined
   const agentId = boundAgent(message, app.config.bindings) ?? defaultAgentId(app.config)
   const key = sessionKeyOf(message, agentId, app.config.session)
   const open = openInChat(app, address, key)
-  if (answered)
-    return answerByReply(askedBefore(askedBy(open, answered), message.sentAt + clockToleranceMs), text)
-  if (replyTo) return undefined
-  const lastSaidAt = Math.max(lastMessages.at(address), app.startedAt)
-  const last = open.filter((approval) => lastMessages.shownAt(address, approval) >= lastSaidAt)
-  return answerInWords(askedBefore(last, message.sentAt + plainToleranceMs), text)
+  const words = wordsOf(message.text)
+  const chat = { app, message, key }
+  if (answered?.approvalId !== undefined)
+    return answerByReply(
+      open.filter(({ id }) => id === answered.approvalId),
+      words,
+    )
+  if (answered) return answerByReply(await askedBySession(chat, open, answered.codingId), words)
+  // Words beside a file are about the file.
+  if (replyTo || message.media.length > 0) return undefined
+  // Nothing is read from the store for a message that answers nothing.
+  const meant = open.filter((approval) => answerInWords([approval], words) !== undefined)
+  if (meant.length === 0) return undefined
+  const { certain, uncertain } = await shownLast(chat, open)
+  if (uncertain.some((approval) => meant.includes(approval))) return askWhich
+  return answerInWords(certain, words)
 }
 
-/** Words that are no reply may have been written before the question was seen. Telegram counts in seconds. */
-const plainToleranceMs = 2_000
+/** Without an id, a command of a chat answers nothing; the person gets the open questions with their ids. */
+const askWhich = '/approve'
 
-function askedBy(open: Approval[], { approvalId, codingId }: AnsweredNotice): Approval[] {
-  if (approvalId !== undefined) return open.filter(({ id }) => id === approvalId)
-  return open.filter((approval) => approval.codingId === codingId && approval.kind === 'question')
+/** A command without an id is as unclear as a plain "yes" is. */
+function wordsOf(text: string): string {
+  const [, command, all = ''] = /^\/(approve|deny)(?:@\w+)?( all)?$/i.exec(text.trim()) ?? []
+  if (command === undefined) return text
+  return `${command.toLowerCase() === 'approve' ? 'yes' : 'no'}${all.toLowerCase()}`
+}
+
+/** The largest expected difference between the clocks of two machines. */
+const clockToleranceMs = 5_000
+
+/** Some platforms count in seconds. */
+const smallestStepMs = 1_000
+
+/** A message of a chat, and the chat's session. */
+interface Chat {
+  app: App
+  message: Message
+  key: string
+}
+
+/** When a chat showed a question. */
+interface Shown {
+  approval: Approval
+  /** By the clock of the process that sent it: not earlier than this. */
+  since: number
+  isForeign: boolean
+  /** By the platform's clock: when the platform had accepted it. */
+  at: number
+}
+
+/** What a coding session wants to know, as far as the writer of this message can have seen it. */
+async function askedBySession(
+  chat: Chat,
+  open: Approval[],
+  codingId: string | undefined,
+): Promise<Approval[]> {
+  const asked = open.filter((approval) => approval.codingId === codingId && approval.kind === 'question')
+  if (asked.length === 0) return []
+  const shown = await shownOf(chat, asked, await deliveriesSince(chat, asked))
+  return shown.filter((one) => mayHaveSeen(chat, one)).map(({ approval }) => approval)
+}
+
+/** The questions that were shown after every other message of the chat, and before this message was written. It is uncertain for a
+ *  question of the same second, and while a turn writes to the chat, because its preview may be the last message. */
+async function shownLast(
+  chat: Chat,
+  open: Approval[],
+): Promise<{ certain: Approval[]; uncertain: Approval[] }> {
+  const { app, message, key } = chat
+  const deliveries = await deliveriesSince(chat, open)
+  const isOpen = new Set<string | undefined>(open.map(({ id }) => id))
+  const others = deliveries.filter(({ delivery }) => !isOpen.has(delivery.reply.approvalId))
+  const received = isTerminal(message.address) ? { lane: key } : { keyStart: chatKeyStart(message.address) }
+  const receivedAt = (await app.storage.work.inbox.lastAcceptedAt(received)) ?? 0
+  const last = (await shownOf(chat, open, deliveries))
+    .filter((one) => mayHaveSeen(chat, one))
+    .filter((one) => receivedAt < one.since - (one.isForeign ? clockToleranceMs : 0))
+    .filter((one) => others.every((other) => isBefore(other, one)))
+  const lanes = last.length === 0 ? [] : await lanesWritingTo(chat)
+  const isCertain = ({ at, approval }: Shown): boolean =>
+    message.sentAt > at && lanes.every((lane) => lane === approval.sessionKey)
+  const [certain = [], uncertain = []] = [true, false].map((wanted) =>
+    last.filter((one) => isCertain(one) === wanted).map(({ approval }) => approval),
+  )
+  return { certain, uncertain }
+}
+
+/** What people may have seen in this chat since the first of these questions was asked, whatever process sent it. */
+async function deliveriesSince({ app, message }: Chat, open: Approval[]): Promise<ShownDelivery[]> {
+  const { address } = message
+  const since = Math.min(...open.map(({ askedAt }) => askedAt)) - clockToleranceMs
+  const found = await app.storage.work.outbox.shownSince(since, plainPerson(address))
+  return found.filter(({ delivery }) => isSamePersonsChat(delivery.address, address))
+}
+
+/** The questions that the platform has accepted in this chat. */
+async function shownOf(chat: Chat, open: Approval[], deliveries: ShownDelivery[]): Promise<Shown[]> {
+  const all = await Promise.all(open.map((approval) => shownIn(chat, approval, deliveries)))
+  return all.filter((one) => one !== undefined)
+}
+
+async function shownIn(
+  { app, message: { address }, key }: Chat,
+  approval: Approval,
+  deliveries: ShownDelivery[],
+): Promise<Shown | undefined> {
+  const { id, askedAt, codingId, sessionKey } = approval
+  // A terminal shows the questions of its own turns itself, when they are asked.
+  if (isTerminal(address) && codingId === undefined && sessionKey === key)
+    return { approval, since: askedAt, isForeign: false, at: askedAt }
+  const row = deliveries.findLast(
+    ({ delivery, state }) => state === 'sent' && delivery.reply.approvalId === id,
+  )
+  const messageId = row?.messageIds.at(-1)
+  if (!row || messageId === undefined || !isSameThread(row.delivery.address, address)) return undefined
+  const sent = await app.storage.replyMap.find(row.delivery.address, messageId)
+  if (sent?.approvalId !== id) return undefined
+  return { approval, since: row.updatedAt, isForeign: row.isForeign, at: sent.sentAt }
+}
+
+function mayHaveSeen({ message }: Chat, { at }: Shown): boolean {
+  return message.sentAt > at - smallestStepMs
+}
+
+function isSameThread(one: Address, other: Address): boolean {
+  return chatKey({ ...one, to: '' }) === chatKey({ ...other, to: '' })
+}
+
+/** Did people see this before the question, for certain? */
+function isBefore(other: ShownDelivery, question: Shown): boolean {
+  const hasEnded = other.state === 'sent' || other.state === 'dead'
+  const toleranceMs = other.isForeign || question.isForeign ? clockToleranceMs : 0
+  return hasEnded && other.updatedAt < question.since - toleranceMs
+}
+
+/** The sessions whose running turns answer messages of this chat. */
+async function lanesWritingTo({ app, message: { address } }: Chat): Promise<string[]> {
+  const running = await app.storage.work.lanes.running()
+  return running
+    .filter(({ inputs }) => inputs.some(({ message }) => isSamePersonsChat(message.address, address)))
+    .map(({ lane }) => lane)
 }

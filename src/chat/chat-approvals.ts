@@ -89,14 +89,6 @@ function wordsAsAnswer({ id, kind }: Approval, said: string): string | undefined
   return change && `/deny ${id} ${change}`
 }
 
-/** The largest expected difference between the clock of a platform and ours. */
-export const clockToleranceMs = 5_000
-
-/** A message cannot answer what was asked after the message was written. */
-export function askedBefore(open: Approval[], time: number): Approval[] {
-  return open.filter(({ askedAt }) => askedAt <= time)
-}
-
 /** The pending requests of this chat's own turns, of the coding sessions that were launched in it, and of native sessions, which
  *  ask in every chat of the owner. */
 export function openInChat(app: App, address: Address, sessionKey: string): Approval[] {

@@ -66,6 +66,8 @@ interface Message {
   toolName?: unknown
   isError?: unknown
   model?: unknown
+  /** A program or a hook, if one of them wrote it. */
+  writer?: unknown
 }
 
 interface Block {
@@ -76,7 +78,8 @@ interface Block {
 }
 
 /** A text that was delivered without a model (a notice, a message sent by hand) is marked `delivered`. */
-function speakerOf({ role, toolName, isError, model }: Message): string {
+function speakerOf({ role, toolName, isError, model, writer }: Message): string {
+  if (writer !== undefined) return `${textOf(writer)}, not the agent`
   if (role === 'toolResult') return `${textOf(toolName)}${isError ? ' failed' : ''}`
   return model === 'delivery-mirror' ? 'delivered' : role
 }

@@ -33,7 +33,7 @@ import { removeOldUploads } from '../store/media/uploads.ts'
 import { attachWorkspaceFile } from '../store/media/outgoing-files.ts'
 import { configuredAgent, requireAgent } from '../store/agents.ts'
 import { askInChat, pressedButton } from '../chat/chat-approvals.ts'
-import { commandForAnswer, LastMessages } from '../chat/chat-answers.ts'
+import { commandForAnswer } from '../chat/chat-answers.ts'
 import { chatTools } from '../chat/chat-tools.ts'
 import { scheduleCommands } from '../chat/schedule-commands.ts'
 import { codingCommands, commandToSay } from '../chat/coding-commands.ts'
@@ -177,22 +177,12 @@ function answerParts(
     codingCommand,
     isOwners,
   })
-  const lastMessages = new LastMessages(app.clock, isOwners)
   return {
-    onSent: (delivery, messageIds) => {
-      lastMessages.sent(delivery)
-      return replies.onSent(delivery, messageIds)
-    },
+    onSent: replies.onSent,
     routeReply: (message) => replies.routeReply(message),
     async replyCommand(message) {
-      const words = commandForAnswer(
-        app,
-        { isOwners, lastMessages },
-        message,
-        await replies.answered(message),
-      )
-      lastMessages.received(message)
-      return words ?? (await replies.replyCommand(message))
+      const answer = await commandForAnswer(app, isOwners, message, await replies.answered(message))
+      return answer ?? (await replies.replyCommand(message))
     },
   }
 }

@@ -28,6 +28,17 @@ export function isSameChat(one: Address, other: Address): boolean {
   return one.channel === other.channel && one.accountId === other.accountId && one.to === other.to
 }
 
+/** Are both the chat with one person, however the address spells the person? Threads are ignored. */
+export function isSamePersonsChat(one: Address, other: Address): boolean {
+  const person = (address: Address): Address => ({ ...address, to: plainPerson(address) })
+  return isSameChat(person(one), person(other))
+}
+
+/** The part of a private chat's address that each of its spellings has: `491555` of `+491555` and `491555@s.whatsapp.net`. */
+export function plainPerson(address: Pick<Address, 'to'>): string {
+  return personAt(address).replace(/^\+/, '')
+}
+
 /** One text for one place, threads apart. */
 export function chatKey({ channel, accountId, to, threadId }: Address): string {
   return JSON.stringify([channel, accountId, to, threadId])

@@ -35,7 +35,8 @@ export interface ChannelAbilities {
 }
 
 export type SendOutcome =
-  | { kind: 'sent'; messageIds: string[] }
+  /** `sentAt`: when the platform accepted the last of them, by the platform's clock; as exact as `Message.sentAt`. */
+  | { kind: 'sent'; messageIds: string[]; sentAt?: number }
   /** The platform refused the message; a retry would not help. */
   | { kind: 'refused'; reason: string }
   /** Not delivered; retry, not before `retryAfterMs`. */

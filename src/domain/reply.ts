@@ -1,5 +1,6 @@
 // What goes back to the chat. replies/ composes it from what the agent said; the outbox keeps it until it is sent.
 import type { Address } from './address.ts'
+import type { UntrustedWriter } from './transcript.ts'
 import { orderedId } from './turn.ts'
 
 export interface Button {
@@ -50,6 +51,8 @@ export interface Delivery {
   /** Copy it into the transcript of its chat's session when it is sent. Absent for an answer of the agent, which is in
    *  the transcript already, and for streamed output of a coding session, which has its own record. */
   mirror?: boolean
+  /** A program or a hook wrote the text; the copy in the transcript says so. */
+  writer?: UntrustedWriter
   /** The output stream that this continues: appended to the stream's last message where the platform can edit. */
   continues?: string
   /** The text replaces this message, a preview of it. */

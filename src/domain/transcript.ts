@@ -40,13 +40,18 @@ export interface TranscriptUsage {
   cost: { input: number; output: number; cacheRead: number; cacheWrite: number; total: number }
 }
 
+/** Who wrote a text that is neither a person's nor the agent's; such a text is quoted wherever a model reads it. */
+export type UntrustedWriter = 'program' | 'hook'
+
 export interface UserMessage {
   role: 'user'
+  writer?: UntrustedWriter
   content: string | Array<TextBlock | ImageBlock>
   timestamp: number
 }
 export interface AssistantMessage {
   role: 'assistant'
+  writer?: UntrustedWriter
   content: Array<TextBlock | ThinkingBlock | ToolCallBlock>
   api: string
   provider: string

@@ -136,14 +136,14 @@ export class Conversations {
   async send(
     address: Address,
     reply: Reply,
-    options: { key?: string; sessionKey?: string; forAnybody?: boolean },
+    options: { key?: string } & Pick<Delivery, 'sessionKey' | 'forAnybody' | 'writer'>,
   ): Promise<Delivery | undefined> {
-    const { key = randomUUID(), sessionKey, forAnybody } = options
+    const { key = randomUUID(), sessionKey, forAnybody, writer } = options
     // A turn without a chat has no address to send to; the requester reads the result.
     if (address.channel === internalChannel) return undefined
     const forOwner = forAnybody !== true && this.#parts.isOwners(address)
     const notice = noticeFor(address, '', `send:${key}`, this.#parts.clock.now(), sessionKey)
-    const [row] = await this.converse.deliverer.deliver([{ ...notice, forAnybody, forOwner, reply }])
+    const [row] = await this.converse.deliverer.deliver([{ ...notice, forAnybody, forOwner, writer, reply }])
     return row?.delivery
   }
 

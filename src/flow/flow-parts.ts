@@ -13,7 +13,7 @@ import type { Delivery, Reply } from '../domain/reply.ts'
 import type { Session } from '../domain/session.ts'
 import type { TurnEvent, TurnResult } from '../domain/turn.ts'
 import type { MentionRules } from '../inbound/mentions.ts'
-import type { Deliverer } from '../replies/deliver.ts'
+import type { Deliverer, OnSent } from '../replies/deliver.ts'
 import type { Readers } from '../rights/owners.ts'
 import type { Rights } from '../rights/rights.ts'
 import type { Chores } from '../store/storage.ts'
@@ -66,7 +66,7 @@ export interface FlowParts {
   /** The command that a reply to one of our notices stands for: text for a coding session. */
   replyCommand?: (message: Message) => Promise<string | undefined>
   /** Called for every delivery that arrived, before it is marked as sent. */
-  onSent?: (delivery: Delivery, messageIds: string[]) => Promise<void>
+  onSent?: OnSent
   /** Where the owners can be reached, in private. */
   ownerChats?: () => Address[]
   /** Copies a sent message into the transcript of its session. */

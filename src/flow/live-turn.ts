@@ -7,6 +7,7 @@ import type { Channel } from '../domain/channel.ts'
 import type { Session } from '../domain/session.ts'
 import type { EntryBody, TranscriptEntry } from '../domain/transcript.ts'
 import type { TurnEvent, TurnResult, Usage } from '../domain/turn.ts'
+import { untrustedWriter } from '../rights/author.ts'
 import type { Author } from '../rights/author.ts'
 import type { PreviewStream } from '../replies/stream.ts'
 import { makePreviewStream } from '../replies/stream.ts'
@@ -106,8 +107,10 @@ export class LiveTurn implements TurnControls {
    * on disk yet: until the turn ends the inbox has the message.
    */
   async recordUser(text: string): Promise<string> {
+    const writer = untrustedWriter(this.#author)
     const message = {
       role: 'user' as const,
+      ...(writer ? { writer } : {}),
       content: [{ type: 'text' as const, text }],
       timestamp: this.#parts.clock.now(),
     }

@@ -8,6 +8,7 @@ import type { Message } from '../domain/message.ts'
 import type { Delivery, SessionPoint } from '../domain/reply.ts'
 import { parseAgentSessionKey } from '../domain/session-key-forms.ts'
 import type { SessionEntry } from '../domain/session.ts'
+import type { OnSent } from '../replies/deliver.ts'
 import { authorOf } from '../rights/author.ts'
 import { mayFollowReply } from '../rights/chat-rights.ts'
 import { newEntry } from '../sessions/session-parts.ts'
@@ -32,7 +33,7 @@ export interface ReplyRoutingParts {
 
 /** Parts of the flow: see FlowParts. */
 export interface ReplyRouting {
-  onSent(delivery: Delivery, messageIds: string[]): Promise<void>
+  onSent: OnSent
   routeReply(message: Message): Promise<{ agentId: string; sessionKey: string } | undefined>
   /** The notice or question that the message is a reply to. */
   answered(message: Message): Promise<AnsweredNotice | undefined>
@@ -58,7 +59,8 @@ export function makeReplyRouting(parts: ReplyRoutingParts): ReplyRouting {
   }
   return {
     answered,
-    onSent: (delivery, messageIds) => recordSent(parts, delivery, messageIds),
+    onSent: (delivery, messageIds, sentAt = parts.clock.now()) =>
+      recordSent(parts, delivery, messageIds, sentAt),
     async routeReply(message) {
       const sent = message.replyTo && (await parts.replies.find(message.address, message.replyTo.id))
       if (!sent || sent.agentId === noAgent) return undefined
@@ -96,6 +98,7 @@ async function recordSent(
   parts: ReplyRoutingParts,
   { address, sessionKey = '', sessionPoint, reply: { approvalId } }: Delivery,
   messageIds: string[],
+  sentAt: number,
 ): Promise<void> {
   const agentId = parseAgentSessionKey(sessionKey)?.agentId ?? noAgent
   const isAnswerable = agentId !== noAgent || codingKey.test(sessionKey) || approvalId !== undefined
@@ -103,7 +106,6 @@ async function recordSent(
   // A question is in no transcript, and must be known at once: its answer may come before the turn that asks is recorded.
   const isInTranscript = agentId !== noAgent && approvalId === undefined
   const point = isInTranscript ? (sessionPoint ?? (await pointOf(parts, agentId, sessionKey))) : {}
-  const sentAt = parts.clock.now()
   await parts.replies.record(address, messageIds, { agentId, sessionKey, sentAt, approvalId, ...point })
 }
 

@@ -3,6 +3,7 @@
 // groups, and membership in a group gives none in direct chats. Then the message: is it an event that gets an answer, and does
 // it address the agent?
 import type { Access, AccessPolicy, RefusalReason } from '../domain/access.ts'
+import type { Address } from '../domain/address.ts'
 import type { Clock } from '../domain/clock.ts'
 import { accountSettingsOf } from '../domain/config/read-settings.ts'
 import type { AccountSettings, ChannelsConfig } from '../domain/config/channel-settings.ts'
@@ -55,7 +56,12 @@ function resolveActivation(requireMention: boolean, activation: GroupActivation)
  * they believe lost; the inbox keeps the keys for seven days to recognise them.
  */
 export function messageKey({ address, id }: Pick<Message, 'id' | 'address'>): string {
-  return [address.channel, address.accountId, address.to, id].map(encodeURIComponent).join('|')
+  return `${chatKeyStart(address)}${encodeURIComponent(id)}`
+}
+
+/** The beginning of the keys of a chat's messages. */
+export function chatKeyStart({ channel, accountId, to }: Address): string {
+  return [channel, accountId, to].map((part) => `${encodeURIComponent(part)}|`).join('')
 }
 
 export interface AccessParts {

@@ -21,8 +21,8 @@ export interface DeliverOptions {
   channelFor: (address: Address) => Channel | undefined
   /** May the chat still get this? A delivery may wait for hours, and rights may change meanwhile. */
   mayReceive?: (delivery: Delivery) => boolean
-  /** Called with the platform's message ids, before the delivery is marked as sent. */
-  onSent?: (delivery: Delivery, messageIds: string[]) => Promise<void>
+  /** Called with the platform's message ids and time, before the delivery is marked as sent. */
+  onSent?: OnSent
   /** The delivery with its files on this machine. */
   withFiles?: (delivery: Delivery) => Promise<Delivery>
   /** Copies a sent message into the transcript. */
@@ -31,6 +31,11 @@ export interface DeliverOptions {
   onDead: (delivery: Delivery, end: DeadEnd) => Promise<void>
   random?: () => number
 }
+
+/** `sentAt`: when the platform accepted it, by the platform's clock, if the platform says so. */
+export type OnSent = (delivery: Delivery, messageIds: string[], sentAt?: number) => Promise<void>
+
+type Sent = Extract<SendOutcome, { kind: 'sent' }>
 
 export const deliveryLifetimeMs = 24 * 60 * 60_000
 
@@ -209,12 +214,15 @@ export class Deliverer {
     }
     row.isMarked = false
     row.state = 'attempting'
+    const begunAt = clock.now()
     const outcome = await this.#sender.send(channel, row)
     // Copy into the transcript before the row is marked as sent: a crash in between sends and copies the reply once more, so
     // the transcript has as many copies as the chat.
     if (outcome.kind === 'sent' && delivery.mirror) await this.#mirror(delivery)
     // The outcome is known; a failure to store it must not send the reply again.
-    return await this.#untilStored(lane, () => this.#settle(row, outcome, isRepeatable))
+    return await this.#untilStored(lane, () =>
+      outcome.kind === 'sent' ? this.#sent(row, outcome, begunAt) : this.#settle(row, outcome, isRepeatable),
+    )
   }
 
   #channelFor(address: Address): Channel | undefined {
@@ -222,10 +230,9 @@ export class Deliverer {
     return channel?.canSend === false ? undefined : channel
   }
 
-  async #settle(row: OutboxRow, outcome: SendOutcome, isRepeatable: boolean): Promise<Step> {
+  async #settle(row: OutboxRow, outcome: Exclude<SendOutcome, Sent>, isRepeatable: boolean): Promise<Step> {
     const { outbox, clock } = this.#options
     const { id } = row.delivery
-    if (outcome.kind === 'sent') return await this.#sent(row, outcome.messageIds)
     if (outcome.kind === 'refused') return await this.#markDead(row, outcome.reason)
     const again = clock.now() + this.#pauseMs(row, outcome)
     row.reason = outcome.reason
@@ -240,11 +247,14 @@ export class Deliverer {
     return isLastCopySent(row, isRepeatable) ? this.#giveUp(row, outcome.reason) : { again }
   }
 
-  async #sent(row: OutboxRow, messageIds: string[]): Promise<Step> {
+  async #sent({ delivery }: OutboxRow, outcome: Sent, begunAt: number): Promise<Step> {
     const { outbox, events, onSent } = this.#options
-    const { delivery } = row
-    if (onSent) await this.#reportSent(delivery, messageIds, onSent)
-    await outbox.change(delivery.id, { state: 'sent', messageIds })
+    const { messageIds } = outcome
+    if (onSent) await this.#reportSent(delivery, outcome, onSent)
+    // A question counts from the beginning of its sending, and other messages from the end of theirs: of two that are sent at the
+    // same time the question is not the last.
+    const at = delivery.reply.approvalId === undefined ? undefined : begunAt
+    await outbox.change(delivery.id, { state: 'sent', messageIds, at })
     events.emit({ type: 'reply-sent', key: delivery.sessionKey, deliveryId: delivery.id, messageIds })
     return 'done'
   }
@@ -261,12 +271,8 @@ export class Deliverer {
   }
 
   /** Lets an answer to the message find its session. A failure does not change that the message was sent. */
-  async #reportSent(
-    delivery: Delivery,
-    messageIds: string[],
-    onSent: NonNullable<DeliverOptions['onSent']>,
-  ): Promise<void> {
-    await onSent(delivery, messageIds).catch((error: unknown) =>
+  async #reportSent(delivery: Delivery, { messageIds, sentAt }: Sent, onSent: OnSent): Promise<void> {
+    await onSent(delivery, messageIds, sentAt).catch((error: unknown) =>
       this.#options.log.warn(
         { event: 'reply-map-failed', delivery: delivery.id, error: String(error) },
         "Could not store which session a sent message belongs to; answers to it go to the chat's own session.",

@@ -4,6 +4,7 @@ import { isTerminal, privateChatWith } from '../domain/address.ts'
 import type { Address } from '../domain/address.ts'
 import type { ChatType } from '../domain/message.ts'
 import { classifySessionKey, personOfKey } from '../domain/session-key-forms.ts'
+import type { UntrustedWriter } from '../domain/transcript.ts'
 
 /**
  * From the most rights to the fewest. No author has a right that one before it lacks.
@@ -73,7 +74,13 @@ const untrustedMark = /^Untrusted, from a (program|hook): /
 /** The text of a system event as it is stored. Events are stored as text, so one that a program or a hook wrote carries a mark
  *  at its beginning. A text of ours that happens to begin like the mark only loses rights. */
 export function markEvent(author: Author, text: string): string {
-  return author === 'program' || author === 'hook' ? `Untrusted, from a ${author}: ${text}` : text
+  const writer = untrustedWriter(author)
+  return writer === undefined ? text : `Untrusted, from a ${writer}: ${text}`
+}
+
+/** The writer of a text of this author, if the text must be quoted. */
+export function untrustedWriter(author: Author): UntrustedWriter | undefined {
+  return author === 'program' || author === 'hook' ? author : undefined
 }
 
 export function isUntrustedEvent(text: string): boolean {
@@ -83,6 +90,6 @@ export function isUntrustedEvent(text: string): boolean {
 /** The author of the turns that see this event. Turns with fewer rights than the session do not see its events, and an
  *  untrusted event is shown only in a turn that has no more rights than its writer. */
 export function eventAuthor(text: string, session: Author): Author {
-  const writer = untrustedMark.exec(text)?.[1] as 'program' | 'hook' | undefined
+  const writer = untrustedMark.exec(text)?.[1] as UntrustedWriter | undefined
   return writer === undefined ? session : leastPrivileged(writer, session)
 }

@@ -137,6 +137,7 @@ export function speechOf(entry: TranscriptEntry): Speech[] {
 }
 
 function roleOf(message: TranscriptMessage): SpeechRole {
+  if ('writer' in message && message.writer !== undefined) return 'Note'
   if (message.role === 'user') return 'User'
   if (message.role === 'assistant') return 'Assistant'
   return message.role === 'custom' ? 'Note' : 'Tool'
@@ -144,10 +145,16 @@ function roleOf(message: TranscriptMessage): SpeechRole {
 
 function wordsOf(message: TranscriptMessage): string {
   if (message.role === 'bashExecution') return `$ ${textOf(message['command'])}\n${textOf(message['output'])}`
-  const text = textOf(message['content'])
+  const text = withWriter(message, textOf(message['content']))
   const failed =
     message.role === 'assistant' && message.errorMessage ? `(failed: ${message.errorMessage})` : ''
   return [text, failed].filter(Boolean).join('\n')
+}
+
+/** A text of a program or a hook is neither the agent's nor the person's. */
+function withWriter(message: TranscriptMessage, text: string): string {
+  const isForeign = 'writer' in message && message.writer !== undefined
+  return isForeign ? `A ${String(message.writer)} wrote:\n\n${text}` : text
 }
 
 /** The text of content in any form. An image becomes its type, a tool call one line. */

@@ -4,7 +4,7 @@ import { basename } from 'node:path'
 import type { Clock } from '../domain/clock.ts'
 import { RockpoolError } from '../domain/errors.ts'
 import type { SessionEntry } from '../domain/session.ts'
-import type { EntryBody } from '../domain/transcript.ts'
+import type { EntryBody, UntrustedWriter } from '../domain/transcript.ts'
 import type { TranscriptStore } from '../store/session-store.ts'
 import { transcriptOf } from '../store/transcripts/transcript-paths.ts'
 import { emitChange, refuseBusy, requireSession, type SessionParts } from './session-parts.ts'
@@ -15,26 +15,32 @@ export type MirrorResult = { ok: true } | { ok: false; reason: string }
 export async function mirrorDelivery(
   parts: { transcripts: TranscriptStore; clock: Clock },
   session: { key: string; entry: SessionEntry },
-  delivered: { text?: string; mediaUrls?: string[] },
+  delivered: { text?: string; mediaUrls?: string[]; writer?: UntrustedWriter },
 ): Promise<MirrorResult> {
   const text = mirrorText(delivered)
   if (text === undefined) return { ok: false, reason: 'empty text' }
-  const body = deliveryMirror(text, parts.clock.now())
+  const body = deliveryMirror(text, parts.clock.now(), delivered.writer)
   await parts.transcripts.append(transcriptOf(session), [body], { cwd: '', key: session.key })
   return { ok: true }
 }
 
-export function deliveryMirror(text: string, now: number): EntryBody {
-  return assistantMessage(text, 'delivery-mirror', now)
+export function deliveryMirror(text: string, now: number, writer?: UntrustedWriter): EntryBody {
+  return assistantMessage(text, 'delivery-mirror', now, writer)
 }
 
 /** An assistant's message without a call to a model, with the names by which OpenClaw recognizes it. */
-export function assistantMessage(text: string, model: string, timestamp: number): EntryBody {
+export function assistantMessage(
+  text: string,
+  model: string,
+  timestamp: number,
+  writer?: UntrustedWriter,
+): EntryBody {
   const cost = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, total: 0 }
   return {
     type: 'message',
     message: {
       role: 'assistant',
+      ...(writer ? { writer } : {}),
       content: [{ type: 'text', text }],
       api: 'openai-responses',
       provider: 'openclaw',

@@ -96,6 +96,8 @@ export interface Inbox {
   /** Waiting, running, or how it ended. Undefined if it was never accepted, or its key has expired; with `agentId` also if it is
    *  for another agent. */
   state(key: string, agentId?: string): Promise<InputState | undefined>
+  /** When the last input of a lane, or of a chat whose keys begin so, was accepted; undefined if there is none. */
+  lastAcceptedAt(of: { lane: string } | { keyStart: string }): Promise<number | undefined>
   /** Replaces the text of a message that was edited before its turn started. False if the turn has started. */
   replace(key: string, message: Message): Promise<boolean>
   /** Inputs that wait for a turn, oldest first. */
@@ -199,8 +201,15 @@ export type DeliveryChange =
   | { state: 'attempting'; messageIds: string[] }
   | { state: 'retry'; notBefore: number; reason: string }
   | { state: 'unknown'; reason: string }
-  | { state: 'sent'; messageIds: string[] }
+  /** `at`: its time in the order of the chat; now when absent. */
+  | { state: 'sent'; messageIds: string[]; at?: number }
   | { state: 'dead'; reason: string }
+
+/** A delivery that people saw in a chat, or may have seen. */
+export interface ShownDelivery extends OutboxRow {
+  /** Another process sent it: its times are by another clock. */
+  isForeign: boolean
+}
 
 export interface Outbox {
   /** Skips deliveries whose idempotencyKey exists. Resolves to the new rows. */
@@ -215,6 +224,9 @@ export interface Outbox {
   open(afterSeq?: number): Promise<OutboxRow[]>
   list(filter?: { states?: DeliveryState[]; lane?: string; limit?: number }): Promise<OutboxRow[]>
   get(id: string): Promise<OutboxRow | undefined>
+  /** Deliveries whose address contains this text, and which ended at or after this time or may be visible while their sending
+   *  continues; of all processes. */
+  shownSince(since: number, to: string): Promise<ShownDelivery[]>
   /** Deletes rows that were sent or dead before this time. */
   forget(before: number): Promise<number>
 }

@@ -46,6 +46,11 @@ export async function connected({ conversations }: ChannelHouse, name: string): 
   await vi.waitFor(() => expect(channel?.status().state).toBe('connected'), patience)
 }
 
+/** Until what was sent is known to be sent: nobody reads and answers faster. */
+export async function allSent({ app }: ChannelHouse): Promise<void> {
+  await vi.waitFor(async () => expect(await app.storage.work.outbox.open()).toEqual([]), patience)
+}
+
 /** Scans the code that WhatsApp's channel shows, as a phone does. */
 export async function linkWhatsapp(house: ChannelHouse, server: WhatsappServer): Promise<void> {
   const channel = house.conversations.channels.find((one) => one.name === 'whatsapp')!

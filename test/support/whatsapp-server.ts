@@ -62,7 +62,6 @@ export class WhatsappServer {
   #connections = new Set<Connection>()
   #waiting = new Map<string, BinaryNode>()
   #written = new Map<string, BinaryNode>()
-  #next = 1
 
   static async listen(): Promise<WhatsappServer> {
     const server = new WhatsappServer()
@@ -358,7 +357,8 @@ export class WhatsappServer {
       this.sent.push({ id, to, message, ...(file ? { file } : {}) })
     }
     if (fault?.kind === 'cut-after') return connection.socket.terminate()
-    this.#send(connection, { tag: 'ack', attrs: { class: 'message', id, from: to, t: String(this.#next++) } })
+    const t = String(Math.floor(Date.now() / 1_000))
+    this.#send(connection, { tag: 'ack', attrs: { class: 'message', id, from: to, t } })
   }
 
   #personOf(jid: string): WhatsappPerson | undefined {

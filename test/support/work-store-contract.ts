@@ -197,6 +197,47 @@ export function workStoreContract(
     expect(await again.outbox.list({ states: ['dead'] })).toMatchObject([{ reason: 'no such chat' }])
   })
 
+  test('what people saw in a chat, or may have seen, is known: sent, on its way, or a part of it', async () => {
+    const { work, reopen, at } = await open()
+    await work.outbox.add([1, 2, 3, 4, 5, 6, 7].map((n) => aDelivery(n)))
+    await work.outbox.add([
+      aDelivery(8, { address: { channel: 'telegram', to: '8_', accountId: 'default' } }),
+    ])
+    const seen = async (since: number, to: string, from = work) =>
+      (await from.outbox.shownSince(since, to)).map(({ delivery, isForeign }) => [delivery.id, isForeign])
+    at(2_000)
+    await work.outbox.change('d1', { state: 'sent', messageIds: ['1'] })
+    at(3_000)
+    await work.outbox.change('d2', { state: 'sent', messageIds: ['2'], at: 2_500 })
+    await work.outbox.change('d3', { state: 'attempting', resent: false })
+    await work.outbox.change('d4', { state: 'retry', notBefore: 99, reason: 'slow down' })
+    await work.outbox.change('d5', { state: 'attempting', messageIds: ['5'] })
+    await work.outbox.change('d5', { state: 'retry', notBefore: 99, reason: 'slow down' })
+    await work.outbox.change('d6', { state: 'dead', reason: 'no such chat' })
+    await work.outbox.change('d8', { state: 'sent', messageIds: ['8'] })
+    expect(await work.outbox.get('d2')).toMatchObject({ updatedAt: 2_500 })
+    const late = ['d3', 'd5', 'd6'].map((id) => [id, false])
+    expect(await seen(2_000, '7')).toEqual([['d1', false], ['d2', false], ...late])
+    expect(await seen(2_600, '7')).toEqual(late)
+    expect(await seen(0, '_')).toEqual([['d8', false]])
+    expect((await seen(2_600, '7', await reopen())).map(([id]) => id)).toEqual(['d3', 'd5', 'd6'])
+  })
+
+  test('when a chat was last written to us is known after its messages were answered', async () => {
+    const { work, reopen, at } = await open()
+    const accept = async (n: number, key: string, now: number): Promise<void> => {
+      at(now)
+      const { id } = (await work.inbox.accept({ ...anInput(n), key }))!
+      await work.inbox.end([id], 'command')
+    }
+    await accept(1, 'telegram|default|7|1', 1_000)
+    await accept(2, 'telegram|default|77|2', 2_000)
+    const again = await reopen()
+    expect(await again.inbox.lastAcceptedAt({ keyStart: 'telegram|default|7|' })).toBe(1_000)
+    expect(await again.inbox.lastAcceptedAt({ keyStart: 'telegram|default|8|' })).toBeUndefined()
+    expect(await again.inbox.lastAcceptedAt({ lane: anInput(1).lane })).toBe(2_000)
+  })
+
   test('a group remembers its last messages, and the silent groups are forgotten first', async () => {
     const { work, reopen } = await open()
     const limits = { entries: 3, groups: 2 }

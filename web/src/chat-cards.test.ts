@@ -53,4 +53,9 @@ test('a notice is shown once: with its buttons where the page knows it, else as 
   const notice = { id: 'n1', at: 15_000, text: 'Launched', buttons: [], files: [] }
   expect(inOrder(itemsOf(copy), [notice], false).map(({ key }) => key)).toEqual(['n1'])
   expect(inOrder(itemsOf(copy), [], false)).toMatchObject([{ card: { kind: 'notice', text: 'Launched' } }])
+  const foreign = { ...copy, message: { ...copy.message, writer: 'program' as const } }
+  expect(inOrder(itemsOf(foreign), [notice], false).map(({ key }) => key)).toEqual(['n1'])
+  expect(inOrder(itemsOf(foreign), [], false)).toMatchObject([
+    { card: { kind: 'notice', text: 'A program wrote:\n\nLaunched' } },
+  ])
 })

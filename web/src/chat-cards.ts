@@ -33,7 +33,10 @@ export function inOrder(said: ChatItem[], notices: Notice[], hasMore: boolean): 
 
 /** The transcript has a copy of each notice, without its buttons and files: the notice itself is shown. */
 function isCopyOf(notices: Notice[], { kind, text, at }: Card): boolean {
-  return kind === 'notice' && notices.some((notice) => notice.at <= at && text.startsWith(notice.text.trim()))
+  const words = text.replace(writtenBy, '')
+  return (
+    kind === 'notice' && notices.some((notice) => notice.at <= at && words.startsWith(notice.text.trim()))
+  )
 }
 
 /** The position of the message that the address names: by its id, or the first one at or after a time. */
@@ -44,16 +47,25 @@ export function placeInChat(items: ChatItem[], at: string, hasMore: boolean): nu
   return isInside ? items.findIndex((item) => item.at >= time) : -1
 }
 
+const writtenBy = /^A (program|hook) wrote:\n\n/
+
+/** A text of a program or a hook is neither the agent's nor the person's. */
+function withWriter({ writer }: { writer?: string }, text: string): string {
+  return writer === undefined ? text : `A ${writer} wrote:\n\n${text}`
+}
+
 function cardsOf({ type, id, timestamp, message }: Entry): Card[] {
   const about = { uuid: id, at: Date.parse(timestamp) || 0 }
   if (type === 'compaction') return [{ ...about, kind: 'compaction', text: '' }]
-  if (message?.role === 'user') return [{ ...about, kind: 'prompt', text: textOf(message.content) }]
+  if (message?.role === 'user')
+    return [{ ...about, kind: 'prompt', text: withWriter(message, textOf(message.content)) }]
   if (message?.role === 'toolResult') {
     const { toolCallId: toolUseId, isError, content } = message
     return [{ ...about, kind: 'result', toolUseId, isError, text: textOf(content) }]
   }
   if (message?.role !== 'assistant') return []
-  if (message.model === 'delivery-mirror') return [{ ...about, kind: 'notice', text: textsOf(message) }]
+  if (message.model === 'delivery-mirror')
+    return [{ ...about, kind: 'notice', text: withWriter(message, textsOf(message)) }]
   const failed = message.errorMessage
   return [
     ...message.content.flatMap((block): Card[] => {

@@ -187,11 +187,17 @@ export class Approvals {
     if (isOne) return found.at(-1)!
     const known = this.#known(id, agentId)
     if (known) throw alreadySettled(known)
-    const list = open.map((approval) => `${approval.id} (${oneLine(approval.shown, 60)})`).join(', ')
-    if (open.length === 0 && id === '') throw new RockpoolError('not-found', 'Nothing waits for an answer.')
-    throw found.length === 0
-      ? new RockpoolError('not-found', `No open approval ${id}.`, { hint: `Open: ${list || 'none'}.` })
-      : new RockpoolError('ambiguous', `Which one? ${list}.`, { hint: 'Give the id of one.' })
+    if (id === '' || found.length > 0) throw this.unclear(agentId)
+    const hint = `Open: ${listed(open) || 'none'}.`
+    throw new RockpoolError('not-found', `No open approval ${id}.`, { hint })
+  }
+
+  /** The refusal of an answer that does not say which question it is for. */
+  unclear(agentId?: string): RockpoolError {
+    const open = this.pending(agentId)
+    return open.length === 0
+      ? new RockpoolError('not-found', 'Nothing waits for an answer.')
+      : new RockpoolError('ambiguous', `Which one? ${listed(open)}.`, { hint: 'Give the id of one.' })
   }
 
   #known(id: string, agentId: string | undefined): Approval | undefined {
@@ -273,6 +279,10 @@ export class Approvals {
   #emit({ id, codingId }: Pick<Approval, 'id' | 'codingId'>, state: string): void {
     this.#parts.events.emit({ type: 'approval-changed', id, codingId, state })
   }
+}
+
+function listed(open: Approval[]): string {
+  return open.map(({ id, shown }) => `${id} (${oneLine(shown, 60)})`).join(', ')
 }
 
 /** All approvals, for a caller that is bound to no agent. */

@@ -9,6 +9,7 @@ import type { CodingSession } from '../../domain/coding-session.ts'
 import { isLimited, wasCutOff } from '../../domain/coding-state.ts'
 import { asRockpoolError, RockpoolError } from '../../domain/errors.ts'
 import { noticeFor } from '../../domain/reply.ts'
+import { untrustedWriter } from '../../rights/author.ts'
 import type { Schedule, ScheduledAction, ScheduleRun } from '../../domain/schedule.ts'
 import type { AskRequest } from '../../flow/asked-input.ts'
 import type { WakeRequest } from '../../flow/heartbeat.ts'
@@ -224,7 +225,7 @@ async function tell(world: ScheduleWorld, schedule: Schedule, run: ScheduleRun, 
 /** A person without access gets it only if the operator named or accepted the chat; the outbox asks again when it is sent. */
 async function sendMessage(
   world: ScheduleWorld,
-  { strangers = [], addedIn }: Schedule,
+  { author, strangers = [], addedIn }: Schedule,
   { to, text }: MessageAction,
   run: ScheduleRun,
 ): Promise<void> {
@@ -234,5 +235,5 @@ async function sendMessage(
   const forAnybody = strangers.includes(formatOriginChannel(address))
   // What an owner added in a chat runs only while that chat is the owner's.
   const forOwner = addedIn !== undefined && world.isOwners(address)
-  await world.work.outbox.leave([{ ...notice, forAnybody, forOwner }])
+  await world.work.outbox.leave([{ ...notice, forAnybody, forOwner, writer: untrustedWriter(author) }])
 }

@@ -91,7 +91,10 @@ function itemOf(entry: TranscriptEntry, maxChars: number): PreviewItem[] {
   return [{ role: roleOf(entry.message), text: cut(text, maxChars) }]
 }
 
-function roleOf({ role }: TranscriptMessage): PreviewItem['role'] {
+function roleOf(message: TranscriptMessage): PreviewItem['role'] {
+  // Neither the person's words nor the agent's.
+  if ('writer' in message && message.writer !== undefined) return 'other'
+  const { role } = message
   if (role === 'user' || role === 'assistant') return role
   return role === 'toolResult' || role === 'bashExecution' ? 'tool' : 'other'
 }

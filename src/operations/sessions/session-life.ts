@@ -6,6 +6,8 @@ import { addressOfSession, type Session } from '../../domain/session.ts'
 import { historyKeyOf } from '../../flow/prompt.ts'
 import { forkSession } from '../../sessions/fork.ts'
 import { deleteSession, resetSession } from '../../sessions/lifecycle.ts'
+import { untrustedWriter } from '../../rights/author.ts'
+import { callerAuthor } from '../../rights/rights.ts'
 import { deliveryMirror } from '../../sessions/transcript-changes.ts'
 import { removeSessionMedia, sessionMediaName } from '../../store/media/media-files.ts'
 import { removeClaudeTranscript } from '../../store/transcripts/claude-file.ts'
@@ -127,7 +129,8 @@ const inject = operation({
   command: { hidden: true },
   async run(app, input, caller) {
     const session = await findSession(app, caller, input.key, input.agentId)
-    const body = deliveryMirror(input.message, app.clock.now())
+    const writer = untrustedWriter(callerAuthor(caller))
+    const body = deliveryMirror(input.message, app.clock.now(), writer)
     const cwd = workspaceOf(app, session.agentId)
     const transcripts = app.storage.transcripts(session.agentId)
     const [entry] = await transcripts.append(transcriptOf(session), [body], { cwd, key: session.key })

@@ -10,7 +10,7 @@ import { boundAgent } from '../../inbound/bindings.ts'
 import { mirrorDelivery } from '../../sessions/transcript-changes.ts'
 import type { App } from '../app.ts'
 
-type Delivered = Pick<Delivery, 'address' | 'reply' | 'sessionKey'>
+type Delivered = Pick<Delivery, 'address' | 'reply' | 'sessionKey' | 'writer'>
 
 /** Does nothing for a chat without a session. */
 export async function mirrorIntoChat(app: App, delivery: Delivered): Promise<void> {
@@ -18,7 +18,7 @@ export async function mirrorIntoChat(app: App, delivery: Delivered): Promise<voi
   if (!session) return
   const { text, media = [] } = delivery.reply
   const parts = { transcripts: app.storage.transcripts(session.agentId), clock: app.clock }
-  await mirrorDelivery(parts, session, { text, mediaUrls: media })
+  await mirrorDelivery(parts, session, { text, mediaUrls: media, writer: delivery.writer })
 }
 
 /** The session that the delivery names, else the one of the chat that it goes to. */

@@ -6,7 +6,9 @@ import { parseOriginChannel, type Address } from '../../domain/address.ts'
 import type { SendOutcome } from '../../domain/channel.ts'
 import { RockpoolError } from '../../domain/errors.ts'
 import type { RockpoolEvent } from '../../domain/events.ts'
-import type { Reply } from '../../domain/reply.ts'
+import type { Delivery, Reply } from '../../domain/reply.ts'
+import { untrustedWriter } from '../../rights/author.ts'
+import { callerAuthor } from '../../rights/rights.ts'
 import { openMediaFiles } from '../../store/media/media-files.ts'
 import { copyForSending } from '../../store/media/outgoing-files.ts'
 import type { App } from '../app.ts'
@@ -60,9 +62,10 @@ export const operations = [
       const reply: Reply = { text: input.message, replyToId: input.replyTo, media }
       // The operator may want to write to a person without access.
       const forAnybody = caller.agentId === undefined
+      const about = { forAnybody, writer: untrustedWriter(callerAuthor(caller)) }
       const sent = app.gateway
-        ? await sendByOutbox(app, address, reply, forAnybody)
-        : await sendNow(app, address, reply)
+        ? await sendByOutbox(app, address, reply, about)
+        : await sendNow(app, address, reply, about)
       return { channel: address.channel, target: address.to, ...sent }
     },
   }),
@@ -94,7 +97,9 @@ async function forAll(app: App, path: string): Promise<string> {
   return path
 }
 
-async function sendByOutbox(app: App, address: Address, reply: Reply, forAnybody: boolean): Promise<Sent> {
+type About = Pick<Delivery, 'forAnybody' | 'writer'>
+
+async function sendByOutbox(app: App, address: Address, reply: Reply, about: About): Promise<Sent> {
   const early: RockpoolEvent[] = []
   const { promise, resolve, reject } = Promise.withResolvers<Sent>()
   let deliveryId: string | undefined
@@ -109,7 +114,7 @@ async function sendByOutbox(app: App, address: Address, reply: Reply, forAnybody
   try {
     await checkReachable(app, address)
     const conversations = await app.conversations()
-    const delivery = await conversations.send(address, reply, { forAnybody })
+    const delivery = await conversations.send(address, reply, about)
     deliveryId = delivery?.id ?? ''
     for (const event of early) settle(event)
     return await promise
@@ -119,7 +124,7 @@ async function sendByOutbox(app: App, address: Address, reply: Reply, forAnybody
   }
 }
 
-async function sendNow(app: App, address: Address, reply: Reply): Promise<Sent> {
+async function sendNow(app: App, address: Address, reply: Reply, { writer }: About): Promise<Sent> {
   if (address.channel === 'whatsapp') {
     // A connection to WhatsApp also receives messages, which only the gateway can store.
     throw new RockpoolError('unavailable', 'WhatsApp is connected only while the gateway runs.', {
@@ -132,7 +137,7 @@ async function sendNow(app: App, address: Address, reply: Reply): Promise<Sent> 
   try {
     const outcome = await channel.send(address, reply, { idempotencyKey: randomUUID(), resent: false })
     const sent = sentOf(outcome)
-    await mirrorIntoChat(app, { address, reply })
+    await mirrorIntoChat(app, { address, reply, writer })
     return sent
   } finally {
     await channel.stop()

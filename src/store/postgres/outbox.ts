@@ -10,6 +10,7 @@ import {
   isOpen,
   newOutboxRow,
   outboxReads,
+  shownSince,
   takeAlone,
 } from '../tables/work-rows.ts'
 import type { DeliveryRow } from '../tables/work-rows.ts'
@@ -22,7 +23,8 @@ export function postgresOutbox(postgres: Postgres, clock: Clock): Outbox {
   // Marks open deliveries of this process as not handed out; the sender recognizes those that it has.
   const reset = `UPDATE outbox SET handed = false WHERE owner = $1 AND ${isOpen}`
   const redelivery = new Redelivery(() => postgres.write(reset, [postgres.member]))
-  const reads = outboxReads(postgresSql(postgres))
+  const sql = postgresSql(postgres)
+  const reads = outboxReads(sql)
   return {
     ...reads,
     add: (deliveries) =>
@@ -41,6 +43,10 @@ export function postgresOutbox(postgres: Postgres, clock: Clock): Outbox {
         }),
       ),
     change: changesOf(postgres, clock),
+    shownSince: (since, to) => {
+      const isForeign = { sql: 'owner IS DISTINCT FROM CAST(?3 AS TEXT)', values: [postgres.member] }
+      return shownSince(sql, { since, to, isForeign })
+    },
     take: (afterSeq) =>
       redelivery.receive(() =>
         postgres.member === null ? takeAlone(reads, afterSeq) : takeRows(postgres, postgres.member),
@@ -133,7 +139,7 @@ function changesOf(postgres: Postgres, clock: Clock): ChangeRow {
   return async (id, change) => {
     const now = clock.now()
     if (change.state !== 'sent') return changeDelivery(postgres, id, change, now)
-    checkOwned(await markSent([id, now, postgres.member, JSON.stringify(change.messageIds)], id))
+    checkOwned(await markSent([id, change.at ?? now, postgres.member, JSON.stringify(change.messageIds)], id))
   }
 }
 

@@ -21,6 +21,7 @@ export const stateMigrations = sqlFiles(
   'state/015-sent-questions.sql',
   'state/016-first-owner.sql',
   'state/017-mail-giver.sql',
+  'state/018-sent-in-order.sql',
 )
 
 export function openStateDatabase(path: string, options: DatabaseOptions = {}): Database {

@@ -11,6 +11,7 @@ import {
   knownInput,
   newOutboxRow,
   outboxReads,
+  shownSince,
   takeAlone,
   turnReads,
 } from '../tables/work-rows.ts'
@@ -167,13 +168,15 @@ function releaseTurn(q: Queries, turnId: string, now: number): void {
 }
 
 function sqliteOutbox(db: Database, clock: Clock): Outbox {
-  const reads = outboxReads(sqliteSql(db))
+  const sql = sqliteSql(db)
+  const reads = outboxReads(sql)
   return {
     ...reads,
     add: (deliveries) => db.write((q) => insertDeliveries(q, deliveries, clock.now())),
     leave: (deliveries) => db.write((q) => void insertDeliveries(q, deliveries, clock.now())),
     change: (id, change) => db.write((q) => changeDelivery(q, id, change, clock.now())),
     take: (afterSeq) => takeAlone(reads, afterSeq),
+    shownSince: (since, to) => shownSince(sql, { since, to, isForeign: { sql: 'false', values: [] } }),
   }
 }
 
@@ -206,7 +209,8 @@ const setReason = updateDelivery('reason = ?')
 
 function changeDelivery(q: Queries, id: string, change: DeliveryChange, now: number): void {
   const { state } = change
-  if ('messageIds' in change) q.run(setMessageIds, now, state, JSON.stringify(change.messageIds), id)
+  const at = change.state === 'sent' ? (change.at ?? now) : now
+  if ('messageIds' in change) q.run(setMessageIds, at, state, JSON.stringify(change.messageIds), id)
   else if (change.state === 'attempting') q.run(setAttempt, now, state, Number(change.resent), id)
   else if (change.state === 'retry') q.run(setRetry, now, state, change.notBefore, change.reason, id)
   else q.run(setReason, now, state, change.reason, id)

@@ -11,11 +11,12 @@ import type {
   OutboxRow,
   RunningInput,
   RunningTurn,
+  ShownDelivery,
   TurnLanes,
   TurnRow,
   WaitingInput,
 } from '../work-store.ts'
-import { fromRow, get, placeholders, run, type SqlDatabase } from './sql-database.ts'
+import { fromRow, get, placeholders, run, type SqlDatabase, type SqlValue } from './sql-database.ts'
 
 /** The fields of an input that its `record` column holds. */
 type InputRecord = Pick<Input, 'message' | 'mayCommand' | 'owner' | 'byOwner' | 'byMember' | 'turnOptions'>
@@ -31,13 +32,19 @@ export const knownInput = 'SELECT 1 FROM inbox WHERE key = ?'
 export function inboxReads(
   sql: SqlDatabase,
   agentColumn: AgentColumn,
-): Pick<Inbox, 'knows' | 'state' | 'replace' | 'waiting' | 'givenUp'> {
+): Pick<Inbox, 'knows' | 'state' | 'lastAcceptedAt' | 'replace' | 'waiting' | 'givenUp'> {
   const waiting = `SELECT ${inputColumns(agentColumn)} FROM inbox WHERE state = 'waiting'`
   return {
     knows: async (key) => (await sql.get(knownInput, [key])) !== undefined,
     async state(key, agentId) {
       const query = `SELECT state FROM inbox WHERE key = ?1 AND (CAST(?2 AS TEXT) IS NULL OR ${agentColumn} = ?2)`
       return (await sql.get<{ state: InputState }>(query, [key, agentId ?? null]))?.state
+    },
+    async lastAcceptedAt(of) {
+      const [condition, values]: [string, SqlValue[]] =
+        'lane' in of ? ['lane = ?', [of.lane]] : ['substr(key, 1, ?) = ?', [of.keyStart.length, of.keyStart]]
+      const query = `SELECT accepted_at FROM inbox WHERE ${condition} ORDER BY id DESC LIMIT 1`
+      return (await sql.get<{ accepted_at: number }>(query, values))?.accepted_at
     },
     replace: (key, message) =>
       sql.transaction(function* () {
@@ -168,6 +175,29 @@ export function outboxReads(sql: SqlDatabase): Pick<Outbox, 'open' | 'list' | 'g
     forget: (before) =>
       sql.run(`DELETE FROM outbox WHERE state IN ('sent', 'dead') AND updated_at < ?`, [before]),
   }
+}
+
+/** The deliveries of `Outbox.shownSince`. `isForeign`: whether another process sent a row, in SQL. */
+export async function shownSince(
+  sql: SqlDatabase,
+  { since, to, isForeign }: { since: number; to: string; isForeign: { sql: string; values: SqlValue[] } },
+): Promise<ShownDelivery[]> {
+  const escaped = JSON.stringify(to)
+    .slice(1, -1)
+    .replaceAll(/[\\%_]/g, String.raw`\$&`)
+  const rows = await sql.all<DeliveryRow & { foreign_row: boolean | number }>(
+    `SELECT * FROM (
+       SELECT ${deliveryColumns}, ${isForeign.sql} AS foreign_row FROM outbox
+       WHERE ${isOpen} AND (state IN ('attempting', 'unknown') OR message_ids <> '[]')
+       UNION ALL SELECT ${deliveryColumns}, ${isForeign.sql} AS foreign_row FROM outbox
+       WHERE state IN ('sent', 'dead') AND updated_at >= ?1
+     ) AS shown WHERE record LIKE ?2 ESCAPE '\\' ORDER BY seq`,
+    [since, `%${escaped}%`, ...isForeign.values],
+  )
+  return rows.map(({ foreign_row: foreign, ...row }) => ({
+    ...asOutboxRow(row),
+    isForeign: Boolean(foreign),
+  }))
 }
 
 /** `take` of a single process: all open rows at the start, later those that are new and not being sent. */

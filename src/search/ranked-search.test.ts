@@ -89,6 +89,13 @@ test('a message that was copied into a fork is shown once, and the same words of
   expect(found).toContain('later')
 })
 
+test('words that many sessions have do not displace other messages', async () => {
+  const many = Array.from({ length: 5 }, (_, n) => session(`many-${n}`, ['done and tested'], { daysAgo: n }))
+  await indexSources(index, [...many, session('one', ['rounded once and then it was tested'])], { redact })
+  expect((await find('tested', { limit: 2 })).map(({ sessionId }) => sessionId)).toEqual(['many-0', 'one'])
+  expect(await find('tested')).toHaveLength(6)
+})
+
 test('other forms of a word are found, and the form that was asked for comes first', async () => {
   await indexSources(index, [session('exact', ['we retry it']), session('form', ['two retries of it'])], {
     redact,

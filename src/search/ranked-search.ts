@@ -327,13 +327,16 @@ function nearness(repoPath: string | undefined, near: string | undefined): numbe
 
 /**
  * Reads the texts of the best passages. Resumed sessions repeat earlier messages: a message is shown once. Of a message in
- * our transcript and in Claude's, ours is shown, because the conversation continues there.
+ * our transcript and in Claude's, ours is shown, because the conversation continues there. Words that many sessions have, such as
+ * "done", must not displace others: after the best message with a text, further ones come last.
  */
 function toHits(parts: SearchParts, ranked: Ranked[], query: ParsedQuery, filter: SearchFilter) {
   const { limit = 20 } = filter
   // What is shown of a few must not change how many there are.
   const isCounted = ranked.length <= mostCounted
   const hits: SearchHit[] = []
+  /** Messages of other sessions with a text that is among the hits. */
+  const repeats: SearchHit[] = []
   /** By text; `place` is the position of the hit, -1 if it is not shown. */
   const shown = new Map<string, Array<{ passage: FoundPassage; place: number }>>()
   let left = 0
@@ -349,18 +352,25 @@ function toHits(parts: SearchParts, ranked: Ranked[], query: ParsedQuery, filter
       continue
     }
     const same = shown.get(text) ?? []
-    const place = filter.withCopies ? undefined : same.find((each) => isCopy(each.passage, passage))?.place
-    const known = hits[place ?? -1]
+    const copied = filter.withCopies ? undefined : same.find((each) => isCopy(each.passage, passage))
+    const isRepeat = !filter.withCopies && copied === undefined && same.length > 0
+    const known = hits[copied?.place ?? -1]
     const isOurs = passage.source.kind === 'rockpool' && known?.source === 'native'
-    if (place !== undefined) left++
-    else shown.set(text, [...same, { passage, place: isFull ? -1 : hits.length }])
-    if (isFull || (place !== undefined && !isOurs)) continue
+    if (copied) left++
+    else shown.set(text, [...same, { passage, place: isFull || isRepeat ? -1 : hits.length }])
+    if (isFull || (copied && !isOurs) || (isRepeat && repeats.length >= limit)) continue
     const snippet = snippetOf(parts.redact(text), query.marks)
     const messageId = isOwnMessage(passage) ? message?.id : undefined
     const exact = exactWeight[query.isKeywords ? 'keywords' : 'sentence'] * exactness(text, query)
-    const hit = hitOf(passage, snippet, known?.score ?? score + exact, by)
-    hits[place ?? hits.length] = { ...hit, messageId, why }
+    const hit = { ...hitOf(passage, snippet, known?.score ?? score + exact, by), messageId, why }
+    if (isRepeat) repeats.push(hit)
+    else hits[copied?.place ?? hits.length] = hit
   }
   const total = isEstimated ? ranked.length : ranked.length - left
-  return { hits: hits.sort((a, b) => b.score - a.score), total, isEstimated: isEstimated || undefined }
+  hits.sort((a, b) => b.score - a.score)
+  const lowest = hits.at(-1)?.score ?? 0
+  const last = repeats
+    .slice(0, limit - hits.length)
+    .map((hit) => ({ ...hit, score: Math.min(hit.score, lowest) }))
+  return { hits: [...hits, ...last], total, isEstimated: isEstimated || undefined }
 }

@@ -6,7 +6,7 @@ import { afterEach, expect, test, vi } from 'vitest'
 import { makeOfflineAgent } from '../../src/agent/offline.ts'
 import { ConsoleChannel } from '../../src/channels/console.ts'
 import { makeChannelHost } from '../../src/flow/channel-host.ts'
-import { connected, linkWhatsapp, openChannelHouse } from '../support/channel-house.ts'
+import { allSent, connected, linkWhatsapp, openChannelHouse } from '../support/channel-house.ts'
 import type { ChannelHouse } from '../support/channel-house.ts'
 import { DiscordApi } from '../support/discord-api.ts'
 import { personMessage, TelegramApi } from '../support/telegram-api.ts'
@@ -43,6 +43,9 @@ async function answeredTogether(
   }
   const notice = /2 sessions ask exactly this: \[one\], \[two\]\. For all of them: yes all or no all/
   await vi.waitFor(() => expect(shown().join('\n')).toMatch(notice), waiting)
+  await allSent(house)
+  // Telegram and WhatsApp count in seconds.
+  await new Promise((resolve) => setTimeout(resolve, 1_100))
   await answer()
   await vi.waitFor(() => expect(shown().join('\n')).toMatch(/allowed \[one\]\s+allowed \[two\]/), waiting)
   const done = (): string[] => store.list({}).map(({ lifecycle }) => lifecycle)

@@ -2,7 +2,7 @@
 // person said in a session that the agent does not own, nor of a repository that is closed to it, whatever `.git` names. By a bound
 // token, and by the bridge of a chat or a coding session.
 import { execFileSync } from 'node:child_process'
-import { cpSync, mkdirSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, readdirSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { worktreesOf } from '../src/discovery/repo-paths.ts'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
@@ -108,13 +108,72 @@ const leads: Array<[how: string, make: (folder: string, other: EditedRepository)
       writeFileSync(join(folder, '.git', 'commondir'), join(root, '.git'))
     },
   ],
+  ['alternates', (folder, other) => withAlternates(folder, other, storeOf(other))],
   [
-    'alternates',
+    'relative alternates',
+    (folder, other) => withAlternates(folder, other, relative(storeOf({ root: folder }), storeOf(other))),
+  ],
+  [
+    'an alternate of an alternate, behind many others',
     (folder, other) => {
-      initialize(folder)
-      const { root } = other
-      writeFileSync(join(folder, '.git', 'objects', 'info', 'alternates'), join(root, '.git', 'objects'))
-      writeFileSync(join(folder, '.git', 'refs', 'heads', 'main'), other.git('rev-parse', 'HEAD'))
+      const stores = Array.from({ length: 26 }, (_, at) => join(folder, `store-${at}`))
+      for (const store of stores) mkdirSync(join(store, 'info'), { recursive: true })
+      writeFileSync(join(stores[0]!, 'info', 'alternates'), storeOf(other))
+      withAlternates(folder, other, stores.join('\n'))
+    },
+  ],
+  [
+    'a long list of alternates',
+    (folder, other) => withAlternates(folder, other, `#${'x'.repeat(70_000)}\n${storeOf(other)}\n`),
+  ],
+  [
+    'a quoted name, which is no valid quoting for git',
+    (folder, other) => {
+      const name = String.raw`"\u0061"`
+      withAlternates(folder, other, `${name}\n`)
+      const info = join(storeOf({ root: folder }), name, 'info')
+      mkdirSync(info, { recursive: true })
+      writeFileSync(join(info, 'alternates'), storeOf(other))
+    },
+  ],
+  [
+    'an alternate after a quoted name',
+    (folder, other) => withAlternates(folder, other, `"x" ${storeOf(other)}\n`),
+  ],
+  [
+    'a name that ends at a NUL',
+    (folder, other) => {
+      symlinkSync(storeOf(other), join(folder, 'link'))
+      withAlternates(folder, other, `${join(folder, 'link')}\0x\n`)
+    },
+  ],
+  [
+    'a link and ..',
+    (folder, other) => {
+      symlinkSync(join(storeOf(other), 'info'), join(folder, 'link'))
+      withAlternates(folder, other, `${folder}/link/../../objects`)
+    },
+  ],
+  [
+    'links in an alternate',
+    (folder, other) => {
+      const store = join(folder, 'store')
+      mkdirSync(store)
+      for (const name of readdirSync(storeOf(other)))
+        if (name !== 'info') symlinkSync(join(storeOf(other), name), join(store, name))
+      withAlternates(folder, other, store)
+    },
+  ],
+  [
+    'links to the files of an alternate',
+    (folder, other) => {
+      const store = join(folder, 'store')
+      for (const name of readdirSync(storeOf(other))) {
+        mkdirSync(join(store, name), { recursive: true })
+        for (const file of readdirSync(join(storeOf(other), name)))
+          symlinkSync(join(storeOf(other), name, file), join(store, name, file))
+      }
+      withAlternates(folder, other, store)
     },
   ],
   [
@@ -134,8 +193,41 @@ const leads: Array<[how: string, make: (folder: string, other: EditedRepository)
   ['a bare repository', (folder, { root }) => bareWith(folder, join(root, '.git'))],
 ]
 
+// macOS has no such names.
+if (process.platform === 'linux')
+  leads.push(
+    [
+      'a name that is not UTF-8',
+      (folder, other) => {
+        const name = Buffer.concat([Buffer.from(`${folder}/`), Buffer.from([0xff])])
+        symlinkSync(storeOf(other), name)
+        withAlternates(folder, other, name)
+      },
+    ],
+    [
+      'a link to a link that is not UTF-8',
+      (folder, other) => {
+        const name = Buffer.concat([Buffer.from(`${folder}/`), Buffer.from([0xff])])
+        symlinkSync(storeOf(other), name)
+        symlinkSync(name, join(folder, 'link'))
+        withAlternates(folder, other, join(folder, 'link'))
+      },
+    ],
+  )
+
 function initialize(folder: string): void {
   execFileSync('git', ['init', '-q', '-b', 'main', folder])
+}
+
+function storeOf({ root }: { root: string }): string {
+  return join(root, '.git', 'objects')
+}
+
+/** A repository of the folder that has the commits of the other one, if `alternates` lead there. */
+function withAlternates(folder: string, other: EditedRepository, alternates: string | Buffer): void {
+  initialize(folder)
+  writeFileSync(join(storeOf({ root: folder }), 'info', 'alternates'), alternates)
+  writeFileSync(join(folder, '.git', 'refs', 'heads', 'main'), other.git('rev-parse', 'HEAD'))
 }
 
 /** The folder itself is a repository, with objects of another one. */
@@ -224,4 +316,31 @@ test('working trees of a repository that is open to the agent, and of one that h
   expect(worktreesOf(tree)).toEqual(expect.arrayContaining([world.root]))
   expect((await rpc(house, 'why.ask', { repo: tree, target: 'README.md:1' }, token)).error).toBeUndefined()
   other.remove()
+})
+
+test('clones with objects of a repository that is open to the agent are open', async () => {
+  const workspace = house.app.paths.workspace('work')
+  const clone = (name: string, ...args: string[]) => {
+    execFileSync('git', ['clone', '-q', ...args, join(workspace, name)], { cwd: workspace })
+    return join(workspace, name)
+  }
+  const source = relative(realpathSync(workspace), world.root)
+  const shared = clone('shared', '--shared', source)
+  const referring = clone('referring', '--reference', world.root, `file://${world.root}`)
+  const both = clone('both', '--reference', shared, '--reference', referring, `file://${world.root}`)
+  const relatively = clone('relatively', '--shared', source)
+  writeFileSync(
+    join(storeOf({ root: relatively }), 'info', 'alternates'),
+    `# The shop\n${relative(storeOf({ root: realpathSync(relatively) }), storeOf(world))}\n`,
+  )
+  // Two that name each other.
+  writeFileSync(
+    join(storeOf({ root: shared }), 'info', 'alternates'),
+    `${storeOf(world)}\n${storeOf({ root: both })}\n`,
+  )
+  for (const repo of [shared, referring, both, relatively]) {
+    const { result, error } = await rpc(house, 'project.status', { repo, github: false }, token)
+    expect({ repo, error }).toEqual({ repo, error: undefined })
+    expect(JSON.stringify(result)).toContain('Begin')
+  }
 })

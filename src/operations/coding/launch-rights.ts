@@ -178,7 +178,7 @@ export async function refuseForeignRepository(
 ): Promise<void> {
   if (agentId === undefined) return
   const folders = await foreignGitFolders(directory, gitIn(directory, app.environment.variables))
-  if (folders.every((folder) => isOpenTo(app, folder, agentId))) return
+  if (folders?.every((folder) => isOpenTo(app, folder, agentId))) return
   throw new RockpoolError('refused', `${directory} uses a git repository that is closed to ${agentId}.`, {
     hint: 'A person can add that repository to coding.repos, or make the directory a working tree of it with `git worktree add`.',
   })

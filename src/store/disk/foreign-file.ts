@@ -15,7 +15,7 @@ import {
 import { open, realpath, type FileHandle } from 'node:fs/promises'
 import { join, sep } from 'node:path'
 import { RockpoolError, attempt } from '../../domain/errors.ts'
-import { errorCode } from './atomic-file.ts'
+import { errorCode, ifThere } from './atomic-file.ts'
 
 const reading = constants.O_RDONLY | constants.O_NONBLOCK
 
@@ -110,9 +110,9 @@ export async function readWorkspaceFile(workspace: string, name: string): Promis
   }
 }
 
-/** The paths of the symbolic links in a folder; none if it is missing or cannot be read. */
+/** The paths of the symbolic links in a folder; none if it is missing. Throws if it cannot be read. */
 export function linksIn(folder: string): string[] {
-  const entries = attempt(() => readdirSync(folder, { withFileTypes: true }), [])
+  const entries = ifThere(() => readdirSync(folder, { withFileTypes: true })) ?? []
   return entries.filter((entry) => entry.isSymbolicLink()).map(({ name }) => join(folder, name))
 }
 

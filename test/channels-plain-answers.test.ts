@@ -59,6 +59,14 @@ describe('with one machine', () => {
     write('what about the garden?')
     await shown(/water the plants/)
   }
+  /** The question is the last message of the chat: what else the launch sends was sent before. */
+  const ask = async (): Promise<void> => {
+    write('/claude --name shed paint the shed')
+    await house.api.requested((request) => request.prompt.includes('paint the shed'), 40_000)
+    await shown(/Launched: paint/)
+    await allSent(house)
+    house.api.release('paint')
+  }
   const slowDown = (retryAfter: number, isOver: () => boolean): void => {
     telegram.randomFault = (method, params) =>
       method === 'sendMessage' && /touch painted/.test(String(params['text'])) && !isOver()
@@ -111,8 +119,7 @@ describe('with one machine', () => {
   })
 
   test('what was sent before the restart counts', async () => {
-    house.api.release('paint')
-    write('/claude --name shed paint the shed')
+    await ask()
     await shown(/touch painted/)
     await allSent(house)
     const water = { channel: 'telegram', target: '501', message: 'Shall I water the plants?' }
@@ -124,8 +131,7 @@ describe('with one machine', () => {
   })
 
   test('in the second in which the question was shown a yes is unclear: the id is asked for', async () => {
-    house.api.release('paint')
-    write('/claude --name shed paint the shed')
+    await ask()
     const question = await shown(/touch painted/)
     await allSent(house)
     const [{ id } = { id: '' }] = await pending()
@@ -137,9 +143,27 @@ describe('with one machine', () => {
     expect(painted()).toBe(false)
   })
 
-  test('a yes below a picture is about the picture', async () => {
-    house.api.release('paint')
+  test('below what a stopped turn left in the chat a yes is unclear: the id is asked for', async () => {
+    const text = 'Shall I water all the plants in the whole garden now? '.repeat(40)
+    house.api.script('the hose', [{ hold: 'hose', chunkDelayMs: 250, text }])
     write('/claude --name shed paint the shed')
+    await house.api.requested((request) => request.prompt.includes('paint the shed'), 40_000)
+    write('get the hose')
+    await house.api.requested((request) => request.prompt.includes('the hose'), 40_000)
+    house.api.release('paint')
+    await shown(/touch painted/)
+    await allSent(house)
+    house.api.release('hose')
+    await shown(/water all/)
+    await house.ask('turns.stop', { sessionKey: 'agent:main:telegram:direct:501' })
+    await vi.waitFor(async () => expect(await house.app.storage.work.lanes.running()).toEqual([]), waiting)
+    write('yes', inTwoSeconds())
+    await shown(/Which one\?/)
+    expect(painted()).toBe(false)
+  })
+
+  test('a yes below a picture is about the picture', async () => {
+    await ask()
     await shown(/touch painted/)
     await allSent(house)
     const file_id = telegram.addFile('photos/p.png', Buffer.from(onePixel, 'base64'))

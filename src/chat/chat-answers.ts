@@ -94,7 +94,7 @@ async function askedBySession(
 }
 
 /** The questions that were shown after every other message of the chat, and before this message was written. It is uncertain for a
- *  question of the same second, and while a turn writes to the chat, because its preview may be the last message. */
+ *  question of the same second, and if a turn wrote to the chat meanwhile, because its preview may be the last message. */
 async function shownLast(
   chat: Chat,
   open: Approval[],
@@ -107,11 +107,12 @@ async function shownLast(
   const receivedAt = (await app.storage.work.inbox.lastAcceptedAt(received)) ?? 0
   const last = (await shownOf(chat, open, deliveries))
     .filter((one) => mayHaveSeen(chat, one))
-    .filter((one) => receivedAt < one.since - (one.isForeign ? clockToleranceMs : 0))
+    .filter((one) => receivedAt < one.since - toleranceOf(one))
     .filter((one) => others.every((other) => isBefore(other, one)))
-  const lanes = last.length === 0 ? [] : await lanesWritingTo(chat)
-  const isCertain = ({ at, approval }: Shown): boolean =>
-    message.sentAt > at && lanes.every((lane) => lane === approval.sessionKey)
+  const turns = last.length === 0 ? [] : await turnsWritingTo(chat)
+  const isCertain = (one: Shown): boolean =>
+    message.sentAt > one.at &&
+    turns.every(({ lane, until }) => lane === one.approval.sessionKey || until < one.since - toleranceOf(one))
   const [certain = [], uncertain = []] = [true, false].map((wanted) =>
     last.filter((one) => isCertain(one) === wanted).map(({ approval }) => approval),
   )
@@ -166,10 +167,28 @@ function isBefore(other: ShownDelivery, question: Shown): boolean {
   return hasEnded && other.updatedAt < question.since - toleranceMs
 }
 
-/** The sessions whose running turns answer messages of this chat. */
-async function lanesWritingTo({ app, message: { address } }: Chat): Promise<string[]> {
-  const running = await app.storage.work.lanes.running()
-  return running
+function toleranceOf({ isForeign }: Shown): number {
+  return isForeign ? clockToleranceMs : 0
+}
+
+/** A turn that may have shown a preview in this chat. */
+interface WritingTurn {
+  lane: string
+  /** When it ended; Infinity while it runs. */
+  until: number
+}
+
+/** How many of the latest turns may have left a preview below a question. */
+const mostEndedTurns = 200
+
+/** Running turns that answer messages of this chat, and ended ones that may have left a preview: those of the chat's own session,
+ *  and those of all others that did not complete. A completed turn sends its reply, which is in the outbox. */
+async function turnsWritingTo({ app, message: { address }, key }: Chat): Promise<WritingTurn[]> {
+  const { lanes } = app.storage.work
+  const running = (await lanes.running())
     .filter(({ inputs }) => inputs.some(({ message }) => isSamePersonsChat(message.address, address)))
-    .map(({ lane }) => lane)
+    .map(({ lane }) => ({ lane, until: Infinity }))
+  const own = await lanes.history({ lane: key, limit: 1 })
+  const others = (await lanes.history({ limit: mostEndedTurns })).filter(({ end }) => end !== 'completed')
+  return [...running, ...[...own, ...others].map(({ lane, endedAt }) => ({ lane, until: endedAt }))]
 }

@@ -170,6 +170,7 @@ function deliverFor(app: App): NotificationParts['deliver'] {
   return async (address, reply, idempotencyKey, codingId, isOutput) => {
     const lane = `notices:${formatOriginChannel(address)}`
     const sessionKey = `coding:${codingId}`
+    const isProgram = app.storage.coding.get(codingId)?.request.byProgram
     const delivery = {
       id: randomUUID(),
       lane,
@@ -179,6 +180,7 @@ function deliverFor(app: App): NotificationParts['deliver'] {
       sessionKey,
       createdAt: app.clock.now(),
       ...(isOutput ? { continues: sessionKey } : { mirror: true }),
+      ...(isProgram ? { writer: 'program' as const } : {}),
     }
     await app.storage.people.ready()
     if (mayReceive(delivery, readersIn(app))) await app.storage.work.outbox.leave([delivery])

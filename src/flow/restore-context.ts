@@ -68,8 +68,12 @@ function lineOf(message: ContextMessage): string | undefined {
           .join('\n')
   if (text.trim() === '') return undefined
   if (message.writer) return quotedLine(message.writer, text)
-  return `${message.role === 'user' ? 'User' : 'Assistant'}: ${clean(text)}`
+  return `${message.role === 'user' ? 'User' : 'Assistant'}: ${clean(text).replace(speakerLines, '\n  ')}`
 }
+
+/** Lines inside of a message that look like the beginning of another one. They are indented. */
+const speakerLines =
+  /\n(?=(?:User|Assistant|Summary of what was said before|A (?:program|hook) wrote\b[^\n]*):)/g
 
 /** The end of a long quotation is left out here: a cut at its beginning would leave lines that are not quoted. */
 function quotedLine(writer: UntrustedWriter, text: string): string {

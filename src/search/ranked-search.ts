@@ -4,19 +4,10 @@
 import { basename } from 'node:path'
 import type { SearchAnswer, SearchFilter, SearchHit, SearchSource } from '../domain/search.ts'
 import { errorText } from '../domain/errors.ts'
-import {
-  exactness,
-  fold,
-  hitOf,
-  isCopy,
-  isOwnMessage,
-  isRight,
-  placeOf,
-  snippetOf,
-  withoutCopies,
-} from './hits.ts'
+import { fold, placeOf, withoutCopies } from './hits.ts'
 import type { FoundPassage } from './index-rows.ts'
 import { readPassage } from './passages.ts'
+import { toHits, type Ranked } from './ranked-hits.ts'
 import { maxTerms, parseQuery, splitIdentifier, type ParsedQuery, type QueryTerm } from './query.ts'
 import type { SearchIndex } from './search-index.ts'
 import { shareIn } from './search-match.ts'
@@ -39,8 +30,6 @@ export interface NearPassage {
 export const onlyNearNote = 'No message has these words; these are the nearest in meaning.'
 /** At most this many passages are ranked. */
 const candidates = 200
-/** So many are read to be counted, although fewer are shown; the number of more is estimated. */
-const mostCounted = 60
 /** A passage with a small share of the words says less than that share: shares are squared. */
 const sharpness = 2
 /** What the second and the third best passage of a session, and all words that it has anywhere, add to its best passage. */
@@ -60,8 +49,6 @@ const mostOfWords = 0.8
 const allWordsBonus = 4
 /** Tool texts rank after what people and agents said. */
 const toolWeight = 0.6
-/** The words as they were written, and next to each other: of keywords they count, of a sentence they decide between equals. */
-const exactWeight = { keywords: 0.3, sentence: 0.02 }
 
 export interface RankedAnswer extends SearchAnswer {
   /** How much of the question the passages have: none of its words; of keywords, not all, not even together; of a sentence, none has
@@ -102,7 +89,7 @@ async function searchAll(parts: SearchParts, text: string, filter: SearchFilter)
     }
   }
   const best = ranking.best()
-  const { hits, total, isEstimated } = toHits(parts, best, query, filter)
+  const { hits, total, isEstimated } = toHits(best, query, filter, parts.redact)
   const isByMeaning = hits.every(isOnlyNear)
   if (hits.length > 0 && isByMeaning) notes.push(onlyNearNote)
   if (query.isCut) notes.push(`Only the first ${maxTerms} words were searched for.`)
@@ -134,18 +121,6 @@ function suggestionFor(
     if (near !== undefined && at >= 0) return text.slice(0, at) + near + text.slice(at + word.length)
   }
   return undefined
-}
-
-interface Ranked {
-  passage: FoundPassage
-  score: number
-  by: SearchHit['by']
-  /** Which of the terms it has, or its repository and branch have: one bit for each. */
-  mask: number
-  /** The query is a list of words, and it has all of them. */
-  hasAll: boolean
-  /** What the score is made of; undefined if it was not asked. */
-  why?: string[]
 }
 
 class Ranking {
@@ -323,54 +298,4 @@ function nearness(repoPath: string | undefined, near: string | undefined): numbe
   if (repoPath === undefined || near === undefined) return 1
   const isNear = `${near}/`.startsWith(`${repoPath}/`) || repoPath.startsWith(`${near}/`)
   return isNear ? 1.1 : 1
-}
-
-/**
- * Reads the texts of the best passages. Resumed sessions repeat earlier messages: a message is shown once. Of a message in
- * our transcript and in Claude's, ours is shown, because the conversation continues there. Words that many sessions have, such as
- * "done", must not displace others: after the best message with a text, further ones come last.
- */
-function toHits(parts: SearchParts, ranked: Ranked[], query: ParsedQuery, filter: SearchFilter) {
-  const { limit = 20 } = filter
-  // What is shown of a few must not change how many there are.
-  const isCounted = ranked.length <= mostCounted
-  const hits: SearchHit[] = []
-  /** Messages of other sessions with a text that is among the hits. */
-  const repeats: SearchHit[] = []
-  /** By text; `place` is the position of the hit, -1 if it is not shown. */
-  const shown = new Map<string, Array<{ passage: FoundPassage; place: number }>>()
-  let left = 0
-  let isEstimated = false
-  for (const { passage, score, by, why } of ranked) {
-    const isFull = hits.length >= limit
-    isEstimated = isFull && !isCounted
-    if (isEstimated) break
-    const message = readPassage(placeOf(passage))
-    const text = message?.text
-    if (text === undefined || !isRight(text, by, query)) {
-      left++
-      continue
-    }
-    const same = shown.get(text) ?? []
-    const copied = filter.withCopies ? undefined : same.find((each) => isCopy(each.passage, passage))
-    const isRepeat = !filter.withCopies && copied === undefined && same.length > 0
-    const known = hits[copied?.place ?? -1]
-    const isOurs = passage.source.kind === 'rockpool' && known?.source === 'native'
-    if (copied) left++
-    else shown.set(text, [...same, { passage, place: isFull || isRepeat ? -1 : hits.length }])
-    if (isFull || (copied && !isOurs) || (isRepeat && repeats.length >= limit)) continue
-    const snippet = snippetOf(parts.redact(text), query.marks)
-    const messageId = isOwnMessage(passage) ? message?.id : undefined
-    const exact = exactWeight[query.isKeywords ? 'keywords' : 'sentence'] * exactness(text, query)
-    const hit = { ...hitOf(passage, snippet, known?.score ?? score + exact, by), messageId, why }
-    if (isRepeat) repeats.push(hit)
-    else hits[copied?.place ?? hits.length] = hit
-  }
-  const total = isEstimated ? ranked.length : ranked.length - left
-  hits.sort((a, b) => b.score - a.score)
-  const lowest = hits.at(-1)?.score ?? 0
-  const last = repeats
-    .slice(0, limit - hits.length)
-    .map((hit) => ({ ...hit, score: Math.min(hit.score, lowest) }))
-  return { hits: [...hits, ...last], total, isEstimated: isEstimated || undefined }
 }

@@ -54,7 +54,7 @@ test('the settings say how large the vault is and what Claude Code will delete, 
   const before = existsSync(settings) ? readFileSync(settings, 'utf8') : undefined
   const page = await house.open('/settings')
   const panel = page.getByRole('region', { name: 'Vault' })
-  await panel.getByText(/Keeps 2 sessions in .* of at most 20\.0 GB/).waitFor()
+  await panel.getByText(/Keeps 2 sessions in .* of at most 20 GB/).waitFor()
   await panel.getByText(/after 30 days \(its default\): 1 in the next 7 days, 1 of them kept/).waitFor()
   await panel.getByRole('button', { name: /keep them for a year/ }).click()
   await panel.getByText('"cleanupPeriodDays": 365').waitFor()

@@ -252,6 +252,7 @@ async function announce(app: App, seat: BridgeSeat, message: string): ReturnType
     // A coding session belongs to the owner, also if a reply to its announcement goes to the chat session that launched it.
     forOwner: seat.codingId !== undefined || readers.isOwners(address),
     mirror: true,
+    ...(codingSession(app, seat)?.request.byProgram ? { writer: 'program' as const } : {}),
     sessionKey,
     createdAt: clock.now(),
   }

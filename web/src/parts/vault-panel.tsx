@@ -44,7 +44,7 @@ function Kept({ status }: { status: Status }) {
   return (
     <>
       <p>
-        Keeps {count(sessions, 'session')} in {formatBytes(bytes)} of at most {formatBytes(maxBytes)}
+        Keeps {count(sessions, 'session')} in {formatBytes(bytes)} of at most {maxBytes / 1e9} GB
         {share}
         {encrypted ? ', encrypted' : ''}. {gone} of them were deleted by their programs.
       </p>

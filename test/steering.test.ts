@@ -72,6 +72,10 @@ async function launch(name: string, more: object = {}, token = house.token): Pro
   return sessionOf(id)
 }
 
+/** The offline agent has no conversations of its own. */
+const inConversation = (sdkSessionId: string): string =>
+  `[[offline: emit ${JSON.stringify({ type: 'session-id', sdkSessionId })}]]`
+
 const tokenNames = ['write', 'bound'] as const
 const unasked = /^refused: wide has the use of Bash without asking, which this caller cannot give/
 
@@ -108,6 +112,77 @@ test('mail of a caller that may not approve neither reaches nor resumes a sessio
   }
   // The offline agent has no conversation to go back to.
   expect(await errorOf('coding.kill', { session: 'wide', undo: true })).toMatch(/^conflict/)
+})
+
+test('a conversation in which a session worked without asking stays closed when a session that asks continues it', async () => {
+  const sdkSessionId = '00000000-0000-4000-8000-000000000021'
+  const prompt = inConversation(sdkSessionId)
+  await launch('before', { prompt, allowedTools: ['Bash'] })
+  await launch('after', { prompt, resumeSessionId: 'before', fresh: undefined })
+  const closed = /^refused: before has the use of Bash without asking, which this caller cannot give/
+  expect(sessionOf('after')).toMatchObject({ sdkSessionId, request: { allowedTools: [] } })
+  const schedule = { when: 'every 1 hours', do: 'coding', text: 'EVIL', workdir }
+  for (const isWaiting of [true, false]) {
+    for (const token of tokenNames)
+      for (const ref of ['before', 'after', sdkSessionId]) {
+        const attempts: Array<[method: string, params: object]> = [
+          ['coding.launch', { prompt: 'EVIL', workdir, resumeSessionId: ref }],
+          ['mail.send', { to: ref, text: 'EVIL', resume: true }],
+          ['schedules.add', { ...schedule, session: ref }],
+          ['coding.resume', { session: ref, prompt: 'EVIL' }],
+        ]
+        for (const [method, params] of attempts)
+          expect([method, ref, await errorOf(method, params, tokens[token])]).toEqual([
+            method,
+            ref,
+            expect.stringMatching(closed),
+          ])
+      }
+    if (isWaiting) await call('coding.kill', { session: 'after' })
+  }
+})
+
+test('a caller that may not approve does not run a schedule of the owner that continues such a session', async () => {
+  const every = { when: 'every 1 hours', do: 'coding', text: 'go on', workdir }
+  const prompt = inConversation('00000000-0000-4000-8000-000000000022')
+  await launch('wider', { prompt, allowedTools: ['Bash'] })
+  await call('schedules.add', { ...every, name: 'nightly', session: 'wider' })
+  await call('schedules.add', { ...every, name: 'fresh' })
+  for (const token of tokenNames) {
+    expect(await errorOf('schedules.run', { schedule: 'nightly' }, tokens[token])).toMatch(
+      /^refused: wider has the use of Bash/,
+    )
+    expect(await errorOf('schedules.run', { schedule: 'fresh' }, tokens[token])).toBe('undefined: undefined')
+  }
+  const { runs } = await call<{ runs: object[] }>('schedules.log', { schedule: 'nightly' })
+  expect(runs).toEqual([])
+  expect(await errorOf('schedules.run', { schedule: 'nightly' })).toBe('undefined: undefined')
+})
+
+test('a caller that may not approve neither resumes nor runs what waits for the owner, and does not pause as the owner', async () => {
+  const reminder = { when: 'every 1 hours', do: 'message', text: 'drink', to: 'telegram|503', name: 'drink' }
+  const { id } = await call<{ id: string }>('schedules.add', reminder)
+  const { schedules } = house.app.storage
+  const addedIn = 'telegram|503'
+  const removed = `The chat in which it was added, ${addedIn}, is no longer the owner's.`
+  await schedules.change(id, () => ({ addedIn, strangers: undefined, paused: removed }))
+  const refusedAct = /^refused: This caller cannot (?:resume|run) what the owner paused/
+  for (const act of ['resume', 'run'])
+    for (const token of tokenNames)
+      expect(await errorOf(`schedules.${act}`, { schedule: id }, tokens[token])).toMatch(refusedAct)
+  // A schedule that was not yet paused for it is not taken over, either.
+  await schedules.change(id, () => ({ paused: undefined }))
+  const pause = (token?: string) => call('schedules.pause', { schedule: id }, token)
+  expect(await pause(tokens.write)).toMatchObject({ paused: 'Paused by a program.' })
+  await call('schedules.resume', { schedule: id }, tokens.write)
+  expect(schedules.resolve(id)).toMatchObject([{ addedIn }])
+  expect(schedules.resolve(id)[0]).not.toHaveProperty('strangers')
+  expect(await pause(tokens.write)).toMatchObject({ paused: 'Paused by a program.' })
+  expect(await pause()).toMatchObject({ paused: 'Paused by the owner.' })
+  expect(await errorOf('schedules.resume', { schedule: id }, tokens.write)).toMatch(refusedAct)
+  await call('schedules.resume', { schedule: id })
+  const [taken] = schedules.resolve(id)
+  expect([taken!.paused, taken!.addedIn, taken!.strangers]).toEqual([undefined, undefined, [addedIn]])
 })
 
 test('a token that may not approve writes mail under its own name, and does not decide who may wake', async () => {
@@ -156,7 +231,8 @@ test('no launch, schedule or mail of such a caller starts a program that cannot 
   await call('schedules.add', schedule)
   const [added] = house.app.storage.schedules.resolve('cx')
   await house.app.storage.schedules.change(added!.id, () => ({ withoutApprove: true }))
-  await call('schedules.run', { schedule: 'cx' }, tokens.write)
+  expect(await errorOf('schedules.run', { schedule: 'cx' }, tokens.write)).toMatch(closed)
+  await call('schedules.run', { schedule: 'cx' })
   const names = { senderName: 'w', recipientName: 'c', sender: 'owner', recipient: `session:${session}` }
   const rest = { body: 'EVIL', resume: true, session, giver: { mayApprove: false } }
   const { id } = await house.app.mail().office.send({ ...names, ...rest }, {})

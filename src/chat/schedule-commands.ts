@@ -67,7 +67,7 @@ async function answer(act: () => Promise<string>): Promise<Reply> {
 function callerOf({ message: { address, sender }, lane }: Input): Caller {
   return {
     via: 'chat',
-    scopes: ['read', 'write'],
+    scopes: ['read', 'write', 'approve'],
     address,
     sessionKey: lane,
     name: `${address.channel}:${sender.id}`,

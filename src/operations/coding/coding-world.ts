@@ -29,6 +29,6 @@ type GivingMethod = 'spawn' | 'respond' | 'resume' | 'reopen' | 'handOver'
 export interface CodingDoor extends Pick<CodingPool, GivingMethod> {
   /** Throws if this giver may not give a message to the session. */
   check(session: CodingSession): Promise<void>
-  /** Throws if the latest session in this conversation is one to which this giver may not give a message. */
+  /** Throws if any session in this conversation is one to which this giver may not give a message. */
   checkConversation(sdkSessionId: string): void
 }

@@ -19,8 +19,9 @@ export function openCodingDoor(app: App, pool: CodingPool, givers: readonly Give
     if (session.sdkSessionId !== undefined) checkConversation(session.sdkSessionId)
   }
   const checkConversation = (sdkSessionId: string): void => {
-    const latest = app.storage.coding.latestRun(sdkSessionId)
-    if (latest) for (const giver of givers) refuseWide(app, latest, giver)
+    // Each of them can be resumed, with its own rights, and then goes on from what the conversation contains.
+    const runs = app.storage.coding.runsOf(sdkSessionId)
+    for (const giver of givers) for (const run of runs) refuseWide(app, run, giver)
   }
   const checked = async (ref: string): Promise<string> => {
     const session = pool.resolve(ref)

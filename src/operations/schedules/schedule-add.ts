@@ -205,13 +205,21 @@ async function refuseBeyondAgent(
     throw refused(`have more than ${mostOfAgent} schedules`)
 }
 
-/** The session that the runs would continue. Asked again at each run: rights may have changed. */
-async function refuseSession(app: App, session: string | undefined, caller: Caller): Promise<void> {
+/** The session that the runs would continue. Asked again at each run, because rights may have changed, and for a caller that runs the
+ *  schedule of somebody else: a name can mean another session to the one who added it (`addedBy`). */
+export async function refuseSession(
+  app: App,
+  session: string | undefined,
+  caller: Caller,
+  addedBy: Caller = caller,
+): Promise<void> {
   const giver = giverOf(caller)
   if (session === undefined || giver.mayApprove) return
-  const { sdkSessionId, kind } = await conversationNamed(app, session, caller)
-  refuseOtherPrograms(kind, giver)
-  app.coding().givenBy(giver).checkConversation(sdkSessionId)
+  for (const reader of new Set([caller, addedBy])) {
+    const { sdkSessionId, kind } = await conversationNamed(app, session, reader)
+    refuseOtherPrograms(kind, giver)
+    app.coding().givenBy(giver).checkConversation(sdkSessionId)
+  }
 }
 
 function readMoment(field: string, text: string | undefined): number | undefined {

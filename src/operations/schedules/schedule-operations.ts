@@ -8,9 +8,18 @@ import { nextDue } from '../../schedules/times.ts'
 import { requireAgent } from '../../store/agents.ts'
 import type { App } from '../app.ts'
 import { operation } from '../operation.ts'
-import { addSchedule } from './schedule-add.ts'
+import { addSchedule, refuseSession } from './schedule-add.ts'
 import { chatRightsOf, takeOver } from './schedule-refusal.ts'
-import { find, noticeChange, refused, rowOf, scheduleRef, scheduleRow } from './schedule-row.ts'
+import {
+  find,
+  isOwner,
+  noticeChange,
+  refuseWhatOwnerPaused,
+  rowOf,
+  scheduleRef,
+  scheduleRow,
+} from './schedule-row.ts'
+import { launcherOf } from './schedule-world.ts'
 
 const claudeRow = z.object({
   kind: z.enum(['task', 'background job']),
@@ -89,10 +98,12 @@ const pause = operation({
   async run(app, input, caller) {
     const schedule = find(app, input.schedule, caller)
     const { id } = schedule
-    const isOwner = caller.agentId === undefined
-    const by = isOwner ? 'Paused by the owner.' : 'Paused by its agent.'
+    const byOwner = isOwner(caller)
+    const paused = byOwner
+      ? 'Paused by the owner.'
+      : `Paused by ${caller.agentId === undefined ? 'a program' : 'its agent'}.`
     await app.storage.schedules.change(id, (stored) =>
-      stored.paused === undefined || (isOwner && !onlyOwnerResumes(stored)) ? { paused: by } : undefined,
+      stored.paused === undefined || (byOwner && !onlyOwnerResumes(stored)) ? { paused } : undefined,
     )
     await noticeChange(app, schedule)
     return rowOf(app, find(app, id, caller))
@@ -112,12 +123,11 @@ const resume = operation({
   async run(app, input, caller) {
     const schedule = find(app, input.schedule, caller)
     const { id } = schedule
-    if (caller.agentId !== undefined && onlyOwnerResumes(schedule))
-      throw refused('resume what the owner paused')
+    refuseWhatOwnerPaused(schedule, 'resume', caller)
     requireAgent(app, schedule.agentId)
     await app.storage.people.ready()
-    // The person who resumes it takes it over from one who is no longer the owner. An agent cannot.
-    const taken = caller.agentId === undefined ? await takeOver(chatRightsOf(app), schedule) : {}
+    // The owner who resumes it takes it over from a person who is no longer the owner. Other callers cannot.
+    const taken = isOwner(caller) ? await takeOver(chatRightsOf(app), schedule) : {}
     const next = (stored: Schedule): Partial<Schedule> => ({
       paused: undefined,
       ...taken,
@@ -144,7 +154,10 @@ const runNow = operation({
   command: { positional: ['schedule'], examples: ['rockpool schedules run nightly-tests'] },
   async run(app, input, caller) {
     const schedule = find(app, input.schedule, caller)
-    if (caller.agentId !== undefined && onlyOwnerResumes(schedule)) throw refused('run what the owner paused')
+    refuseWhatOwnerPaused(schedule, 'run', caller)
+    // The run acts for the caller, too, so it needs the rights of both.
+    const { action } = schedule
+    if (action.kind === 'coding') await refuseSession(app, action.session, caller, launcherOf(schedule))
     const now = app.clock.now()
     const run = { ...newRun(schedule, now, now), beginAt: now, manual: true }
     await app.storage.schedules.addRun(run)

@@ -1,12 +1,13 @@
 // The output row of a schedule, which schedules a caller may see, and what an agent may not do.
 import { z } from 'zod'
 import { RockpoolError } from '../../domain/errors.ts'
-import { runSchema, scheduleSchema } from '../../domain/schedule.ts'
+import { onlyOwnerResumes, runSchema, scheduleSchema } from '../../domain/schedule.ts'
 import type { Schedule } from '../../domain/schedule.ts'
 import { describeWhen } from '../../schedules/read-when.ts'
 import { nextTimes } from '../../schedules/times.ts'
 import type { App } from '../app.ts'
 import type { Caller } from '../operation.ts'
+import { giverOf } from '../perform-operation.ts'
 
 export const scheduleRef = z.string().min(1).describe('Its name, its id, or the beginning of its id.')
 
@@ -70,8 +71,21 @@ export async function noticeChange(app: App, { agentId, id }: Schedule): Promise
   app.events.emit({ type: 'schedule-changed', agentId, id })
 }
 
+/** Does the caller decide about schedules as the owner: may it approve, and is it bound to no agent? */
+export function isOwner(caller: Caller): boolean {
+  return giverOf(caller).mayApprove
+}
+
 export function refused(what: string): RockpoolError {
   return new RockpoolError('refused', `An agent cannot ${what}.`, {
     hint: 'A person can: `rockpool schedules add`.',
+  })
+}
+
+/** What the owner paused, or what only the owner can accept, waits for the owner. */
+export function refuseWhatOwnerPaused(schedule: Schedule, act: 'resume' | 'run', caller: Caller): void {
+  if (isOwner(caller) || !onlyOwnerResumes(schedule)) return
+  throw new RockpoolError('refused', `This caller cannot ${act} what the owner paused.`, {
+    hint: `The owner can: \`rockpool schedules ${act}\`.`,
   })
 }

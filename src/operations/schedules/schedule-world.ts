@@ -64,7 +64,7 @@ async function launch(
   maxBudgetUsd: number | undefined,
 ): Promise<void> {
   const { agentId, byAgent, withoutApprove, tell: originChannel, name } = schedule
-  const caller: Caller = { via: 'rpc', scopes: ['read', 'write'], agentId: byAgent ? agentId : undefined }
+  const caller = launcherOf(schedule)
   const input = {
     prompt: action.text,
     workdir: action.workdir,
@@ -80,4 +80,9 @@ async function launch(
     by: { agentId: byAgent ? agentId : undefined, mayApprove: !byAgent && !withoutApprove },
   }
   await launchCoding(app, input, caller, id)
+}
+
+/** The caller that launches the coding sessions of a schedule. */
+export function launcherOf({ byAgent, agentId }: Schedule): Caller {
+  return { via: 'rpc', scopes: ['read', 'write'], agentId: byAgent ? agentId : undefined }
 }

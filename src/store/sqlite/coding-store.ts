@@ -116,6 +116,11 @@ export class CodingStore extends RecordStore {
     return this.#sessions('sdk_session_id = ? ORDER BY created_at DESC LIMIT 1', sdkSessionId)[0]
   }
 
+  /** All stored runs of a conversation, the newest first. */
+  runsOf(sdkSessionId: string): CodingSession[] {
+    return this.#sessions('sdk_session_id = ? ORDER BY created_at DESC', sdkSessionId)
+  }
+
   /** The running or starting session that has this conversation. Called inside a write, it decides for that write. */
   holderOf(sdkSessionId: string): CodingSession | undefined {
     return holderIn(this.db.queries, sdkSessionId)

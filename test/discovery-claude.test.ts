@@ -54,8 +54,6 @@ test('a session is seen busy while the real Claude works, and stopped when it ha
     output_tokens: 11,
     cache_read_input_tokens: 500,
     cache_creation_input_tokens: 30,
-    // Without these, Claude Code writes zeros.
-    cache_creation: { ephemeral_5m_input_tokens: 20, ephemeral_1h_input_tokens: 10 },
   }
   const prompt = `Look around ${inline({ text: 'Done.', hold: 'look', usage })}`
   const child = spawn(claudeBinary, arguments_(prompt, '--session-id', sessionId), {

@@ -225,7 +225,7 @@ export function assemble(
     lastUsageAt: facts.lastUsageSeconds > 0 ? new Date(facts.lastUsageSeconds * 1000) : undefined,
     cacheTtlMinutes: facts.cacheTtlMinutes,
     warm: isWarm(facts, now),
-    cacheCreation5mTokens: facts.cacheCreationTokens - facts.cache1hTokens,
+    cacheCreation5mTokens: Math.max(facts.cache5mTokens, facts.cacheCreationTokens - facts.cache1hTokens),
     cacheCreation1hTokens: facts.cache1hTokens,
     apiErrorCount: facts.apiErrorCount,
     damagedLines: facts.damagedLines + (torn ? 1 : 0),

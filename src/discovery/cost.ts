@@ -4,7 +4,7 @@ import type { AgentKind } from '../domain/agent.ts'
 import type { Cost, CostFilter, CostGroup, CostParts, CostReport } from '../domain/discovered-session.ts'
 import { periodOf } from '../domain/local-time.ts'
 import { pricesAsOf, pricesOf } from './model-prices.ts'
-import { costOfCall } from './price-table.ts'
+import { chargeFor } from './price-table.ts'
 import { UsageTable, creationOf, type UsageRecord } from './usage-table.ts'
 import { noTokens } from './transcript-facts.ts'
 
@@ -46,7 +46,7 @@ export function reportCosts(
       outputTokens: record.output,
       cacheReadTokens: record.cacheRead,
       cacheCreationTokens: m5 + h1,
-      costUsd: costOfCall(record, prices),
+      costUsd: chargeFor(record, prices, m5, h1),
       guessed: prices.guessed && record.reportedUsd === undefined,
     }
     add(totals, cost)

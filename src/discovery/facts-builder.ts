@@ -10,14 +10,7 @@ import { readBlocks, readPrompt, type PromptText } from './transcript-facts.ts'
 import type { RecordWalker } from './record-walker.ts'
 import type { Span } from './scan-code.ts'
 import { keptChars, type TranscriptFacts, noTokens } from './transcript-facts.ts'
-import {
-  creationOf,
-  identify,
-  identifyByPlace,
-  noUsage,
-  type UsageRecord,
-  type UsageTable,
-} from './usage-table.ts'
+import { identify, identifyByPlace, noUsage, type UsageRecord, type UsageTable } from './usage-table.ts'
 
 /** The model of messages that Claude Code writes itself. */
 const synthetic = '<synthetic>'
@@ -181,15 +174,15 @@ export class FactsBuilder {
     to.inputTokens += record.input - replaced.input
     to.outputTokens += record.output - replaced.output
     to.cacheReadTokens += record.cacheRead - replaced.cacheRead
-    const now = creationOf(record)
-    const before = creationOf(replaced)
-    to.cacheCreationTokens += now.m5 + now.h1 - before.m5 - before.h1
+    to.cacheCreationTokens += record.cacheCreation - replaced.cacheCreation
   }
 
   #countReply(): void {
     const { facts } = this
+    const { replaced } = this.#usage
     this.#count(facts)
-    facts.cache1hTokens += creationOf(this.#record).h1 - creationOf(this.#usage.replaced).h1
+    facts.cache5mTokens += this.#record.cache5m - replaced.cache5m
+    facts.cache1hTokens += this.#record.cache1h - replaced.cache1h
   }
 
   #noteContext(record: UsageRecord): void {

@@ -3,7 +3,7 @@ import type { DiscoveredSession } from '../domain/discovered-session.ts'
 import type { SessionPrice } from '../domain/selection.ts'
 import type { TrimSaving } from '../domain/trim.ts'
 import { factsOf, large, pricesOf, type ModelPrice, type Prices } from './model-prices.ts'
-import { creationOf, noUsage, type UsageRecord, type UsageTable } from './usage-table.ts'
+import { noUsage, type UsageRecord, type UsageTable } from './usage-table.ts'
 
 /** A trim is offered, and done by itself where the owner allows it, only if it saves at least this share of the price. */
 const worthwhileShare = 0.25
@@ -57,10 +57,15 @@ export function costOfFile(usage: UsageTable, models: string[]): { costUsd: numb
   return { costUsd, costGuessed }
 }
 
-/** The price of one call. */
+/** The cost of one call. The whole cache creation counts, even if its parts do not add up to it. */
 export function costOfCall(record: UsageRecord, prices: Prices): number {
+  const h1 = Math.min(record.cache1h, record.cacheCreation)
+  return chargeFor(record, prices, Math.max(record.cache5m, record.cacheCreation - h1), h1)
+}
+
+/** The price of a call with this much cache creation for 5 minutes and for an hour. */
+export function chargeFor(record: UsageRecord, prices: Prices, m5: number, h1: number): number {
   if (record.reportedUsd !== undefined) return record.reportedUsd
-  const { m5, h1 } = creationOf(record)
   const price = prices.ofCall({ promptTokens: record.input + record.cacheRead + m5 + h1, fast: record.fast })
   const millionths =
     record.input * price.input +

@@ -34,6 +34,7 @@ const noCounts = {
   compactionCount: 0,
   apiErrorCount: 0,
   ...noTokens,
+  cache5mTokens: 0,
   cache1hTokens: 0,
   costUsd: 0,
   costGuessed: false,

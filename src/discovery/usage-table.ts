@@ -214,10 +214,7 @@ export class UsageTable {
   }
 }
 
-/**
- * The cache creation to count, in every sum and every price. The itemised numbers win over the total beside them, also zeros, because
- * ccusage counts so and our totals are the same (test/ccusage.test.ts).
- */
+/** The cache creation to count: itemised numbers are more precise than the total beside them. */
 export function creationOf(record: UsageRecord): { m5: number; h1: number } {
   if (record.itemised) return { m5: record.cache5m, h1: record.cache1h }
   return { m5: record.cacheCreation, h1: 0 }

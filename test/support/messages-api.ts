@@ -44,7 +44,6 @@ export interface ApiUsage {
   input_tokens: number
   output_tokens: number
   cache_creation_input_tokens: number
-  cache_creation?: { ephemeral_5m_input_tokens: number; ephemeral_1h_input_tokens: number }
   cache_read_input_tokens: number
 }
 

@@ -77,7 +77,7 @@ export function isAllowed(standing: Standing): boolean {
 /** Which chats may get something; as they are when it is asked. */
 export interface Readers {
   isOwners: (address: Address) => boolean
-  /** Has the person of this private chat any access? An owner whom the configuration lists has, also while nobody may write. */
+  /** Has the person of this private chat any access? An owner in the configuration has it even while all messages are refused. */
   hasAccess: (address: Address) => boolean
 }
 

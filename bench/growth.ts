@@ -18,6 +18,10 @@ const few = { sessions: 1_000, people: 10, coding: 50 }
 const many = { sessions: 100_000, people: 10_000, coding: 1_000 }
 const pages = 500
 const most = 1.5
+/** After a change the gateway rests up to 30 s before it writes sessions.json again. */
+const restSeconds = 35
+/** As long as the time between two pings, so that every page is pinged once meanwhile. */
+const idleMs = 45_000
 
 type Size = typeof few
 type Figures = Record<'ready' | 'list' | 'get' | 'patch' | 'turn' | 'coding' | 'memory' | 'idle', number>
@@ -136,9 +140,9 @@ async function timesOf(
 
 /** V8 returns memory some seconds after the last work. */
 async function atRest(pid: number): Promise<{ memory: number; idle: number }> {
-  await untilIdle(pid)
+  await untilIdle(pid, restSeconds)
   const memory = memoryMbOf(pid)
   const before = cpuMsOf(pid)
-  await sleep(30_000)
-  return { memory, idle: Math.max((cpuMsOf(pid) - before) / 300, 0.1) }
+  await sleep(idleMs)
+  return { memory, idle: Math.max(((cpuMsOf(pid) - before) / idleMs) * 100, 0.1) }
 }

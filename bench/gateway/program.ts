@@ -91,8 +91,8 @@ export function cpuMsOf(pid: number): number {
 }
 
 /** The process has done what was left to do (a scan, a copy of all sessions), and has collected its garbage. */
-export async function untilIdle(pid: number): Promise<void> {
-  for (let quiet = 0; quiet < 12; quiet++) {
+export async function untilIdle(pid: number, seconds = 12): Promise<void> {
+  for (let quiet = 0; quiet < seconds; quiet++) {
     const before = cpuMsOf(pid)
     await sleep(1_000)
     if (cpuMsOf(pid) - before > 50) quiet = 0

@@ -24,6 +24,7 @@ interface Figures {
   gatewayListMs: number
   searchMs: number
   restMb: number
+  restartedMb: number
   idlePercent: number
   /** With the transcripts of sub-agents. */
   files: number
@@ -66,7 +67,8 @@ export async function transcriptGrowth(): Promise<BenchResult[]> {
       1.5,
       '; at least 0.1 % each; over a minute: with many files all of them are checked once in ten minutes, for about a second (decision 0290)',
     ),
-    perFile('memory of the gateway at rest', 'restMb', ['KB', 1_000], 2),
+    perFile('memory of the gateway at rest, after it has built the search index', 'restMb', ['KB', 1_000], 2),
+    perFile('memory of the gateway at rest, started again', 'restartedMb', ['KB', 1_000], 2),
     perFile('second `cc list`', 'listMs', ['µs of processor', 1_000], 60),
     perFile('peak memory of the second `cc list`', 'listMb', ['KB', 1_000], 2),
     {
@@ -90,7 +92,8 @@ async function measure(size: Size): Promise<Figures> {
     const second = lists.reduce((best, one) => (one.cpuMs < best.cpuMs ? one : best))
     const gateway = await measureGateway(home)
     const command = { firstScanMs: first.cpuMs, listMs: second.cpuMs, listMb: second.peakMb }
-    return { ...command, ...gateway, files: files.length }
+    const restartedMb = await memoryAfterStart(home)
+    return { ...command, ...gateway, restartedMb, files: files.length }
   } finally {
     rmSync(home, { recursive: true, force: true })
   }
@@ -141,6 +144,16 @@ async function measureGateway(home: string) {
     await sleep(60_000)
     const idlePercent = Math.max((cpuMsOf(gateway.pid) - before) / 600, 0.1)
     return { readyMs, gatewayListMs, searchMs, restMb, idlePercent }
+  } finally {
+    await gateway.stop()
+  }
+}
+
+async function memoryAfterStart(home: string): Promise<number> {
+  const gateway = await startGateway(home)
+  try {
+    await untilIdle(gateway.pid)
+    return memoryMbOf(gateway.pid)
   } finally {
     await gateway.stop()
   }

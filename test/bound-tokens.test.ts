@@ -13,7 +13,7 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { makeOfflineAgent } from '../src/agent/offline.ts'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { allOperations } from '../src/operations/all.ts'
 import { isOperatorOnly } from '../src/operations/perform-operation.ts'
 import type { Operation } from '../src/operations/operation.ts'
@@ -239,8 +239,9 @@ test('it answers, and takes back, only what its own agent was asked', async () =
     expect(JSON.stringify(error)).not.toContain(secret)
   }
   expect((await bound('approvals.revoke', { id: 'main-grant' })).error?.data?.code).toBe('not-found')
-  // The only open one there is: its own.
-  expect((await bound('approvals.answer')).result).toMatchObject({
+  // The only open one need not be the one that a person saw.
+  expect((await bound('approvals.answer')).error?.data?.code).toBe('ambiguous')
+  expect((await bound('approvals.answer', { id: 'work-ask' })).result).toMatchObject({
     approvals: [{ id: 'work-ask', alike: 0 }],
   })
   expect((await rpc(house, 'approvals.list')).result).toMatchObject({ approvals: [{ id: 'main-ask' }] })
@@ -584,6 +585,12 @@ describe("the token of an agent host, such as OpenClaw's plugin", () => {
       })
       expect((await command('claude_sessions')).result?.['text']).toContain('otter')
       expect((await command('claude_approve', 'nothing')).result).toMatchObject({ isError: true })
+      await command('claude', '--name asker [[offline: ask Bash {"command":"ls"}]]')
+      const isAsked = (): boolean => house.app.coding().approvals.pending('openclaw-main').length === 1
+      await vi.waitFor(() => expect(isAsked()).toBe(true))
+      // It need not be the one that the person saw.
+      expect((await command('claude_approve')).result?.['text']).toContain('Which one?')
+      expect(isAsked()).toBe(true)
       expect((await command('sessions_delete', 'all')).result).toMatchObject({ isError: true })
       expect((await command('claude_stats', '', chatOf('other'))).error?.data.code).toBe('refused')
     })

@@ -19,7 +19,7 @@ import {
   toolsOf,
 } from './support/coding-gateway.ts'
 import { rpc } from './support/gateway-house.ts'
-import { deadProcess, open, sharedFolder } from './support/coding-bench.ts'
+import { answerOnly, deadProcess, open, sharedFolder } from './support/coding-bench.ts'
 import { makeMovableClock } from './support/movable-clock.ts'
 import { rowsOf } from './support/state-rows.ts'
 
@@ -529,7 +529,7 @@ describe('answers in words', () => {
     const ask = '[[offline: ask Bash {"command":"ls"}]]'
     const { id } = await house.launch(ask)
     await vi.waitFor(() => expect(house.approvals.pending()).toHaveLength(1))
-    await house.approvals.answer('', { behavior: 'allow', always: true, by: 'ada' })
+    await answerOnly(house, { behavior: 'allow', always: true, by: 'ada' })
     await vi.waitFor(() => expect(house.pool.resolve(id).lifecycle).toBe('awaiting-input'))
     const [grant] = house.approvalStore.grants()
     expect(grant).toMatchObject({ codingId: id, tool: 'Bash', grantedBy: 'ada' })

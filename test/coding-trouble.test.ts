@@ -7,7 +7,7 @@ import { inline } from './support/messages-api.ts'
 import type { Step } from './support/messages-api.ts'
 import { asOwner } from '../src/coding/machines/owner.ts'
 import { formatOutput } from '../src/coding/listing.ts'
-import { deadProcess } from './support/coding-bench.ts'
+import { answerOnly, deadProcess } from './support/coding-bench.ts'
 import { realCoding } from './support/real-coding.ts'
 
 const coding = realCoding()
@@ -37,7 +37,7 @@ test('a plan is shown whole, changed, shown again and carried out when it is app
   await vi.waitFor(() => expect(shown()).toBe('1. look\n2. write'), { timeout: 30_000 })
   expect(coding.real.api.calls().at(-1)!.text).toContain('smaller steps')
   expect(existsSync(made)).toBe(false)
-  await coding.house.approvals.answer('', { behavior: 'allow', by: 'ada' })
+  await answerOnly(coding.house, { behavior: 'allow', by: 'ada' })
   // The plan was approved, not every tool: writing is still asked for.
   const asked = await coding.until(id, 'awaiting-approval')
   await coding.house.approvals.answer(asked.waiting!.approvalId!, { behavior: 'allow', by: 'ada' })

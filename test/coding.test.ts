@@ -9,7 +9,7 @@ import { systemClock } from '../src/domain/clock.ts'
 import { needsYou, sessionState, stateText } from '../src/domain/coding-state.ts'
 import type { CodingHouse } from './support/coding-house.ts'
 import { makeMovableClock } from './support/movable-clock.ts'
-import { deadProcess, open, sharedFolder, texts, until } from './support/coding-bench.ts'
+import { answerOnly, deadProcess, open, sharedFolder, texts, until } from './support/coding-bench.ts'
 
 test('a multi-turn session stays running after its turn and waits for input; the chat gets one notice', async () => {
   const house = open()
@@ -475,7 +475,7 @@ describe('a restart', () => {
     const after = open({ folder, priceOf: () => 3 })
     await after.pool.recover()
     expect(sessionState(after.pool.resolve(id))).toBe('needs you')
-    await after.approvals.answer('', { ...answer, by: 'ada' })
+    await answerOnly(after, { ...answer, by: 'ada' })
     await vi.waitFor(() => expect(after.pool.resolve(id)).toMatchObject(then))
     expect(after.approvals.pending()).toEqual([])
   })
@@ -517,7 +517,7 @@ test('"always" covers the same command of the same session, nothing else, and ca
     '[[offline: ask Bash {"command":"ls"}]][[offline: ask Bash {"command":"ls"}]][[offline: ask Bash {"command":"ls -la"}]]'
   const { id } = await house.launch(asks)
   await until(house, id, 'awaiting-approval')
-  await house.approvals.answer('', { behavior: 'allow', always: true, by: 'ada' })
+  await answerOnly(house, { behavior: 'allow', always: true, by: 'ada' })
   await vi.waitFor(() => expect(house.approvals.pending()[0]?.shown).toMatch(/^ls -la\n/))
   expect(house.approvals.pending()).toHaveLength(1)
 })
@@ -527,7 +527,7 @@ test('"always" holds in the session that it was said in, and for no question, pl
   const ask = '[[offline: ask Bash {"command":"ls"}]]'
   const first = await house.launch(ask)
   await until(house, first.id, 'awaiting-approval')
-  await house.approvals.answer('', { behavior: 'allow', always: true, by: 'ada' })
+  await answerOnly(house, { behavior: 'allow', always: true, by: 'ada' })
   await until(house, first.id, 'awaiting-input')
   const second = await house.launch(ask)
   await until(house, second.id, 'awaiting-approval')
@@ -553,7 +553,7 @@ test('a rule for a command covers it in every session of the repository, and the
   const workdir = house.repo('rules')
   const first = await house.launch('[[offline: ask Bash {"command":"npm test"}]]', { workdir })
   await until(house, first.id, 'awaiting-approval')
-  await house.approvals.answer('', { behavior: 'allow', rule: 'command', lasts: { forAll: true }, by: 'ada' })
+  await answerOnly(house, { behavior: 'allow', rule: 'command', lasts: { forAll: true }, by: 'ada' })
   await until(house, first.id, 'awaiting-input')
   const asks =
     '[[offline: ask Bash {"command":"npm  test","description":"Again"}]][[offline: ask Bash {"command":"npm test && id"}]]'
@@ -584,7 +584,7 @@ test('"always" ends when the script has changed', async () => {
   expect(first!.shown).toMatch(
     /^sh build\.sh\ndirectory: ".*scripts-\w+"\nscript: "build\.sh" sha256 [0-9a-f]{12}$/,
   )
-  await house.approvals.answer('', { behavior: 'allow', always: true, by: 'ada' })
+  await answerOnly(house, { behavior: 'allow', always: true, by: 'ada' })
   await until(house, id, 'awaiting-input')
   await house.pool.respond(id, ask, { userInitiated: true })
   await vi.waitFor(() =>
@@ -605,10 +605,10 @@ test('a script that changes while a person decides is asked about again', async 
   await until(house, id, 'awaiting-approval')
   const [first] = house.approvals.pending()
   writeFileSync(join(workdir, 'build.sh'), 'rm -rf ~')
-  await house.approvals.answer('', { behavior: 'allow', by: 'ada' })
+  await answerOnly(house, { behavior: 'allow', by: 'ada' })
   await vi.waitFor(() => expect(house.approvals.pending()).toHaveLength(1))
   expect(house.approvals.pending()[0]!.inputHash).not.toBe(first!.inputHash)
-  await house.approvals.answer('', { behavior: 'allow', by: 'ada' })
+  await answerOnly(house, { behavior: 'allow', by: 'ada' })
   await until(house, id, 'awaiting-input')
 })
 
@@ -619,8 +619,7 @@ test('a question is not answered by a yes; several choices are given by their la
   const request = { requestId: 'r', kind: 'question', toolName: 'AskUserQuestion', input } as const
   const told = house.approvals.ask({ agentId: 'main', request }, new AbortController().signal, () => {})
   await vi.waitFor(() => expect(house.approvals.pending()).toHaveLength(1))
-  const say = (text?: string): Promise<unknown> =>
-    house.approvals.answer('', { behavior: 'allow', text, by: 'ada' })
+  const say = (text?: string): Promise<unknown> => answerOnly(house, { behavior: 'allow', text, by: 'ada' })
   await expect(say()).rejects.toThrow(/needs an answer/)
   await expect(say('4')).rejects.toThrow(/no choice 4/)
   expect(house.approvals.pending()).toHaveLength(1)
@@ -752,7 +751,7 @@ test('at the budget the next turn waits and asks; raising it lets the session co
   await house.pool.respond(id, 'more', { userInitiated: true })
   const held = await until(house, id, 'awaiting-budget')
   expect(held.waiting?.about).toContain('$3.00 of $2.00')
-  await house.approvals.answer('', { behavior: 'allow', text: '$4', by: 'ada' })
+  await answerOnly(house, { behavior: 'allow', text: '$4', by: 'ada' })
   const session = await until(house, id, 'awaiting-input')
   expect(session).toMatchObject({ budgetUsd: 7, turns: 2 })
 })

@@ -31,9 +31,6 @@ export function commandToSay(app: App, codingId: string, text: string): string {
 async function runChatCommand(app: App, name: string, rest: string, input: Input): Promise<Reply> {
   try {
     const operation = readCodingCommand(name, rest)!
-    // The only open question need not be one that this chat shows: commandForAnswer adds the id if it is clear.
-    if (operation.name === 'approvals.answer' && operation.input['id'] === '')
-      throw app.coding().approvals.unclear()
     const output = await perform(app, operation.name, operation.input, callerOf(input))
     return { text: answerText(operation.name, output) ?? 'Done.' }
   } catch (error) {

@@ -1,7 +1,8 @@
 // What tests of coding sessions do again and again: houses that are closed by themselves, and waiting for states.
 import { rmSync } from 'node:fs'
 import { expect, onTestFinished, vi } from 'vitest'
-import type { CodingSession } from '../../src/domain/coding-session.ts'
+import type { ApprovalAnswer } from '../../src/coding/approvals/approvals.ts'
+import type { Approval, CodingSession } from '../../src/domain/coding-session.ts'
 import { identifyProcess } from '../../src/store/disk/process-identity.ts'
 import type { ProcessIdentity } from '../../src/store/disk/process-identity.ts'
 import { newFolder, openCodingHouse } from './coding-house.ts'
@@ -39,6 +40,13 @@ export async function until(
   const look = (): void => expect(house.pool.resolve(id).lifecycle).toBe(lifecycle)
   await vi.waitFor(look)
   return house.pool.resolve(id)
+}
+
+/** Answers the only open question. */
+export async function answerOnly(house: CodingHouse, answer: ApprovalAnswer): Promise<Approval> {
+  const [open, ...others] = house.approvals.pending()
+  expect(others).toEqual([])
+  return house.approvals.answer(open!.id, answer)
 }
 
 /** A session in its first turn, on a clock of ours; its Claude does what the test says. */

@@ -178,22 +178,25 @@ export class Approvals {
     }
   }
 
-  /** By id or a prefix of it; without an id, the only open approval. With `identical`, several that ask the same are one, and
-   *  the last of them is returned. */
+  /**
+   * By id or a prefix of it. Without an id nothing is found: the only open approval need not be the one that the person saw. With
+   * `identical`, several that ask the same are one, and the last of them is returned.
+   */
   #find(id: string, agentId: string | undefined, identical = false): Approval {
+    if (id === '') throw this.#unclear(agentId)
     const open = this.pending(agentId)
-    const found = id === '' ? open : open.filter((approval) => approval.id.startsWith(id))
+    const found = open.filter((approval) => approval.id.startsWith(id))
     const isOne = new Set(found.map(({ inputHash, id: each }) => (identical ? inputHash : each))).size === 1
     if (isOne) return found.at(-1)!
     const known = this.#known(id, agentId)
     if (known) throw alreadySettled(known)
-    if (id === '' || found.length > 0) throw this.unclear(agentId)
+    if (found.length > 0) throw this.#unclear(agentId)
     const hint = `Open: ${listed(open) || 'none'}.`
     throw new RockpoolError('not-found', `No open approval ${id}.`, { hint })
   }
 
   /** The refusal of an answer that does not say which question it is for. */
-  unclear(agentId?: string): RockpoolError {
+  #unclear(agentId: string | undefined): RockpoolError {
     const open = this.pending(agentId)
     return open.length === 0
       ? new RockpoolError('not-found', 'Nothing waits for an answer.')

@@ -62,10 +62,7 @@ const answer = operation({
   name: 'approvals.answer',
   description: 'Allow or deny a request of a session, answer its question, or raise its budget.',
   input: z.strictObject({
-    id: z
-      .string()
-      .default('')
-      .describe('The approval, or the beginning of its id; the only open one when absent.'),
+    id: z.string().default('').describe('The approval, or the beginning of its id.'),
     decision: z.enum(['allow', 'deny']).default('allow').describe('The answer.'),
     text: z
       .string()

@@ -3,6 +3,7 @@
 import { execFileSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { allSent, openChannelHouse } from './support/channel-house.ts'
 import type { ChannelHouse } from './support/channel-house.ts'
@@ -95,6 +96,22 @@ describe('with one machine', () => {
     await allTaken()
     expect(await pending()).toHaveLength(1)
     expect(painted()).toBe(false)
+  })
+
+  test('a notice that was sent in the same millisecond, and queued before the question, is not after it', async () => {
+    await ask()
+    await shown(/touch painted/)
+    await allSent(house)
+    const [{ id } = { id: '' }] = await pending()
+    const rows = await house.app.storage.work.outbox.list()
+    const question = rows.find(({ delivery }) => delivery.reply.approvalId === id)!
+    const { lane } = question.delivery
+    expect(rows.some(({ seq, delivery }) => delivery.lane === lane && seq < question.seq)).toBe(true)
+    const database = new DatabaseSync(house.app.paths.database)
+    database.prepare('UPDATE outbox SET updated_at = ? WHERE lane = ?').run(question.updatedAt, lane)
+    database.close()
+    write('yes', inTwoSeconds())
+    await vi.waitFor(() => expect(painted()).toBe(true), waiting)
   })
 
   test('a yes that was written before the question was shown does not count; the id does', async () => {

@@ -79,6 +79,8 @@ interface Shown {
   isForeign: boolean
   /** By the platform's clock: when the platform had accepted it. */
   at: number
+  /** Absent for a question that a terminal shows itself. */
+  row?: ShownDelivery
 }
 
 /** What a coding session wants to know, as far as the writer of this message can have seen it. */
@@ -149,7 +151,7 @@ async function shownIn(
   if (!row || messageId === undefined || !isSameThread(row.delivery.address, address)) return undefined
   const sent = await app.storage.replyMap.find(row.delivery.address, messageId)
   if (sent?.approvalId !== id) return undefined
-  return { approval, since: row.updatedAt, isForeign: row.isForeign, at: sent.sentAt }
+  return { approval, since: row.updatedAt, isForeign: row.isForeign, at: sent.sentAt, row }
 }
 
 function mayHaveSeen({ message }: Chat, { at }: Shown): boolean {
@@ -164,7 +166,15 @@ function isSameThread(one: Address, other: Address): boolean {
 function isBefore(other: ShownDelivery, question: Shown): boolean {
   const hasEnded = other.state === 'sent' || other.state === 'dead'
   const toleranceMs = other.isForeign || question.isForeign ? clockToleranceMs : 0
-  return hasEnded && other.updatedAt < question.since - toleranceMs
+  if (!hasEnded) return false
+  return (
+    other.updatedAt < question.since - toleranceMs || (toleranceMs === 0 && isJustBefore(other, question))
+  )
+}
+
+/** In the same millisecond, which happens in a terminal: deliveries of one lane are sent in order. */
+function isJustBefore(other: ShownDelivery, { row, since }: Shown): boolean {
+  return other.updatedAt === since && other.delivery.lane === row?.delivery.lane && other.seq < row.seq
 }
 
 function toleranceOf({ isForeign }: Shown): number {

@@ -31,7 +31,7 @@ export class FailedWork {
   /** A turn failed: the inputs of its lane wait in the inbox for the recovery. */
   laneFailed(lane: string): void {
     this.#lanes.add(lane)
-    void this.#parts.queue.stop(lane)
+    this.#parts.queue.forget(lane)
     this.recoverSoon()
   }
 

@@ -2,6 +2,7 @@
 import { expect, test } from 'vitest'
 import { anInput } from '../../test/support/work-store-contract.ts'
 import { systemClock } from '../domain/clock.ts'
+import type { AgentRuntime } from '../domain/agent.ts'
 import { silentLog } from '../domain/log.ts'
 import type { LaneShare, LaneWork, WaitingInput } from '../store/work-store.ts'
 import { SharedLanes } from './shared-lanes.ts'
@@ -20,7 +21,7 @@ function input(id: number): WaitingInput {
 const work = (id: number): LaneWork => ({ input: input(id), hasMoved: false })
 
 /** A store whose answers come when the test says so. */
-function bench() {
+function bench(live: () => { close: () => Promise<void> } | undefined = () => undefined) {
   const takes: Take[] = []
   const begun: number[] = []
   const share: LaneShare = {
@@ -36,17 +37,17 @@ function bench() {
     onDeclaredDead: () => {},
     setReach: async () => {},
   }
-  const queue: Pick<TurnQueue, 'activeLanes' | 'has' | 'stop' | 'idle'> = {
+  const queue: Pick<TurnQueue, 'activeLanes' | 'has' | 'forget' | 'idle'> = {
     activeLanes: () => [],
     has: ({ id }) => begun.includes(id),
-    stop: async () => ({ wasRunning: false, cancelled: [] }),
+    forget: () => {},
     idle: async () => {},
   }
   const lanes = new SharedLanes(share, {
     config: { machine: { labels: [], turnsAtOnce: 4 } },
     clock: systemClock,
     log: silentLog,
-    runtime: { live: () => undefined },
+    runtime: { live: live as AgentRuntime['live'] },
     release: async () => [],
     queue: queue as TurnQueue,
     begin: ({ id }) => void begun.push(id),
@@ -99,5 +100,18 @@ test('what is accepted in a lane that goes back comes again with all that waits 
   third.answer([work(1), work(3)])
   await expect.poll(() => begun).toEqual([1, 3])
   expect(lanes.isGivingUp('lane')).toBe(false)
+  await lanes.stop()
+})
+
+test('what is about to start in a lane that fails comes again with all that waits there', async () => {
+  const { promise: closed, resolve: close } = Promise.withResolvers<void>()
+  const { lanes, begun, asked } = bench(() => ({ close: () => closed }))
+  lanes.start()
+  ;(await asked(1)).answer([{ input: input(2), hasMoved: true }])
+  await new Promise((resolve) => setImmediate(resolve))
+  lanes.failed('lane')
+  close()
+  ;(await asked(2)).answer([work(1), work(2)])
+  await expect.poll(() => begun).toEqual([1, 2])
   await lanes.stop()
 })

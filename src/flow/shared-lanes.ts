@@ -39,6 +39,8 @@ export class SharedLanes {
   #mustSweep = false
   #stops: Array<() => void> = []
   #starting = new KeyedQueue()
+  /** What is about to start; a lane that fails forgets its part. */
+  #starts = new Set<LaneWork>()
   #isRunning = false
 
   constructor(share: LaneShare, parts: SharedLanesParts) {
@@ -104,8 +106,9 @@ export class SharedLanes {
 
   /** The lane's work failed here; the lane is returned to the store. */
   failed(lane: string): void {
-    void this.#parts.queue.stop(lane)
+    this.#parts.queue.forget(lane)
     this.#accepted = this.#accepted.filter(({ input }) => input.lane !== lane)
+    for (const start of this.#starts) if (start.input.lane === lane) this.#starts.delete(start)
     this.#failed.add(lane)
     this.look()
   }
@@ -172,11 +175,13 @@ export class SharedLanes {
   }
 
   /** Inputs of one lane start in order. If another process served the lane last, our live conversation is out of date. */
-  #start({ input, hasMoved }: LaneWork): Promise<void> {
+  #start(work: LaneWork): Promise<void> {
+    const { input, hasMoved } = work
+    this.#starts.add(work)
     return this.#starting.run(input.lane, async () => {
       if (hasMoved) await this.#parts.runtime.live(input.lane)?.close()
       // The store assigns an input twice if it cannot know whether the first assignment arrived.
-      if (!this.#parts.queue.has(input)) this.#parts.begin(input)
+      if (this.#starts.delete(work) && !this.#parts.queue.has(input)) this.#parts.begin(input)
     })
   }
 
@@ -194,8 +199,9 @@ export class SharedLanes {
   /** Other processes own our lanes now. Running turns are interrupted; the store refuses their results. */
   async #releaseLanes(): Promise<void> {
     const { queue } = this.#parts
-    await Promise.all(queue.activeLanes().map((lane) => queue.stop(lane)))
+    for (const lane of queue.activeLanes()) queue.forget(lane)
     await queue.idle()
+    this.#starts.clear()
     this.#idle.clear()
     this.#failed.clear()
     this.#accepted = []

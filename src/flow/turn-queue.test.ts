@@ -212,3 +212,43 @@ test('a stop between the taking of a batch and the beginning of its turn ends th
   await queue.idle()
   expect(ended).toEqual(['a'])
 })
+
+test('a lane that failed forgets inputs that are being placed: the store gives all of them again, in order', async () => {
+  const held: Array<() => void> = []
+  const order: string[] = []
+  const { promise: failure, reject: fail } = Promise.withResolvers<WaitingInput[]>()
+  const queue = new TurnQueue({
+    clock: systemClock,
+    settings: async () => {
+      await new Promise<void>((resolve) => held.push(resolve))
+      return { mode: 'followup', debounceMs: 0, cap: 20, drop: 'summarize' }
+    },
+    take: async ({ inputs }) => {
+      order.push(...inputs.map(({ message }) => message.text))
+      return order.length === 1 ? failure : []
+    },
+    drop: async () => {},
+    mayJoin: () => true,
+    onError: (lane) => queue.forget(lane),
+    onUnplaced: (_, error) => {
+      throw error
+    },
+  })
+  const [first, second] = [input('one'), input('two')]
+  void queue.offer(first)
+  const placing = queue.offer(second)
+  await expect.poll(() => held).toHaveLength(1)
+  expect(queue.has(second)).toBe(true)
+  fail(new Error('the database is away'))
+  await expect.poll(() => queue.isBusy('a')).toBe(false)
+  expect([first, second].map((one) => queue.has(one))).toEqual([false, false])
+  const again = [queue.offer(first), queue.offer(second)]
+  held[0]!()
+  await placing
+  while (queue.has(first) || queue.has(second)) {
+    for (const release of held) release()
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+  await Promise.all(again)
+  expect(order).toEqual(['one', 'one', 'two'])
+})

@@ -40,8 +40,15 @@ export interface Batch {
   dropped: string[]
 }
 
+/** The same input may be offered again after its lane failed. */
+interface Offer {
+  input: WaitingInput
+}
+
 interface Lane {
   waiting: WaitingInput[]
+  /** Offers whose settings are being read, in order. */
+  placing: Offer[]
   dropped: string[]
   settings?: QueueSettings
   lastOfferAt: number
@@ -72,11 +79,18 @@ export class TurnQueue {
       this.#enqueue(lane, input)
       return Promise.resolve()
     }
+    const offer = { input }
+    lane.placing.push(offer)
     return this.#offers.run(input.lane, () =>
-      this.#place(lane, input).catch((error: unknown) => {
-        this.#options.onUnplaced(input.lane, error)
-        this.#enqueue(lane, input)
-      }),
+      this.#place(lane, offer)
+        .catch((error: unknown) => {
+          this.#options.onUnplaced(input.lane, error)
+          if (lane.placing.includes(offer)) this.#enqueue(lane, input)
+        })
+        .finally(() => {
+          lane.placing = lane.placing.filter((other) => other !== offer)
+          this.#removeIfEmpty(input.lane, lane)
+        }),
     )
   }
 
@@ -97,7 +111,8 @@ export class TurnQueue {
   has({ lane: key, id }: WaitingInput): boolean {
     const lane = this.#lanes.get(key)
     const isThis = (input: WaitingInput): boolean => input.id === id
-    return lane !== undefined && (lane.waiting.some(isThis) || lane.taken.some(isThis))
+    if (!lane) return false
+    return [...lane.waiting, ...lane.taken, ...lane.placing.map((offer) => offer.input)].some(isThis)
   }
 
   /** Lanes in which a turn runs. */
@@ -121,6 +136,16 @@ export class TurnQueue {
     const wasRunning = lane.taken.length > 0
     await interrupt(lane)
     return { wasRunning, cancelled }
+  }
+
+  /**
+   * The work of a lane failed. Its inputs are forgotten, also those that are being placed: the store gives all of them again, and one
+   * that was placed late would come before those.
+   */
+  forget(laneKey: string): void {
+    const lane = this.#lanes.get(laneKey)
+    if (lane) lane.placing = []
+    void this.stop(laneKey)
   }
 
   /** Interrupts the turns whose author has lost rights, and removes waiting inputs that may not stay. */
@@ -160,6 +185,7 @@ export class TurnQueue {
     if (!lane) {
       lane = {
         waiting: [],
+        placing: [],
         dropped: [],
         lastOfferAt: 0,
         turn: undefined,
@@ -174,15 +200,19 @@ export class TurnQueue {
   }
 
   /** An input for a busy lane joins the turn, waits, or interrupts it, by the settings. */
-  async #place(lane: Lane, input: WaitingInput): Promise<void> {
+  async #place(lane: Lane, offer: Offer): Promise<void> {
+    const { input } = offer
+    const isForgotten = (): boolean => !lane.placing.includes(offer)
     const settings = await this.#options.settings(input.lane, input)
     lane.settings = settings
     const { mode } = settings
+    if (isForgotten()) return
     const mayJoin = this.#options.mayJoin(input, lane.taken)
     if (lane.turn && mayJoin && lane.waiting.length === 0 && mode.startsWith('steer')) {
       const joined = await lane.turn.steer(input)
       if (joined && mode === 'steer') return
     }
+    if (isForgotten()) return
     this.#enqueue(lane, input)
     await this.#keepWithinCap(lane, settings)
     if (mode === 'interrupt' && mayJoin) await interrupt(lane)
@@ -217,9 +247,13 @@ export class TurnQueue {
       }
     } finally {
       lane.busy = false
-      if (lane.waiting.length === 0 && !this.#offers.isBusy(key)) this.#lanes.delete(key)
+      this.#removeIfEmpty(key, lane)
       this.#options.onIdle?.(key)
     }
+  }
+
+  #removeIfEmpty(key: string, lane: Lane): void {
+    if (!lane.busy && lane.waiting.length + lane.placing.length === 0) this.#lanes.delete(key)
   }
 
   async #takeNext(key: string, lane: Lane): Promise<void> {

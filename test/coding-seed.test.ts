@@ -267,6 +267,16 @@ describe('resolve', () => {
     expect(session.request).toMatchObject({ workdir: repo, resume: { sdkSessionId: native.sessionId } })
   })
 
+  test.each([
+    [{ title: 'Fix the flaky login', firstMessage: 'hello' }, 'fix-flaky-login'],
+    [{ firstMessage: 'Why is the build slow?' }, 'why-build-slow'],
+    [{ label: 'nightly', title: 'Fix the flaky login' }, 'nightly'],
+  ])('it is named as in lists, and not by the message that resumes it: %j', async (known, name) => {
+    const house = open({ findNative: async () => ({ ...native, ...known, repoPath: repo }) })
+    const repo = house.repo('native')
+    expect((await house.pool.resume('11111111', 'Continue where you left off.')).name).toBe(name)
+  })
+
   test('one that runs elsewhere is only forked', async () => {
     const house = open({ findNative: async () => ({ ...native, isRunning: true, repoPath: repo, pid: 7 }) })
     const repo = house.repo('native')

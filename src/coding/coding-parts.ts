@@ -70,4 +70,9 @@ export type NativeSession = Pick<
   DiscoveredSession,
   'sessionId' | 'repoPath' | 'isRunning' | 'agentId' | 'label' | 'pid'
 > &
-  Partial<Pick<DiscoveredSession, 'agentKind' | 'source' | 'entrypoint' | 'model' | 'permissionMode'>>
+  Partial<
+    Pick<
+      DiscoveredSession,
+      'agentKind' | 'source' | 'entrypoint' | 'model' | 'permissionMode' | 'title' | 'firstMessage'
+    >
+  >

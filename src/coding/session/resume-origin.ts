@@ -5,6 +5,7 @@ import type { CodingConfig } from '../../domain/config/coding-settings.ts'
 import { hasOurPrefix, ourSettings } from '../../discovery/price-table.ts'
 import type { AgentParts, CodingParts, NativeSession } from '../coding-parts.ts'
 import { cannotResume, notResumable, runsElsewhere } from '../refusals.ts'
+import { generateSessionName } from './names.ts'
 
 export interface ResumeOrigin {
   sdkSessionId: string
@@ -34,7 +35,7 @@ export async function nativeOrigin(
       agentKind,
       workdir: native.repoPath,
       agentId: native.agentId ?? 'main',
-      name: native.label,
+      name: native.label ?? nameOf(native),
       label: native.label,
       model: agentKind === undefined ? config.defaultModel : config.programs[agentKind]?.model,
       budgetUsd: config.defaultBudgetUsd,
@@ -44,6 +45,12 @@ export async function nativeOrigin(
       originChannel: 'gateway',
     },
   }
+}
+
+/** As people know it from lists: the message with which it is resumed says nothing about it. */
+function nameOf({ title, firstMessage }: NativeSession): string | undefined {
+  const about = title ?? firstMessage
+  return about && generateSessionName(about)
 }
 
 /** Throws when the conversation is open elsewhere or damaged. */

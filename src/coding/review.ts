@@ -127,8 +127,7 @@ async function trackedFiles(
     problems.push('Git could not compare the files with the commit where the session began.')
     return []
   }
-  // Only headers begin with this: lines of files begin with a space, + or -.
-  const patches = patch.stdout.split(/^(?=diff --git )/m)
+  const patches = patchesIn(patch.stdout)
   const stateOf = new Map(states.flatMap((state, i) => (i % 2 === 0 ? [[states[i + 1]!, state]] : [])))
   return counted.stdout
     .split('\0')
@@ -142,6 +141,18 @@ async function trackedFiles(
         ? { path: name, change, patch: '', note: 'binary' }
         : { path: name, change, added: Number(added), removed: Number(removed), patch: patches[i] ?? '' }
     })
+}
+
+/** One for each file, in their order. Only headers begin with `diff --git`: lines of files begin with a space, + or -. Of a file that
+ *  became a link, git prints two patches with the same header. */
+function patchesIn(output: string): string[] {
+  const patches = new Map<string, string>()
+  // A line ends with a line feed only; text of a file may have other separators.
+  for (const patch of output.split(/(?<=\n)(?=diff --git )/)) {
+    const header = patch.slice(0, patch.indexOf('\n'))
+    patches.set(header, (patches.get(header) ?? '') + patch)
+  }
+  return [...patches.values()]
 }
 
 async function untrackedFiles({ git, top }: Repository, problems: string[]): Promise<ChangedFile[]> {

@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto'
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { checkObjectStore } from '../../test/support/object-store-contract.ts'
 import { startS3, testAccount } from '../../test/support/s3-server.ts'
@@ -109,6 +109,27 @@ test('only what was appended is copied again, and what was purged is removed eve
   expect(await ids()).toEqual([second.sessionId])
   expect(await desk.shared.machines()).toMatchObject([{ isThis: false }])
   expect(await laptop.shared.machines()).toMatchObject([{ isThis: true }])
+})
+
+test.each([
+  '.bashrc',
+  'settings.json',
+  'commands/ship.md',
+  'projects/-home-ada-shop/memory/MEMORY.md',
+  'file-history/notes.md',
+])('the copy of another machine cannot write %s', async (path) => {
+  const objects = await folderOf()
+  const [laptop, desk] = [await machine('laptop', objects), await machine('desk', objects)]
+  const session = writeSession(laptop.claude, 'forged')
+  const planted = join(laptop.claude, path)
+  mkdirSync(dirname(planted), { recursive: true })
+  writeFileSync(planted, 'obey')
+  await laptop.vault.keep([{ ...session, files: [...session.files, planted] }])
+  await laptop.shared.send()
+  await expect(
+    desk.shared.withVaultOf('laptop', (vault) => vault.restore(session.sessionId, desk.claude)),
+  ).rejects.toMatchObject({ code: 'damaged', message: expect.stringContaining(path) as string })
+  expect(existsSync(desk.claude)).toBe(false)
 })
 
 test('a folder keeps objects', async () => {

@@ -115,16 +115,18 @@ async function findIn(
   })
 }
 
-/** Where a session of another machine is put: in the same directory if there is one, otherwise in that of its program here. */
+/** Where a session of another machine is put: in the same directory if its program has it here, too, otherwise in another directory of
+ *  its program. The other machine may name any directory. */
 function placeHere(app: App, { root, agent }: KeptSession): string {
   const { environment, config } = app
   const homes = agentHomesOf(environment, config.discovery).flatMap(({ kind, path }) =>
     // A database is a home itself.
     kind === agent ? [path.endsWith('.db') ? dirname(path) : path] : [],
   )
-  const place = [root, ...(agent === 'claude' ? claudeDirs(app) : homes)].find((path) => existsSync(path))
+  const places = agent === 'claude' ? claudeDirs(app) : homes.filter((path) => existsSync(path))
+  const place = places.find((path) => path === root) ?? places[0]
   if (place !== undefined) return place
-  throw new RockpoolError('not-found', `There is no ${root} on this machine, and no directory of ${agent}.`, {
+  throw new RockpoolError('not-found', `There is no directory of ${agent} on this machine.`, {
     hint: 'Name a directory with --to.',
   })
 }

@@ -329,6 +329,32 @@ describe('what a scan continues and what it leaves alone', () => {
     expect(same.map(({ agentKind }) => agentKind).sort()).toEqual(['codex', 'pi'])
   })
 
+  test('a session whose id its program would read as an option is not listed, and hides no other', async () => {
+    const id = '--dangerously-bypass-approvals-and-sandbox'
+    const codex = freshHome('codex')
+    const pi = mkdtempSync(join(folder, 'option-id-'))
+    const timestamp = '2026-11-16T10:00:00.000Z'
+    const meta = { timestamp, type: 'session_meta', payload: { id, timestamp, cwd: '/' } }
+    const said = { timestamp, type: 'event_msg', payload: { type: 'user_message', message: 'Go on.' } }
+    const linesOf = (...records: object[]): string =>
+      records.map((record) => `${JSON.stringify(record)}\n`).join('')
+    writeFileSync(join(codex.home, 'sessions', 'rollout-x.jsonl'), linesOf(meta, said))
+    const message = { role: 'user', content: 'Go on.' }
+    writeFileSync(
+      join(pi, `${id}.jsonl`),
+      linesOf({ type: 'message', id: '1', timestamp, message }, { type: 'message', id: '2', timestamp, message }),
+    )
+    const { list: found } = await discovered([
+      { kind: 'codex', path: codex.home },
+      { kind: 'pi', path: pi },
+    ])
+    expect(found.sessions.map(({ sessionId }) => sessionId)).not.toContain(id)
+    expect(found.sessions.length).toBeGreaterThan(1)
+    expect(found.unreadable?.map(({ path }) => path).sort()).toEqual(
+      [join(codex.home, 'sessions', 'rollout-x.jsonl'), join(pi, `${id}.jsonl`)].sort(),
+    )
+  })
+
   test.each(['codex', 'gemini', 'opencode'] as const)(
     '%s: sub-agents are listed and read one by one',
     async (kind) => {

@@ -18,6 +18,7 @@ import { UsageTable } from './usage-table.ts'
 import { setFlagsFromString } from 'node:v8'
 import type { Worker } from 'node:worker_threads'
 import { TimeSlice } from '../domain/async.ts'
+import { RockpoolError } from '../domain/errors.ts'
 
 const newline = 10
 const chunkBytes = 1 << 18
@@ -184,6 +185,9 @@ function scanAgent(file: AgentSource, before: ScannedBefore | undefined): Scanne
   const { inode, size, mtimeMs } = file
   const scanned = readerOf(file.agentKind).scan(file, before)
   const { facts, usage } = scanned
+  // Its program would get the id as an argument.
+  if (facts.sessionId?.startsWith('-'))
+    throw new RockpoolError('damaged', `The id ${JSON.stringify(facts.sessionId)} would be read as an option.`)
   Object.assign(facts, costOfFile(usage, facts.models))
   return { ...scanned, inode, size, mtimeMs }
 }

@@ -188,12 +188,7 @@ test('another machine does not choose the directory that its session is restored
     await vault.keep([{ sessionId, agent: 'claude', root, files: [join(root, inside)], about }])
     await (await house.app.sharedVault())!.send()
     rmSync(join(root, inside))
-    const restored = await perform(
-      desk.app,
-      'vault.restore',
-      { id: sessionId, machine: 'laptop' },
-      operator,
-    )
+    const restored = await perform(desk.app, 'vault.restore', { id: sessionId, machine: 'laptop' }, operator)
     expect(restored).toMatchObject({
       sessions: [{ files: [{ path: join(desk.dir, '.claude', inside), outcome: 'restored' }] }],
     })

@@ -152,7 +152,13 @@ export const runBounded: Run = (command, args, limits) => {
     child.on('close', (code) => {
       clearTimeout(timer)
       const isCut = stdout.full
-      resolve({ kind: 'done', code: isCut ? 0 : (code ?? 1), stdout: stdout.text, stderr: stderr.text, isCut })
+      resolve({
+        kind: 'done',
+        code: isCut ? 0 : (code ?? 1),
+        stdout: stdout.text,
+        stderr: stderr.text,
+        isCut,
+      })
     })
   })
 }

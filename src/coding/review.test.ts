@@ -220,5 +220,8 @@ test('a pull request is opened by gh with title, body and branch; without gh the
   expect(args).toBe('pr|create|--title=-x|--body=two\nlines|--head=fix|--draft|')
   writeFileSync(join(elsewhere, 'gh'), '#!/bin/sh\necho "must first push" >&2\nexit 1\n')
   await expect(createPullRequest(folder, found, request)).rejects.toThrow(/must first push/)
+  await expect(createPullRequest(folder, found, { ...request, branch: 'a;id' })).rejects.toMatchObject({
+    hint: expect.stringContaining("git push -u origin 'a;id'") as string,
+  })
   rmSync(elsewhere, { recursive: true })
 })

@@ -185,9 +185,9 @@ function scanAgent(file: AgentSource, before: ScannedBefore | undefined): Scanne
   const { inode, size, mtimeMs } = file
   const scanned = readerOf(file.agentKind).scan(file, before)
   const { facts, usage } = scanned
-  // Its program would get the id as an argument.
-  if (facts.sessionId?.startsWith('-'))
-    throw new RockpoolError('damaged', `The id ${JSON.stringify(facts.sessionId)} would be read as an option.`)
+  // The program gets the id as an argument, where a dash begins an option, and every list shows it. No program makes such ids.
+  if (/^-|\p{Cc}/u.test(facts.sessionId ?? ''))
+    throw new RockpoolError('damaged', `${JSON.stringify(facts.sessionId)} cannot be the id of a session.`)
   Object.assign(facts, costOfFile(usage, facts.models))
   return { ...scanned, inode, size, mtimeMs }
 }

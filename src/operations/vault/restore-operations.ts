@@ -5,6 +5,7 @@ import { z } from 'zod'
 import { agentHomesOf } from '../../discovery/agents/agent-homes.ts'
 import { resumeHint } from '../../discovery/agents/readers.ts'
 import { RockpoolError } from '../../domain/errors.ts'
+import { shellWord } from '../../domain/text.ts'
 import type { RestoredFile } from '../../vault/restore.ts'
 import type { KeptSession, Vault } from '../../vault/vault.ts'
 import type { App } from '../app.ts'
@@ -87,7 +88,8 @@ const restore = operation({
       for (const session of wanted) {
         const { sessionId } = session
         const to = input.to ?? (input.machine === undefined ? undefined : placeHere(app, session))
-        const toContinue = resumeHint(asDiscovered(session)) ?? `Continue it: claude --resume ${sessionId}`
+        const toContinue =
+          resumeHint(asDiscovered(session)) ?? `Continue it: claude --resume ${shellWord(sessionId)}`
         restored.push({ sessionId, files: await vault.restore(sessionId, to), toContinue })
       }
       return restored

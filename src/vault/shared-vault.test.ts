@@ -132,6 +132,45 @@ test.each([
   expect(existsSync(desk.claude)).toBe(false)
 })
 
+test('a name that leads to another folder is not that of a machine', async () => {
+  const laptop = await machine('laptop', await folderOf())
+  const session = writeSession(laptop.claude, 'kept')
+  await laptop.vault.keep([session])
+  const forged: ObjectStore = {
+    ...(await folderOf()),
+    list: async () => [{ name: '../00000009.pack/000000000000', bytes: 1 }],
+    get: async () => Buffer.from('x'),
+  }
+  const desk = new SharedVault({
+    objects: forged,
+    folder: join(folder, 'laptop'),
+    machineName: 'laptop',
+    open: (copy) => openVaultAt(copy),
+  })
+  expect(await desk.machines()).toEqual([])
+  await expect(desk.withVaultOf('.', async () => {})).rejects.toMatchObject({ code: 'not-found' })
+  expect((await laptop.vault.verify()).damage).toEqual([])
+  expect(await laptop.vault.restore(session.sessionId)).toMatchObject([{ outcome: 'same' }])
+})
+
+test('the key of another machine cannot ask for more memory than a key of ours', async () => {
+  const objects = await folderOf()
+  const [laptop, desk] = [
+    await machine('laptop', objects, 'secret'),
+    await machine('desk', objects, 'secret'),
+  ]
+  await laptop.vault.keep([writeSession(laptop.claude, 'kept')])
+  await laptop.shared.send()
+  const [{ name }] = (await objects.list('')).filter((one) => one.name.endsWith('key.json')) as [
+    { name: string },
+  ]
+  const key = JSON.parse((await objects.get(name)).toString()) as object
+  await objects.put(name, Buffer.from(JSON.stringify({ ...key, cost: 2 ** 22 })))
+  const kilobytes = process.resourceUsage().maxRSS
+  await expect(desk.shared.withVaultOf('laptop', async () => {})).rejects.toThrow(/cost/)
+  expect(process.resourceUsage().maxRSS - kilobytes).toBeLessThan(1_000_000)
+})
+
 test('a folder keeps objects', async () => {
   await checkObjectStore(await folderOf())
 })

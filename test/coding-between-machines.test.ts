@@ -134,9 +134,11 @@ test('an agent takes no session to a directory of another machine that is closed
     await expect(ask(e, 'coding.resume', { session, fork: true, machine: 'f' })).rejects.toMatchObject(
       refused,
     )
+    const launch = { prompt: 'look', workdir: mine, machine: 'f' }
+    await expect(ask(e, 'coding.launch', launch)).rejects.toMatchObject(refused)
     expect(e.storage.coding.list({}).filter(({ machine }) => machine === 'f')).toEqual([])
     // A person may.
-    const moved = await homes[0]!.ask('coding.move', { session, machine: 'f' })
+    const moved = await homes[0].ask('coding.move', { session, machine: 'f' })
     expect(moved).toMatchObject({ machine: 'f', workdir: closed })
   } finally {
     for (const home of homes) await home.close()

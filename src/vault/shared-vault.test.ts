@@ -161,9 +161,7 @@ test('the key of another machine cannot ask for more memory than a key of ours',
   ]
   await laptop.vault.keep([writeSession(laptop.claude, 'kept')])
   await laptop.shared.send()
-  const [{ name }] = (await objects.list('')).filter((one) => one.name.endsWith('key.json')) as [
-    { name: string },
-  ]
+  const { name } = (await objects.list('')).find((one) => one.name.endsWith('key.json'))!
   const key = JSON.parse((await objects.get(name)).toString()) as object
   await objects.put(name, Buffer.from(JSON.stringify({ ...key, cost: 2 ** 22 })))
   const kilobytes = process.resourceUsage().maxRSS

@@ -152,6 +152,21 @@ test('shows the patch of each file as its own, whatever the files contain', asyn
   expect(files[3]!.patch).toContain('+new d')
 })
 
+test('a session cannot hide a change by what it tells git', async () => {
+  const repo = newRepo('hidden', { a: 'old\n', b: 'old\n', c: 'old\n', d: 'old\n' })
+  const base = await readBase(repo, variables)
+  for (const name of ['a', 'b', 'c']) writeFileSync(join(repo, name), 'new\n')
+  git(repo, 'update-index', '--assume-unchanged', 'a')
+  git(repo, 'update-index', '--skip-worktree', 'b', 'd')
+  // A sparse checkout does not have the file.
+  rmSync(join(repo, 'd'))
+  git(repo, 'commit', '-qam', 'Second')
+  git(repo, 'replace', base!.commit!, 'HEAD')
+  const { files, problems } = await readChanges(repo, base, 0, variables)
+  expect(files.map(({ path }) => path)).toEqual(['c'])
+  expect(problems).toEqual(['Git was told not to compare these files: a, b.'])
+})
+
 test('is limited in size', async () => {
   const repo = newRepo('large')
   const base = await readBase(repo, variables)

@@ -329,6 +329,40 @@ describe('what a scan continues and what it leaves alone', () => {
     expect(same.map(({ agentKind }) => agentKind).sort()).toEqual(['codex', 'pi'])
   })
 
+  test('a session whose id is an option or controls a terminal is not listed, and hides no other', async () => {
+    const id = '--dangerously-bypass-approvals-and-sandbox'
+    const codex = freshHome('codex')
+    const pi = mkdtempSync(join(folder, 'option-id-'))
+    const timestamp = '2026-11-16T10:00:00.000Z'
+    const meta = { timestamp, type: 'session_meta', payload: { id, timestamp, cwd: '/' } }
+    const said = { timestamp, type: 'event_msg', payload: { type: 'user_message', message: 'Go on.' } }
+    const linesOf = (...records: object[]): string =>
+      records.map((record) => `${JSON.stringify(record)}\n`).join('')
+    writeFileSync(join(codex.home, 'sessions', 'rollout-x.jsonl'), linesOf(meta, said))
+    const message = { role: 'user', content: 'Go on.' }
+    writeFileSync(
+      join(pi, `${id}.jsonl`),
+      linesOf(
+        { type: 'message', id: '1', timestamp, message },
+        { type: 'message', id: '2', timestamp, message },
+      ),
+    )
+    const header = { type: 'session', version: 3, id: '\x1b]52;c;', timestamp, cwd: '/' }
+    writeFileSync(join(pi, 'x.jsonl'), linesOf(header, { type: 'message', id: '1', timestamp, message }))
+    const { list: found } = await discovered([
+      { kind: 'codex', path: codex.home },
+      { kind: 'pi', path: pi },
+    ])
+    expect(found.sessions.filter(({ sessionId }) => /^-|\x1b/.test(sessionId))).toEqual([])
+    expect(found.sessions.length).toBeGreaterThan(1)
+    const left = [
+      join(codex.home, 'sessions', 'rollout-x.jsonl'),
+      join(pi, `${id}.jsonl`),
+      join(pi, 'x.jsonl'),
+    ]
+    expect(found.unreadable?.map(({ path }) => path).sort()).toEqual(left.sort())
+  })
+
   test.each(['codex', 'gemini', 'opencode'] as const)(
     '%s: sub-agents are listed and read one by one',
     async (kind) => {

@@ -7,7 +7,9 @@ import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
 import { makeOfflineAgent } from '../src/agent/offline.ts'
 import type { Conversation } from '../src/domain/agent.ts'
+import { perform } from '../src/operations/all.ts'
 import type { App } from '../src/operations/app.ts'
+import type { Caller } from '../src/operations/operation.ts'
 import { serveMachineRequests } from '../src/operations/coding/machine-operations.ts'
 import { startPostgres } from './support/postgres.ts'
 import { openSharedHome } from './support/shared-homes.ts'
@@ -109,6 +111,40 @@ test('what happens on one machine is an event on the other, once, also when it i
   }
 }, 60_000)
 
+test('an agent takes no session to a directory of another machine that is closed to it', async (ctx) => {
+  const { url } = server ?? ctx.skip('PostgreSQL is not installed')
+  const origin = 'https://example.org/closed.git'
+  // The agent chooses the address in a repository of its own.
+  const mine = repository('e', 'mine', origin)
+  const closed = repository('f', 'closed', origin)
+  const homes = await Promise.all([openMachine('e', url, { mine }), openMachine('f', url)])
+  const [e, f] = homes.map(({ app }) => app) as [App, App]
+  const bound: Caller = { via: 'rpc', name: 'token', scopes: ['write'], agentId: 'main' }
+  const ask = (app: App, name: string, input: Record<string, unknown>): Promise<unknown> =>
+    perform(app, name, input, bound)
+  try {
+    for (const app of [e, f]) await app.coding().machines!.announce()
+    const launched = await ask(e, 'coding.launch', { prompt: 'look', workdir: mine, fresh: true })
+    const session = String((launched as Record<string, unknown>)['id'])
+    const stored = (app: App) => app.storage.coding.get(session)
+    await expect.poll(() => stored(f)?.lifecycle).toBe('awaiting-input')
+    // Without the name of the directory.
+    const refused = { code: 'refused', message: expect.stringMatching(/^No available machine/) as string }
+    await expect(ask(e, 'coding.move', { session, machine: 'f' })).rejects.toMatchObject(refused)
+    await expect(ask(e, 'coding.resume', { session, fork: true, machine: 'f' })).rejects.toMatchObject(
+      refused,
+    )
+    const launch = { prompt: 'look', workdir: mine, machine: 'f' }
+    await expect(ask(e, 'coding.launch', launch)).rejects.toMatchObject(refused)
+    expect(e.storage.coding.list({}).filter(({ machine }) => machine === 'f')).toEqual([])
+    // A person may.
+    const moved = await homes[0].ask('coding.move', { session, machine: 'f' })
+    expect(moved).toMatchObject({ machine: 'f', workdir: closed })
+  } finally {
+    for (const home of homes) await home.close()
+  }
+}, 60_000)
+
 /** Clones of one another when they have no address: their first commits are the same. */
 function repository(machine: string, name: string, origin?: string): string {
   const path = join(folder, machine, name)
@@ -129,12 +165,16 @@ function repository(machine: string, name: string, origin?: string): string {
   return path
 }
 
-async function openMachine(name: string, url: string): Promise<SharedHome> {
+async function openMachine(
+  name: string,
+  url: string,
+  repos: Record<string, string> = {},
+): Promise<SharedHome> {
   const home = await openSharedHome(url, name, {
     isGateway: true,
     config: {
       machine: { name, labels: name === 'b' ? ['gpu'] : [] },
-      coding: { workspaceRoots: [join(folder, name)] },
+      coding: { workspaceRoots: [join(folder, name)], repos },
     },
   })
   const runtime = makeOfflineAgent({ clock: home.app.clock, directions: true })

@@ -4,6 +4,7 @@ import { readdirSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { readRows, writeRows } from '../src/store/sqlite/session-rows.ts'
 import { AgentsHome } from './support/agents-home.ts'
 
 const home = new AgentsHome({
@@ -95,6 +96,27 @@ test('rows that are in the database are never changed, and a restore that fails 
   )
   await expect(vault.restore(first)).rejects.toMatchObject({ code: 'refused' })
   expect(rowsOf(first)).toMatchObject({ session: [], message: [], part: [] })
+})
+
+test('forged rows of a session reach no other session, and no table that is not about sessions', async () => {
+  await home.keep()
+  const [first, second] = sessionIds() as [string, string]
+  const text = readRows({ database: home.database, sessionId: first })!.toString()
+  const [message] = rowsOf(second)['message'] as [Record<string, unknown>]
+  const forged = [
+    ['message', { ...message, id: 'msg_forged' }],
+    ['session', { ...(rowsOf(second)['session']![0] as object), id: 'ses_forged' }],
+    ['project', { id: 'forged', worktree: '/', time_created: 1, time_updated: 1, sandboxes: '[]' }],
+  ].map((row) => `${JSON.stringify(row)}\n`)
+  const before = [first, second].map(rowsOf)
+  const projects = inDatabase((db) => db.prepare('SELECT * FROM project').all())
+  deleteRows(first)
+  const lines = text.split('\n')
+  const mixed = [...lines.slice(0, 1), ...forged.map((line) => line.trim()), ...lines.slice(1)].join('\n')
+  expect(writeRows({ database: home.database, sessionId: first }, Buffer.from(mixed))).toBe('restored')
+  expect([first, second].map(rowsOf)).toEqual(before)
+  expect(sessionIds()).not.toContain('ses_forged')
+  expect(inDatabase((db) => db.prepare('SELECT * FROM project').all())).toEqual(projects)
 })
 
 test('what is appended to a session of opencode is kept, an unchanged one is not read again, and a lost database is made', async () => {

@@ -1,5 +1,5 @@
 // A session that Claude Code deleted, through the operations: listed, read, restored; and what Claude will delete next.
-import { hash, randomBytes } from 'node:crypto'
+import { hash, randomBytes, randomUUID } from 'node:crypto'
 import {
   appendFileSync,
   existsSync,
@@ -169,6 +169,33 @@ test('another machine lists and restores the sessions of this one from the share
     await expect(there('vault.list', { machine: 'tablet' })).rejects.toMatchObject({ code: 'not-found' })
   } finally {
     await other.close()
+  }
+})
+
+test('another machine does not choose the directory that its session is restored to', async () => {
+  const vault = await house.app.vault()
+  const sessionId = randomUUID()
+  const desk = await openHouse({
+    config: { vault: { shared: drive }, machine: { name: 'desk' } },
+    before: (dir) => mkdirSync(join(dir, '.claude')),
+  })
+  const root = join(desk.dir, 'work')
+  const inside = join('projects', '-home-ada', `${sessionId}.jsonl`)
+  mkdirSync(join(root, 'projects', '-home-ada'), { recursive: true })
+  writeFileSync(join(root, inside), '{}\n')
+  try {
+    const { about } = (await vault.sessions())[0]!
+    await vault.keep([{ sessionId, agent: 'claude', root, files: [join(root, inside)], about }])
+    await (await house.app.sharedVault())!.send()
+    rmSync(join(root, inside))
+    const restored = await perform(desk.app, 'vault.restore', { id: sessionId, machine: 'laptop' }, operator)
+    expect(restored).toMatchObject({
+      sessions: [{ files: [{ path: join(desk.dir, '.claude', inside), outcome: 'restored' }] }],
+    })
+    expect(existsSync(join(root, inside))).toBe(false)
+  } finally {
+    await vault.purge([sessionId])
+    await desk.close()
   }
 })
 

@@ -2,11 +2,12 @@
 import { stripVTControlCharacters } from 'node:util'
 import { withoutTags } from '../domain/machine-text.ts'
 import { toolLine } from '../flow/tool-line.ts'
+import { shellWord } from '../domain/text.ts'
 import type { OutputOf } from '../rpc/client.ts'
 import { barOf } from './print-costs.ts'
 import { timeOf } from './print-history.ts'
 import { pricesOf } from './print-select.ts'
-import { ago, count, oneLine, pad, pairs, prose, styled, table, tokens, usd, visible } from './print.ts'
+import { ago, count, oneLine, pad, pairs, prose, safe, styled, table, tokens, usd, visible } from './print.ts'
 import type { Page, Printers, Style } from './print.ts'
 
 type Card = OutputOf<'cc.read'>['cards'][number]
@@ -16,7 +17,7 @@ export const printers: Printers = { 'cc.anatomy': printAnatomy, 'cc.read': print
 
 function printCards({ sessionId, cards, before, kept }: OutputOf<'cc.read'>, page: Page): string {
   if (cards.length === 0) return 'The session has no messages.'
-  const earlier = `… more before this: rockpool cc read ${sessionId.slice(0, 8)} --before ${before}`
+  const earlier = safe`… more before this: rockpool cc read ${shellWord(sessionId.slice(0, 8))} --before ${before ?? 0}`
   const more = before === undefined ? [] : [styled(page, 'dim', earlier)]
   const mark = kept ? [keptLine(sessionId, page)] : []
   return [...more, ...cards.map((card) => printCard(card, page)), ...mark].join('\n')
@@ -27,7 +28,8 @@ const claudeId = /^[0-9a-f]{8}-[0-9a-f]{4}-4/
 
 /** For a session that only the vault has. */
 export function keptLine(sessionId: string, page: Page): string {
-  const restore = `rockpool vault restore ${claudeId.test(sessionId) ? sessionId.slice(0, 8) : sessionId}`
+  const id = shellWord(claudeId.test(sessionId) ? sessionId.slice(0, 8) : sessionId)
+  const restore = `rockpool vault restore ${id}`
   return styled(
     page,
     'yellow',

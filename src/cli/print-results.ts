@@ -1,4 +1,5 @@
 // Operations with a result of one or two sentences: what was done, and the command that undoes it or comes next.
+import { shellWord } from '../domain/text.ts'
 import type { MethodName, OutputOf } from '../rpc/client.ts'
 import { bytes, count, duration, oneLine, prose, safe, styled, wrapped } from './print.ts'
 import type { Page, Printers } from './print.ts'
@@ -17,8 +18,8 @@ const results: { [Name in MethodName]?: (output: OutputOf<Name>, page: Page) => 
   'rules.add': ({ id, text }) => safe`Rule ${id}: ${text}`,
   'cc.archive': ({ sessionId, archived }) => {
     const id = sessionId.slice(0, 8)
-    if (!archived) return `${id} is in the lists again.`
-    return `${id} is no longer listed; \`rockpool cc archive ${id} --restore\` brings it back.`
+    if (!archived) return safe`${id} is in the lists again.`
+    return safe`${id} is no longer listed; \`rockpool cc archive ${shellWord(id)} --restore\` brings it back.`
   },
   'cc.label': ({ sessionId, title = '' }) => safe`${sessionId.slice(0, 8)} is now called ${title}.`,
   'channels.remove': ({ removed, note }, { input = {} }) => {

@@ -57,6 +57,16 @@ test('each session is one line: id, age, repository, title and passage; reasons 
   ])
 })
 
+test('what a transcript names controls no terminal, and is one word of a command', () => {
+  const hostile = { ...hit, sessionId: '\x1b]52;c;x', messageId: 'a; touch b\n$(id)' }
+  const printed = printSearch(
+    { tookMs: 3, total: 1, hits: [hostile], notes: [] },
+    { ...page, input: { commands: true } },
+  )
+  expect(printed).not.toMatch(/[\x00-\x09\x0b-\x1f]/)
+  expect(printed.split('\n')).toContain("    rockpool cc read '\\x1b]52;c;x' --around 'a; touch b $(id)'")
+})
+
 test('a near word is suggested below what was found, and where nothing was', () => {
   const output = { tookMs: 3, total: 0, hits: [], notes: ['Still reading.'], suggestion: 'flaky test' }
   const asked = ['Did you mean "flaky test"?', 'Still reading.']

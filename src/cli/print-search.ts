@@ -2,6 +2,7 @@
 import { basename } from 'node:path'
 import { withoutMarker } from '../domain/machine-text.ts'
 import { readableKey } from '../domain/session-key-forms.ts'
+import { shellWord } from '../domain/text.ts'
 import type { OutputOf } from '../rpc/client.ts'
 import { ago, bytes, cellWidth, oneLine, pad, pairs, styled, table, truncate, visible } from './print.ts'
 import type { Page, Printers } from './print.ts'
@@ -72,7 +73,7 @@ function rowOf(hits: Hit[], page: Page): Row {
   const [hit] = hits as [Hit]
   return {
     hit,
-    id: hit.source === 'memory' ? 'note' : hit.sessionId.slice(0, 8),
+    id: hit.source === 'memory' ? 'note' : oneLine(hit.sessionId.slice(0, 8)),
     age: hit.at > 0 ? ago(hit.at, page.now) : '-',
     place: oneLine(placeOf(hit)),
     title: oneLine(hit.title ?? readableKey(hit.sessionKey ?? hit.sessionId)),
@@ -112,7 +113,7 @@ function printRow({ hit, id, age, place, title, more }: Row, columns: Columns, p
   const why = [`score ${hit.score.toFixed(2)}`, ...(hit.why ?? [])]
   const reasons = explain ? why.map((reason) => styled(page, 'dim', `    ${visible(reason)}`)) : []
   const opened = commands
-    ? commandsFor(hit).map((command) => styled(page, 'dim', `    ${visible(command)}`))
+    ? commandsFor(hit).map((command) => styled(page, 'dim', `    ${oneLine(command)}`))
     : []
   return [line, ...reasons, ...opened]
 }
@@ -141,15 +142,18 @@ function placeOf({ repoPath, channel, path, kept }: Hit): string {
 /** The commands that show the place of the match, continue the session, and fork it there. */
 function commandsFor({ source, sessionId, sessionKey, messageId, path }: Hit): string[] {
   if (source === 'memory') return [path]
-  const id = sessionId.slice(0, 8)
+  const id = shellWord(sessionId.slice(0, 8))
   if (source === 'native') {
-    const around = messageId === undefined ? '' : ` --around ${messageId}`
-    const fork = messageId === undefined ? [] : [`rockpool cc fork ${id} "…" --at-message ${messageId}`]
+    const message = messageId === undefined ? undefined : shellWord(messageId)
+    const around = message === undefined ? '' : ` --around ${message}`
+    const fork = message === undefined ? [] : [`rockpool cc fork ${id} "…" --at-message ${message}`]
     return [`rockpool cc read ${id}${around}`, `rockpool cc resume ${id} "…"`, ...fork]
   }
   // A transcript that a reset has archived belongs to no session until it is restored.
   return [
-    sessionKey === undefined ? `rockpool sessions restore ${sessionId}` : `rockpool history ${sessionKey}`,
+    sessionKey === undefined
+      ? `rockpool sessions restore ${shellWord(sessionId)}`
+      : `rockpool history ${shellWord(sessionKey)}`,
   ]
 }
 

@@ -3,6 +3,36 @@ import { findPrinter } from './printers.ts'
 
 const printAnswer = await findPrinter('why.ask')
 
+test('what a transcript names controls no terminal, and is one word of a command', () => {
+  const session = {
+    sessionId: '\x1b]52;c;x',
+    agentKind: 'pi' as const,
+    title: 'Login',
+    branch: 'main',
+    costUsd: 1,
+  }
+  const answer = {
+    kind: 'line' as const,
+    repo: '/shop',
+    file: 'a.ts',
+    line: 1,
+    endLine: 1,
+    text: 'x',
+    session,
+    message: 'a; touch b\n$(id)',
+    confidence: 'exact' as const,
+    reason: 'The session wrote it.',
+    decisions: [],
+    earlier: [],
+    later: [],
+    alternatives: [],
+    segments: [],
+  }
+  const printed = printAnswer(answer, { width: 100, color: false, now: 0 })
+  expect(printed).not.toMatch(/[\x00-\x09\x0b-\x1f]/)
+  expect(printed).toContain("rockpool cc read '\\x1b]52;c;x' --around 'a; touch b $(id)'")
+})
+
 test('a file with `--text` shows each line beside its session, indented as it is', () => {
   const sessionId = '0000000a-0000-4000-8000-00000000000a'
   const session = { sessionId, agentKind: 'claude' as const, title: 'Login', branch: 'main', costUsd: 1 }

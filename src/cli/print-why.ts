@@ -1,4 +1,5 @@
 // `rockpool why`: the session behind a line, a file, a commit or a pull request.
+import { shellWord } from '../domain/text.ts'
 import type { OutputOf } from '../rpc/client.ts'
 import {
   ago,
@@ -127,9 +128,10 @@ function pastEdit({ session, at, removed, added, isGone }: PastEdit, page: Page)
 }
 
 function continueHint({ sessionId }: Session, message: string | undefined, page: Page): string {
-  const id = sessionId.slice(0, 8)
-  const read = message === undefined ? `rockpool cc read ${id}` : `rockpool cc read ${id} --around ${message}`
-  return `\n${styled(page, 'dim', `Read it: ${read}\nContinue: rockpool cc resume ${id} "…"`)}`
+  const id = shellWord(sessionId.slice(0, 8))
+  const around = message === undefined ? '' : ` --around ${shellWord(message)}`
+  const hint = [safe`Read it: rockpool cc read ${id}${around}`, safe`Continue: rockpool cc resume ${id} "…"`]
+  return `\n${styled(page, 'dim', hint.join('\n'))}`
 }
 
 function printCommit(answer: Commit, page: Page): string {
@@ -225,7 +227,7 @@ function printTexts(segments: File['segments'], texts: readonly string[], page: 
   const digits = String(texts.length).length
   return segments
     .flatMap(({ from, to, sessionId, confidence }) => {
-      const session = styled(page, styles[confidence], pad(sessionId?.slice(0, 8) ?? 'unknown', 8))
+      const session = styled(page, styles[confidence], pad(oneLine(sessionId?.slice(0, 8) ?? 'unknown'), 8))
       return texts.slice(from - 1, to).map((text, i) => {
         const shown = truncate(visible(text).replaceAll('\t', '  '), page.width - digits - 12)
         return `${pad(String(from + i), digits, 'right')}  ${session}  ${shown}`.trimEnd()

@@ -1,6 +1,15 @@
 import { execFileSync } from 'node:child_process'
-import { chmodSync, mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
-import { existsSync } from 'node:fs'
+import {
+  appendFileSync,
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
@@ -113,6 +122,51 @@ test('runs no program that the repository names', async () => {
   expect(existsSync(ran)).toBe(false)
 })
 
+test('runs no content filter that is named after more settings than are read', async () => {
+  const repo = newRepo('many-settings', { 'a.txt': 'one\n', '.gitattributes': '* filter=evil\n' })
+  const ran = join(folder, 'ran-later')
+  const settings = Array.from({ length: 20_000 }, (_, i) => `[x "${'y'.repeat(250)}${i}"]\n\tz = 1\n`)
+  const filter = `[filter "evil"]\n\tclean = touch ${ran}; cat\n`
+  appendFileSync(join(repo, '.git', 'config'), `${settings.join('')}${filter}`)
+  writeFileSync(join(repo, 'a.txt'), 'two\n')
+  expect(await readBase(repo, variables)).toBeUndefined()
+  expect(await readChanges(repo, undefined, 0, variables)).toMatchObject({ files: [] })
+  expect(existsSync(ran)).toBe(false)
+})
+
+test('shows the patch of each file as its own, whatever the files contain', async () => {
+  const repo = newRepo('forged', { a: 'old\n', b: 'old\n', c: 'old\n', d: 'old\n' })
+  const base = await readBase(repo, variables)
+  const forged = ['\r', '\u2028', '\u2029'].map((end) => `${end}diff --git a/b b/b${end}+harmless`)
+  writeFileSync(join(repo, 'a'), `old\n${forged.join('')}\n`)
+  writeFileSync(join(repo, 'b'), 'new b\n')
+  rmSync(join(repo, 'c'))
+  symlinkSync('harmless', join(repo, 'c'))
+  writeFileSync(join(repo, 'd'), 'new d\n')
+  const { files } = await readChanges(repo, base, 0, variables)
+  expect(files.map(({ path, patch }) => [path, patch.split('\n')[0]])).toEqual(
+    ['a', 'b', 'c', 'd'].map((path) => [path, `diff --git a/${path} b/${path}`]),
+  )
+  expect(files[1]!.patch).toContain('+new b')
+  expect(files[2]!.patch).toContain('+harmless')
+  expect(files[3]!.patch).toContain('+new d')
+})
+
+test('a session cannot hide a change by what it tells git', async () => {
+  const repo = newRepo('hidden', { a: 'old\n', b: 'old\n', c: 'old\n', d: 'old\n' })
+  const base = await readBase(repo, variables)
+  for (const name of ['a', 'b', 'c']) writeFileSync(join(repo, name), 'new\n')
+  git(repo, 'update-index', '--assume-unchanged', 'a')
+  git(repo, 'update-index', '--skip-worktree', 'b', 'd')
+  // A sparse checkout does not have the file.
+  rmSync(join(repo, 'd'))
+  git(repo, 'commit', '-qam', 'Second')
+  git(repo, 'replace', base!.commit!, 'HEAD')
+  const { files, problems } = await readChanges(repo, base, 0, variables)
+  expect(files.map(({ path }) => path)).toEqual(['c'])
+  expect(problems).toEqual(['Git was told not to compare these files: a, b.'])
+})
+
 test('is limited in size', async () => {
   const repo = newRepo('large')
   const base = await readBase(repo, variables)
@@ -181,5 +235,8 @@ test('a pull request is opened by gh with title, body and branch; without gh the
   expect(args).toBe('pr|create|--title=-x|--body=two\nlines|--head=fix|--draft|')
   writeFileSync(join(elsewhere, 'gh'), '#!/bin/sh\necho "must first push" >&2\nexit 1\n')
   await expect(createPullRequest(folder, found, request)).rejects.toThrow(/must first push/)
+  await expect(createPullRequest(folder, found, { ...request, branch: 'a;id' })).rejects.toMatchObject({
+    hint: expect.stringContaining("git push -u origin 'a;id'") as string,
+  })
   rmSync(elsewhere, { recursive: true })
 })

@@ -2,10 +2,11 @@
 // commits in between. Git is asked as safely as in any stranger's repository, and everything is limited in size; see
 // docs/decisions/0011-asking-git-about-strangers.md.
 import { createHash } from 'node:crypto'
-import { constants } from 'node:fs'
+import { constants, existsSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { RepositoryBase } from '../domain/coding-session.ts'
+import { plainLine } from '../domain/text.ts'
 import type { Card } from '../domain/transcript-views.ts'
 import { gitIn, withoutFilters, type Git, type Variables } from '../discovery/git.ts'
 
@@ -14,6 +15,7 @@ const maxPatchChars = 200_000
 const maxFileBytes = 200_000
 /** The row of a session has them, so they are few. */
 const maxDirty = 100
+const maxNamed = 20
 const reviewTimeoutMs = 10_000
 
 export interface ChangedFile {
@@ -68,6 +70,8 @@ export async function readChanges(
   const commit = base?.commit ?? (await headOf(git))
   const tracked = await trackedFiles(git, commit, problems)
   const untracked = await untrackedFiles(repo, problems)
+  const unseen = await uncomparedFiles(repo)
+  if (unseen.length > 0) problems.push(`Git was told not to compare these files: ${listOf(unseen)}.`)
   const found = [...tracked, ...untracked].sort((a, b) => (a.path < b.path ? -1 : 1))
   const own = await withoutEarlier(top, found, base?.dirty ?? {})
   if (own.length > maxFiles) problems.push(`${own.length - maxFiles} more files have changed.`)
@@ -86,7 +90,9 @@ async function openRepository(workdir: string, variables: Variables): Promise<Re
   const here = gitIn(workdir, variables, { timeoutMs: reviewTimeoutMs })
   const top = firstLine(await here(['rev-parse', '--show-toplevel']))
   if (top === undefined) return undefined
-  const git = gitIn(top, variables, { timeoutMs: reviewTimeoutMs })
+  // Otherwise the session could replace the commit where it began by another one.
+  const more = { GIT_NO_REPLACE_OBJECTS: '1' }
+  const git = gitIn(top, variables, { timeoutMs: reviewTimeoutMs, more })
   const filters = await withoutFilters(git)
   // A filter that cannot be switched off would run a program.
   return filters && { top, git: (args) => git([...filters, ...args]) }
@@ -127,8 +133,7 @@ async function trackedFiles(
     problems.push('Git could not compare the files with the commit where the session began.')
     return []
   }
-  // Only headers begin with this: lines of files begin with a space, + or -.
-  const patches = patch.stdout.split(/^(?=diff --git )/m)
+  const patches = patchesIn(patch.stdout)
   const stateOf = new Map(states.flatMap((state, i) => (i % 2 === 0 ? [[states[i + 1]!, state]] : [])))
   return counted.stdout
     .split('\0')
@@ -144,10 +149,33 @@ async function trackedFiles(
     })
 }
 
+/** One for each file, in their order. Only headers begin with `diff --git`: lines of files begin with a space, + or -. Of a file that
+ *  became a link, git prints two patches with the same header. */
+function patchesIn(output: string): string[] {
+  const patches = new Map<string, string>()
+  // A line ends with a line feed only; text of a file may have other separators.
+  for (const patch of output.split(/(?<=\n)(?=diff --git )/)) {
+    const header = patch.slice(0, patch.indexOf('\n'))
+    patches.set(header, (patches.get(header) ?? '') + patch)
+  }
+  return [...patches.values()]
+}
+
 async function untrackedFiles({ git, top }: Repository, problems: string[]): Promise<ChangedFile[]> {
   const paths = await untrackedPaths(git)
   if (paths.length > maxFiles) problems.push(`${paths.length - maxFiles} more untracked files.`)
   return Promise.all(paths.slice(0, maxFiles).map((path) => newFile(top, path)))
+}
+
+/** Files of the working tree that the index marks as unchanged (a small letter) or as absent (`S`), whatever they contain. */
+async function uncomparedFiles({ git, top }: Repository): Promise<string[]> {
+  const marked = names(await git(['ls-files', '-v', '-z'])).filter((line) => /^[a-zS] /.test(line))
+  return marked.map((line) => line.slice(2)).filter((path) => existsSync(join(top, path)))
+}
+
+function listOf(paths: readonly string[]): string {
+  const shown = paths.slice(0, maxNamed).map((path) => plainLine(path))
+  return [...shown, ...(paths.length > maxNamed ? [`${paths.length - maxNamed} more`] : [])].join(', ')
 }
 
 async function newFile(top: string, path: string): Promise<ChangedFile> {

@@ -87,13 +87,14 @@ function pathOutside(cwd: string, path: string): string {
 
 /**
  * Arguments that switch off the content filters that the repository defines. Git runs `filter.<name>.clean` to compare
- * a file, and names are free, so they must be read first. Undefined if one has a name that cannot be switched off; none
- * outside a repository.
+ * a file, and names are free, so they must be read first. Undefined if one has a name that cannot be switched off, or if there are
+ * more settings than we read; none outside a repository.
  */
 export async function withoutFilters(git: Git): Promise<string[] | undefined> {
   const listed = await git(['config', '--list', '--name-only', '-z'])
   if (listed.kind === 'timed-out') return undefined
   if (listed.kind !== 'done' || listed.code !== 0) return []
+  if (listed.isCut) return undefined
   const keys = listed.stdout.split('\0').filter((key) => /^filter\..*\.(clean|smudge|process)$/is.test(key))
   const drivers = new Set(keys.map((key) => key.slice(0, key.lastIndexOf('.'))))
   if ([...drivers].some((driver) => driver.includes('='))) return undefined
@@ -102,9 +103,9 @@ export async function withoutFilters(git: Git): Promise<string[] | undefined> {
   )
 }
 
-/** The result of a program that ran for its output. */
+/** The result of a program that ran for its output. `isCut`: it wrote more than was read. */
 export type Ran =
-  | { kind: 'done'; code: number; stdout: string; stderr: string }
+  | { kind: 'done'; code: number; stdout: string; stderr: string; isCut: boolean }
   /** The program is not installed. */
   | { kind: 'absent' }
   | { kind: 'failed'; reason: string }
@@ -150,7 +151,14 @@ export const runBounded: Run = (command, args, limits) => {
     })
     child.on('close', (code) => {
       clearTimeout(timer)
-      resolve({ kind: 'done', code: stdout.full ? 0 : (code ?? 1), stdout: stdout.text, stderr: stderr.text })
+      const isCut = stdout.full
+      resolve({
+        kind: 'done',
+        code: isCut ? 0 : (code ?? 1),
+        stdout: stdout.text,
+        stderr: stderr.text,
+        isCut,
+      })
     })
   })
 }

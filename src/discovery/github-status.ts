@@ -2,7 +2,7 @@
 // is read as the tab-separated lines that it has always printed, because old ones know no `--json` there.
 import { z } from 'zod'
 import { RockpoolError, attempt } from '../domain/errors.ts'
-import { plainLine } from '../domain/text.ts'
+import { plainLine, shellWord } from '../domain/text.ts'
 import type { GithubStatus } from '../domain/project-status.ts'
 import { gitEnvironment, gitTimeoutMs, runBounded, type Ran, type Variables } from './git.ts'
 
@@ -64,7 +64,7 @@ export async function createPullRequest(
       hint: 'Install the GitHub CLI and run `gh auth login`.',
     })
   throw new RockpoolError('refused', `gh opened no pull request: ${whyNot(ran)}`, {
-    hint: `Push the branch first (\`git push -u origin ${branch}\`), and check \`gh auth status\`.`,
+    hint: `Push the branch first (\`git push -u origin ${shellWord(branch)}\`), and check \`gh auth status\`.`,
   })
 }
 

@@ -124,12 +124,12 @@ class Shell {
     const timer = setTimeout(() => kill({ kind: 'timed-out', afterMs: limits.timeoutMs }), limits.timeoutMs)
     const check = (): void => {
       const { code } = out
-      if (out.full) kill({ kind: 'done', code: 0, stdout: out.text, stderr: err.text })
+      if (out.full) kill({ kind: 'done', code: 0, stdout: out.text, stderr: err.text, isCut: true })
       else if (code !== undefined && err.code !== undefined)
         resolve(
           code === absentCode
             ? { kind: 'absent' }
-            : { kind: 'done', code, stdout: out.text, stderr: err.text },
+            : { kind: 'done', code, stdout: out.text, stderr: err.text, isCut: false },
         )
       else if (this.hasEnded) resolve(undefined)
     }

@@ -18,6 +18,7 @@ import { UsageTable } from './usage-table.ts'
 import { setFlagsFromString } from 'node:v8'
 import type { Worker } from 'node:worker_threads'
 import { TimeSlice } from '../domain/async.ts'
+import { RockpoolError } from '../domain/errors.ts'
 
 const newline = 10
 const chunkBytes = 1 << 18
@@ -184,6 +185,9 @@ function scanAgent(file: AgentSource, before: ScannedBefore | undefined): Scanne
   const { inode, size, mtimeMs } = file
   const scanned = readerOf(file.agentKind).scan(file, before)
   const { facts, usage } = scanned
+  // The program gets the id as an argument, where a dash begins an option, and every list shows it. No program makes such ids.
+  if (/^-|\p{Cc}/u.test(facts.sessionId ?? ''))
+    throw new RockpoolError('damaged', `${JSON.stringify(facts.sessionId)} cannot be the id of a session.`)
   Object.assign(facts, costOfFile(usage, facts.models))
   return { ...scanned, inode, size, mtimeMs }
 }

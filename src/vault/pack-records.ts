@@ -42,7 +42,7 @@ const anyMagic = Buffer.from('RPv')
 export const headerBytes = 56
 const nameBytes = 32
 const entryBytes = nameBytes + 4
-/** Larger content is not written, so a larger length is damage. */
+/** Larger content is not written, so a larger length is damage; or forged, to fill the memory when it is unpacked. */
 const mostBytes = 64 * 1024 * 1024
 const sealedBit = 0x80
 
@@ -79,7 +79,8 @@ export function decodeHeader(bytes: Buffer, offset = 0): RecordHeader | undefine
   const isOurs =
     (isFirst || header.subarray(0, 4).equals(magic)) &&
     header.readUInt32LE(52) === crc32(header.subarray(0, 52))
-  if (!isOurs || kind === undefined || header.readUInt32LE(8) > mostBytes) return undefined
+  const isTooLarge = Math.max(header.readUInt32LE(8), header.readUInt32LE(12)) > mostBytes
+  if (!isOurs || kind === undefined || isTooLarge) return undefined
   return {
     kind,
     isSealed: (header[4]! & sealedBit) !== 0,

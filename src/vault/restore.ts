@@ -11,6 +11,7 @@ import { rowsPlace, writeRows } from '../store/sqlite/session-rows.ts'
 import { unmaskId } from './cut.ts'
 import type { ChunkRef } from './file-versions.ts'
 import type { RecordStore } from './record-store.ts'
+import { isSessionPlace } from './session-files.ts'
 
 export interface RestoredFile {
   path: string
@@ -19,13 +20,8 @@ export interface RestoredFile {
   outcome: 'restored' | 'same' | 'longer' | 'different' | 'damaged'
 }
 
-/** `root`: another directory than the one that the files were in. */
-export async function restoreFile(
-  store: RecordStore,
-  file: FileRow,
-  root = file.root,
-): Promise<RestoredFile> {
-  const path = placeOf(file, root)
+/** `path`: as `placeOf` says. */
+export async function restoreFile(store: RecordStore, file: FileRow, path: string): Promise<RestoredFile> {
   const { size: bytes } = file
   const rows = rowsPlace(path)
   if (rows)
@@ -64,11 +60,14 @@ export async function* contentOf(store: RecordStore, file: FileRow): AsyncGenera
   }
 }
 
-/** The path is stored data: it may not lead out of the directory. */
-function placeOf({ path }: FileRow, root: string): string {
+/** Where a file is put. `root`: another directory than the one that it was in. The path is stored data, and the copy of another
+ *  machine may be forged: it may not lead out of the directory, nor to a file that is not a session's. */
+export function placeOf({ path, agent, root: own }: FileRow, root = own): string {
   const inside = normalize(path)
-  if (!isAbsolute(inside) && inside !== '..' && !inside.startsWith(`..${sep}`)) return join(root, inside)
-  throw new RockpoolError('damaged', `${JSON.stringify(path)} in the vault leads out of its directory.`)
+  if (isAbsolute(inside) || inside === '..' || inside.startsWith(`..${sep}`))
+    throw new RockpoolError('damaged', `${JSON.stringify(path)} in the vault leads out of its directory.`)
+  if (isSessionPlace(agent, inside)) return join(root, inside)
+  throw new RockpoolError('damaged', `${JSON.stringify(path)} in the vault is not a file of a session.`)
 }
 
 async function compare(store: RecordStore, file: FileRow, path: string): Promise<RestoredFile['outcome']> {

@@ -83,7 +83,8 @@ const wrappedKey = z.object({
   salt: z.base64(),
   /** The key of the vault, encrypted with the owner's. */
   key: z.base64(),
-  cost: z.int(),
+  /** The memory for it is this times a kilobyte. The file may come from another machine. */
+  cost: z.int().max(2 ** 17),
 })
 
 /** The seal of the vault in `folder`. A secret makes an encrypted one of a vault that is not. */

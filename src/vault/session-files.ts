@@ -48,6 +48,33 @@ function claudeFiles({ sessionId, filePath, configDir, slug }: KeepableSession):
   return [filePath, ...folders.flatMap(filesBelow), ...todos, ...(plan && isFile(plan) ? [plan] : [])]
 }
 
+const uuid = '[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}'
+
+/** Where the programs have files of sessions, below their directories. Beside them are settings, hooks and notes that the programs
+ *  obey. */
+const places: Readonly<Record<string, RegExp>> = {
+  claude: new RegExp(
+    [
+      String.raw`^projects/(?:[^/]+/)?[^/]+\.jsonl$`,
+      `^projects/[^/]+/(?:${uuid}|agent-[^/]+)/`,
+      `^(?:file-history|tasks)/${uuid}/`,
+      String.raw`^todos/${uuid}[^/]*\.json$`,
+      String.raw`^plans/[a-z0-9-]+\.md$`,
+    ].join('|'),
+    'i',
+  ),
+  codex: /^(?:archived_)?sessions\//,
+  gemini: /^tmp\/[^/]+\/(?:chats\/|\.project_root$)/,
+  opencode: /^storage\/(?:message|part|project|session|session_diff)\/|^[^/]+\.db#[^/#]+$/,
+  // Its directory has nothing but sessions.
+  pi: /./,
+}
+
+/** Whether a path below the directory of an agent is the place of a session's file. */
+export function isSessionPlace(agent: string, path: string): boolean {
+  return Object.hasOwn(places, agent) && places[agent]!.test(path)
+}
+
 /** Regular files only: a link may lead anywhere. */
 function filesBelow(folder: string): string[] {
   if (namesIn(folder).length === 0) return []

@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto'
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { checkObjectStore } from '../../test/support/object-store-contract.ts'
 import { startS3, testAccount } from '../../test/support/s3-server.ts'
@@ -109,6 +109,64 @@ test('only what was appended is copied again, and what was purged is removed eve
   expect(await ids()).toEqual([second.sessionId])
   expect(await desk.shared.machines()).toMatchObject([{ isThis: false }])
   expect(await laptop.shared.machines()).toMatchObject([{ isThis: true }])
+})
+
+test.each([
+  '.bashrc',
+  'settings.json',
+  'commands/ship.md',
+  'projects/-home-ada-shop/memory/MEMORY.md',
+  'file-history/notes.md',
+])('the copy of another machine cannot write %s', async (path) => {
+  const objects = await folderOf()
+  const [laptop, desk] = [await machine('laptop', objects), await machine('desk', objects)]
+  const session = writeSession(laptop.claude, 'forged')
+  const planted = join(laptop.claude, path)
+  mkdirSync(dirname(planted), { recursive: true })
+  writeFileSync(planted, 'obey')
+  await laptop.vault.keep([{ ...session, files: [...session.files, planted] }])
+  await laptop.shared.send()
+  await expect(
+    desk.shared.withVaultOf('laptop', (vault) => vault.restore(session.sessionId, desk.claude)),
+  ).rejects.toMatchObject({ code: 'damaged', message: expect.stringContaining(path) as string })
+  expect(existsSync(desk.claude)).toBe(false)
+})
+
+test('a name that leads to another folder is not that of a machine', async () => {
+  const laptop = await machine('laptop', await folderOf())
+  const session = writeSession(laptop.claude, 'kept')
+  await laptop.vault.keep([session])
+  const forged: ObjectStore = {
+    ...(await folderOf()),
+    list: async () => [{ name: '../00000009.pack/000000000000', bytes: 1 }],
+    get: async () => Buffer.from('x'),
+  }
+  const desk = new SharedVault({
+    objects: forged,
+    folder: join(folder, 'laptop'),
+    machineName: 'laptop',
+    open: (copy) => openVaultAt(copy),
+  })
+  expect(await desk.machines()).toEqual([])
+  await expect(desk.withVaultOf('.', async () => {})).rejects.toMatchObject({ code: 'not-found' })
+  expect((await laptop.vault.verify()).damage).toEqual([])
+  expect(await laptop.vault.restore(session.sessionId)).toMatchObject([{ outcome: 'same' }])
+})
+
+test('the key of another machine cannot ask for more memory than a key of ours', async () => {
+  const objects = await folderOf()
+  const [laptop, desk] = [
+    await machine('laptop', objects, 'secret'),
+    await machine('desk', objects, 'secret'),
+  ]
+  await laptop.vault.keep([writeSession(laptop.claude, 'kept')])
+  await laptop.shared.send()
+  const { name } = (await objects.list('')).find((one) => one.name.endsWith('key.json'))!
+  const key = JSON.parse((await objects.get(name)).toString()) as object
+  await objects.put(name, Buffer.from(JSON.stringify({ ...key, cost: 2 ** 22 })))
+  const kilobytes = process.resourceUsage().maxRSS
+  await expect(desk.shared.withVaultOf('laptop', async () => {})).rejects.toThrow(/cost/)
+  expect(process.resourceUsage().maxRSS - kilobytes).toBeLessThan(1_000_000)
 })
 
 test('a folder keeps objects', async () => {

@@ -12,8 +12,8 @@ import { Packs } from './packs.ts'
 import type { Vault } from './vault.ts'
 
 const partBytes = 4 * 1024 * 1024
-/** `<machine>/<pack>/<first byte>` */
-const partName = /^([a-z0-9._-]+)\/(\d{8}\.pack)\/(\d{12})$/
+/** `<machine>/<pack>/<first byte>`. A machine's name is that of a folder here, too, so it must not be `..`. */
+const partName = /^([a-z0-9._-]+-[0-9a-f]{8})\/(\d{8}\.pack)\/(\d{12})$/
 const keyName = 'key.json'
 
 export interface SharedMachine {

@@ -13,7 +13,7 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { crc32 } from 'node:zlib'
+import { crc32, zstdCompressSync } from 'node:zlib'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { systemClock } from '../domain/clock.ts'
 import { silentLog } from '../domain/log.ts'
@@ -269,6 +269,18 @@ test('a vault that is encrypted later has no readable text any more, and everyth
   await vault.restore(stays.sessionId)
   for (const [i, file] of stays.files.entries()) expect(readFileSync(file).equals(originals[i]!)).toBe(true)
   expect(await vault.verify()).toMatchObject({ damage: [], files: [] })
+})
+
+test('a forged record that unpacks to more than the memory is none', async () => {
+  await vault.keep([makeSession(['kept'])])
+  const content = zstdCompressSync(Buffer.alloc(70_000_000))
+  const forged = { kind: 'files' as const, isSealed: false, table: Buffer.alloc(0), hash: Buffer.alloc(32) }
+  const pack = join(packFolder(), readdirSync(packFolder())[0]!)
+  appendFileSync(pack, encodeRecord({ ...forged, rawBytes: 70_000_000, content }))
+  await reopen()
+  expect(await vault.sessions()).toHaveLength(1)
+  const { damage } = await vault.verify()
+  expect(damage.map(({ problem }) => problem)).toEqual([expect.stringMatching(/belong to no record/)])
 })
 
 test('damaged chunks are stored again from files that are still there', async () => {

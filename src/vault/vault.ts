@@ -15,7 +15,7 @@ import { changedAt, presence } from './kept-source.ts'
 import { keepInThread } from './keep-thread.ts'
 import { RecordStore } from './record-store.ts'
 import { planPrune, removeSessions, rewritePacks, usedBytes, type PrunePlan } from './remove.ts'
-import { contentOf, restoreFile, type RestoredFile } from './restore.ts'
+import { contentOf, placeOf, restoreFile, type RestoredFile } from './restore.ts'
 import { repairFiles } from './repair.ts'
 import { openSeal } from './seal.ts'
 import { sealAll } from './seal-all.ts'
@@ -141,7 +141,9 @@ export class Vault {
     const restored: RestoredFile[] = []
     // The transcript last: a session that can be seen has its other files already.
     const files = this.files(sessionId).sort((a, b) => Number(a.about !== null) - Number(b.about !== null))
-    for (const file of files) restored.push(await restoreFile(this.#store, file, root))
+    // If one must not be written, none is.
+    const places = files.map((file) => ({ file, path: placeOf(file, root) }))
+    for (const { file, path } of places) restored.push(await restoreFile(this.#store, file, path))
     return restored
   }
 

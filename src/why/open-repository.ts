@@ -107,8 +107,8 @@ function isCurrent(folder: string, place: Place): boolean {
 
 function stampOf({ root, gitFolder, commonFolder }: Omit<Place, 'stamp'>): string | undefined {
   const files = [join(commonFolder, 'config'), join(gitFolder, 'config.worktree')]
-  // An included file could add a content filter unnoticed.
-  if (files.some((file) => /\[include/i.test(textOf(file)))) return undefined
+  // An included file could add a content filter unnoticed, and of a large file not all is read.
+  if (files.some((file) => /\[include/i.test(textOf(file)) || sizeOf(file) > longestFile)) return undefined
   return [join(root, '.git'), gitFolder, ...files].map(changeOf).join('\n')
 }
 
@@ -128,6 +128,10 @@ function changeOf(path: string): string {
   const stat = statSync(path, { throwIfNoEntry: false })
   // The time of a folder changes with every file in it.
   return stat?.isDirectory() ? `${stat.ino}` : `${stat?.ino} ${stat?.size} ${stat?.mtimeMs} ${stat?.ctimeMs}`
+}
+
+function sizeOf(path: string): number {
+  return statSync(path, { throwIfNoEntry: false })?.size ?? 0
 }
 
 function textOf(path: string): string {

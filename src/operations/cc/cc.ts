@@ -11,7 +11,7 @@ import { costGroups, costReport, sessionHealth, sessionRecord } from '../../doma
 import type { DiscoveredSession } from '../../domain/discovered-session.ts'
 import { asRockpoolError, RockpoolError } from '../../domain/errors.ts'
 import { sessionPrice } from '../../domain/selection.ts'
-import { plainLine } from '../../domain/text.ts'
+import { plainLine, shellWord } from '../../domain/text.ts'
 import { sessionLines } from '../../domain/why-answers.ts'
 import { writeNativeArchived, writeNativeTitle } from '../../store/transcripts/claude-file.ts'
 import { mayReadSession } from '../../rights/rights.ts'
@@ -200,7 +200,7 @@ export async function ownSession(app: App, ref: string, caller: Caller): Promise
     'not-found',
     `${programOf(session.agentKind)} has deleted ${id}; the vault has a copy.`,
     {
-      hint: `Restore it first: \`rockpool vault restore ${id}\`.`,
+      hint: `Restore it first: \`rockpool vault restore ${shellWord(id)}\`.`,
     },
   )
 }

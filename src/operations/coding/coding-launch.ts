@@ -21,7 +21,7 @@ import { checkProgram, launchDefaults, refuseDirectory, workdirOf } from './laun
 import { restoreIfGone } from '../vault/kept-sessions.ts'
 import type { Caller } from '../operation.ts'
 import { refuseTrimAt, trimField } from './trim-choice.ts'
-import { asSeenBy, placeOfLaunch } from './which-machine.ts'
+import { asSeenBy, lookAt, placeOfLaunch } from './which-machine.ts'
 import { openclawAgentOf } from '../../store/openclaw/openclaw-report.ts'
 
 export const launchInput = z.strictObject({
@@ -107,6 +107,9 @@ async function launchThere(
   id = newCodingId(),
 ): Promise<Launched> {
   const { machines, pool } = app.coding()
+  const { workdir: path, by } = input
+  // That machine refuses a closed directory by its path, which an agent is not told.
+  if (by.agentId !== undefined) await asSeenBy(by, () => lookAt(app, machine, { path, agentId: by.agentId }))
   try {
     const answer = await machines!.ask(machine, 'launch', { id, input, caller })
     return { session: pool.resolve(id), ...(answer as Omit<Launched, 'session'>) }

@@ -51,7 +51,7 @@ const move = operation({
     await door.check(session)
     refuseOthers(session)
     const { machine, workdir } = await asSeenBy(caller, () => placeOfMove(app, session, input.machine))
-    const sides = await sidesOf(app, session, { machine: machine.name, workdir })
+    const sides = await sidesOf(app, session, { machine: machine.name, workdir }, caller)
     const to = { machine: machine.name, workdir, aside: moveNotice(sides) }
     const { id } = await door.handOver(session.id, to)
     const warnings = [...moveWarnings(sides), ...(await startThere(app, machine.name))]

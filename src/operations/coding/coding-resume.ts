@@ -60,7 +60,7 @@ export async function resumeCoding(app: App, input: ResumeInput, caller: Caller)
   }
   await door.check(known)
   const spot = await asSeenBy(caller, () => placeOfResume(app, known, input.machine))
-  const all = { ...options, moved: await movedTo(app, known, spot) }
+  const all = { ...options, moved: await movedTo(app, known, spot, caller) }
   if (!spot.elsewhere) return door.resume(known.id, input.prompt, all)
   return resumeThere(app, spot.elsewhere.name, { ref: known.id, prompt: input.prompt, options: all, by })
 }
@@ -145,12 +145,17 @@ async function resumeThere(
 }
 
 /** The new directory and a notice for Claude, when the machine is another one than before. */
-async function movedTo(app: App, session: CodingSession, spot: Spot): Promise<ResumeOptions['moved']> {
+async function movedTo(
+  app: App,
+  session: CodingSession,
+  spot: Spot,
+  caller: Caller,
+): Promise<ResumeOptions['moved']> {
   const here = app.coding().machines?.name
   const machine = spot.elsewhere?.name ?? here
   if (machine === undefined || session.machine === undefined || machine === session.machine) return undefined
   const { workdir } = spot
-  return { workdir, aside: moveNotice(await sidesOf(app, session, { machine, workdir })) }
+  return { workdir, aside: moveNotice(await sidesOf(app, session, { machine, workdir }, caller)) }
 }
 
 /** The transcript of a session that Claude Code made without Rockpool is a file of this machine. */

@@ -61,7 +61,7 @@ export function serveMachineRequests(app: App): void {
       const { ref, prompt, options, by } = given as unknown as ResumeRequest
       await app.coding().givenBy(by).resume(ref, prompt, options)
     },
-    look: (_recipient, { path }) => lookAt(app, machines.name, String(path)),
+    look: (_recipient, given) => lookAt(app, machines.name, given as { path: string; agentId?: string }),
     'take-over': () => pool.takeOver(),
   })
 }

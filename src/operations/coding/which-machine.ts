@@ -9,6 +9,7 @@ import { machinesCalled, placeFor, repositoryAt } from '../../domain/machine.ts'
 import type { Machine, Place, Wanted } from '../../domain/machine.ts'
 import type { App } from '../app.ts'
 import type { Caller } from '../operation.ts'
+import { refuseDirectory } from './launch-rights.ts'
 
 /** A directory of this machine, or of another machine. */
 export interface Spot {
@@ -75,7 +76,7 @@ export async function asSeenBy<T>({ agentId }: Pick<Caller, 'agentId'>, find: ()
     return await find()
   } catch (error) {
     const { code } = asRockpoolError(error)
-    if (agentId === undefined || (code !== 'not-found' && code !== 'unavailable')) throw error
+    if (agentId === undefined || !['not-found', 'unavailable', 'refused'].includes(code)) throw error
     throw new RockpoolError(code, 'No available machine has this name or label and this repository.', {
       hint: 'Leave the machine out, or ask a person: `rockpool machines` shows them.',
     })
@@ -88,12 +89,17 @@ export function isElsewhere(app: App, { machine }: Pick<CodingSession, 'machine'
   return here !== undefined && machine !== undefined && machine !== here
 }
 
-/** What is checked out at a place; it must be a directory in which sessions may run. */
-export async function lookAt(app: App, machine: string, path: string): Promise<CheckedOut> {
+/** What is checked out at a place; it must be a directory in which sessions may run, and sessions that this agent starts. */
+export async function lookAt(
+  app: App,
+  machine: string,
+  { path, agentId }: { path: string; agentId?: string },
+): Promise<CheckedOut> {
   const { machines } = app.coding()
   if (machines && machine !== machines.name)
-    return (await machines.ask(machine, 'look', { path })) as CheckedOut
+    return (await machines.ask(machine, 'look', { path, agentId })) as CheckedOut
   const workdir = checkWorkdir(path, app.config.coding.workspaceRoots)
+  await refuseDirectory(app, workdir, agentId)
   return checkedOut(workdir, app.environment.variables)
 }
 
@@ -137,22 +143,24 @@ interface Sides {
   to: Side
 }
 
-/** What is checked out on both machines. The new one must answer; of the old one nothing is known if it is away. */
+/** What is checked out on both machines. The new one must answer, and its directory must be open to the caller: an agent chooses the
+ *  address in its own repository, by which one of another machine is found. Of the old machine nothing is known if it is away. */
 export async function sidesOf(
   app: App,
   { machine = 'unknown', request }: CodingSession,
   to: Pick<Side, 'machine' | 'workdir'>,
+  { agentId }: Pick<Caller, 'agentId'>,
 ): Promise<Sides> {
   const from = { machine, workdir: request.workdir }
   const [before, after] = await Promise.all([
-    lookAt(app, from.machine, from.workdir).catch((error: unknown) => {
+    lookAt(app, from.machine, { path: from.workdir }).catch((error: unknown) => {
       app.log.warn(
         { event: 'moved-state-unknown', ...from, error: asRockpoolError(error).message },
         'Could not read the git state on the previous machine; continuing without it.',
       )
       return undefined
     }),
-    lookAt(app, to.machine, to.workdir),
+    asSeenBy({ agentId }, () => lookAt(app, to.machine, { path: to.workdir, agentId })),
   ])
   return { from: { ...from, checkedOut: before }, to: { ...to, checkedOut: after } }
 }

@@ -5,6 +5,7 @@ import { z } from 'zod'
 import { agentHomesOf } from '../../discovery/agents/agent-homes.ts'
 import { resumeHint } from '../../discovery/agents/readers.ts'
 import { RockpoolError } from '../../domain/errors.ts'
+import { shellWord } from '../../domain/text.ts'
 import type { RestoredFile } from '../../vault/restore.ts'
 import type { KeptSession, Vault } from '../../vault/vault.ts'
 import type { App } from '../app.ts'
@@ -87,7 +88,8 @@ const restore = operation({
       for (const session of wanted) {
         const { sessionId } = session
         const to = input.to ?? (input.machine === undefined ? undefined : placeHere(app, session))
-        const toContinue = resumeHint(asDiscovered(session)) ?? `Continue it: claude --resume ${sessionId}`
+        const toContinue =
+          resumeHint(asDiscovered(session)) ?? `Continue it: claude --resume ${shellWord(sessionId)}`
         restored.push({ sessionId, files: await vault.restore(sessionId, to), toContinue })
       }
       return restored
@@ -115,16 +117,18 @@ async function findIn(
   })
 }
 
-/** Where a session of another machine is put: in the same directory if there is one, otherwise in that of its program here. */
+/** Where a session of another machine is put: in the same directory if its program has it here, too, otherwise in another directory of
+ *  its program. The other machine may name any directory. */
 function placeHere(app: App, { root, agent }: KeptSession): string {
   const { environment, config } = app
   const homes = agentHomesOf(environment, config.discovery).flatMap(({ kind, path }) =>
     // A database is a home itself.
     kind === agent ? [path.endsWith('.db') ? dirname(path) : path] : [],
   )
-  const place = [root, ...(agent === 'claude' ? claudeDirs(app) : homes)].find((path) => existsSync(path))
+  const places = agent === 'claude' ? claudeDirs(app) : homes.filter((path) => existsSync(path))
+  const place = places.find((path) => path === root) ?? places[0]
   if (place !== undefined) return place
-  throw new RockpoolError('not-found', `There is no ${root} on this machine, and no directory of ${agent}.`, {
+  throw new RockpoolError('not-found', `There is no directory of ${agent} on this machine.`, {
     hint: 'Name a directory with --to.',
   })
 }

@@ -7,6 +7,7 @@ import type { Clock } from '../../domain/clock.ts'
 import { RockpoolError, asRockpoolError } from '../../domain/errors.ts'
 import type { SessionEntry } from '../../domain/session.ts'
 import { canonicalSessionKey } from '../../domain/session-key-forms.ts'
+import { shellWord } from '../../domain/text.ts'
 import { readOpenClaw, type OpenClawAgent } from './openclaw-source.ts'
 import { importTranscript } from './openclaw-transcripts.ts'
 import { keyFault } from '../session-rules.ts'
@@ -183,7 +184,7 @@ function otherConversation(
   if (!ours || ours.sessionId === theirs.sessionId) return undefined
   const [whose, other] = ours.updatedAt >= theirs.updatedAt ? ['ours', theirs] : ['theirs', ours]
   const file = join(folder, `${other.sessionId}.jsonl`)
-  return `is another conversation here; the newer one, ${whose}, has the key. Beside it: rockpool sessions import ${file}`
+  return `is another conversation here; the newer one, ${whose}, has the key. Beside it: rockpool sessions import ${shellWord(file)}`
 }
 
 /** The transcript has the same name here; the row names it only if the name does not follow from the id. */

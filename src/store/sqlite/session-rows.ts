@@ -88,9 +88,11 @@ export function writeRows(place: RowsPlace, text: Buffer): RowsOutcome {
     if (!isEmpty && hasSession(reader, sessionId)) return compareRows(reader, sessionId, text)
     // One statement each, of these kinds only: the copy of another machine may be forged.
     if (isEmpty) for (const sql of head.schema) if (madeBy.test(sql)) db.prepare(sql).run()
-    const wanted = tablesOf(reader).filter(({ name, key }) => key ?? (isEmpty && migrationTables.has(name)))
-    const known = new Map(wanted.map(({ name, columns }) => [name, columns]))
-    for (const row of isEmpty ? [...head.migrations, ...rows] : rows) insert(db, row, known)
+    const tables = tablesOf(reader)
+    const known = new Map(tables.map(({ name, columns }) => [name, columns]))
+    const own = ownRows(rows, sessionId, tables)
+    const migrations = isEmpty ? head.migrations.filter(([name]) => migrationTables.has(name)) : []
+    for (const row of [...migrations, ...own]) insert(db, row, known)
     db.exec('COMMIT')
     return 'restored'
   } catch (error) {
@@ -150,6 +152,18 @@ function isOwn(key: Key | undefined): key is Key {
 
 function hasSession(rows: ForeignRows, sessionId: string): boolean {
   return [...rows('SELECT 1 FROM session WHERE id = ?', sessionId)].length > 0
+}
+
+/** The rows that a session can have: not those of another session or project, nor of tables that are not about sessions. */
+function ownRows(rows: readonly StoredRow[], sessionId: string, tables: readonly Table[]): StoredRow[] {
+  const keys = new Map(tables.map(({ name, key }) => [name, key]))
+  const session = rows.find(([name, { id }]) => name === 'session' && id === sessionId)?.[1]
+  return rows.filter(([name, values]) => {
+    // Without a table the version of opencode is another one, which `insert` reports.
+    if (!keys.has(name)) return true
+    const key = keys.get(name)
+    return key && values[key.column] === (key.from === undefined ? sessionId : session?.[key.from])
+  })
 }
 
 /** The row of the session, which changes with every turn, comes last: the text before it mostly grows, and is stored once. */

@@ -118,6 +118,7 @@ function clusterOf(
       return sharedClaudeTranscripts(
         claudeEntries(rows, 'claude_entry', () => postgres.member),
         configDir,
+        { clock, log },
       )
     },
     openTranscriptCopies: () => () => new TranscriptCopies(postgres, paths.transcriptCopies, clock),

@@ -1,4 +1,6 @@
 import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
@@ -306,6 +308,29 @@ describe('WhatsApp', () => {
     }
     expect(received[2]!.media).toHaveLength(1)
     expect(server.media.asked).toEqual([`GET ${honest}`])
+  })
+
+  test('a second file that hides in a message is not asked for, wherever it is', async () => {
+    await link(server, host)
+    await connected()
+    const asked: string[] = []
+    const inside = createServer((request, response) => {
+      asked.push(request.url!)
+      response.end()
+    })
+    await new Promise<void>((resolve) => inside.listen(0, '127.0.0.1', resolve))
+    const url = `http://127.0.0.1:${(inside.address() as AddressInfo).port}/admin`
+    const message = await server.media.messageWith(picture, 'look')
+    const hidden = { ...message.imageMessage, directPath: undefined, url }
+    await server.write(server.alice, { ...message, buttonsMessage: { imageMessage: hidden } })
+    await server.write(server.alice, {
+      ...message,
+      templateMessage: { hydratedTemplate: { imageMessage: hidden } },
+    })
+    await vi.waitFor(() => expect(received).toHaveLength(2), { timeout: 10_000 })
+    inside.close()
+    expect(asked).toEqual([])
+    expect(received.map(({ media }) => media[0]?.bytes)).toEqual([picture.bytes.length, picture.bytes.length])
   })
 
   test('a voice note and a document with words are kept, each as what it is', async () => {

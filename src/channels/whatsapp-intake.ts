@@ -42,7 +42,7 @@ export class WhatsappIntake {
       void this.#lanes
         .run(chat, async () => {
           await this.#takeOne(source, type, connection)
-          if (source.key.id) await this.#parts.journal.done(source.key.id)
+          if (source.key.id) await this.#parts.journal.done(source.key)
         })
         .catch((error: unknown) => {
           if (this.#parts.signal.aborted) return

@@ -276,6 +276,37 @@ describe('WhatsApp', () => {
     rmSync(folder, { recursive: true })
   })
 
+  test('a message with the id of another that waits adds nothing to it, and does not end it', async () => {
+    await link(server, host)
+    const hangs = open()
+    const offered: Message[] = []
+    const gate = Promise.withResolvers<void>()
+    await hangs.start((message) => {
+      offered.push(message)
+      return message.chatType === 'direct' ? gate.promise : Promise.resolve()
+    })
+    await vi.waitFor(() => expect(hangs.status().state).toBe('connected'), { timeout: 15_000 })
+    // The sender of a message chooses its id.
+    const id = await server.write(server.alice, { conversation: 'from Alice' })
+    await vi.waitFor(() => expect(offered).toHaveLength(1), { timeout: 10_000 })
+    await server.write(server.bob, { conversation: 'from Bob' }, { id })
+    await server.write(server.bob, { conversation: 'from Bob, in the group' }, { id, group: true })
+    await vi.waitFor(() => expect(offered).toHaveLength(3), { timeout: 10_000 })
+    await vi.waitFor(() => expect(server.unconfirmed).toBe(0), { timeout: 10_000 })
+    const folder = mkdtempSync(join(tmpdir(), 'rockpool-killed-'))
+    cpSync(join(host.folder, 'credentials'), folder, { recursive: true })
+    gate.resolve()
+    const after = { ...testHost(), secrets: (name: string) => openSecretStore(folder, name) }
+    const next = openChannel(server, after)
+    await next.start(accept)
+    await vi.waitFor(() => expect(received.length).toBeGreaterThan(0), { timeout: 15_000 })
+    await next.stop()
+    const said = received.map(({ sender, text }) => `${sender.id}: ${text}`)
+    expect(said.sort()).toEqual([`${people.alice}: from Alice`, `${people.bob}: from Bob`])
+    after.close()
+    rmSync(folder, { recursive: true })
+  })
+
   test('what a group is called comes with its messages', async () => {
     await link(server, host)
     await connected()

@@ -89,10 +89,15 @@ export function appendUntrustedContext(base: string, untrusted?: readonly string
 
 /** One line for each entry: a line break in a group's title must not look like a heading of ours. */
 function quoteEntry(entry: string): string {
-  const flat = neutralizeMarkers(stripInvisible(entry.replace(/[\r\n\u2028\u2029]+/g, ' ⏎ ')))
+  const flat = neutralizeMarkers(stripInvisible(withSeenLineEnds(entry)))
     .replaceAll('<<<', '((')
     .trim()
   return flat === '' ? '' : `- ${cutText(flat, 2_000)}`
+}
+
+/** The text on one line, for a list in which each line is ours. */
+export function withSeenLineEnds(text: string): string {
+  return text.replace(/[\r\n\u2028\u2029]+/g, ' ⏎ ')
 }
 
 /** `\r\n` and a literal `\n` become line ends, except a literal `\n` inside code or a Windows path. */

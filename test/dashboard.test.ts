@@ -115,8 +115,8 @@ test('a command of the real Claude is shown everywhere in full, approved, and th
   await page.context().grantPermissions(['notifications'])
   await page.addInitScript(noteNotifications)
   await page.reload()
-  // T138: a character that turns the direction of writing hides nothing.
-  const command = `python3 -c "open('approved','w')" # \u202eevas`
+  // T138: a character that turns the direction of writing hides nothing, and none is unseen.
+  const command = `python3 -c "open('approved','w')" # \u202eevas\u{e0072}\u00ad\u3164`
   const script = inline({ tools: [{ name: 'Bash', input: { command } }] }, { text: 'made it' })
   const { workdir } = await launch(script, 'approve-me')
   await page.getByRole('status', { name: 'Notices' }).getByText('wants to run a command').waitFor()
@@ -134,7 +134,8 @@ test('a command of the real Claude is shown everywhere in full, approved, and th
   await page.getByRole('link', { name: 'Inbox' }).click()
   await row(page, 'approve-me').getByRole('link').click()
   await page.getByText('waits for you').waitFor()
-  await page.locator('.asked', { hasText: String.raw`open('approved','w')" # \u202eevas` }).waitFor()
+  const seen = String.raw`open('approved','w')" # \u202eevas\u{e0072}\u00ad\u3164`
+  await page.locator('.asked', { hasText: seen }).waitFor()
   expect(await page.locator('.asked').textContent()).not.toContain('\u202e')
   await page.getByRole('button', { name: 'Allow once' }).click()
   await expect.poll(() => existsSync(join(workdir, 'approved')), { timeout: 20_000 }).toBe(true)

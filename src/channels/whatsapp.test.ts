@@ -379,6 +379,24 @@ describe('WhatsApp', () => {
     })
   })
 
+  test('a command over the limit is shown word for word in each of its messages', async () => {
+    await link(server, host)
+    const channel = await connected()
+    const address = { channel: 'whatsapp', accountId: 'default', to: people.alice }
+    const lines = Array.from({ length: 600 }, (_, n) => `rm *old* ${n}`)
+    for (const command of [lines.join('\n'), lines.join('; ')]) {
+      const before = server.sent.length
+      const text = `Your agent wants to run:\n\`\`\`\n${command}\n\`\`\`\n\nAnswer yes or no`
+      await channel.send(address, { text }, { idempotencyKey: command, resent: false })
+      const sent = server.sent.slice(before).map(({ message }) => message.extendedTextMessage!.text!)
+      expect(sent.length).toBeGreaterThan(1)
+      const inCode = sent.flatMap((one) => [...one.matchAll(/```([^`]*)```/g)].map(([, code]) => code!))
+      expect(inCode).toHaveLength(sent.length)
+      const words = (shown: string): string[] => shown.split(/\s+/).filter((word) => word !== '')
+      expect(words(inCode.join('\n'))).toEqual(words(command))
+    }
+  })
+
   test('a file that WhatsApp does not take now is sent later, once', async () => {
     await link(server, host)
     const channel = await connected()

@@ -116,7 +116,7 @@ test('a command of the real Claude is shown everywhere in full, approved, and th
   await page.addInitScript(noteNotifications)
   await page.reload()
   // T138: a character that turns the direction of writing hides nothing, and none is unseen.
-  const command = `python3 -c "open('approved','w')" # \u202eevas\u{e0072}\u00ad\u3164`
+  const command = `python3 -c "open('approved','w')" # waits for input (x) \u202eevas\u{e0072}\u00ad\u3164`
   const script = inline({ tools: [{ name: 'Bash', input: { command } }] }, { text: 'made it' })
   const { workdir } = await launch(script, 'approve-me')
   await page.getByRole('status', { name: 'Notices' }).getByText('wants to run a command').waitFor()
@@ -131,10 +131,16 @@ test('a command of the real Claude is shown everywhere in full, approved, and th
   await expect
     .poll(() => page.evaluate<string[]>('told'), { timeout: 20_000 })
     .toContainEqual('Mend the quay needs you: a plank')
+  const chat = await house.open('/chat')
+  await chat
+    .locator('.card.received', { hasText: "open('approved','w')" })
+    .getByText('waits for input (x)')
+    .waitFor()
+  await chat.context().close()
   await page.getByRole('link', { name: 'Inbox' }).click()
   await row(page, 'approve-me').getByRole('link').click()
   await page.getByText('waits for you').waitFor()
-  const seen = String.raw`open('approved','w')" # \u202eevas\u{e0072}\u00ad\u3164`
+  const seen = String.raw`open('approved','w')" # waits for input (x) \u202eevas\u{e0072}\u00ad\u3164`
   await page.locator('.asked', { hasText: seen }).waitFor()
   expect(await page.locator('.asked').textContent()).not.toContain('\u202e')
   await page.getByRole('button', { name: 'Allow once' }).click()

@@ -150,6 +150,37 @@ test('a command of the real Claude is shown everywhere in full, approved, and th
   await page.context().close()
 })
 
+/** Runs in the page: the second click of a person who clicks twice, when the next request has just taken the place of the first. */
+const clickWhenReplaced = `
+  new MutationObserver((_, observer) => {
+    if (!document.querySelector('.asked')?.textContent.includes('second')) return
+    observer.disconnect()
+    document.querySelector('.decision button.primary').click()
+    globalThis.clicked = true
+  }).observe(document.body, { subtree: true, childList: true, characterData: true })`
+
+test('a second click on Allow does not allow the request that has just taken the place of the first', async () => {
+  const touch = (name: string) => ({
+    tools: [{ name: 'Bash', input: { command: `python3 -c "open('${name}','w')"` } }],
+  })
+  const { workdir } = await launch(
+    inline(touch('first'), touch('second'), { text: 'both are there' }),
+    'twice',
+  )
+  const made = (name: string): boolean => existsSync(join(workdir, name))
+  const page = await house.open()
+  await row(page, 'twice').getByRole('link').click()
+  await page.locator('.asked', { hasText: 'first' }).waitFor()
+  await page.evaluate(clickWhenReplaced)
+  await page.getByRole('button', { name: 'Allow once' }).click()
+  await expect.poll(() => page.evaluate('clicked'), { timeout: 20_000 }).toBe(true)
+  await new Promise((resolve) => setTimeout(resolve, 1_000))
+  expect([made('first'), made('second')]).toEqual([true, false])
+  await page.getByRole('button', { name: 'Allow once' }).click()
+  await expect.poll(() => made('second'), { timeout: 20_000 }).toBe(true)
+  await page.context().close()
+})
+
 test('a question of Claude is answered by its number, for all sessions that ask the same', async () => {
   const page = await house.open()
   const options = [
@@ -176,8 +207,9 @@ test('a question of Claude is answered by its number, for all sessions that ask 
     JSON.stringify(request.body.messages?.at(-1)).includes('Blue')
   await house.api.requested(answered)
   await expect.poll(() => house.api.calls().filter(answered).length, { timeout: 20_000 }).toBe(2)
-  // The next question is answered by its number's key.
+  // The next question is answered by its number's key, once a person can have seen it.
   await page.locator('.asked', { hasText: 'And the door?' }).waitFor()
+  await expect.poll(() => page.getByRole('button', { name: '1 Red like a starfish' }).isEnabled()).toBe(true)
   await page.getByRole('heading', { name: 'Inbox' }).click()
   await page.keyboard.press('1')
   await row(page, 'ask-one').getByText('thanks').first().waitFor()

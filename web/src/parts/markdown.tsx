@@ -23,7 +23,7 @@ export function isShownWhole(text: string): boolean {
     // Nested too deeply.
     return false
   }
-  marked.walkTokens(tokens, (token) => {
+  void marked.walkTokens(tokens, (token) => {
     const hasMore =
       token.type === 'def' ||
       token.type === 'image' ||

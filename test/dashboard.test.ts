@@ -115,8 +115,8 @@ test('a command of the real Claude is shown everywhere in full, approved, and th
   await page.context().grantPermissions(['notifications'])
   await page.addInitScript(noteNotifications)
   await page.reload()
-  // T138: a character that turns the direction of writing hides nothing.
-  const command = `python3 -c "open('approved','w')" # \u202eevas`
+  // T138: a character that turns the direction of writing hides nothing, and none is unseen.
+  const command = `python3 -c "open('approved','w')" # waits for input (x) \u202eevas\u{e0072}\u00ad\u3164`
   const script = inline({ tools: [{ name: 'Bash', input: { command } }] }, { text: 'made it' })
   const { workdir } = await launch(script, 'approve-me')
   await page.getByRole('status', { name: 'Notices' }).getByText('wants to run a command').waitFor()
@@ -131,15 +131,53 @@ test('a command of the real Claude is shown everywhere in full, approved, and th
   await expect
     .poll(() => page.evaluate<string[]>('told'), { timeout: 20_000 })
     .toContainEqual('Mend the quay needs you: a plank')
+  const chat = await house.open('/chat')
+  await chat
+    .locator('.card.received', { hasText: "open('approved','w')" })
+    .getByText('waits for input (x)')
+    .waitFor()
+  await chat.context().close()
   await page.getByRole('link', { name: 'Inbox' }).click()
   await row(page, 'approve-me').getByRole('link').click()
   await page.getByText('waits for you').waitFor()
-  await page.locator('.asked', { hasText: String.raw`open('approved','w')" # \u202eevas` }).waitFor()
+  const seen = String.raw`open('approved','w')" # waits for input (x) \u202eevas\u{e0072}\u00ad\u3164`
+  await page.locator('.asked', { hasText: seen }).waitFor()
   expect(await page.locator('.asked').textContent()).not.toContain('\u202e')
   await page.getByRole('button', { name: 'Allow once' }).click()
   await expect.poll(() => existsSync(join(workdir, 'approved')), { timeout: 20_000 }).toBe(true)
   await page.locator('.card.answer', { hasText: 'made it' }).waitFor()
   await row(page, 'approve-me').getByText('made it').first().waitFor()
+  await page.context().close()
+})
+
+/** Runs in the page: the second click of a person who clicks twice, when the next request has just taken the place of the first. */
+const clickWhenReplaced = `
+  new MutationObserver((_, observer) => {
+    if (!document.querySelector('.asked')?.textContent.includes('second')) return
+    observer.disconnect()
+    document.querySelector('.decision button.primary').click()
+    globalThis.clicked = true
+  }).observe(document.body, { subtree: true, childList: true, characterData: true })`
+
+test('a second click on Allow does not allow the request that has just taken the place of the first', async () => {
+  const touch = (name: string) => ({
+    tools: [{ name: 'Bash', input: { command: `python3 -c "open('${name}','w')"` } }],
+  })
+  const { workdir } = await launch(
+    inline(touch('first'), touch('second'), { text: 'both are there' }),
+    'twice',
+  )
+  const made = (name: string): boolean => existsSync(join(workdir, name))
+  const page = await house.open()
+  await row(page, 'twice').getByRole('link').click()
+  await page.locator('.asked', { hasText: 'first' }).waitFor()
+  await page.evaluate(clickWhenReplaced)
+  await page.getByRole('button', { name: 'Allow once' }).click()
+  await expect.poll(() => page.evaluate('clicked'), { timeout: 20_000 }).toBe(true)
+  await new Promise((resolve) => setTimeout(resolve, 1_000))
+  expect([made('first'), made('second')]).toEqual([true, false])
+  await page.getByRole('button', { name: 'Allow once' }).click()
+  await expect.poll(() => made('second'), { timeout: 20_000 }).toBe(true)
   await page.context().close()
 })
 
@@ -169,8 +207,9 @@ test('a question of Claude is answered by its number, for all sessions that ask 
     JSON.stringify(request.body.messages?.at(-1)).includes('Blue')
   await house.api.requested(answered)
   await expect.poll(() => house.api.calls().filter(answered).length, { timeout: 20_000 }).toBe(2)
-  // The next question is answered by its number's key.
+  // The next question is answered by its number's key, once a person can have seen it.
   await page.locator('.asked', { hasText: 'And the door?' }).waitFor()
+  await expect.poll(() => page.getByRole('button', { name: '1 Red like a starfish' }).isEnabled()).toBe(true)
   await page.getByRole('heading', { name: 'Inbox' }).click()
   await page.keyboard.press('1')
   await row(page, 'ask-one').getByText('thanks').first().waitFor()

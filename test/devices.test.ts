@@ -44,8 +44,8 @@ const added = async (input: object): Promise<string> => {
   expect(error).toBeUndefined()
   return (result as { device: { id: string } }).device.id
 }
-const launchAsking = async (name: string): Promise<void> => {
-  const prompt = '[[offline: ask Bash {"command":"touch made","description":"make a file"}]]'
+const launchAsking = async (name: string, command = 'touch made'): Promise<void> => {
+  const prompt = `[[offline: ask Bash ${JSON.stringify({ command, description: 'make a file' })}]]`
   const launched = await rpc(house, 'coding.launch', { prompt, workdir: newRepo(house), name })
   expect(launched.error).toBeUndefined()
 }
@@ -107,6 +107,19 @@ test('a browser gets what a terminal session asks, and a press answers its dialo
   expect((await asking).json()).toMatchObject({
     hookSpecificOutput: { decision: { behavior: 'deny' } },
   })
+})
+
+test('what does not fit into a notification is answered where all of it is shown: the notification has no buttons', async () => {
+  const browser = new Subscriber()
+  await added({ url: `${server.url}/push/abc`, keys: browser.keys })
+  await added({ url: `${server.url}/my-topic` })
+  await launchAsking('asker', `ls ${'a '.repeat(1_200)}; touch made`)
+  await vi.waitFor(() => expect(server.received).toHaveLength(2), waiting)
+  const shown = browser.read(server.received.find(({ path }) => path === '/push/abc')!)
+  expect(shown['body']).toMatch(/^[^;]*…$/)
+  expect(shown).toMatchObject({ answers: [], path: expect.stringMatching(/^\/coding\//) as string })
+  const phone = server.received.find(({ path }) => path === '/')!
+  expect(JSON.parse(phone.body.toString())).toMatchObject({ actions: [] })
 })
 
 test('an answer with a wrong signature, of another device or of a removed one is refused, and the request stays open', async () => {

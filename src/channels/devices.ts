@@ -85,7 +85,11 @@ export class DeviceChannel extends BaseChannel implements Channel {
 
   #notificationOf(device: Device, reply: Reply, options: SendOptions): Notification {
     const [title = 'Rockpool', ...lines] = (reply.text ?? '').split('\n')
-    const answers = (reply.buttons?.[0] ?? []).map(({ label, data: answer }) => ({
+    const text = lines.join('\n')
+    const body = shortened(text)
+    // Who allows something must see all of it; a press on the notification opens the page, which shows it.
+    const buttons = body === text ? (reply.buttons?.[0] ?? []) : []
+    const answers = buttons.map(({ label, data: answer }) => ({
       label,
       deviceId: device.id,
       answer,
@@ -93,7 +97,7 @@ export class DeviceChannel extends BaseChannel implements Channel {
     }))
     return {
       title,
-      body: shortened(lines.join('\n')),
+      body,
       path: pagePath(options.sessionKey),
       tag: options.sessionKey ?? options.idempotencyKey,
       answers,

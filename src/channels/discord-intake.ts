@@ -10,6 +10,7 @@ import {
   RateLimitError,
   Routes,
   type APIChannel,
+  type APIGuildMember,
   type APIInteraction,
   type GatewayDispatchPayload,
   type GatewayGuildCreateDispatchData,
@@ -30,14 +31,16 @@ export interface DiscordIntakeParts extends IntakeParts {
   rest: REST
   self: Self
   marks: DiscordMarks
-  /** Remembers the channel of a direct chat, so that a reply need not ask Discord for it. */
-  /** A channel of a server, or the private one with this person. */
+  /** Remembers a channel of a server, or the private one with this person, so that a reply need not ask Discord for it. */
   onChannel: (channelId: string, userId?: string) => void
   /** Servers from which attachments may be fetched. */
   fileHosts: ReadonlySet<string>
 }
 
 const pageSize = 100
+
+/** The members of a server, by the id of the person. */
+type Members = Map<string, DiscordMessage['member']>
 
 export class DiscordIntake {
   #parts: DiscordIntakeParts
@@ -115,9 +118,11 @@ export class DiscordIntake {
 
   #readSince(channelId: string, mark: string): Promise<void> {
     return this.#inLane(channelId, async (place, self) => {
+      const members: Members = new Map()
       for (let after = mark; ;) {
         const page = await this.#newerThan(channelId, after)
-        for (const source of page) await this.#takeMessage(source, place, self)
+        for (const source of page)
+          await this.#takeMessage(await this.#withMember(source, place, members), place, self)
         if (page.length < pageSize) return
         after = page.at(-1)!.id
       }
@@ -189,6 +194,24 @@ export class DiscordIntake {
     if (!fileHosts.has(new URL(file.url).host))
       throw new RockpoolError('refused', 'it is not on a server of Discord.')
     return download(file.url, file, 'Discord', host)
+  }
+
+  /** A channel's history does not say which roles a person has; they decide which agent the message is for. */
+  async #withMember(source: DiscordMessage, place: DiscordPlace, known: Members): Promise<DiscordMessage> {
+    const { author, webhook_id: webhookId } = source
+    if (place.guildId === undefined || author.bot || webhookId !== undefined) return source
+    if (!known.has(author.id)) known.set(author.id, await this.#memberOf(place.guildId, author.id))
+    return { ...source, member: known.get(author.id) }
+  }
+
+  /** Undefined for a person who has left the server, or Discord. */
+  async #memberOf(guildId: string, userId: string): Promise<DiscordMessage['member']> {
+    try {
+      return await this.#ask<APIGuildMember>(Routes.guildMember(guildId, userId))
+    } catch (error) {
+      if (error instanceof DiscordAPIError && error.status === 404) return undefined
+      throw error
+    }
   }
 
   /** Oldest first. */

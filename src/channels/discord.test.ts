@@ -295,6 +295,22 @@ describe('Discord', () => {
     expect(received.map((one) => one.text).sort()).toEqual(['first words', 'in the thread'])
   })
 
+  test('a message that is read later has the roles of its author, like one that came at once', async () => {
+    api.members.set(people.alice.id, { nick: 'Al', roles: ['6001'] })
+    const channel = await connected()
+    api.write({ channel_id: '8001', author: people.alice, content: 'at once' })
+    await vi.waitFor(() => expect(received).toHaveLength(1))
+    await channel.stop()
+    api.remembers = false
+    api.write({ channel_id: '8001', author: people.alice, content: 'later' })
+    api.write({ channel_id: '8001', author: people.bob, content: 'from somebody who has left' })
+    await connected()
+    await vi.waitFor(() => expect(received).toHaveLength(3), { timeout: 10_000 })
+    expect(received[1]!.sender).toEqual(received[0]!.sender)
+    expect(received[1]!.sender).toMatchObject({ name: 'Al', roles: ['6001'] })
+    expect(received[2]!.sender.roles).toBeUndefined()
+  })
+
   test('a crash right after the first message of a channel does not forget the channel', async () => {
     const hangs = open()
     let offered = false

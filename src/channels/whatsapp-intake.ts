@@ -1,6 +1,6 @@
 // Passes on what WhatsApp sends: in order for each chat, with its file, retried until it is durable. Messages that arrived
 // while we were offline have the type `append`; old ones among them are skipped, and the inbox ignores those that it has.
-import { downloadMediaMessage, getContentType, normalizeMessageContent } from 'baileys'
+import { downloadContentFromMessage, getContentType, normalizeMessageContent } from 'baileys'
 import type { WAMessage, proto, WASocket } from 'baileys'
 import type { Readable } from 'node:stream'
 import { KeyedQueue } from '../domain/async.ts'
@@ -11,7 +11,6 @@ import type { BoundedMap } from './bounded-map.ts'
 import { addFile } from './received-files.ts'
 import { untilStored } from './retry.ts'
 import type { WhatsappJournal } from './whatsapp-journal.ts'
-import { silentLogger } from './whatsapp-library.ts'
 import { readWhatsappMessage, type FindNumber, type OwnIds } from './whatsapp-messages.ts'
 
 export interface WhatsappIntakeParts extends IntakeParts {
@@ -43,7 +42,7 @@ export class WhatsappIntake {
       void this.#lanes
         .run(chat, async () => {
           await this.#takeOne(source, type, connection)
-          if (source.key.id) await this.#parts.journal.done(source.key.id)
+          if (source.key.id) await this.#parts.journal.done(source.key)
         })
         .catch((error: unknown) => {
           if (this.#parts.signal.aborted) return
@@ -73,8 +72,8 @@ export class WhatsappIntake {
     const file = mediaOf(source)
     if (file && host.takesMedia(message))
       await addFile(message, host, async () => {
-        const name = 'fileName' in file ? (file.fileName ?? undefined) : undefined
-        const mimeType = file.mimetype ?? undefined
+        const name = 'fileName' in file.part ? (file.part.fileName ?? undefined) : undefined
+        const mimeType = file.part.mimetype ?? undefined
         return host.media.keep(await connection.download(source), { name, mimeType })
       })
     await untilStored(() => this.#parts.accept(message), this.#parts)
@@ -95,29 +94,29 @@ export class WhatsappIntake {
 }
 
 /** Kinds of content that are a file. */
-const mediaTypes = [
-  'imageMessage',
-  'videoMessage',
-  'audioMessage',
-  'documentMessage',
-  'stickerMessage',
-] as const
+const mediaTypes = ['image', 'video', 'audio', 'document', 'sticker'] as const
 
-type MediaContent = NonNullable<proto.IMessage[(typeof mediaTypes)[number]]>
+type MediaType = (typeof mediaTypes)[number]
 
-/** Downloads a file from WhatsApp's own media servers: a message may name any host, and Baileys would contact it. */
+type MediaContent = NonNullable<proto.IMessage[`${MediaType}Message`]>
+
+/** Downloads a file from WhatsApp's own media servers: a message may name any host, and Baileys would contact it. Baileys gets only
+ *  the path that was checked, because it would take the file from another part of a message that has several. */
 export async function downloadOver(socket: WASocket, source: WAMessage): Promise<Readable> {
-  const path = mediaOf(source)?.directPath
+  const file = mediaOf(source)
   // `@elsewhere/x` after the host name would turn the host into a password and name another host.
-  if (!path?.startsWith('/')) throw new RockpoolError('refused', 'it is not on a server of WhatsApp.')
+  if (!file?.part.directPath?.startsWith('/'))
+    throw new RockpoolError('refused', 'it is not on a server of WhatsApp.')
+  const { directPath, mediaKey } = file.part
   const { hosts } = await socket.refreshMediaConn()
-  const options = { host: hosts[0]?.hostname ?? socket.getMediaHost() }
-  const context = { logger: silentLogger, reuploadRequest: socket.updateMediaMessage }
-  return downloadMediaMessage(source, 'stream', options, context)
+  const host = hosts[0]?.hostname ?? socket.getMediaHost()
+  return downloadContentFromMessage({ directPath, mediaKey }, file.type, { host })
 }
 
-function mediaOf(source: WAMessage): MediaContent | undefined {
+function mediaOf(source: WAMessage): { type: MediaType; part: MediaContent } | undefined {
   const content = normalizeMessageContent(source.message)
-  const type = mediaTypes.find((one) => one === getContentType(content ?? undefined))
-  return (type && content?.[type]) ?? undefined
+  const named = getContentType(content ?? undefined)
+  const type = mediaTypes.find((one) => named === `${one}Message`)
+  const part = type && content?.[`${type}Message`]
+  return part ? { type, part } : undefined
 }

@@ -1,8 +1,8 @@
 // Stores each WhatsApp message before the server gets its confirmation. Baileys confirms a message as soon as it has
 // decrypted it, so the journal is written during decryption. Messages that were not processed before a crash are
 // processed after it.
-import { cleanMessage, decodeMessageNode, proto, unpadRandomMax16 } from 'baileys'
-import type { BinaryNode, SignalRepositoryWithLIDStore, WAMessage } from 'baileys'
+import { cleanMessage, decodeMessageNode, isJidMetaAI, jidDecode, proto, unpadRandomMax16 } from 'baileys'
+import type { BinaryNode, SignalRepositoryWithLIDStore, WAMessage, WAMessageKey } from 'baileys'
 import type { ChannelHost, SecretStore } from '../domain/channel.ts'
 import { untilStored } from './retry.ts'
 import type { OwnIds } from './whatsapp-messages.ts'
@@ -59,21 +59,32 @@ export class WhatsappJournal {
   }
 
   /** The message is in the inbox, or needs no action. */
-  async done(id: string): Promise<void> {
-    this.#pending.delete(id)
-    await this.#parts.store.set({ [prefix + id]: undefined })
+  async done({ remoteJid, participant, id }: WAMessageKey): Promise<void> {
+    const name = nameOf(remoteJid, participant, id)
+    this.#pending.delete(name)
+    await this.#parts.store.set({ [name]: undefined })
   }
 
   async #store(encrypted: Uint8Array, plain: Uint8Array): Promise<Uint8Array> {
     const attrs = this.#nodes.get(encrypted)?.attrs
-    const id = attrs?.['id']
-    if (attrs === undefined || id === undefined) return plain
-    const received = this.#pending.get(id) ?? { attrs, parts: [] }
+    if (attrs?.['id'] === undefined) return plain
+    const { from, recipient, participant, id } = attrs
+    // As Baileys decides it: what we write to somebody on another device is in the chat with them.
+    const name = nameOf(recipient && !isJidMetaAI(recipient) ? recipient : from, participant, id)
+    const received = this.#pending.get(name) ?? { attrs, parts: [] }
     received.parts.push(Buffer.from(plain).toString('base64'))
-    this.#pending.set(id, received)
-    await untilStored(() => this.#parts.store.set({ [prefix + id]: JSON.stringify(received) }), this.#parts)
+    this.#pending.set(name, received)
+    await untilStored(() => this.#parts.store.set({ [name]: JSON.stringify(received) }), this.#parts)
     return plain
   }
+}
+
+type Jid = string | null | undefined
+
+/** The name of a message in the journal. Its sender chooses the id, which may be that of a message of somebody else. */
+function nameOf(chat: Jid, author: Jid, id: Jid): string {
+  const people = [chat, author].map((jid) => jidDecode(jid ?? '')?.user ?? '')
+  return `${prefix}${[...people, id].join(' ')}`
 }
 
 /** The message as Baileys would have made it. */

@@ -79,7 +79,9 @@ export class WhatsappSender {
   async #partsOf(reply: Reply): Promise<AnyMessageContent[]> {
     const parts: AnyMessageContent[] = []
     if (reply.text?.trim()) {
-      parts.push(...splitText(toWhatsapp(reply.text), this.#limit).map((text) => ({ text })))
+      // Split as Markdown: in WhatsApp's formatting the first line of code stands beside its fence. Only tables grow when they are drawn.
+      const pieces = splitText(reply.text, this.#limit).map((piece) => toWhatsapp(piece))
+      parts.push(...pieces.flatMap((piece) => splitText(piece, this.#limit)).map((text) => ({ text })))
     }
     for (const path of reply.media ?? []) {
       parts.push(fileContent(await this.#host.media.outgoing(path), reply.audioAsVoice === true))

@@ -1,4 +1,6 @@
 import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
@@ -274,6 +276,37 @@ describe('WhatsApp', () => {
     rmSync(folder, { recursive: true })
   })
 
+  test('a message with the id of another that waits adds nothing to it, and does not end it', async () => {
+    await link(server, host)
+    const hangs = open()
+    const offered: Message[] = []
+    const gate = Promise.withResolvers<void>()
+    await hangs.start((message) => {
+      offered.push(message)
+      return message.chatType === 'direct' ? gate.promise : Promise.resolve()
+    })
+    await vi.waitFor(() => expect(hangs.status().state).toBe('connected'), { timeout: 15_000 })
+    // The sender of a message chooses its id.
+    const id = await server.write(server.alice, { conversation: 'from Alice' })
+    await vi.waitFor(() => expect(offered).toHaveLength(1), { timeout: 10_000 })
+    await server.write(server.bob, { conversation: 'from Bob' }, { id })
+    await server.write(server.bob, { conversation: 'from Bob, in the group' }, { id, group: true })
+    await vi.waitFor(() => expect(offered).toHaveLength(3), { timeout: 10_000 })
+    await vi.waitFor(() => expect(server.unconfirmed).toBe(0), { timeout: 10_000 })
+    const folder = mkdtempSync(join(tmpdir(), 'rockpool-killed-'))
+    cpSync(join(host.folder, 'credentials'), folder, { recursive: true })
+    gate.resolve()
+    const after = { ...testHost(), secrets: (name: string) => openSecretStore(folder, name) }
+    const next = openChannel(server, after)
+    await next.start(accept)
+    await vi.waitFor(() => expect(received.length).toBeGreaterThan(0), { timeout: 15_000 })
+    await next.stop()
+    const said = received.map(({ sender, text }) => `${sender.id}: ${text}`)
+    expect(said.sort()).toEqual([`${people.alice}: from Alice`, `${people.bob}: from Bob`])
+    after.close()
+    rmSync(folder, { recursive: true })
+  })
+
   test('what a group is called comes with its messages', async () => {
     await link(server, host)
     await connected()
@@ -308,6 +341,29 @@ describe('WhatsApp', () => {
     expect(server.media.asked).toEqual([`GET ${honest}`])
   })
 
+  test('a second file that hides in a message is not asked for, wherever it is', async () => {
+    await link(server, host)
+    await connected()
+    const asked: string[] = []
+    const inside = createServer((request, response) => {
+      asked.push(request.url!)
+      response.end()
+    })
+    await new Promise<void>((resolve) => inside.listen(0, '127.0.0.1', resolve))
+    const url = `http://127.0.0.1:${(inside.address() as AddressInfo).port}/admin`
+    const message = await server.media.messageWith(picture, 'look')
+    const hidden = { ...message.imageMessage, directPath: undefined, url }
+    await server.write(server.alice, { ...message, buttonsMessage: { imageMessage: hidden } })
+    await server.write(server.alice, {
+      ...message,
+      templateMessage: { hydratedTemplate: { imageMessage: hidden } },
+    })
+    await vi.waitFor(() => expect(received).toHaveLength(2), { timeout: 10_000 })
+    inside.close()
+    expect(asked).toEqual([])
+    expect(received.map(({ media }) => media[0]?.bytes)).toEqual([picture.bytes.length, picture.bytes.length])
+  })
+
   test('a voice note and a document with words are kept, each as what it is', async () => {
     await link(server, host)
     await connected()
@@ -321,6 +377,24 @@ describe('WhatsApp', () => {
       text: 'please read',
       media: [{ kind: 'file', mimeType: 'application/pdf', name: 'letter.pdf' }],
     })
+  })
+
+  test('a command over the limit is shown word for word in each of its messages', async () => {
+    await link(server, host)
+    const channel = await connected()
+    const address = { channel: 'whatsapp', accountId: 'default', to: people.alice }
+    const lines = Array.from({ length: 600 }, (_, n) => `rm *old* ${n}`)
+    for (const command of [lines.join('\n'), lines.join('; ')]) {
+      const before = server.sent.length
+      const text = `Your agent wants to run:\n\`\`\`\n${command}\n\`\`\`\n\nAnswer yes or no`
+      await channel.send(address, { text }, { idempotencyKey: command, resent: false })
+      const sent = server.sent.slice(before).map(({ message }) => message.extendedTextMessage!.text!)
+      expect(sent.length).toBeGreaterThan(1)
+      const inCode = sent.flatMap((one) => [...one.matchAll(/```([^`]*)```/g)].map(([, code]) => code!))
+      expect(inCode).toHaveLength(sent.length)
+      const words = (shown: string): string[] => shown.split(/\s+/).filter((word) => word !== '')
+      expect(words(inCode.join('\n'))).toEqual(words(command))
+    }
   })
 
   test('a file that WhatsApp does not take now is sent later, once', async () => {

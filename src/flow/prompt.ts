@@ -6,6 +6,7 @@ import {
   cleanText,
   QUEUED_MESSAGES_MARKER,
   senderLabel,
+  withSeenLineEnds,
 } from '../inbound/message-text.ts'
 import { buildHistoryContext, formatEnvelope, withSystemLines } from '../inbound/prompt-context.ts'
 import { eventAuthor, hasFewerRights, isUntrustedEvent } from '../rights/author.ts'
@@ -134,7 +135,10 @@ function withOverheard(text: string, message: Message, overheard: readonly Overh
   const envelope = { channel: message.address.channel, chat: message.address.to }
   const sender = message.sender.name ?? senderLabel(message.sender) ?? 'somebody'
   const current = formatEnvelope({ ...envelope, timestamp: message.sentAt, sender, body: text })
-  return buildHistoryContext(overheard, current, (entry) => formatEnvelope({ ...envelope, ...entry }))
+  // A second line of a message could look like the message of somebody else.
+  return buildHistoryContext(overheard, current, (entry) =>
+    formatEnvelope({ ...envelope, ...entry, body: withSeenLineEnds(entry.body) }),
+  )
 }
 
 /** Joins several waiting messages into one prompt. */

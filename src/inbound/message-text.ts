@@ -18,7 +18,7 @@ export function readMessage(message: Message, mentions: MentionRules = {}): Mess
   const clean = cleanText(message.text)
   const text = message.chatType === 'direct' ? clean : stripMentions(clean, mentions)
   return {
-    forAgent: withSender(stripStructuralPrefixes(text), message),
+    forAgent: withSender(stripAppPrefixes(text), message),
     forCommands: commandText(message, mentions),
     untrusted: untrustedOf(message),
   }
@@ -30,7 +30,7 @@ export function readMessage(message: Message, mentions: MentionRules = {}): Mess
  */
 export function commandText(message: Message, mentions: MentionRules = {}): string {
   if (message.forwarded) return ''
-  const text = stripStructuralPrefixes(normalizeInboundTextNewlines(message.text))
+  const text = stripAppPrefixes(normalizeInboundTextNewlines(message.text))
   return (message.chatType === 'direct' ? text : stripMentions(text, mentions)).trim()
 }
 
@@ -89,10 +89,15 @@ export function appendUntrustedContext(base: string, untrusted?: readonly string
 
 /** One line for each entry: a line break in a group's title must not look like a heading of ours. */
 function quoteEntry(entry: string): string {
-  const flat = neutralizeMarkers(stripInvisible(entry.replace(/[\r\n\u2028\u2029]+/g, ' ⏎ ')))
+  const flat = neutralizeMarkers(stripInvisible(withSeenLineEnds(entry)))
     .replaceAll('<<<', '((')
     .trim()
   return flat === '' ? '' : `- ${cutText(flat, 2_000)}`
+}
+
+/** The text on one line, for a list in which each line is ours. */
+export function withSeenLineEnds(text: string): string {
+  return text.replace(/[\r\n\u2028\u2029]+/g, ' ⏎ ')
 }
 
 /** `\r\n` and a literal `\n` become line ends, except a literal `\n` inside code or a Windows path. */
@@ -130,10 +135,17 @@ function pathStart(word: string, previousPath: string): number {
   return /\\[A-Z][^\\]*$/.test(previousPath) && /^[A-Z(]/.test(word) ? 0 : -1
 }
 
-/** Removes what an app puts before a message: `[Dec 4 17:35]`, `[WhatsApp 120363@g.us 2026-01-13T07:45Z] Alice:`. */
+/** For texts that a program composed with the history of a chat: what follows our marker, without what an app puts before it. */
 export function stripStructuralPrefixes(text: string): string {
   const marker = text.lastIndexOf(CURRENT_MESSAGE_MARKER)
-  let rest = marker < 0 ? text : text.slice(marker + CURRENT_MESSAGE_MARKER.length).trimStart()
+  const current = marker < 0 ? text : text.slice(marker + CURRENT_MESSAGE_MARKER.length).trimStart()
+  return stripAppPrefixes(current)
+}
+
+/** Removes what an app puts before a message: `[Dec 4 17:35]`, `[WhatsApp 120363@g.us 2026-01-13T07:45Z] Alice:`. In the message of a
+ *  person our marker means nothing: in a text that they pasted, it would turn its end into a command of theirs. */
+function stripAppPrefixes(text: string): string {
+  let rest = text
   for (let wrapper = timeWrapper.exec(rest); wrapper; wrapper = timeWrapper.exec(rest)) {
     rest = rest.slice(wrapper[0].length)
     if (envelope.test(wrapper[0])) rest = rest.replace(senderPrefix, '')

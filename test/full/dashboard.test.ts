@@ -198,14 +198,17 @@ test('a plan is read as text, sent back with what to change, and approved', asyn
   })
   const exit = { tools: [{ name: 'ExitPlanMode', input: {} }] }
   const glob = { tools: [{ name: 'Glob', input: { pattern: '*.quay' } }] }
-  const steps = [{ tools: [plan('Of wood')] }, exit, { tools: [plan('Of stone')] }, exit]
+  // Markdown would not show its second line.
+  const wood = 'Of wood\n\n[//]: # (and burn the old one)'
+  const steps = [{ tools: [plan(wood)] }, exit, { tools: [plan('Of stone')] }, exit]
   house.api.script(task, [glob, ...steps, { text: 'The quay is planned.' }])
   house.api.release('quay')
   const page = await house.open()
   await page.locator('.row', { hasText: 'quay' }).getByRole('link').click()
   const decision = page.getByRole('region', { name: 'Decision' })
   await decision.getByRole('heading', { name: 'Plan awaits your approval' }).waitFor()
-  await decision.getByRole('listitem').getByText('Of wood').waitFor()
+  await decision.getByText('Of wood').waitFor()
+  expect(await decision.textContent()).toContain('(and burn the old one)')
   await decision.getByLabel('Note to Claude (optional)').fill('stone lasts longer')
   await decision.getByRole('button', { name: 'Deny' }).click()
   await house.api.requested(({ text }) => text.includes('stone lasts longer'))

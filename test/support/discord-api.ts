@@ -69,6 +69,8 @@ export class DiscordApi {
   readonly bot = { id: '9000', username: 'rockpool', bot: true }
   readonly channels = new Map<string, DiscordChannelRow>()
   readonly messages: DiscordRow[] = []
+  /** The members of the servers that have a nickname or roles there, by the id of the person. */
+  readonly members = new Map<string, { nick?: string; roles: string[] }>()
   readonly callbacks: Array<{ id: string; type: number }> = []
   readonly followUps: string[] = []
   readonly identified: number[] = []
@@ -169,10 +171,11 @@ export class DiscordApi {
     return message
   }
 
-  /** Tells those who are connected of a message. */
+  /** Tells those who are connected of a message. The history of a channel has no `member`. */
   tell(message: DiscordRow): void {
     const guild_id = this.channels.get(message.channel_id)?.guild_id
-    this.dispatch('MESSAGE_CREATE', { ...message, ...(guild_id ? { guild_id } : {}) })
+    const member = this.members.get(message.author.id)
+    this.dispatch('MESSAGE_CREATE', { ...message, ...(guild_id ? { guild_id, member } : {}) })
   }
 
   /** As after some minutes. */
@@ -295,6 +298,10 @@ export class DiscordApi {
     if (parts[0] === 'webhooks') {
       this.followUps.push(String(body.json['content']))
       return [200, {}]
+    }
+    if (parts[0] === 'guilds' && parts[2] === 'members') {
+      const member = this.members.get(parts[3]!)
+      return member ? [200, member] : [404, { message: 'Unknown Member', code: 10_007 }]
     }
     const channel = parts[0] === 'channels' ? this.channels.get(parts[1]!) : undefined
     if (!channel) return [404, { message: 'Unknown Channel', code: 10_003 }]

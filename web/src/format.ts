@@ -70,11 +70,14 @@ export function readableKey(key: string): string {
 
 /** Shows invisible characters, and those that change the writing direction, as their code. */
 export function visible(text: string): string {
-  return text.replace(
-    /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g,
-    (character) => `\\u${character.codePointAt(0)!.toString(16).padStart(4, '0')}`,
-  )
+  return text.replace(unseen, (character) => {
+    const code = character.codePointAt(0)!.toString(16)
+    return character.length > 1 ? `\\u{${code}}` : `\\u${code.padStart(4, '0')}`
+  })
 }
+
+// Controls but tabs and line ends, characters that only format, and letters that are drawn as nothing.
+const unseen = /(?![\t\n])[\p{Cc}\p{Cf}\u2028\u2029\u115f\u1160\u3164\uffa0]/gu
 
 /** Lets the person save a file. */
 export function download(name: string, text: string, type = 'text/markdown'): void {

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import { toDiscord, toTelegramHtml, toWhatsapp, visibleText } from '../../channels/formatting.ts'
 import type { Approval } from '../../domain/coding-session.ts'
-import { approvalReply } from './approval-reply.ts'
+import { approvalReply, withVisibleControls } from './approval-reply.ts'
 
 const asked: Approval = {
   id: 'ab12',
@@ -57,4 +57,10 @@ test.each([
 ] as const)('the first line of %o is %j', (fields, heading) => {
   const { text } = approvalReply('[shed]', { ...asked, shown: 'x', ...fields })
   expect(text!.split('\n')[0]).toBe(heading)
+})
+
+test('letters that are drawn as nothing are written out', () => {
+  expect(withVisibleControls('const {\u3164} = query // a\u115f\u1160\uffa0\u{e0041}')).toBe(
+    String.raw`const {\u{3164}} = query // a\u{115f}\u{1160}\u{ffa0}\u{e0041}`,
+  )
 })

@@ -11,17 +11,20 @@ import { Problem } from './states.tsx'
 interface DecisionProps {
   approval: Approval
   onAnswered: () => void
+  /** As `useSeen` says it. */
+  isSeen: boolean
   /** Keyboard shortcuts are active: for the session that is shown, not for the cards of a list. */
   hasKeys?: boolean
 }
 
-export function Decision({ approval, onAnswered, hasKeys = false }: DecisionProps) {
+export function Decision({ approval, onAnswered, isSeen, hasKeys = false }: DecisionProps) {
   const [text, setText] = useState('')
   const [rule, setRule] = useState('')
   const field = useRef<HTMLInputElement>(null)
-  const { run, busy, error } = useAction()
+  const { run, busy: isAnswering, error } = useAction()
   const isQuestion = approval.kind === 'question'
-  const isReady = useSeen(approval.id)
+  // A second click, or a key that was pressed for the request before, decides nothing.
+  const busy = isAnswering || !isSeen
   const answer = async (
     decision: 'allow' | 'deny',
     more: Partial<InputOf<'approvals.answer'>> = {},
@@ -39,8 +42,8 @@ export function Decision({ approval, onAnswered, hasKeys = false }: DecisionProp
   const byKey =
     (act: () => Promise<void>, isAllowed = true) =>
     (event: KeyboardEvent) => {
-      // A key that is held down, or pressed for the request before, decides nothing.
-      if (!event.repeat && !busy && isAllowed && isReady()) void act()
+      // Nor does a key that is held down.
+      if (!event.repeat && !busy && isAllowed) void act()
     }
   const choices = approval.choices.map((_, i): [string, (event: KeyboardEvent) => void] => [
     String(i + 1),
@@ -131,15 +134,18 @@ function rulesFor({ toolName, input }: Approval): Array<[label: string, rule: Ru
 
 const readMs = 400
 
-/** False for a moment after another request has taken the place of one that was just answered. */
-function useSeen(id: string): () => boolean {
-  const first = useRef(id)
-  const since = useRef(0)
+/** False for a moment after another request of a session has taken the place of one that was shown, also if there was none in between.
+ *  The caller outlives its `Decision`, which is shown only while there is a request. */
+export function useSeen(rowId: string | undefined, id: string | undefined): boolean {
+  const [seen, setSeen] = useState({ rowId, id })
+  const isSameRow = seen.rowId === rowId
+  const isNext = isSameRow && seen.id !== undefined && id !== undefined && seen.id !== id
   useEffect(() => {
-    if (id !== first.current) since.current = performance.now()
-    first.current = id
-  }, [id])
-  return () => performance.now() - since.current > readMs
+    if (isSameRow && (id === undefined || seen.id === id)) return undefined
+    const timer = setTimeout(() => setSeen({ rowId, id }), isNext ? readMs : 0)
+    return () => clearTimeout(timer)
+  }, [rowId, id, seen])
+  return !isNext
 }
 
 interface ChoicesProps {

@@ -6,7 +6,7 @@ import { useAction, useLive } from '../live.ts'
 import { useSessions } from '../needs-you.ts'
 import type { Row } from '../rows.ts'
 import { Compose, type Send } from './compose.tsx'
-import { Decision } from './decision.tsx'
+import { Decision, useSeen } from './decision.tsx'
 import { MailLines, changesMail } from './mail-lines.tsx'
 import { withoutCommands } from './notices.tsx'
 import { Problem, Words } from './states.tsx'
@@ -23,11 +23,12 @@ interface DockProps {
 
 export function Dock({ row, coding, info, forkAt, endFork }: DockProps) {
   const { reload } = useSessions()
+  const isSeen = useSeen(row?.id, row?.approval?.id)
   const session = info?.session
   if (row?.approval) {
     return (
       <div class="dock asks">
-        <Decision key={row.id} approval={row.approval} onAnswered={reload} hasKeys />
+        <Decision key={row.id} approval={row.approval} onAnswered={reload} isSeen={isSeen} hasKeys />
       </div>
     )
   }

@@ -4,7 +4,7 @@ import { useSessions } from '../needs-you.ts'
 import { follow, pathOf } from '../route.ts'
 import type { Look } from '../route.ts'
 import type { Row } from '../rows.ts'
-import { Decision } from './decision.tsx'
+import { Decision, useSeen } from './decision.tsx'
 
 interface RowProps {
   row: Row
@@ -19,6 +19,7 @@ interface RowProps {
 
 export function RowView({ row, group, look, isCurrent, isChosen, choose, isCard }: RowProps) {
   const { reload } = useSessions()
+  const isSeen = useSeen(row.id, row.approval?.id)
   const kind = row.state.replace(' ', '-')
   return (
     <>
@@ -61,7 +62,7 @@ export function RowView({ row, group, look, isCurrent, isChosen, choose, isCard 
           <span class="number age">{ago(row.at)}</span>
           <span class="number cost">{usd(row.costUsd)}</span>
         </a>
-        {isCard && row.approval && <Decision approval={row.approval} onAnswered={reload} />}
+        {isCard && row.approval && <Decision approval={row.approval} onAnswered={reload} isSeen={isSeen} />}
       </li>
     </>
   )

@@ -12,6 +12,28 @@ export function Markdown({ text }: { text: string }) {
   return useMemo(() => <div class="markdown">{blocksOf(text)}</div>, [text])
 }
 
+/** False if the text says something that a reader of the Markdown does not see: where a picture or a link leads, a definition, words
+ *  beside the language of code. */
+export function isShownWhole(text: string): boolean {
+  let isWhole = true
+  let tokens: Token[]
+  try {
+    tokens = marked.lexer(text, { gfm: true })
+  } catch {
+    // Nested too deeply.
+    return false
+  }
+  void marked.walkTokens(tokens, (token) => {
+    const hasMore =
+      token.type === 'def' ||
+      token.type === 'image' ||
+      (token.type === 'link' && (token.title || token.href !== token.text)) ||
+      (token.type === 'code' && /\s/.test(token.lang ?? ''))
+    if (hasMore) isWhole = false
+  })
+  return isWhole
+}
+
 /** Characters that change the writing direction can make a command look like another one. */
 const directions = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g
 

@@ -2,7 +2,7 @@
 import type { Notice } from '../data.ts'
 import { clock, visible } from '../format.ts'
 import { follow, pathOf } from '../route.ts'
-import { Markdown } from './markdown.tsx'
+import { isShownWhole, Markdown } from './markdown.tsx'
 
 export function NoticeView({ notice, press }: { notice: Notice; press: (data: string) => void }) {
   const { codingId } = notice
@@ -18,7 +18,7 @@ export function NoticeView({ notice, press }: { notice: Notice; press: (data: st
           </a>
         )}
       </div>
-      <Markdown text={forPage(notice)} />
+      <NoticeText text={textOnPage(notice)} isAsked={notice.buttons.length > 0} />
       {notice.buttons.length > 0 && (
         <div class="buttons">
           {notice.buttons.flat().map((button) => (
@@ -32,10 +32,16 @@ export function NoticeView({ notice, press }: { notice: Notice; press: (data: st
   )
 }
 
-/** Without what is meant for chats that have no buttons: commands to type, and the ids in them. */
-function forPage({ text, buttons }: Notice): string {
-  const seen = withoutCommands(withoutIds(text))
-  return buttons.length > 0 ? seen.replace(/\n\nAnswer [^\n]*\/approve [^\n]*$/, '') : seen
+/** A person must see all of what they are asked. */
+function NoticeText({ text, isAsked }: { text: string; isAsked: boolean }) {
+  const seen = isAsked ? visible(text) : text
+  return isAsked && !isShownWhole(seen) ? <pre>{seen}</pre> : <Markdown text={seen} />
+}
+
+/** Without what is meant for chats that have no buttons: commands to type, and the ids in them. What a session asks stays as it is. */
+export function textOnPage({ text, buttons }: Pick<Notice, 'text' | 'buttons'>): string {
+  if (buttons.length > 0) return text.replace(/\n\nAnswer [^\n]*\/approve [^\n]*$/, '')
+  return withoutCommands(withoutIds(text))
 }
 
 /** The page has a button for what these commands do. */

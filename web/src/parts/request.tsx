@@ -3,7 +3,7 @@
 import type { Approval } from '../data.ts'
 import { visible } from '../format.ts'
 import { Changes, Code } from './code.tsx'
-import { Markdown } from './markdown.tsx'
+import { isShownWhole, Markdown } from './markdown.tsx'
 
 export function headingOf({ kind, toolName, input, cwd }: Approval): string {
   if (kind === 'plan') return 'Plan awaits your approval'
@@ -19,12 +19,7 @@ export function headingOf({ kind, toolName, input, cwd }: Approval): string {
 export function Request({ approval }: { approval: Approval }) {
   const { kind, input, toolName, shown } = approval
   if (kind === 'question') return <Questions approval={approval} />
-  if (kind === 'plan' && typeof input['plan'] === 'string')
-    return (
-      <div class="asked">
-        <Markdown text={input['plan']} />
-      </div>
-    )
+  if (kind === 'plan' && typeof input['plan'] === 'string') return <Plan text={visible(input['plan'])} />
   if (kind === 'plan')
     return <p class="asked">Claude wants to start without a written plan; see its last message.</p>
   if (typeof input['command'] === 'string') return <Command approval={approval} command={input['command']} />
@@ -37,6 +32,15 @@ export function Request({ approval }: { approval: Approval }) {
     )
   }
   return <pre class="asked">{visible(shown)}</pre>
+}
+
+function Plan({ text }: { text: string }) {
+  if (!isShownWhole(text)) return <pre class="asked">{text}</pre>
+  return (
+    <div class="asked">
+      <Markdown text={text} />
+    </div>
+  )
 }
 
 const changing = new Set(['Edit', 'MultiEdit', 'Write'])

@@ -15,15 +15,17 @@ const sessionId = '0c18c6e2-d9e3-4169-87ec-d96fcc228ff1'
 const secret = 'messaging-key-of-the-session'
 const dir = mkdtempSync(join(tmpdir(), 'rockpool-plugin-'))
 
-/** A program at the address of the gateway. It answers nothing to the events in `slow`. */
+/** A program at the address of the gateway. It answers nothing to the events in `slow`, and after 1.5 s to a command. */
 let received: string[] = []
 const slow = new Set<string>()
+const answerToCommand = '{"decision":"block","reason":"Done."}'
 const listener = createServer((request, response) => {
   let body = ''
   request.on('data', (chunk: Buffer) => (body += chunk.toString()))
   request.on('end', () => {
     received.push(`${JSON.stringify(request.headers)} ${body}`)
-    if (![...slow].some((name) => body.includes(name))) response.writeHead(204).end()
+    if (body.includes('/rockpool:quiet')) setTimeout(() => response.end(answerToCommand), 1_500)
+    else if (![...slow].some((name) => body.includes(name))) response.writeHead(204).end()
   })
 })
 
@@ -66,7 +68,7 @@ function runLine(script: string, name: string, more: Record<string, string> = {}
   })
 }
 
-/** The answers of the plugin's server to these events, one after another. */
+/** The answers of the plugin's server to these events, one after another. An event with a slash is a command. */
 async function callServer(names: string[], more: Record<string, string> = {}): Promise<string> {
   const env = { ...environment, ...more }
   const server = spawn(process.execPath, [join(plugin, 'dist/server.mjs')], {
@@ -76,7 +78,10 @@ async function callServer(names: string[], more: Record<string, string> = {}): P
   const answers = createInterface({ input: server.stdout })[Symbol.asyncIterator]()
   let said = ''
   for (const [id, name] of names.entries()) {
-    const params = { name: 'hook', arguments: { hook_event_name: name, session_id: sessionId } }
+    const event = name.startsWith('/')
+      ? { hook_event_name: 'UserPromptExpansion', prompt: name }
+      : { hook_event_name: name }
+    const params = { name: 'hook', arguments: { ...event, session_id: sessionId } }
     server.stdin.write(`${JSON.stringify({ jsonrpc: '2.0', id, method: 'tools/call', params })}\n`)
     said += String((await answers.next()).value)
   }
@@ -117,4 +122,12 @@ test('a slow answer is not waited for, and the next events are left out for a mo
   const said = await callServer(['Notification', 'PostToolBatch', 'Stop'])
   expect(received).toHaveLength(1)
   expect(said.match(/suppressOutput/g)).toHaveLength(3)
+})
+
+test('the answer to a command is waited for, also if the gateway is slow and events are left out', async () => {
+  connect(process.pid)
+  slow.add('Notification')
+  const said = await callServer(['Notification', '/rockpool:quiet off', '/other:command'])
+  expect(received).toHaveLength(2)
+  expect(said).toContain(JSON.stringify(answerToCommand).slice(1, -1))
 })

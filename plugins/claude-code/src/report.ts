@@ -11,6 +11,8 @@ const patienceMs = 1_000
 const shortestPauseMs = 1_000
 const longestPauseMs = 16_000
 const retryMs = 1_000
+/** A person waits for the answer to a command; it is sent also if events are not. */
+const commandPatienceMs = 10_000
 
 const agent = new Agent({ keepAlive: true })
 const {
@@ -39,6 +41,8 @@ function answerTo(fields: Record<string, string>, signal: AbortSignal): Promise<
   const mine = ++events
   if (fields['hook_event_name'] === 'PermissionRequest')
     return askUntilAnswered(body, signal, () => events === mine && !signal.aborted)
+  if (fields['hook_event_name'] === 'UserPromptExpansion')
+    return send(body, AbortSignal.timeout(commandPatienceMs)).catch(() => noOpinion)
   return sendEvent(body)
 }
 

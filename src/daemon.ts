@@ -116,7 +116,7 @@ async function serve(app: App, options: DaemonOptions, log: Log): Promise<void> 
 async function openConsole(app: App): Promise<void> {
   const { ConsoleChannel } = await import('./channels/console.ts')
   const { makeChannelHost } = await import('./flow/channel-host.ts')
-  const host = makeChannelHost({ ...app, access: { wouldAllow: () => true } })
+  const host = makeChannelHost({ ...app, takesMedia: async () => true })
   const terminal = { input: process.stdin, output: process.stdout, user: userInfo().username }
   await (await app.conversations()).addChannel(new ConsoleChannel(terminal, host))
 }

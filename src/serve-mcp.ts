@@ -1,12 +1,12 @@
 // `rockpool mcp`: serves Rockpool's operations to any MCP client, or the bridge to one native session of Claude Code.
 import { realpathSync } from 'node:fs'
-import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js'
 import { openApp } from './app.ts'
 import type { McpInput } from './cli/host.ts'
 import { makeBridge } from './discovery/bridge.ts'
 import { callingSession } from './discovery/calling-session.ts'
 import { RockpoolError } from './domain/errors.ts'
 import { serveBridge, serveOperations } from './mcp/server.ts'
+import { StdioTransport } from './mcp/stdio-transport.ts'
 import type { AskOperation } from './operations/agent-tools.ts'
 import type { App } from './operations/app.ts'
 import { bridgeWorld, type BridgeSeat } from './operations/cc/bridge-world.ts'
@@ -26,7 +26,7 @@ export async function serveMcp(environment: Environment, version: string, input:
     else
       await serveOperations(
         { version, scopes: input.scope, ask: askHere(app, { ...input, claudeSession }) },
-        new StdioServerTransport(),
+        new StdioTransport(),
       )
   } finally {
     await app.close()
@@ -43,7 +43,7 @@ async function serveThroughGateway(
   const narrowed = { scopes: scope, agentId: agent, claudeSession }
   const client = new GatewayClient({ url, token: gateway.token, narrowed })
   const ask: AskOperation = (operation, input) => client.callByName(operation.name, input)
-  await serveOperations({ version, scopes: scope, ask }, new StdioServerTransport())
+  await serveOperations({ version, scopes: scope, ask }, new StdioTransport())
   client.close()
 }
 
@@ -68,7 +68,7 @@ async function serveTheBridge(app: App, input: McpInput): Promise<void> {
       hint: 'Set mcpBridge.enabled to true, or leave it out.',
     })
   }
-  await serveBridge(server, new StdioServerTransport())
+  await serveBridge(server, new StdioTransport())
 }
 
 function seatOf(app: App, input: McpInput): BridgeSeat {

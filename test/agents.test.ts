@@ -593,6 +593,35 @@ function seen(session: DiscoveredSession): Partial<DiscoveredSession> {
   return shown
 }
 
+/** The folder that has all sessions of a recorded root. */
+const sessionFolders = { codex: 'sessions', gemini: 'tmp', pi: 'sessions' } as const
+
+test.each(['codex', 'gemini', 'pi'] as const)(
+  'no session of %s is read from a folder that is a link, wherever it is below the folder of the sessions',
+  (kind) => {
+    const root = join(folder, 'linked', kind)
+    const moved = join(folder, 'moved', kind)
+    const fill = (): void => cpSync(join(recorded, kind, truthOf(kind)[0]!.root), root, { recursive: true })
+    fill()
+    const top = join(root, sessionFolders[kind])
+    const folders = readdirSync(top, { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isDirectory())
+      .map((entry) => join(entry.parentPath, entry.name))
+    const listedIn = (path: string): number =>
+      list(readerOf(kind), root).sources.filter((source) => source.path.startsWith(`${path}/`)).length
+    const withSessions = folders.filter((path) => listedIn(path) > 0)
+    expect(withSessions).not.toEqual([])
+    for (const path of withSessions) {
+      cpSync(path, moved, { recursive: true })
+      rmSync(path, { recursive: true })
+      symlinkSync(moved, path)
+      expect(listedIn(path), path).toBe(0)
+      for (const used of [root, moved]) rmSync(used, { recursive: true })
+      fill()
+    }
+  },
+)
+
 interface Damage {
   name: string
   damage: (victim: AgentSource) => void

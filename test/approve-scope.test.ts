@@ -94,6 +94,21 @@ describe('a launch', () => {
     expect(await launch(more, tokens.write)).toBe('refused')
   })
 
+  test('that failed is repeated by the command that it names, whatever its task, and only with rights that the caller has', async () => {
+    const prompt = `[[offline: fail model-unknown]] ${'Do "it" with `care`,\nand $HOME. '.repeat(100)}`
+    const task = { prompt, workdir, fresh: true, allowedTools: ['Bash'], wait: true }
+    const { id } = (await rpc(house, 'coding.launch', task)).result as { id: string }
+    const { coding } = house.app.storage
+    const [, session] = /`rockpool cc again (\S+) --model sonnet`/.exec(coding.get(id)!.end!.message)!
+    const refused = await rpc(house, 'coding.again', { session }, tokens.write)
+    expect(refused.error?.data?.code).toBe('refused')
+    const again = { session, model: 'sonnet', wait: true }
+    const { result } = await rpc(house, 'coding.again', again)
+    const { request } = coding.get((result as { id: string }).id)!
+    expect(request).toMatchObject({ prompt, workdir, allowedTools: ['Bash'], model: 'sonnet' })
+    expect(result).not.toMatchObject({ id })
+  })
+
   test('that works without asking takes messages only from callers that may approve, also to resume it', async () => {
     const { id } = (
       await rpc(house, 'coding.launch', {

@@ -326,7 +326,7 @@ test('on the page and in the terminal, plain words answer as well', async () => 
     const [input, output] = [new PassThrough(), new PassThrough()]
     let printed = ''
     output.on('data', (chunk: Buffer) => (printed += chunk.toString()))
-    const host = makeChannelHost({ ...house.app, access: { wouldAllow: () => true } })
+    const host = makeChannelHost({ ...house.app, takesMedia: async () => true })
     await house.conversations.addChannel(new ConsoleChannel({ input, output, user: 'me' }, host))
     input.write('make a file from the terminal\n')
     await vi.waitFor(() => expect(printed).toMatch(/touch made-from-the-terminal/), waiting)

@@ -100,3 +100,26 @@ test('a group that is bound to an agent is answered by it, with its own sessions
   ])
   expect(existsSync(join(house.home.stateDir, 'agents', 'work', 'sessions'))).toBe(true)
 })
+
+test('in a group the files of messages that the agent only overhears are not fetched', async () => {
+  const names = new Map<unknown, string>()
+  const photo = (name: string): object => {
+    const file_id = telegram.addFile(`photos/${name}.png`, Buffer.from(name))
+    names.set(file_id, name)
+    return { photo: [{ file_id, file_unique_id: name, width: 1, height: 1 }] }
+  }
+  const fetched = (): unknown[] =>
+    telegram.callsOf('getFile').map(({ params }) => names.get(params['file_id']))
+  const overhear = (name: string, more: object): void => {
+    telegram.emit({ message: personMessage(telegram, guest, group, '', { ...photo(name), ...more }) })
+  }
+  overhear('told', { caption: 'from my holidays' })
+  overhear('untold', {})
+  const meant = { ...photo('meant'), caption: '@rock_pool_bot what is this?' }
+  expect(await say('', guest, group, meant)).toMatch(/\(offline\)/)
+  expect(fetched()).toEqual(['meant'])
+  // A session that answers to everything gets the files of everything.
+  await say('@rock_pool_bot /activation always', owner, group)
+  expect(await say('', guest, group, photo('later'))).toMatch(/\(offline\)/)
+  expect(fetched()).toEqual(['meant', 'later'])
+})

@@ -257,7 +257,7 @@ test('the console: a line in, an answer out', async () => {
   const [input, output] = [new PassThrough(), new PassThrough()]
   let printed = ''
   output.on('data', (chunk: Buffer) => (printed += chunk.toString()))
-  const host = makeChannelHost({ ...house.app, access: { wouldAllow: () => true } })
+  const host = makeChannelHost({ ...house.app, takesMedia: async () => true })
   const channel = new ConsoleChannel({ input, output, user: 'me' }, host)
   await house.conversations.addChannel(channel)
   input.write('from the console\n')

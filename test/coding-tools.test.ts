@@ -213,6 +213,8 @@ describe('tools of a chat', () => {
       const again = perform(house.app, 'coding.resume', { session: 'theirs', fork }, bound)
       await expect(again).rejects.toMatchObject({ code: 'not-found' })
     }
+    const repeated = perform(house.app, 'coding.again', { session: 'theirs' }, bound)
+    await expect(repeated).rejects.toMatchObject({ code: 'not-found' })
   })
 })
 

@@ -634,24 +634,27 @@ test('the same command in two repositories is asked about twice', async () => {
   for (const { id } of ids) await until(house, id, 'awaiting-approval')
   const [first, second] = house.approvals.pending()
   expect(first!.inputHash).not.toBe(second!.inputHash)
-  expect(await house.approvals.answerIdentical(first!.id, { behavior: 'allow', by: 'ada' })).toHaveLength(1)
-  expect(house.approvals.pending()).toEqual([second])
+  const together = house.approvals.answerTogether(first!.id, [second!.id], { behavior: 'allow', by: 'ada' })
+  await expect(together).rejects.toMatchObject({ code: 'input-invalid' })
+  expect(house.approvals.pending()).toEqual([first, second])
 })
 
-test('the same question of several sessions in one directory is answered together', async () => {
-  const house = open({ config: { perRepo: { running: 2, queued: 1 } } })
+test('the same question of several sessions in one directory is answered together, but not for one that asks it later', async () => {
+  const house = open({ config: { perRepo: { running: 3, queued: 1 } } })
   const workdir = house.repo('same')
-  const ids = [
-    await house.launch('[[offline: ask Bash {"command":"make"}]]', { workdir }),
-    await house.launch('[[offline: ask Bash {"command":"make"}]]', { workdir }),
-  ]
-  for (const { id } of ids) await until(house, id, 'awaiting-approval')
-  const settled = await house.approvals.answerIdentical(house.approvals.pending()[0]!.id, {
-    behavior: 'allow',
-    by: 'ada',
-  })
+  const launch = async (): Promise<string> => {
+    const { id } = await house.launch('[[offline: ask Bash {"command":"make"}]]', { workdir })
+    await until(house, id, 'awaiting-approval')
+    return id
+  }
+  const ids = [await launch(), await launch()]
+  const [first, second] = house.approvals.pending()
+  const later = await launch()
+  const yes = { behavior: 'allow', by: 'ada' } as const
+  const settled = await house.approvals.answerTogether(first!.id, [second!.id], yes, first!.inputHash)
   expect(settled).toHaveLength(2)
-  for (const { id } of ids) await until(house, id, 'awaiting-input')
+  for (const id of ids) await until(house, id, 'awaiting-input')
+  expect(house.approvals.pending()).toMatchObject([{ codingId: later, inputHash: first!.inputHash }])
 })
 
 test('one session at a time works in a repository, also in a folder of it; a worktree is a place of its own', async () => {

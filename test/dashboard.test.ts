@@ -181,6 +181,34 @@ test('a second click on Allow does not allow the request that has just taken the
   await page.context().close()
 })
 
+test('"Allow these" allows what was read, and not a request that came after the list was opened', async () => {
+  const touch = (name: string) => ({
+    tools: [{ name: 'Bash', input: { command: `python3 -c "open('made','w')" # ${name}` } }],
+  })
+  const early = await launch(inline(touch('read-early'), { text: 'made it' }), 'read-early')
+  const late = await launch(inline({ ...touch('read-late'), hold: 'late' }, { text: 'made it' }), 'read-late')
+  const made = ({ workdir }: { workdir: string }): boolean => existsSync(join(workdir, 'made'))
+  const page = await house.open('/#q=read-')
+  await page.locator('.row.needs-you', { hasText: 'read-early' }).waitFor()
+  for (const name of ['read-early', 'read-late']) await page.getByLabel(`Select ${name}`).check()
+  const bulk = page.getByRole('group', { name: 'Selected sessions' })
+  await bulk.getByText('Allow 1…').click()
+  await bulk.getByText('# read-early').waitFor()
+  house.api.release('late')
+  await bulk.getByText('Allow 2…').waitFor()
+  // The page has had time to draw a button for both.
+  await new Promise((resolve) => setTimeout(resolve, 1_000))
+  await bulk.getByRole('button', { name: 'Allow these' }).click()
+  await expect.poll(() => made(early), { timeout: 20_000 }).toBe(true)
+  await new Promise((resolve) => setTimeout(resolve, 1_000))
+  expect(made(late)).toBe(false)
+  await bulk.getByRole('button', { name: 'Show 1 more' }).click()
+  await bulk.getByText('# read-late').waitFor()
+  await bulk.getByRole('button', { name: 'Allow these 1' }).click()
+  await expect.poll(() => made(late), { timeout: 20_000 }).toBe(true)
+  await page.context().close()
+})
+
 test('a question of Claude is answered by its number, for all sessions that ask the same', async () => {
   const page = await house.open()
   const options = [

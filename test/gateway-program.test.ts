@@ -169,6 +169,9 @@ describe('clients', () => {
     expect(answer.structuredContent).toMatchObject({ sessions: expect.any(Array) })
     const refused = await client.callTool({ name: 'sessions_list', arguments: { bogus: 1 } })
     expect(refused.isError).toBe(true)
+    const tooLarge = { name: 'sessions_list', arguments: { search: 'x'.repeat(11 * 1024 * 1024) } }
+    await expect(client.callTool(tooLarge)).rejects.toThrow(/larger than 10 MB/)
+    expect((await client.callTool({ name: 'sessions_list', arguments: {} })).isError).toBe(false)
     await client.close()
   })
 })

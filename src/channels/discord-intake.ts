@@ -178,7 +178,7 @@ export class DiscordIntake {
     if (!received) return
     const { message, files } = received
     const { host } = this.#parts
-    if (files.length > 0 && host.takesMedia(message)) {
+    if (files.length > 0 && (await host.takesMedia(message))) {
       for (const file of files) await addFile(message, host, () => this.#fetch(file))
     }
     await this.#accept(message)

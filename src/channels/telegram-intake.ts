@@ -52,7 +52,7 @@ export class TelegramIntake {
     const received = readUpdate(update, bot, accountId, host.clock.now())
     if (!received) return
     const { message, files } = received
-    if (files.length > 0 && host.takesMedia(message)) {
+    if (files.length > 0 && (await host.takesMedia(message))) {
       for (const file of files) await addFile(message, host, () => this.#fetch(file), describeFailure)
     }
     await accept(message)

@@ -70,7 +70,7 @@ export class WhatsappIntake {
       if (title) message.group = { title }
     }
     const file = mediaOf(source)
-    if (file && host.takesMedia(message))
+    if (file && (await host.takesMedia(message)))
       await addFile(message, host, async () => {
         const name = 'fileName' in file.part ? (file.part.fileName ?? undefined) : undefined
         const mimeType = file.part.mimetype ?? undefined

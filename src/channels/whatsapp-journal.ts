@@ -24,8 +24,10 @@ export interface JournalParts {
 
 export class WhatsappJournal {
   #parts: JournalParts
-  /** Received by an earlier process and not processed. */
-  #leftovers: Received[]
+  /** Received by an earlier process and not processed, by name. */
+  #leftovers: Map<string, Received>
+  /** The names of leftovers, which an earlier version named by the id alone. */
+  #names = new WeakMap<WAMessageKey, string>()
   #pending = new Map<string, Received>()
   /** The protocol node of each encrypted part. */
   #nodes = new WeakMap<Uint8Array, BinaryNode>()
@@ -33,7 +35,9 @@ export class WhatsappJournal {
   constructor(parts: JournalParts) {
     this.#parts = parts
     const { store } = parts
-    this.#leftovers = store.keys(prefix).map((key) => JSON.parse(store.get(key)!) as Received)
+    this.#leftovers = new Map(
+      store.keys(prefix).map((name) => [name, JSON.parse(store.get(name)!) as Received]),
+    )
   }
 
   /** Call it for each protocol node before Baileys decrypts it. */
@@ -55,12 +59,18 @@ export class WhatsappJournal {
 
   /** Messages that an earlier process received and did not process. Empty from the second call on. */
   takeLeftovers(own: OwnIds): WAMessage[] {
-    return this.#leftovers.splice(0).map((received) => messageOf(received, own))
+    const messages = [...this.#leftovers].map(([name, received]) => {
+      const message = messageOf(received, own)
+      this.#names.set(message.key, name)
+      return message
+    })
+    this.#leftovers.clear()
+    return messages
   }
 
   /** The message is in the inbox, or needs no action. */
-  async done({ remoteJid, participant, id }: WAMessageKey): Promise<void> {
-    const name = nameOf(remoteJid, participant, id)
+  async done(key: WAMessageKey): Promise<void> {
+    const name = this.#names.get(key) ?? nameOf(key.remoteJid, key.participant, key.id)
     this.#pending.delete(name)
     await this.#parts.store.set({ [name]: undefined })
   }

@@ -237,44 +237,61 @@ describe('WhatsApp', () => {
     })
   })
 
-  test('a message is on disk before WhatsApp gets its confirmation, and is processed after a crash', async () => {
-    await link(server, host)
-    const hangs = open()
-    let offered = 0
-    const gate = Promise.withResolvers<void>()
-    await hangs.start(() => {
-      offered += 1
-      return gate.promise
-    })
-    await vi.waitFor(() => expect(hangs.status().state).toBe('connected'), { timeout: 15_000 })
-    await server.write(server.alice, { conversation: 'in private' })
-    await server.write(server.bob, { conversation: 'in the group' }, { group: true })
-    await vi.waitFor(() => expect(offered).toBe(2), { timeout: 10_000 })
-    await vi.waitFor(() => expect(server.unconfirmed).toBe(0), { timeout: 10_000 })
-    // As after a kill: what is on disk, and nothing else.
-    const folder = mkdtempSync(join(tmpdir(), 'rockpool-killed-'))
-    cpSync(join(host.folder, 'credentials'), folder, { recursive: true })
-    const after = { ...testHost(), secrets: (name: string) => openSecretStore(folder, name) }
-    const next = openChannel(server, after)
-    await next.start(accept)
-    await vi.waitFor(() => expect(received).toHaveLength(2), { timeout: 15_000 })
-    expect(received.find((one) => one.chatType === 'direct')).toMatchObject({
-      text: 'in private',
-      sender: { id: people.alice, name: 'Alice' },
-    })
-    expect(received.find((one) => one.chatType === 'group')).toMatchObject({
-      text: 'in the group',
-      sender: { id: people.bob },
-      group: { title: 'The group' },
-    })
-    await next.stop()
+  /** An earlier version named a row by the id of the message alone. */
+  async function renameRows(folder: string): Promise<void> {
     const store = openSecretStore(folder, 'whatsapp-default')
-    expect(store.keys('received-')).toEqual([])
+    for (const name of store.keys('received-')) {
+      const id = name.split(' ').at(-1)
+      await store.set({ [name]: undefined, [`received-${id}`]: store.get(name) })
+    }
     await store.close()
-    gate.resolve()
-    after.close()
-    rmSync(folder, { recursive: true })
-  })
+  }
+
+  test.each([
+    ['a crash', async () => {}],
+    ['an update', renameRows],
+  ])(
+    'a message is on disk before WhatsApp gets its confirmation, and is processed after %s',
+    async (_why, change) => {
+      await link(server, host)
+      const hangs = open()
+      let offered = 0
+      const gate = Promise.withResolvers<void>()
+      await hangs.start(() => {
+        offered += 1
+        return gate.promise
+      })
+      await vi.waitFor(() => expect(hangs.status().state).toBe('connected'), { timeout: 15_000 })
+      await server.write(server.alice, { conversation: 'in private' })
+      await server.write(server.bob, { conversation: 'in the group' }, { group: true })
+      await vi.waitFor(() => expect(offered).toBe(2), { timeout: 10_000 })
+      await vi.waitFor(() => expect(server.unconfirmed).toBe(0), { timeout: 10_000 })
+      // As after a kill: what is on disk, and nothing else.
+      const folder = mkdtempSync(join(tmpdir(), 'rockpool-killed-'))
+      cpSync(join(host.folder, 'credentials'), folder, { recursive: true })
+      await change(folder)
+      const after = { ...testHost(), secrets: (name: string) => openSecretStore(folder, name) }
+      const next = openChannel(server, after)
+      await next.start(accept)
+      await vi.waitFor(() => expect(received).toHaveLength(2), { timeout: 15_000 })
+      expect(received.find((one) => one.chatType === 'direct')).toMatchObject({
+        text: 'in private',
+        sender: { id: people.alice, name: 'Alice' },
+      })
+      expect(received.find((one) => one.chatType === 'group')).toMatchObject({
+        text: 'in the group',
+        sender: { id: people.bob },
+        group: { title: 'The group' },
+      })
+      await next.stop()
+      const store = openSecretStore(folder, 'whatsapp-default')
+      expect(store.keys('received-')).toEqual([])
+      await store.close()
+      gate.resolve()
+      after.close()
+      rmSync(folder, { recursive: true })
+    },
+  )
 
   test('a message with the id of another that waits adds nothing to it, and does not end it', async () => {
     await link(server, host)

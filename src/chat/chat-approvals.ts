@@ -12,6 +12,7 @@ import { isLikeAmount } from '../coding/approvals/read-answer.ts'
 import { isSameOrigin } from '../coding/session/origin.ts'
 import type { App } from '../operations/app.ts'
 import { answerText } from '../operations/agent-answers.ts'
+import { alikeInChat } from '../operations/coding/approval-operations.ts'
 import { perform } from '../operations/all.ts'
 import type { Conversations } from '../flow/conversations.ts'
 
@@ -127,7 +128,7 @@ export async function pressedButton(app: App, message: Message, owner: boolean):
     address: message.address,
   } as const
   try {
-    const said = { id, ...answerOf(answer), alike: all !== undefined }
+    const said = { id, ...answerOf(answer), alike: all === undefined ? [] : alikeInChat(app, by, id) }
     const output = await perform(app, 'approvals.answer', said, by)
     if (all !== undefined) return { text: answerText('approvals.answer', output) ?? 'Done.' }
     return { text: answer === 'deny' ? 'Denied.' : 'Done.' }

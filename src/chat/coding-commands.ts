@@ -4,6 +4,7 @@ import type { ChatCommand } from '../flow/flow-parts.ts'
 import type { Reply } from '../domain/reply.ts'
 import type { App } from '../operations/app.ts'
 import { answerText, errorText } from '../operations/agent-answers.ts'
+import { alikeInChat } from '../operations/coding/approval-operations.ts'
 import { codingCommandInfos, readCodingCommand } from '../operations/coding/command-words.ts'
 import type { Caller } from '../operations/operation.ts'
 import { perform } from '../operations/all.ts'
@@ -30,8 +31,9 @@ export function commandToSay(app: App, codingId: string, text: string): string {
 
 async function runChatCommand(app: App, name: string, rest: string, input: Input): Promise<Reply> {
   try {
-    const operation = readCodingCommand(name, rest)!
-    const output = await perform(app, operation.name, operation.input, callerOf(input))
+    const caller = callerOf(input)
+    const operation = readCodingCommand(name, rest, (id) => alikeInChat(app, caller, id))!
+    const output = await perform(app, operation.name, operation.input, caller)
     return { text: answerText(operation.name, output) ?? 'Done.' }
   } catch (error) {
     return { text: errorText(error), isError: true }

@@ -29,7 +29,7 @@ const question = (id: string, more: Partial<Approval> = {}): Approval => ({
   state: 'pending',
   askedAt: 0,
   expiresAt: 0,
-  alike: 1,
+  alike: [],
   kind: 'tool',
   toolName: 'Bash',
   input: { command: 'rm -rf build' },

@@ -144,10 +144,20 @@ class LiveScreen {
       const found = approvals.find((approval) => approval.id === approvalId)
       const { color } = this.#host.terminal
       const text = found && printRequest(found, { color })
-      if (found) return { id, approvalId, text: text!, alike: found.alike, inputHash: found.inputHash }
+      if (found) {
+        const alike = this.#alikeSince(id, found.alike)
+        return { id, approvalId, text: text!, alike, inputHash: found.inputHash }
+      }
     }
     const { result } = await call('coding.output', { session: id, lines: outputBlocks })
     return { id, approvalId, text: visible(result) }
+  }
+
+  /** Since when the screen has shown exactly these requests together. */
+  #alikeSince(id: string, ids: string[]): { ids: string[]; since: number } {
+    const { details } = this.#state
+    const isSame = details?.id === id && String(details.alike?.ids) === String(ids)
+    return { ids, since: isSame ? details.alike!.since : this.#host.now() }
   }
 
   /** The gateway stopped or started: the next poll may have to ask another process. */
@@ -237,8 +247,7 @@ function answerTo(
 ): Omit<InputOf<'approvals.answer'>, 'id'> {
   if (action.do === 'decide') {
     const { decision, inputHash, alike } = action
-    // Several requests are answered by their common content, which the server compares.
-    return alike ? { decision, alike } : { decision, inputHash }
+    return { decision, inputHash, alike }
   }
   const isNo = coding?.waiting?.for === 'plan' || coding?.waiting?.for === 'approval'
   return { decision: isNo ? 'deny' : 'allow', text: action.text }

@@ -50,7 +50,7 @@ export const commandGroups: Readonly<Record<string, readonly CommandGroup[]>> = 
       title: 'See',
       words: ['list', 'watch', 'sessions', 'info', 'show', 'read', 'anatomy', 'costs', 'stats'],
     },
-    { title: 'Choose and start', words: ['select', 'similar', 'launch', 'why'] },
+    { title: 'Choose and start', words: ['select', 'similar', 'launch', 'again', 'why'] },
     {
       title: 'Follow and answer',
       words: [

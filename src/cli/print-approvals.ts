@@ -31,7 +31,8 @@ function printApprovals({ approvals }: OutputOf<'approvals.answer'>, page: Page)
     .map((row) => {
       const by = row.answeredBy ? ` by ${row.answeredBy}` : ''
       const state = row.state === 'pending' ? '' : safe` ${row.state}${by}`
-      const alike = row.alike > 1 ? ` (${row.alike} ask the same: --alike answers all)` : ''
+      const options = row.alike.map((id) => ` --alike ${id}`).join('')
+      const alike = options === '' ? '' : ` (${row.alike.length + 1} ask the same; for all:${options})`
       const heading = `${styled(page, 'bold', row.id)}  ${headingOf(row)}  ${ago(row.askedAt, page.now)}`
       return `${heading}${state}${alike}\n${requestText(row, page).replace(/^/gm, '    ')}`
     })

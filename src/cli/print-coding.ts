@@ -9,6 +9,7 @@ export type CodingRow = OutputOf<'coding.sessions'>['sessions'][number]
 export const printers: Printers = {
   'coding.foreground': ({ missed }) => visible(missed),
   'coding.launch': printLaunched,
+  'coding.again': printLaunched,
   'coding.move': (row, page) =>
     [
       `${safe`Resumed ${row.name}`}${onMachine(row)}: ${oneLine(row.workdir)}`,

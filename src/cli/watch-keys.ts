@@ -1,6 +1,6 @@
 // What each key does in `cc watch`: a new state of the screen, and an action if there is one.
 import { isAsking } from './print-coding.ts'
-import { isAlike, isShownWhole } from './watch-screen.ts'
+import { alikeIn, isShownWhole } from './watch-screen.ts'
 import type { Screen, WatchRow, WatchState } from './watch-screen.ts'
 
 export interface Key {
@@ -13,7 +13,7 @@ export interface Key {
 export type WatchAction =
   | { do: 'quit' }
   | { do: 'respond'; row: WatchRow; text: string }
-  | { do: 'decide'; row: WatchRow; decision: 'allow' | 'deny'; inputHash?: string; alike?: boolean }
+  | { do: 'decide'; row: WatchRow; decision: 'allow' | 'deny'; inputHash?: string; alike: string[] }
   | { do: 'kill'; row: WatchRow }
 
 interface Pressed {
@@ -66,6 +66,9 @@ function actOn(row: WatchRow, state: WatchState, key: Key, page: Screen): Presse
   return decide(row, state, page, key)
 }
 
+/** A key that is pressed so soon after the number of requests has changed was meant for the number before. */
+const readMs = 400
+
 /** A request can be denied once it is on the screen, and allowed only after it was shown to its end. */
 function decide(row: WatchRow, state: WatchState, page: Screen, key: Key): Pressed {
   if (!row.coding || !isAsking(row.coding))
@@ -73,7 +76,12 @@ function decide(row: WatchRow, state: WatchState, page: Screen, key: Key): Press
   const decision = key.name === 'a' ? 'allow' : 'deny'
   const isShown = state.details?.approvalId === row.coding.waiting?.approvalId
   if (decision === 'deny' ? isShown : isShownWhole(state, page)) {
-    const alike = decision === 'allow' && key.shift === true && isAlike(state)
+    const alike = decision === 'allow' && key.shift === true ? alikeIn(state) : []
+    const since = state.details?.alike?.since ?? 0
+    if (alike.length > 0 && page.now - since < readMs) {
+      const notice = `${alike.length + 1} ask the same now. Press A again to allow all of them.`
+      return { state: { ...state, notice } }
+    }
     return { state, action: { do: 'decide', row, decision, inputHash: state.details?.inputHash, alike } }
   }
   const notice = `Read it to the end, then press ${key.name}.`

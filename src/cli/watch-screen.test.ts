@@ -172,6 +172,23 @@ test('a command that does not fit is approved only after it was read to its end'
   expect(pressKey(reading, { name: 'a' }, screen()).action).toMatchObject({ do: 'decide' })
 })
 
+test('A allows the requests whose number was on the screen, and not those of a number that has just changed', () => {
+  const details = { id: 'Z11Prpi3', approvalId: 'ab12', inputHash: 'same', text: 'ls' }
+  const state = (since: number): WatchState => ({
+    rows: [row()],
+    selected: 0,
+    details: { ...details, alike: { ids: ['cd34', 'ef56'], since } },
+  })
+  const press = (since: number) => pressKey(state(since), { name: 'a', shift: true }, screen())
+  expect(renderWatch(state(0), screen()).join('\n')).toContain('A allow all 3')
+  const { now } = screen()
+  expect(press(now - 1_000).action).toMatchObject({ inputHash: 'same', alike: ['cd34', 'ef56'] })
+  expect(press(now - 100).action).toBeUndefined()
+  expect(press(now - 100).state.notice).toContain('3 ask the same now')
+  const alone = pressKey(state(now - 100), { name: 'a' }, screen())
+  expect(alone.action).toMatchObject({ decision: 'allow', alike: [] })
+})
+
 test('what is not on the screen yet is neither allowed nor denied: not fetched, or of an earlier question', () => {
   const state: WatchState = { rows: [row()], selected: 0 }
   const earlier = { id: 'Z11Prpi3', approvalId: 'another', text: 'ls' }

@@ -18,8 +18,8 @@ export interface WatchState {
     text: string
     approvalId?: string
     inputHash?: string
-    /** How many sessions ask exactly this. */
-    alike?: number
+    /** Other requests that ask exactly this, and since when the screen shows how many they are. */
+    alike?: { ids: string[]; since: number }
   }
   /** Set while the details fill the screen: from this line on, or without a line at their end. */
   peek?: { from?: number }
@@ -119,7 +119,7 @@ function footOf(state: WatchState, page: Screen): string {
 function keysOf(state: WatchState): string[] {
   const row = state.rows[state.selected]
   const decisions = row?.coding && isAsking(row.coding) ? ['a allow', 'd deny'] : []
-  const alike = isAlike(state) ? [`A allow all ${state.details!.alike}`] : []
+  const alike = alikeIn(state).length > 0 ? [`A allow all ${alikeIn(state).length + 1}`] : []
   const isLive = row?.coding !== undefined && row.coding.lifecycle !== 'ended'
   const session = isLive ? [...decisions, ...alike, typedFor(row).key, 'x end'] : []
   return state.peek
@@ -144,9 +144,9 @@ export function isShownWhole(state: WatchState, page: Screen): boolean {
   return lines - (state.peek.from ?? Math.max(0, lines - room)) <= room
 }
 
-/** True if other sessions ask exactly what the selected one asks. */
-export function isAlike({ details, rows, selected }: WatchState): boolean {
-  return details?.id === rows[selected]?.id && (details?.alike ?? 0) > 1
+/** The other requests that ask exactly what the selected session asks. */
+export function alikeIn({ details, rows, selected }: WatchState): string[] {
+  return details?.id === rows[selected]?.id ? (details?.alike?.ids ?? []) : []
 }
 
 /** Counts that do not fit are left out. */

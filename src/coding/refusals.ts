@@ -1,6 +1,6 @@
 // Errors for a coding session that cannot be launched, answered or resumed, each with a remedy.
 import type { Resumable } from '../domain/agent.ts'
-import type { CodingRequest, CodingSession } from '../domain/coding-session.ts'
+import type { CodingSession } from '../domain/coding-session.ts'
 import { errorText, RockpoolError } from '../domain/errors.ts'
 import { maySeeCoding } from '../rights/rights.ts'
 
@@ -116,21 +116,15 @@ export function cannotResume(ref: string, session: CodingSession | undefined): R
     : `There is no session ${JSON.stringify(ref.slice(0, 80))}.`
   return new RockpoolError('not-found', message, {
     hint: session
-      ? `Launch it again: \`${launchCommand(session.request)}\`.`
+      ? `Launch it again: \`${launchCommand(session)}\`.`
       : '`rockpool cc list` shows the sessions of this machine.',
   })
 }
 
-const maxTypedChars = 400
-
-/** The command that starts this task again in a new session; a long task is cut and has to be typed again. */
-export function launchCommand({ prompt, workdir }: Pick<CodingRequest, 'prompt' | 'workdir'>): string {
-  const task = prompt.length > maxTypedChars ? `${prompt.slice(0, maxTypedChars)}…` : prompt
-  return `rockpool cc launch ${shellWord(task)} --repo ${shellWord(workdir)} --fresh`
-}
-
-function shellWord(text: string): string {
-  return /^[\w./:@%+=-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`
+/** The command that starts the task of this session again in a new one. It has the id of the session: a task may be too long for a
+ *  message and have characters that a chat would change, and a name would have to be quoted. */
+export function launchCommand({ id }: Pick<CodingSession, 'id'>): string {
+  return `rockpool cc again ${id}`
 }
 
 export function notResumable({ why, reason }: Extract<Resumable, { ok: false }>): RockpoolError {

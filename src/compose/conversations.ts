@@ -6,6 +6,7 @@ import { TerminalChannel, WebChannel } from '../channels/web.ts'
 import type { AccessPolicy } from '../domain/access.ts'
 import { isTerminal, openclawChannel } from '../domain/address.ts'
 import type { Address } from '../domain/address.ts'
+import type { ChannelHost } from '../domain/channel.ts'
 import type { Agent } from '../domain/agent.ts'
 import {
   isOpenClawSetUp,
@@ -68,7 +69,8 @@ export async function openConversations(
   const members = app.storage.cluster?.members
   const hold = members && ((name: string) => members.hold(name))
   const commands = [...commandInfos(), ...codingCommandInfos(), ...scheduleCommands(app)]
-  const host = { ...app, access, commands, hold }
+  const takesMedia: ChannelHost['takesMedia'] = (message) => conversations.converse.takesMedia(message)
+  const host = { ...app, takesMedia, commands, hold }
   const channels = options.withChannels ? await openConfiguredChannels(host) : []
   const terminals = new TerminalChannel(makeChannelHost(host))
   for (const channel of [...channels, terminals]) {

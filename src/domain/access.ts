@@ -42,6 +42,4 @@ export interface AccessPolicy {
   check(message: Message): Promise<Access>
   /** The same decision without any effect, as it is now. */
   decide(message: Message): Access
-  /** May files of this message be fetched? */
-  wouldAllow(message: Message): boolean
 }

@@ -107,8 +107,9 @@ export interface ChannelHost {
   commands: readonly CommandInfo[]
   media: MediaFiles
   secrets(name: string): SecretStore
-  /** May the files of this message be fetched and stored? Strangers must not fill the disk. */
-  takesMedia(message: Message): boolean
+  /** May the files of this message be fetched and stored? Only if it gets a turn: strangers must not fill the disk, and of a message
+   *  that is only overheard no file is needed. */
+  takesMedia(message: Message): Promise<boolean>
   /**
    * Locks a name for this process; the returned function releases it. Rejects with `locked` while another live process
    * holds it: one on this machine, or one with the same state directory.

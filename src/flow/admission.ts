@@ -1,6 +1,7 @@
 // Admits messages: who may write, which session a message belongs to, and what needs no turn (a refusal, a group message that
 // does not address the agent, an edit, a button).
 import { randomUUID } from 'node:crypto'
+import type { Access } from '../domain/access.ts'
 import type { Message } from '../domain/message.ts'
 import type { Reply } from '../domain/reply.ts'
 import { sessionKeyOf } from '../domain/session-key.ts'
@@ -53,12 +54,21 @@ export class Admission {
   }
 
   async judge(message: Message): Promise<Verdict> {
-    const access = await this.#parts.access.check(message)
+    return this.#judge(message, await this.#parts.access.check(message))
+  }
+
+  /** Would this message get a turn with a file of its own? Asked before the file is fetched; it has no effect. */
+  async takesMedia(message: Message): Promise<boolean> {
+    const verdict = await this.#judge(message, this.#parts.access.decide(message), true)
+    return verdict.kind === 'accepted'
+  }
+
+  async #judge(message: Message, access: Access, hasFiles?: boolean): Promise<Verdict> {
     // Nothing is looked up for a refused sender.
     const general = this.#parts.config.messages.groupChat.activation
     const needsSession = access.kind !== 'refused' && message.chatType !== 'direct'
     const activation = needsSession ? await this.#activation(message, general) : { config: general }
-    return admit(message, access, activation, this.mentionsFor(message))
+    return admit(message, access, activation, this.mentionsFor(message), hasFiles)
   }
 
   /** Handles a message that gets no turn: keeps it as context, or tells the sender why it was refused. */

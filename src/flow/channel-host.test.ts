@@ -19,7 +19,7 @@ const hostOf = (state: string, hold?: (name: string) => Promise<() => Promise<vo
     environment: { machineDir: join(root, 'machine') },
     clock: systemClock,
     log: silentLog,
-    access: { wouldAllow: () => true },
+    takesMedia: async () => true,
     ...(hold ? { hold } : {}),
   })
 

@@ -2,7 +2,6 @@
 import { join } from 'node:path'
 import type { OpenClawLink } from '../channels/openclaw-link.ts'
 import type { ChannelParts } from '../channels/registry.ts'
-import type { AccessPolicy } from '../domain/access.ts'
 import type { Channel, ChannelHost, CommandInfo } from '../domain/channel.ts'
 import type { Clock } from '../domain/clock.ts'
 import { withAccounts } from '../domain/config/read-settings.ts'
@@ -22,7 +21,7 @@ export interface ChannelHostParts {
   environment: Pick<Environment, 'machineDir'>
   clock: Clock
   log: Log
-  access: Pick<AccessPolicy, 'wouldAllow'>
+  takesMedia: ChannelHost['takesMedia']
   /** Chat commands, for the menus of platforms. */
   commands?: readonly CommandInfo[]
   /** Locks a name across all machines that share the work. */
@@ -30,14 +29,14 @@ export interface ChannelHostParts {
 }
 
 export function makeChannelHost(parts: ChannelHostParts): ChannelHost {
-  const { paths, clock, log, access, commands = [] } = parts
+  const { paths, clock, log, takesMedia, commands = [] } = parts
   return {
     clock,
     log,
     commands,
     media: openMediaFiles(paths.media),
     secrets: (name) => openSecretStore(paths.credentials, name),
-    takesMedia: (message) => access.wouldAllow(message),
+    takesMedia,
     hold: (name, among) => holdFor(parts, name, among),
   }
 }

@@ -82,6 +82,11 @@ export class Converse {
     }
   }
 
+  /** May a channel fetch the files of this message before it is accepted? */
+  takesMedia(message: Message): Promise<boolean> {
+    return this.#admission.takesMedia(message)
+  }
+
   /** Enqueues a turn that no chat message starts. False: the same key was enqueued before. */
   async ask(input: Input, watcher?: TurnWatcher): Promise<boolean> {
     if (watcher) this.#watchers.set(input.key, watcher)

@@ -31,10 +31,12 @@ export function admit(
   access: Access,
   activation: GroupActivation,
   mentions: MentionRules = {},
+  /** Given if its files are not fetched yet. */
+  hasFiles = message.media.length > 0,
 ): Verdict {
   if (access.kind === 'refused') return access
   if (message.event === 'reaction') return { kind: 'ignored', reason: 'reaction' }
-  const isEmpty = message.text.trim() === '' && message.media.length === 0 && !message.button
+  const isEmpty = message.text.trim() === '' && !hasFiles && !message.button
   if (isEmpty) return { kind: 'ignored', reason: 'empty' }
   const { owner, byOwner, byMember = byOwner } = access
   const accepted: Verdict = { kind: 'accepted', owner, byOwner, byMember }
@@ -91,7 +93,6 @@ export function makeAccessPolicy(parts: AccessParts): AccessPolicy {
       const decision = decide(message, parts)
       return decision.kind === 'stranger' ? refuse('not-paired') : decision
     },
-    wouldAllow: (message) => decide(message, parts).kind === 'allowed',
   }
 }
 

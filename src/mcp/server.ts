@@ -52,8 +52,6 @@ async function serve(
   })
   const closed = new Promise<void>((resolve) => {
     server.onclose = resolve
-    // The transport does not notice that the client has closed its end.
-    process.stdin.once('end', () => void server.close())
   })
   await server.connect(transport)
   await closed

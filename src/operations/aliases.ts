@@ -94,6 +94,7 @@ export const aliases: AliasTable = {
       of: 'coding.launch',
       fields: { repo: 'workdir', budget: 'maxBudgetUsd', fork: 'forkSession' },
     },
+    'cc again': { of: 'coding.again' },
     'cc output': { of: 'coding.output' },
     'cc respond': { of: 'coding.respond' },
     'cc fg': {

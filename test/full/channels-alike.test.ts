@@ -137,7 +137,7 @@ test('in the terminal', async () => {
   const [input, output] = [new PassThrough(), new PassThrough()]
   let printed = ''
   output.on('data', (chunk: Buffer) => (printed += chunk.toString()))
-  const host = makeChannelHost({ ...house.app, access: { wouldAllow: () => true } })
+  const host = makeChannelHost({ ...house.app, takesMedia: async () => true })
   await house.conversations.addChannel(new ConsoleChannel({ input, output, user: 'me' }, host))
   const write = (text: string): unknown => input.write(`${text}\n`)
   await answeredTogether(

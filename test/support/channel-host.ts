@@ -40,7 +40,7 @@ export function testHost(clock: Clock = hurriedClock): TestHost {
     ],
     media: openMediaFiles(mediaFolder),
     secrets: (name) => openSecretStore(join(folder, 'credentials'), name),
-    takesMedia: () => host.takes,
+    takesMedia: async () => host.takes,
     async hold(name) {
       if (held.has(name)) throw new RockpoolError('locked', `${name} is in use by another process.`)
       held.add(name)

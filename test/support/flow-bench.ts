@@ -92,7 +92,6 @@ export async function openFlow(options: FlowBenchOptions = {}): Promise<FlowBenc
     access: {
       check: async (message) => options.access?.(message) ?? allow,
       decide: (message) => options.access?.(message) ?? allow,
-      wouldAllow: () => true,
     },
     channelFor: ({ channel: name, accountId }) =>
       name === channel.name && accountId === channel.accountId ? channel : undefined,

@@ -114,15 +114,7 @@ export class Approvals {
   /** Refused when the approval is no longer open, or when its input is not the one that was shown. */
   async answer(id: string, answer: ApprovalAnswer, shownHash?: string): Promise<Approval> {
     const approval = this.#find(id, answer.agentId)
-    if (shownHash !== undefined && shownHash !== approval.inputHash) {
-      throw new RockpoolError(
-        'conflict',
-        `Approval ${approval.id} is about something else than what was shown.`,
-        {
-          hint: 'Look at it again: `rockpool cc approvals`.',
-        },
-      )
-    }
+    checkShown(approval, shownHash)
     const { store, clock } = this.#parts
     const isYes = answer.behavior === 'allow'
     const kind = answer.rule ?? (answer.always ? 'exact' : undefined)
@@ -147,16 +139,29 @@ export class Approvals {
     return this.pending().filter((other) => other.inputHash === inputHash)
   }
 
-  /** Answers the same question of several sessions together, also when the named one has been answered already. */
-  async answerIdentical(
+  /** By id or a prefix of it, also if it has been answered already. */
+  named(id: string, agentId?: string): Approval {
+    return this.#known(id, agentId) ?? this.#find(id, agentId, true)
+  }
+
+  /**
+   * Answers the same question of several sessions together, also when the named one has been answered already. `others` are the
+   * requests that the person was shown with it: one that has come since is never among them, so it stays open.
+   */
+  async answerTogether(
     id: string,
+    others: readonly string[],
     answer: ApprovalAnswer,
-    isMeant: (other: Approval, named: Approval) => boolean = () => true,
+    shownHash?: string,
   ): Promise<Approval[]> {
-    const first = this.#known(id, answer.agentId) ?? this.#find(id, answer.agentId, true)
+    const { agentId } = answer
+    const first = this.named(id, agentId)
+    checkShown(first, shownHash)
+    for (const other of others)
+      if (this.#known(other, agentId)?.inputHash !== first.inputHash) throw notTheSame(other, first)
     const meant = this.identicalTo(first)
-      .filter(isOf(answer.agentId))
-      .filter((other) => isMeant(other, first))
+      .filter(isOf(agentId))
+      .filter((each) => each.id === first.id || others.includes(each.id))
     const settled: Approval[] = []
     for (const approval of meant) {
       try {
@@ -282,6 +287,19 @@ export class Approvals {
   #emit({ id, codingId }: Pick<Approval, 'id' | 'codingId'>, state: string): void {
     this.#parts.events.emit({ type: 'approval-changed', id, codingId, state })
   }
+}
+
+function checkShown({ id, inputHash }: Approval, shownHash: string | undefined): void {
+  if (shownHash === undefined || shownHash === inputHash) return
+  throw new RockpoolError('conflict', `Approval ${id} is about something else than what was shown.`, {
+    hint: 'Look at it again: `rockpool cc approvals`.',
+  })
+}
+
+function notTheSame(id: string, { id: first }: Approval): RockpoolError {
+  return new RockpoolError('input-invalid', `No approval ${id} asks exactly what ${first} asks.`, {
+    hint: 'Answer it alone; `rockpool cc approvals` shows which ones ask the same.',
+  })
 }
 
 function listed(open: Approval[]): string {

@@ -98,9 +98,9 @@ type Failed = Extract<TurnEnd, { kind: 'failed' }>
 /** What happened, and what to do now: a session that has ended accepts no messages and no chat commands. */
 export function failureText(
   { why, message, what = message }: Failed,
-  { name, sdkSessionId, request }: Pick<CodingSession, 'name' | 'sdkSessionId' | 'request'>,
+  { id, name, sdkSessionId }: Pick<CodingSession, 'id' | 'name' | 'sdkSessionId'>,
 ): string {
-  const launch = launchCommand(request)
+  const launch = launchCommand({ id })
   const resume = `\`${sdkSessionId === undefined ? launch : `rockpool cc resume ${name}`}\``
   const advice: Partial<Record<TurnFailure, string>> = {
     'context-full': `Launch a new session: \`${launch}\`.`,

@@ -1,6 +1,7 @@
-// Finds the files of other agents: their homes from the environment, and the files below them. Links are not followed, and what
-// cannot be read is reported and hides nothing else.
-import { readdirSync, statSync, type Dirent } from 'node:fs'
+// Finds the files of other agents: their homes from the environment, and the files below them. The home, and the folder in it that has
+// all sessions, may be links that the user made, to another disk for example. Links below that folder are not followed. What cannot be
+// read is reported and hides nothing else.
+import { lstatSync, readdirSync, statSync, type Dirent } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { attempt } from '../../domain/errors.ts'
 import { noteUnreadable, type Listing } from '../list-files.ts'
@@ -30,7 +31,7 @@ export function filesBelow(folder: string, name: RegExp, depth: number, listing:
   })
 }
 
-/** The folders in a folder, the latest changed first; none if it cannot be read. */
+/** The folders in a folder, the latest changed first; none if it cannot be read. Links are left out. */
 export function foldersIn(folder: string): string[] {
   const found = attempt(() => readdirSync(folder, { withFileTypes: true }), [])
     .filter((entry) => entry.isDirectory())
@@ -40,6 +41,11 @@ export function foldersIn(folder: string): string[] {
     .map((path) => ({ path, at: changedAt(path) }))
     .sort((a, b) => b.at - a.at)
     .map(({ path }) => path)
+}
+
+/** Not a link, as far as it exists. */
+export function isNoLink(path: string): boolean {
+  return attempt(() => !lstatSync(path).isSymbolicLink(), true)
 }
 
 export function entriesOf(folder: string, listing: Listing): Dirent[] {

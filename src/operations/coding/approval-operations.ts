@@ -18,7 +18,7 @@ const row = approvalSchema.omit({ scripts: true }).extend({
   choices: z
     .array(z.string())
     .describe('Of a single question with one answer; the number of a choice answers it.'),
-  alike: z.number().describe('How many open requests ask exactly the same.'),
+  alike: z.array(z.string()).describe('Other open requests that ask exactly the same.'),
 })
 
 function rowsOf(app: App, approvals: Approval[], { agentId }: Caller): Array<z.input<typeof row>> {
@@ -28,8 +28,12 @@ function rowsOf(app: App, approvals: Approval[], { agentId }: Caller): Array<z.i
     session: approval.nativeName ?? (approval.codingId && app.storage.coding.get(approval.codingId)?.name),
     nativeId: nativeIdOf(approval.sessionKey),
     choices: choicesOf(approval),
-    alike: open.filter((other) => other.inputHash === approval.inputHash).length,
+    alike: open.filter((other) => isAlike(other, approval)).map(({ id }) => id),
   }))
+}
+
+function isAlike(other: Approval, { id, inputHash }: Approval): boolean {
+  return other.inputHash === inputHash && other.id !== id
 }
 
 function choicesOf({ kind, input }: Approval): string[] {
@@ -77,7 +81,11 @@ const answer = operation({
       .describe('Also add a rule: exactly this, this command in this repository, or edits below a folder.'),
     folder: z.string().max(4_096).optional().describe('The folder of a rule; the repository when absent.'),
     lasts,
-    alike: z.boolean().default(false).describe('Answer every open request that asks exactly the same.'),
+    alike: z
+      .array(z.string())
+      .max(1000)
+      .default([])
+      .describe('Other requests that ask exactly the same, to answer with it; no request that came since.'),
     inputHash: z.string().optional().describe('Refuse if the request is not the one with this hash.'),
   }),
   output: z.object({ approvals: z.array(row) }),
@@ -101,16 +109,25 @@ const answer = operation({
     if (rule && span.forAll) refuseBound(caller)
     const { agentId } = caller
     const said = { behavior, text, always, rule, folder, lasts: span, by: nameOf(caller), agentId }
-    const settled = input.alike
-      ? await approvals.answerIdentical(input.id, said, shownTo(app, caller))
-      : [await approvals.answer(input.id, said, input.inputHash)]
+    const { id, alike, inputHash } = input
+    const settled =
+      alike.length > 0
+        ? await approvals.answerTogether(id, alike, said, inputHash)
+        : [await approvals.answer(id, said, inputHash)]
     return { approvals: rowsOf(app, settled, caller) }
   },
 })
 
-/** In a chat, `alike` covers only the requests that were shown in that chat. */
-function shownTo(app: App, { address }: Caller): ReturnType<typeof shownWith> | undefined {
-  return address && shownWith(app.storage.coding, formatOriginChannel(address))
+/** The requests that "all" means in a chat: those that ask the same, and that the chat was shown before the named one. */
+export function alikeInChat(app: App, { address, agentId }: Caller, id: string): string[] {
+  if (!address) return []
+  const { approvals } = app.coding()
+  const named = approvals.named(id, agentId)
+  const isShown = shownWith(app.storage.coding, formatOriginChannel(address))
+  return approvals
+    .identicalTo(named)
+    .filter((other) => isShown(other, named))
+    .map((other) => other.id)
 }
 
 export function nameOf(caller: Caller): string {

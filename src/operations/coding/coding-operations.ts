@@ -1,20 +1,13 @@
 // Operations that act on coding sessions: launch, resume, respond, interrupt, release, kill. The names of the plugin
 // (`claude_launch`, `claude-code.launch`, `/claude`) are aliases of these.
 import { z } from 'zod'
-import { lookForClaude } from '../../agent/choose.ts'
-import { noticeOf, programOf } from '../../agent/programs/programs.ts'
-import { formatOutput } from '../../coding/listing.ts'
 import { continuePrompt } from '../../coding/session/session-changes.ts'
 import { resumeChanges } from '../../coding/session/resume-origin.ts'
-import { kindOf, type CodingSession } from '../../domain/coding-session.ts'
-import { asRockpoolError, RockpoolError } from '../../domain/errors.ts'
-import { reservedUntil } from '../../domain/usage-window.ts'
-import { requireAgent } from '../../store/agents.ts'
+import { asRockpoolError } from '../../domain/errors.ts'
 import type { App } from '../app.ts'
 import { flag, nonBlankText } from '../input-fields.ts'
 import { operation } from '../operation.ts'
 import type { Caller } from '../operation.ts'
-import { launchCoding, launchInput } from './coding-launch.ts'
 import {
   checkMayContinue,
   refuseUnknownCoding,
@@ -24,93 +17,7 @@ import {
 } from './coding-resume.ts'
 import { afterRecovery, codingRow, codingSession, findCoding, rowOf } from './coding-row.ts'
 import { giverOf } from '../perform-operation.ts'
-import { refuseMissingProgram, refuseWider } from './launch-rights.ts'
-
-const note = z
-  .string()
-  .optional()
-  .describe(
-    'A warning: Claude is not connected, a program works without asking, or a resume changes the tools.',
-  )
-
-/** A command that waited for the end of the turn fails if the turn failed. */
-function hasFailed({ status, output }: Record<string, unknown>): boolean {
-  return output !== undefined && (status === 'failed' || status === 'killed')
-}
-
-/** A warning for the caller of a launch or a resume: what a program does without asking, or that there is no credential for Claude
- *  where the session runs. */
-function warningFor(app: App, session: CodingSession): string | undefined {
-  const kind = kindOf(session)
-  if (kind !== 'claude') return noticeOf(programOf(kind), session.request.permissionMode)
-  const { machine } = session
-  const claude = lookForClaude(app.environment, app.config.claude.credential)
-  const isElsewhere = machine !== undefined && machine !== app.coding().machines?.name
-  return claude.connected || isElsewhere ? undefined : `Claude is not connected. ${claude.hint}`
-}
-
-/** The row and the output at the end of the turn. */
-async function atEndOfTurn(app: App, id: string, caller: Caller) {
-  const { pool } = app.coding()
-  const session = await pool.whenQuiet(id)
-  const { blocks } = pool.output(id, 200)
-  return { ...rowOf(app, session, caller), output: formatOutput(session, blocks, app.clock.now()) }
-}
-
-/** With `coding.reserve.launches: "ask"`: what is left of a usage window belongs to the owner, who may use it. */
-function refuseInReserve(app: App, despite: boolean, { agentId }: Caller): void {
-  const { percent, launches } = app.config.coding.reserve
-  if (despite && agentId !== undefined)
-    throw new RockpoolError('refused', 'An agent cannot use the reserve of the usage windows.')
-  if (despite || launches !== 'ask') return
-  const now = app.clock.now()
-  const until = reservedUntil(app.storage.usage.current(now), percent, now)
-  if (until === undefined) return
-  const reset = new Date(until).toISOString()
-  throw new RockpoolError(
-    'refused',
-    `Only the reserve of Claude's usage window is left; it resets at ${reset}.`,
-    {
-      hint: 'Launch it with --despite-reserve, or after the reset.',
-    },
-  )
-}
-
-const launch = operation({
-  name: 'coding.launch',
-  description:
-    'Start Claude Code or another agent in a repository, in the background: in the right earlier session or a new one.',
-  input: launchInput,
-  output: codingRow.extend({ action: z.string(), reason: z.string(), output: z.string().optional(), note }),
-  scope: 'write',
-  changesState: true,
-  forAgents: true,
-  command: {
-    positional: ['prompt'],
-    joinsRest: true,
-    paths: ['workdir'],
-    currentDirectory: 'workdir',
-    startsBackgroundWork: (input) => input['wait'] !== true,
-    checkBeforeStart: refuseMissingProgram,
-    isFailure: hasFailed,
-    valueAlone: { trim: 'normal' },
-    examples: [
-      'rockpool cc launch "fix the failing test" --repo . --wait',
-      'rockpool cc launch "review the diff" --fresh --model haiku',
-      'rockpool cc launch "train it again" --repo . --machine gpu',
-      'rockpool cc launch "fix the failing test" --agent-kind codex --permission-mode acceptEdits',
-    ],
-  },
-  async run(app, input, caller) {
-    await refuseWider(app, input, caller)
-    if (input.agent !== undefined) requireAgent(app, input.agent)
-    refuseInReserve(app, input.despiteReserve, caller)
-    const asked = { ...input, by: giverOf(caller) }
-    const { session, action, reason } = await launchCoding(app, asked, caller)
-    if (input.wait) return { ...(await atEndOfTurn(app, session.id, caller)), action, reason }
-    return { ...rowOf(app, session, caller), action, reason, note: warningFor(app, session) }
-  },
-})
+import { again, atEndOfTurn, hasFailed, launch, note, warningFor } from './launch-operations.ts'
 
 const resume = operation({
   name: 'coding.resume',
@@ -282,4 +189,14 @@ const kill = operation({
   },
 })
 
-export const operations = afterRecovery([launch, resume, resumeAll, respond, interrupt, seen, release, kill])
+export const operations = afterRecovery([
+  launch,
+  again,
+  resume,
+  resumeAll,
+  respond,
+  interrupt,
+  seen,
+  release,
+  kill,
+])

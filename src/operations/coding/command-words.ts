@@ -6,10 +6,13 @@ import { resolveAlias } from '../aliases.ts'
 
 interface CodingCommand extends Omit<CommandInfo, 'name'> {
   /** Parses the arguments into the input of the operation. */
-  read(rest: string): Record<string, unknown>
+  read(rest: string, shownWith: ShownWith): Record<string, unknown>
   /** Another command that these arguments mean. */
   instead?(rest: string): string | undefined
 }
+
+/** The requests that the chat was shown with the one of this id, for an answer to all of them. */
+type ShownWith = (id: string) => string[]
 
 const commands: Readonly<Record<string, CodingCommand>> = {
   claude: {
@@ -79,16 +82,16 @@ const commands: Readonly<Record<string, CodingCommand>> = {
   approve: {
     usage: '[all] [id] [always | an answer]',
     description: 'Allow what a session asks, or all that ask the same.',
-    read: (rest) => {
-      const { text, ...which } = whichApproval(rest)
+    read: (rest, shownWith) => {
+      const { text, ...which } = whichApproval(rest, shownWith)
       return text === 'always' ? { ...which, always: true } : { ...which, ...(text ? { text } : {}) }
     },
   },
   deny: {
     usage: '[all] [id] [reason]',
     description: 'Deny what a session asks.',
-    read: (rest) => {
-      const { text, ...which } = whichApproval(rest)
+    read: (rest, shownWith) => {
+      const { text, ...which } = whichApproval(rest, shownWith)
       return { ...which, ...(text ? { text } : {}) }
     },
   },
@@ -103,18 +106,19 @@ export function codingCommandInfos(): CommandInfo[] {
 export function readCodingCommand(
   name: string,
   rest: string,
+  shownWith: ShownWith,
 ): { name: string; input: Record<string, unknown> } | undefined {
   if (!Object.hasOwn(commands, name)) return undefined
   const meant = commands[name]!.instead?.(rest) ?? name
-  return resolveAlias('chat', meant, commands[meant]!.read(rest))
+  return resolveAlias('chat', meant, commands[meant]!.read(rest, shownWith))
 }
 
 /** `all` before the id: also answers the requests that ask the same. */
-function whichApproval(rest: string): { id: string; alike: boolean; text: string } {
+function whichApproval(rest: string, shownWith: ShownWith): { id: string; alike: string[]; text: string } {
   const [word, others] = firstWord(rest)
-  const alike = word === 'all'
-  const [id, text] = alike ? firstWord(others) : [word, others]
-  return { id, alike, text }
+  const isAll = word === 'all'
+  const [id, text] = isAll ? firstWord(others) : [word, others]
+  return { id, alike: isAll ? shownWith(id) : [], text }
 }
 
 /** Reads the options at the beginning of the text. `fields`: the name of an option to the field of the input. */

@@ -6,7 +6,7 @@ import { RockpoolError } from '../../domain/errors.ts'
 import { answerText, errorText } from '../agent-answers.ts'
 import type { App } from '../app.ts'
 import { codingCommandInfos, readCodingCommand } from '../coding/command-words.ts'
-import { operations as approvals } from '../coding/approval-operations.ts'
+import { alikeInChat, operations as approvals } from '../coding/approval-operations.ts'
 import { operations as actions } from '../coding/coding-operations.ts'
 import { operations as views } from '../coding/coding-watch.ts'
 import { refuseWider } from '../coding/launch-rights.ts'
@@ -45,7 +45,7 @@ const command = operation({
 async function runCommand(app: App, name: string, args: string, caller: Caller): Promise<string> {
   // OpenClaw has commands /approve and /deny of its own.
   const own = name.replace(/^claude_(?=(approve|deny)$)/, '')
-  const meant = readCodingCommand(own, args)
+  const meant = readCodingCommand(own, args, (id) => alikeInChat(app, caller, id))
   const operation = coding.find((each) => each.name === meant?.name)
   if (meant && operation)
     return answerText(operation.name, await performOperation(app, operation, meant.input, caller)) ?? 'Done.'

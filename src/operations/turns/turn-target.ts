@@ -136,5 +136,5 @@ async function openChannel(app: App, address: Address): Promise<Channel | undefi
 
 /** Not started: for a check, or to send without a gateway. */
 export function configuredChannel(app: App, { channel, accountId }: Address): Promise<Channel | undefined> {
-  return openConfiguredChannel({ ...app, access: { wouldAllow: () => false } }, channel, accountId)
+  return openConfiguredChannel({ ...app, takesMedia: async () => false }, channel, accountId)
 }

@@ -1,9 +1,11 @@
 // What can be done with several sessions at once: allow what they ask, after seeing all of it, and archive them.
+import { useState } from 'preact/hooks'
 import { count, visible } from '../format.ts'
 import { useAction } from '../live.ts'
 import { useSessions } from '../needs-you.ts'
 import type { Row } from '../rows.ts'
 import { useCanWork } from './claude-state.tsx'
+import { useStood } from './decision.tsx'
 import { Problem } from './states.tsx'
 import { useTell } from './toasts.tsx'
 
@@ -11,14 +13,7 @@ export function Bulk({ rows, done }: { rows: Row[]; done: () => void }) {
   const { reload } = useSessions()
   const tell = useTell()
   const { run, busy, error } = useAction()
-  const asking = rows.flatMap(({ approval }) => (approval && approval.kind === 'tool' ? [approval] : []))
   const ids = rows.flatMap(({ sessionId }) => sessionId ?? [])
-  const allow = async (): Promise<void> => {
-    for (const { id, inputHash } of asking)
-      await run('approvals.answer', { id, inputHash, decision: 'allow' })
-    done()
-    reload()
-  }
   const archive = async (restore: boolean): Promise<void> => {
     for (const id of ids) await run('cc.archive', { id, restore })
     reload()
@@ -26,17 +21,7 @@ export function Bulk({ rows, done }: { rows: Row[]; done: () => void }) {
   return (
     <div class="bulk" role="group" aria-label="Selected sessions">
       <strong>{rows.length} selected</strong>
-      {asking.length > 0 && (
-        <details>
-          <summary>Allow {asking.length}…</summary>
-          {asking.map((one) => (
-            <pre key={one.id}>{visible(one.shown)}</pre>
-          ))}
-          <button type="button" class="primary" disabled={busy} onClick={() => void allow()}>
-            Allow these {asking.length}
-          </button>
-        </details>
-      )}
+      <AllowSelected rows={rows} done={done} />
       <button
         type="button"
         disabled={busy || ids.length === 0}
@@ -54,6 +39,44 @@ export function Bulk({ rows, done }: { rows: Row[]; done: () => void }) {
       </button>
       {error && <Problem text={error} />}
     </div>
+  )
+}
+
+/** Allows the requests that were there when the person opened the list. A request that has come since is named below it, and is only
+ *  added by a click of its own, because it would be allowed unread. */
+function AllowSelected({ rows, done }: { rows: Row[]; done: () => void }) {
+  const { reload } = useSessions()
+  const { run, busy, error } = useAction()
+  const [read, setRead] = useState<ReadonlySet<string>>(new Set())
+  const asking = rows.flatMap(({ approval }) => (approval?.kind === 'tool' ? [approval] : []))
+  const these = asking.filter(({ id }) => read.has(id))
+  const later = asking.length - these.length
+  const hasStood = useStood(these.map(({ id }) => id).join())
+  const show = (): void => setRead(new Set(asking.map(({ id }) => id)))
+  const allow = async (): Promise<void> => {
+    for (const { id, inputHash } of these) await run('approvals.answer', { id, inputHash, decision: 'allow' })
+    if (later === 0) done()
+    reload()
+  }
+  if (asking.length === 0) return error ? <Problem text={error} /> : null
+  return (
+    <details onToggle={({ currentTarget }) => (currentTarget.open ? show() : setRead(new Set()))}>
+      <summary>Allow {asking.length}…</summary>
+      {these.map((one) => (
+        <pre key={one.id}>{visible(one.shown)}</pre>
+      ))}
+      {these.length > 0 && (
+        <button type="button" class="primary" disabled={busy || !hasStood} onClick={() => void allow()}>
+          Allow these {these.length}
+        </button>
+      )}
+      {later > 0 && (
+        <button type="button" onClick={show}>
+          Show {later} more
+        </button>
+      )}
+      {error && <Problem text={error} />}
+    </details>
   )
 }
 

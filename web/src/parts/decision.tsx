@@ -38,6 +38,8 @@ export function Decision({ approval, onAnswered, isSeen, hasKeys = false }: Deci
       onAnswered()
     }
   }
+  const { alike } = approval
+  const canAllowAll = useStood(alike.join())
   const canAllow = !busy && (!isQuestion || text.trim() !== '')
   const byKey =
     (act: () => Promise<void>, isAllowed = true) =>
@@ -95,13 +97,13 @@ export function Decision({ approval, onAnswered, isSeen, hasKeys = false }: Deci
             ))}
           </select>
         )}
-        {approval.alike > 1 && (
+        {alike.length > 0 && (
           <button
             type="button"
-            disabled={!canAllow}
-            onClick={() => void answer('allow', { alike: true, inputHash: undefined })}
+            disabled={!canAllow || !canAllowAll}
+            onClick={() => void answer('allow', { alike })}
           >
-            {isQuestion ? 'Answer' : 'Allow'} all {approval.alike} that ask the same
+            {isQuestion ? 'Answer' : 'Allow'} all {alike.length + 1} that ask the same
           </button>
         )}
         <button type="button" class="danger" disabled={busy} onClick={() => void answer('deny')}>
@@ -146,6 +148,16 @@ export function useSeen(rowId: string | undefined, id: string | undefined): bool
     return () => clearTimeout(timer)
   }, [rowId, id, seen])
   return !isNext
+}
+
+/** False for a moment after the requests that a button answers have changed: a click was meant for those before. */
+export function useStood(ids: string): boolean {
+  const [stood, setStood] = useState<string>()
+  useEffect(() => {
+    const timer = setTimeout(() => setStood(ids), readMs)
+    return () => clearTimeout(timer)
+  }, [ids])
+  return stood === ids
 }
 
 interface ChoicesProps {

@@ -8,7 +8,7 @@ import type { Listing } from '../../list-files.ts'
 import { newFacts } from '../../transcript-facts.ts'
 import { EditTable } from '../../edit-table.ts'
 import { UsageTable } from '../../usage-table.ts'
-import { addAgentFile, agentHomes, entriesOf, filesBelow, foldersIn } from '../agent-files.ts'
+import { addAgentFile, agentHomes, entriesOf, filesBelow, foldersIn, isNoLink } from '../agent-files.ts'
 import type { SessionAbout } from '../../../domain/agent-records.ts'
 import type { OtherReader, AgentSource } from '../contract.ts'
 import { RecordFacts } from '../record-facts.ts'
@@ -25,8 +25,10 @@ export const geminiReader: OtherReader = {
   homes: (environment) => agentHomes(environment, ['GEMINI_CLI_HOME'], ['.gemini'], '.gemini'),
   list(home, listing) {
     const projects = join(home, 'tmp')
-    for (const project of entriesOf(projects, listing))
-      if (project.isDirectory()) listProject(join(projects, project.name, 'chats'), home, listing)
+    for (const project of entriesOf(projects, listing)) {
+      const chats = join(projects, project.name, 'chats')
+      if (project.isDirectory() && isNoLink(chats)) listProject(chats, home, listing)
+    }
   },
   scan(source) {
     const log = readGeminiLog(pathsOf(source), aboutOf(source.path))
@@ -45,7 +47,10 @@ export const geminiReader: OtherReader = {
   files: (source) => [...pathsOf(source), ...projectRoot(source.path)],
   live: (_homes, world) => openByProcess('gemini', world),
   watched: (home) =>
-    foldersIn(join(home, 'tmp')).map((path) => ({ path: join(path, 'chats'), oneFileEach: false })),
+    foldersIn(join(home, 'tmp'))
+      .map((path) => join(path, 'chats'))
+      .filter(isNoLink)
+      .map((path) => ({ path, oneFileEach: false })),
   resumeCommand: (sessionId) => ['gemini', '--resume', sessionId],
 }
 

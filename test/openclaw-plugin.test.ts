@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import { makeOfflineAgent } from '../src/agent/offline.ts'
 import { operationTools } from '../src/operations/agent-tools.ts'
+import { formatOpenClawOrigin, parseOpenClawOrigin } from '../src/domain/openclaw-contract.ts'
 import { hashOf, newToken, writeTokenRecords } from '../src/store/gateway-tokens.ts'
 import { openHouse, rpc } from './support/gateway-house.ts'
 import type { House } from './support/gateway-house.ts'
@@ -207,6 +208,30 @@ test('the output of a session in the foreground is streamed into the chat, until
   await claw.command(`/claude_respond ${name} [[offline: say the tide goes out]]`)
   await vi.waitFor(() => expect(textsOf(claw)).toMatch(/finished its turn[^🔔]*the tide goes out/u))
   expect(claw.sent.map(({ text }) => text)).not.toContain('the tide goes out')
+})
+
+test('a tool acts in the chat of its turn, whatever chat the model names', async () => {
+  const claw = await openConnected('2026.9.6')
+  const stranger = {
+    agentId: 'main',
+    sessionKey: 'agent:main:telegram:direct:900',
+    channel: 'telegram',
+    to: '900',
+  }
+  const chat = formatOpenClawOrigin(stranger)
+  const launch = { workdir: newRepo(), name: 'elsewhere', fresh: true, origin_channel: chat }
+  await claw.tool('claude_launch', { ...launch, prompt: '[[offline: say the gull is white]]' })
+  await vi.waitFor(() => expect(textsOf(claw)).toContain('[elsewhere] finished its turn'))
+  const [session] = house.app.storage.coding.resolve('elsewhere')
+  // Its tools read the conversation of this chat.
+  expect(parseOpenClawOrigin(session!.request.originChannel)).toMatchObject({
+    ...owner,
+    sessionKey: 'agent:main:main',
+  })
+  await claw.tool('claude_fg', { session: 'elsewhere', channel: chat })
+  await claw.command('/claude_respond elsewhere [[offline: say the gull is gone]]')
+  await vi.waitFor(() => expect(claw.sent.map(({ text }) => text)).toContain('the gull is gone'))
+  expect(claw.sent.filter(({ to }) => to === stranger.to)).toEqual([])
 })
 
 test('the model gets the error and its remedy as text', async () => {

@@ -1,6 +1,8 @@
 // The built plugin for OpenClaw against a real gateway of Rockpool: what it registers, what its tools and commands do, and how
 // Rockpool's messages reach the chats of OpenClaw. The real OpenClaw is in test/full/openclaw-plugin.test.ts.
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
@@ -62,9 +64,9 @@ const newFolder = (): string => {
 }
 
 /** A state directory of OpenClaw with the file that `rockpool openclaw install` writes. */
-function newStateDir(url: string | undefined = house.gateway.url): string {
+function newStateDir(gateway: { url?: string; stateDir?: string } = { url: house.gateway.url }): string {
   const folder = newFolder()
-  writeFileSync(join(folder, 'rockpool-plugin.json'), JSON.stringify({ url, agentToken, personToken }))
+  writeFileSync(join(folder, 'rockpool-plugin.json'), JSON.stringify({ ...gateway, agentToken, personToken }))
   return folder
 }
 
@@ -240,7 +242,7 @@ test('the model gets the error and its remedy as text', async () => {
   expect(await claw.tool('claude_launch', { prompt: 'x', workdir: house.dir })).toMatch(
     /cannot start sessions.*Allowed: /s,
   )
-  const away = open('2026.9.6', { stateDir: newStateDir('http://127.0.0.1:9') })
+  const away = open('2026.9.6', { stateDir: newStateDir({ url: 'http://127.0.0.1:9' }) })
   expect(await away.tool('claude_stats', {})).toMatch(/does not answer\. Start it with `rockpool up`/)
   const [ok, , error] = await away.method('claude-code.stats')
   expect([ok, error]).toMatchObject([false, { code: 'UNAVAILABLE', retryable: true }])
@@ -328,9 +330,31 @@ test('Rockpool learns the agents of OpenClaw and their settings, and names those
   expect(launched).toContain(shop)
 })
 
-test('a gateway is started if none answers, and ended with the service', async () => {
-  const stateDir = newStateDir('http://127.0.0.1:9')
+test('no token is sent to a program that took the port of a gateway that ended', async () => {
+  const headers: Array<string | undefined> = []
+  const thief = createServer((request, response) => {
+    headers.push(request.headers.authorization)
+    response.end('{"jsonrpc":"2.0","id":1,"result":{}}')
+  })
+  await new Promise<void>((resolve) => thief.listen(0, '127.0.0.1', resolve))
+  const url = `http://127.0.0.1:${(thief.address() as AddressInfo).port}`
+  const rockpool = newFolder()
+  // The file that a killed gateway leaves.
+  const dead = { pid: 2 ** 22, startTime: '1', domain: 'of a gateway that was killed' }
+  writeFileSync(join(rockpool, 'gateway.json'), JSON.stringify({ url, wsUrl: url, process: dead }))
+  const stateDir = newStateDir({ url, stateDir: rockpool })
+  const claw = open('2026.9.6', { stateDir })
+  claw.startService()
+  expect(await claw.tool('claude_stats', {})).toMatch(/does not run\. Start it with `rockpool up`/)
+  expect((await claw.command('/claude_sessions')).isError).toBe(true)
+  await vi.waitFor(() => expect(claw.log.join()).toContain('does not run'))
+  expect(headers).toEqual([])
+  thief.close()
+})
+
+test('a gateway is started if none runs, and ended with the service', async () => {
   const rockpool = join(newFolder(), 'state')
+  const stateDir = newStateDir({ stateDir: rockpool })
   const command = ['env', `ROCKPOOL_STATE_DIR=${rockpool}`, process.execPath, programFile]
   const claw = open('2026.9.6', { stateDir, pluginConfig: { command } })
   claw.startService()

@@ -137,14 +137,14 @@ function manifestOf({ id, name, description, version, tools, commands }: PluginT
       properties: {
         url: {
           type: 'string',
-          description: "The address of Rockpool's gateway; by default the one of tokenFile.",
+          description: "The address of Rockpool's gateway; by default it is found as tokenFile says.",
         },
         tokenFile: {
           type: 'string',
           description:
             'The file that `rockpool openclaw install` wrote; by default rockpool-plugin.json beside openclaw.json.',
         },
-        start: { type: 'boolean', description: 'Start a gateway with `command` when none answers.' },
+        start: { type: 'boolean', description: 'Start a gateway with `command` when none runs.' },
         command: {
           type: 'array',
           items: { type: 'string' },

@@ -5,6 +5,8 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { systemClock } from '../src/domain/clock.ts'
+import type { Clock } from '../src/domain/clock.ts'
 import { allSent, openChannelHouse } from './support/channel-house.ts'
 import type { ChannelHouse } from './support/channel-house.ts'
 import { startPostgres } from './support/postgres.ts'
@@ -216,7 +218,11 @@ describe('with one machine', () => {
   })
 })
 
-describe('with two machines', () => {
+// The first machine takes the turns, so its clock dates the questions.
+describe.for([
+  ['the same time', 0],
+  ['a first clock that is ten minutes fast', 600_000],
+] as const)('with two machines and %s', ([, fastMs]) => {
   let server: Awaited<ReturnType<typeof startPostgres>>
   let other: ChannelHouse
   beforeAll(async () => {
@@ -224,13 +230,14 @@ describe('with two machines', () => {
     telegram = await TelegramApi.listen()
     if (!server) return
     const { url } = server
-    const open = (name: string): Promise<ChannelHouse> =>
+    const open = (name: string, clock?: Clock): Promise<ChannelHouse> =>
       openChannelHouse({
+        clock,
         channels: channels(),
         config: { store: 'postgres', machine: { name } },
         variables: { ROCKPOOL_DATABASE_URL: url },
       })
-    house = await open('aaa')
+    house = await open('aaa', { ...systemClock, now: () => systemClock.now() + fastMs })
     other = await open('bbb')
     for (const { api } of [house, other]) {
       const tools = [{ name: 'Bash', input: { command: 'touch made' } }]

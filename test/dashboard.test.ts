@@ -67,6 +67,19 @@ describe('the way in', () => {
     await page.getByRole('button', { name: 'Log in' }).waitFor()
     await page.context().close()
   })
+
+  test('who logs out while the gateway does not answer is logged out when it answers again', async () => {
+    const { url } = await house.call<{ url: string }>('dashboard.code')
+    const page = await (await house.browser.newContext()).newPage()
+    await page.goto(url)
+    await page.getByRole('navigation', { name: 'Views' }).waitFor()
+    await page.route('**/logout', (route) => route.abort())
+    await find(page, 'log out')
+    await page.keyboard.press('Enter')
+    await page.getByRole('button', { name: 'Log in' }).waitFor()
+    expect(await page.evaluate(() => localStorage.getItem('rockpool-page-key'))).toBeNull()
+    await page.context().close()
+  })
 })
 
 test('a native session appears while it runs, and its new lines are shown as they are written', async () => {

@@ -109,6 +109,33 @@ test('a browser gets what a terminal session asks, and a press answers its dialo
   })
 })
 
+test('a request does not take the place of another one under the finger: each has its own notification', async () => {
+  const browser = new Subscriber()
+  await added({ url: `${server.url}/push/abc`, keys: browser.keys })
+  const ask = (command: string): void => {
+    void http(house, '/claude-hooks', {
+      method: 'POST',
+      token: house.gateway.auth.claudeHookToken,
+      headers: { 'claude-entrypoint': 'cli' },
+      body: JSON.stringify({
+        hook_event_name: 'PermissionRequest',
+        session_id: '0c18c6e2-d9e3-4169-87ec-d96fcc228ff2',
+        cwd: '/home/dev/storefront',
+        tool_name: 'Bash',
+        tool_input: { command },
+      }),
+    })
+  }
+  ask('npm test')
+  await vi.waitFor(() => expect(server.received).toHaveLength(1), waiting)
+  ask('npm publish')
+  await vi.waitFor(() => expect(server.received).toHaveLength(2), waiting)
+  const [first, second] = server.received.map((received) => browser.read(received)['tag'])
+  expect(first).not.toBe(second)
+  for (const { id } of house.app.storage.approvals.recent(2))
+    expect((await rpc(house, 'approvals.answer', { id, decision: 'deny' })).error).toBeUndefined()
+})
+
 test('what does not fit into a notification is answered where all of it is shown: the notification has no buttons', async () => {
   const browser = new Subscriber()
   await added({ url: `${server.url}/push/abc`, keys: browser.keys })

@@ -10,6 +10,7 @@ import { silentLog } from '../src/domain/log.ts'
 import { postgresSessionStore } from '../src/store/postgres/claude-transcripts.ts'
 import { Postgres } from '../src/store/postgres/connection.ts'
 import { SharedRecords } from '../src/store/postgres/records.ts'
+import { ApprovalStore } from '../src/store/sqlite/approval-store.ts'
 import { CodingStore } from '../src/store/sqlite/coding-store.ts'
 import { openStateDatabase } from '../src/store/sqlite/state-database.ts'
 import { StoreUnavailable } from '../src/store/store-unavailable.ts'
@@ -91,31 +92,55 @@ test('of several servers the one that answers is used, by us and by the SessionS
   await nobody.close()
 })
 
-test('whether the owner of a session lives is seen alike by machines whose clocks differ', async (ctx) => {
-  const { url } = server ?? ctx.skip('PostgreSQL is not installed')
+/** A machine for each difference of its clock, with the shared records. */
+async function machinesWithClocks(url: string, skewsMs: number[]) {
   const folder = mkdtempSync(join(tmpdir(), 'rockpool-clocks-'))
-  const stores = [0, 600_000, -600_000].map((skew) => {
+  const machines = skewsMs.map((skew) => {
     const clock = { ...systemClock, now: () => systemClock.now() + skew }
     const postgres = new Postgres({ url, schema: 'slow', clock, log: silentLog, maxConnections: 2 })
     const copy = openStateDatabase(join(folder, `${skew}.sqlite`))
     const records = new SharedRecords({ postgres, copy, clock, log: silentLog })
-    return { clock, postgres, copy, records, coding: new CodingStore(copy, { records }) }
+    const [coding, approvals] = [new CodingStore(copy, { records }), new ApprovalStore(copy, records)]
+    return { clock, postgres, copy, records, coding, approvals }
   })
-  for (const { records } of stores) await records.catchUp()
-  for (const [n, { coding, clock }] of stores.entries()) await coding.markOwner(`owner ${n}`, clock.now())
-  for (const { records, coding, clock } of stores) {
+  for (const { records } of machines) await records.catchUp()
+  const close = async (): Promise<void> => {
+    for (const { records, copy, postgres } of machines) {
+      await records.close()
+      await copy.close()
+      await postgres.close()
+    }
+    rmSync(folder, { recursive: true, force: true })
+  }
+  return { machines, close }
+}
+
+test('whether the owner of a session lives is seen alike by machines whose clocks differ', async (ctx) => {
+  const { url } = server ?? ctx.skip('PostgreSQL is not installed')
+  const { machines, close } = await machinesWithClocks(url, [0, 600_000, -600_000])
+  for (const [n, { coding, clock }] of machines.entries()) await coding.markOwner(`owner ${n}`, clock.now())
+  for (const { records, coding, clock } of machines) {
     await records.catchUp()
-    for (const n of stores.keys()) {
+    for (const n of machines.keys()) {
       const silentMs = clock.now() - coding.ownerSeenAt(`owner ${n}`)!
       expect(Math.abs(silentMs)).toBeLessThan(30_000)
     }
   }
-  for (const { records, copy, postgres } of stores) {
-    await records.close()
-    await copy.close()
-    await postgres.close()
+  await close()
+})
+
+test('a rule with an end ends at the same moment on machines whose clocks differ', async (ctx) => {
+  const { url } = server ?? ctx.skip('PostgreSQL is not installed')
+  const { machines, close } = await machinesWithClocks(url, [600_000, 0, -600_000])
+  const [fast] = machines
+  const rule = { id: 'g1', tool: 'Bash', pattern: '{}', grantedAt: fast!.clock.now(), grantedBy: 'cli' }
+  await fast!.approvals.grant({ ...rule, until: fast!.clock.now() + 60_000 })
+  for (const { records, approvals, clock } of machines) {
+    await records.catchUp()
+    const [found] = approvals.grants()
+    expect(Math.abs(found!.until! - clock.now() - 60_000)).toBeLessThan(30_000)
   }
-  rmSync(folder, { recursive: true, force: true })
+  await close()
 })
 
 /** With the usual waits: it takes longer than what is tested here. */

@@ -99,7 +99,8 @@ export class DeviceChannel extends BaseChannel implements Channel {
       title,
       body,
       path: pagePath(options.sessionKey),
-      tag: options.sessionKey ?? options.idempotencyKey,
+      // A request that replaced another one at the moment of a press would get its answer.
+      tag: answers.length > 0 ? options.idempotencyKey : (options.sessionKey ?? options.idempotencyKey),
       answers,
     }
   }

@@ -58,8 +58,11 @@ function wordsOf(text: string): string {
   return `${command.toLowerCase() === 'approve' ? 'yes' : 'no'}${all.toLowerCase()}`
 }
 
-/** The largest expected difference between the clocks of two machines. */
+/** The largest expected difference between the times of two machines in the shared outbox and inbox, which have the database's time. */
 const clockToleranceMs = 5_000
+
+/** A question has the time of the machine that asks, whose clock may be wrong by hours, as with a wrong time zone. */
+const wrongClockMs = 86_400_000
 
 /** Some platforms count in seconds. */
 const smallestStepMs = 1_000
@@ -124,8 +127,10 @@ async function shownLast(
 /** What people may have seen in this chat since the first of these questions was asked, whatever process sent it. */
 async function deliveriesSince({ app, message }: Chat, open: Approval[]): Promise<ShownDelivery[]> {
   const { address } = message
-  const since = Math.min(...open.map(({ askedAt }) => askedAt)) - clockToleranceMs
-  const found = await app.storage.work.outbox.shownSince(since, plainPerson(address))
+  const { work, cluster } = app.storage
+  const earlierMs = cluster ? wrongClockMs : clockToleranceMs
+  const since = Math.min(...open.map(({ askedAt }) => askedAt)) - earlierMs
+  const found = await work.outbox.shownSince(since, plainPerson(address))
   return found.filter(({ delivery }) => isSamePersonsChat(delivery.address, address))
 }
 

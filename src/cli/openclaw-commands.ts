@@ -70,7 +70,6 @@ interface Change {
 async function install(host: Host, input: ChangeInput, json: boolean): Promise<Change> {
   const claw = await OpenClaw.find(host, input.openclaw)
   const folder = shippedPlugin(host)
-  const gateway = await findGateway(host.environment)
   const file = tokenFile(claw.stateDir)
   const steps = [
     safe`Make two tokens for OpenClaw's agents, and write them to ${file} (mode 600).`,
@@ -85,7 +84,7 @@ async function install(host: Host, input: ChangeInput, json: boolean): Promise<C
       agentToken: await addToken(client, 'agentToken'),
       personToken: await addToken(client, 'personToken'),
     }
-    writePrivateFile(file, `${JSON.stringify({ url: gateway?.url, ...secrets }, null, 2)}\n`)
+    writePrivateFile(file, `${JSON.stringify({ ...gatewayOf(host), ...secrets }, null, 2)}\n`)
     const config = isElsewhere(host) ? {} : { command: ownCommand(host) }
     const { needsRestart } = await claw.installPlugin(folder, config).catch(async (error: unknown) => {
       await removeTokens(client)
@@ -210,6 +209,12 @@ function ownCommand({ program, environment }: Host): string[] {
   return variables['ROCKPOOL_STATE_DIR']
     ? ['/usr/bin/env', `ROCKPOOL_STATE_DIR=${stateDir}`, ...start]
     : start
+}
+
+/** Where the plugin finds the gateway: by the process that runs on the state directory, or by an address elsewhere. */
+function gatewayOf(host: Host): { url?: string; stateDir?: string } {
+  const { gatewayUrl: url, stateDir } = host.environment
+  return isElsewhere(host) ? { url } : { stateDir }
 }
 
 /** The commands of this shell go to a gateway that may be on another machine; the plugin cannot start that one. */

@@ -4,6 +4,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, vi } from 'vitest'
 import { openApp } from '../../src/app.ts'
+import type { Clock } from '../../src/domain/clock.ts'
 import type { Conversations } from '../../src/flow/conversations.ts'
 import type { App } from '../../src/operations/app.ts'
 import type { Caller } from '../../src/operations/operation.ts'
@@ -36,6 +37,7 @@ export interface ChannelHouseOptions {
   /** Without Claude the offline agent answers, and fast. */
   offline?: boolean
   variables?: Record<string, string>
+  clock?: Clock
 }
 
 const patience = { timeout: 30_000, interval: 20 }
@@ -76,7 +78,7 @@ export async function openChannelHouse(options: ChannelHouseOptions = {}): Promi
   writeFileSync(join(home.stateDir, 'rockpool.json'), JSON.stringify(config))
   const start = async (): Promise<{ app: App; conversations: Conversations }> => {
     const environment = readEnvironment({ ...home.variables, ...options.variables })
-    const app = await openApp(environment, { version: '0.0.0-test', isGateway: true })
+    const app = await openApp(environment, { version: '0.0.0-test', isGateway: true, clock: options.clock })
     app.gateway = { url: 'http://127.0.0.1:0', loginCode: () => ({ code: '', expiresInMs: 0 }) }
     const conversations = await app.conversations()
     await conversations.start()

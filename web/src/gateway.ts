@@ -107,10 +107,16 @@ export async function logIn(secret: string): Promise<LoginOutcome> {
   }
 }
 
-/** The gateway then closes the connection, and the page asks for a login. */
+/** The gateway then closes the connection, and the page asks for a login. If the gateway does not answer, the browser still forgets its
+ *  key, and the page what it shows. */
 export async function logOut(): Promise<void> {
-  await fetch('/logout', { method: 'POST', headers: { 'x-rockpool-page-key': storedPageKey() } })
+  const pageKey = storedPageKey()
   localStorage.removeItem(pageKeyName)
+  try {
+    await fetch('/logout', { method: 'POST', headers: { 'x-rockpool-page-key': pageKey } })
+  } catch {
+    location.reload()
+  }
 }
 
 export async function isReachable(): Promise<boolean> {

@@ -1,4 +1,4 @@
-// Rockpool's gateway as a process of this plugin: started when none answers, and ended with the service.
+// Rockpool's gateway as a process of this plugin: started when none runs, and ended with the service.
 import type * as childProcesses from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
 
@@ -13,24 +13,7 @@ const startMs = 60_000
 /** The gateway lets running turns end first. */
 const stopMs = 25_000
 
-/** The address of a gateway that runs already, perhaps started by a plugin that was killed. `command`: the program and its first
- *  arguments. */
-export async function runningGateway(command: readonly string[]): Promise<string | undefined> {
-  const { execFile } = childProcess()
-  const [program, ...args] = command
-  const answer = await new Promise<string>((resolve) => {
-    // Without an answer there is none that we could use; the reason comes from the attempt to start one.
-    execFile(program!, [...args, 'status', '--json'], { timeout: startMs }, (_error, stdout) =>
-      resolve(stdout),
-    )
-  })
-  try {
-    return (JSON.parse(answer) as { gateway: { url: string } | null }).gateway?.url
-  } catch {
-    return undefined
-  }
-}
-
+/** `command`: the program and its first arguments. */
 export async function startGateway(command: readonly string[]): Promise<StartedGateway> {
   const { spawn } = childProcess()
   const [program, ...args] = command

@@ -1,24 +1,26 @@
 // Calls to Rockpool's gateway over HTTP. Nothing about it is kept in this module, because 2026.9.6 loads the module twice: once for
-// the service and once for the tools. Both read the same file, and share the address that the service has found.
+// the service and once for the tools. Both read the same files.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { RockpoolError } from '../../../src/domain/errors.ts'
 import { fromRpcError } from '../../../src/rpc/frames.ts'
 import type { RpcError } from '../../../src/rpc/frames.ts'
+import { findRunningGateway } from '../../../src/store/gateway-file.ts'
 import type { OpenClawApi } from './openclaw-api.ts'
 
 /** `agent` for what a model asks for: it cannot approve. `person` for commands of people that OpenClaw has authorised. */
 export type TokenOf = 'agent' | 'person'
 
 interface TokenFile {
+  /** Rockpool's state directory, for a gateway on this machine. */
+  stateDir?: string
+  /** For a gateway on another machine. */
   url?: string
   agentToken: string
   personToken: string
 }
 
 interface Shared {
-  /** The address of the gateway that the service has found or started. */
-  foundUrl?: string
   /** Why the service is not connected, for `claude-code.health`. */
   problem?: string
   isConnected?: boolean
@@ -65,11 +67,13 @@ export function rockpoolAgent(agentId: string): string {
   return `openclaw-${agentId}`
 }
 
-/** The configured address, then the one that the service has found, then the one of the installation. */
+/** The configured address, or the one that the installation names. A gateway on this machine is found by its process, so that no token
+ *  is sent to another program that took the port of a gateway that ended. */
 export function rockpoolUrl(api: OpenClawApi): string {
-  const url = api.pluginConfig?.url ?? shared.foundUrl ?? readTokenFile(api).url
-  if (url === undefined) throw noAnswer('an unknown address', shared.problem)
-  return url.replace(/\/+$/, '')
+  const { stateDir, url } = readTokenFile(api)
+  const known = api.pluginConfig?.url ?? (stateDir === undefined ? url : findRunningGateway(stateDir)?.url)
+  if (known === undefined) throw unavailable(`Rockpool's gateway of ${stateDir} does not run.`)
+  return known.replace(/\/+$/, '')
 }
 
 export function tokenFor(api: OpenClawApi, as: TokenOf): string {
@@ -92,7 +96,11 @@ function readTokenFile(api: OpenClawApi): TokenFile {
 }
 
 function noAnswer(url: string, cause: unknown): RockpoolError {
-  return new RockpoolError('unavailable', `Rockpool's gateway at ${url} does not answer.`, {
+  return unavailable(`Rockpool's gateway at ${url} does not answer.`, cause)
+}
+
+function unavailable(message: string, cause?: unknown): RockpoolError {
+  return new RockpoolError('unavailable', message, {
     hint: 'Start it with `rockpool up`, or look at `rockpool openclaw status`.',
     cause,
   })

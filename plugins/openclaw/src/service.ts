@@ -7,7 +7,7 @@ import { GatewayClient } from '../../../src/rpc/client.ts'
 import { agentsOf } from './agents.ts'
 import { Deliveries } from './deliveries.ts'
 import type { Delivery } from './deliveries.ts'
-import { runningGateway, startGateway } from './gateway-process.ts'
+import { startGateway } from './gateway-process.ts'
 import type { StartedGateway } from './gateway-process.ts'
 import { Journal } from './journal.ts'
 import type { OpenClawApi, ServiceContext } from './openclaw-api.ts'
@@ -51,14 +51,14 @@ export class Service {
     await this.#running
     await this.#deliveries.idle()
     await this.#started?.stop()
-    shared.foundUrl = undefined
   }
 
   async #run(): Promise<void> {
     let delayMs = firstDelayMs
     while (!this.#isStopping) {
       const isReached = await this.#findGateway().catch((error: unknown) => this.#report(error))
-      const wasConnected = isReached === true && (await this.#converse())
+      const wasConnected =
+        isReached === true && (await this.#converse().catch((error: unknown) => this.#report(error))) === true
       delayMs = wasConnected ? firstDelayMs : Math.min(delayMs * 2, longestDelayMs)
       await this.#pause(delayMs)
     }
@@ -77,7 +77,7 @@ export class Service {
       const isBackSoon = performance.now() - this.#lastConnectedAt < restartMs
       const mayStart = start && command !== undefined && asRockpoolError(error).code === 'unavailable'
       if (!mayStart || isBackSoon || this.#started) throw error
-      await this.#findOrStart(command)
+      await this.#start(command)
       await this.#greet()
       return true
     }
@@ -87,17 +87,12 @@ export class Service {
     await callRockpool(this.#api, { method: 'health', as: 'person', signal: AbortSignal.timeout(10_000) })
   }
 
-  async #findOrStart(command: string[]): Promise<void> {
-    shared.foundUrl = await runningGateway(command)
-    if (shared.foundUrl !== undefined) return
+  async #start(command: string[]): Promise<void> {
     const started = await startGateway(command)
     this.#started = started
-    shared.foundUrl = started.url
     this.#context.logger.info(`started Rockpool's gateway at ${started.url}`)
     void started.ended.then(() => {
-      if (this.#started !== started) return
-      this.#started = undefined
-      shared.foundUrl = undefined
+      if (this.#started === started) this.#started = undefined
     })
   }
 

@@ -54,16 +54,17 @@ function toolAnswer(text: string, result?: unknown): ToolAnswer {
   return { content: [{ type: 'text', text }], details: { result } }
 }
 
-/** Notices of a launched session, and the output of a watched one, come to the chat of the caller unless it names another. */
+/** Notices of a launched session, and the output of a watched one, come to the chat of the turn. A chat that the model names does not
+ *  count: the session would read the conversation of that chat, and write into it. */
 function withChat(
   operation: string,
   input: Record<string, unknown>,
   target: Target,
 ): Record<string, unknown> {
   const chat = originChannelOf(target)
-  if (operation === 'coding.launch') return { originChannel: chat, ...input }
+  if (operation === 'coding.launch') return { ...input, originChannel: chat }
   if (operation === 'coding.foreground' || operation === 'coding.background')
-    return { channel: chat, ...input }
+    return { ...input, channel: chat }
   return input
 }
 

@@ -19,7 +19,7 @@ import type { Caller } from '../operation.ts'
 import { giverOf } from '../perform-operation.ts'
 import { refuseChat } from '../turns/agent-chats.ts'
 import { chatRightsOf, namedStrangers } from './schedule-refusal.ts'
-import { noticeChange, refused, rowOf, scheduleRow } from './schedule-row.ts'
+import { noticeChange, refused, rowOf, scheduleClock, scheduleRow } from './schedule-row.ts'
 
 /** An agent cannot fill the store. */
 const mostOfAgent = 50
@@ -93,10 +93,10 @@ export const addSchedule = operation({
     ],
   },
   async run(app, input, caller) {
-    const { clock, storage } = app
+    const { storage } = app
     const agentId = caller.agentId ?? input.agent ?? defaultAgentId(app.config)
     requireAgent(app, agentId)
-    const now = clock.now()
+    const now = scheduleClock(app).now()
     const { when, text } = whenAndText(app, input, now)
     const action = actionOf(app, { ...input, text }, caller)
     await refuseBeyondAgent(app, input, action, caller)

@@ -16,6 +16,7 @@ import {
   noticeChange,
   refuseWhatOwnerPaused,
   rowOf,
+  scheduleClock,
   scheduleRef,
   scheduleRow,
 } from './schedule-row.ts'
@@ -131,7 +132,7 @@ const resume = operation({
     const next = (stored: Schedule): Partial<Schedule> => ({
       paused: undefined,
       ...taken,
-      nextDue: nextDue(stored, app.clock.now()),
+      nextDue: nextDue(stored, scheduleClock(app).now()),
     })
     await app.storage.schedules.change(id, (stored) =>
       stored.paused === undefined ? undefined : next(stored),
@@ -158,7 +159,7 @@ const runNow = operation({
     // The run acts for the caller, too, so it needs the rights of both.
     const { action } = schedule
     if (action.kind === 'coding') await refuseSession(app, action.session, caller, launcherOf(schedule))
-    const now = app.clock.now()
+    const now = scheduleClock(app).now()
     const run = { ...newRun(schedule, now, now), beginAt: now, manual: true }
     await app.storage.schedules.addRun(run)
     await app.schedules().look()

@@ -12,14 +12,15 @@ import type { Caller } from '../operation.ts'
 import { scheduleActions } from './schedule-actions.ts'
 import type { CodingAction, ScheduleWorld } from './schedule-actions.ts'
 import { chatRightsOf } from './schedule-refusal.ts'
+import { scheduleClock } from './schedule-row.ts'
 
 export function openScheduleRunner(app: App): ScheduleRunner {
-  const { storage, clock, log } = app
+  const { storage, log } = app
   const { cluster } = storage
   return new ScheduleRunner({
     store: storage.schedules,
     actions: scheduleActions(worldOf(app)),
-    clock,
+    clock: scheduleClock(app),
     log,
     machine: cluster?.machines.name ?? hostname(),
     lives: async (machine) => (await cluster?.machines.lives(machine)) === true,
@@ -29,7 +30,8 @@ export function openScheduleRunner(app: App): ScheduleRunner {
 }
 
 function worldOf(app: App): ScheduleWorld {
-  const { storage, clock } = app
+  const { storage } = app
+  const clock = scheduleClock(app)
   const { work, coding, schedules } = storage
   return {
     ...chatRightsOf(app),

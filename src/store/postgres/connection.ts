@@ -50,6 +50,9 @@ const usualWaits = {
   slowMs: 1_000,
 }
 const closeMs = 5_000
+const compareClocksMs = 60_000
+/** Clocks that are set by the network differ less. */
+const clockStepMs = 2_000
 const maxAttempts = 10
 /** How long a statement waits for an unavailable server: reads and safe repeats do, other changes do not. */
 const patienceMs = { read: 5_000, write: 0, repeat: 60_000 }
@@ -65,6 +68,8 @@ export class Postgres {
   #isClosed = false
   #waits: typeof usualWaits
   #servers: Servers
+  #aheadMs = 0
+  #comparedAt = -Infinity
 
   constructor(options: PostgresOptions) {
     this.#options = options
@@ -81,6 +86,25 @@ export class Postgres {
 
   get place(): string {
     return placeOf(this.#options.url)
+  }
+
+  /** How far the database's clock is ahead of ours, to the second. Times that machines compare are stored by the database's clock. */
+  get aheadMs(): number {
+    return this.#aheadMs
+  }
+
+  /** Compares the clocks, at most once a minute. */
+  async compareClocks(): Promise<void> {
+    const { clock } = this.#options
+    if (clock.monotonic() - this.#comparedAt < compareClocksMs) return
+    const askedAt = clock.now()
+    const [row] = await this.read<{ now: number }>(
+      'SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now',
+    )
+    this.#comparedAt = clock.monotonic()
+    const found = Math.round((row!.now - (askedAt + clock.now()) / 2) / 1_000) * 1_000
+    // It changes only when a clock was set: otherwise two times of one machine could change their order.
+    if (Math.abs(found - this.#aheadMs) >= clockStepMs) this.#aheadMs = found
   }
 
   /** A statement that changes nothing. */

@@ -78,6 +78,8 @@ export class Members {
 
   async join(): Promise<void> {
     if (this.#postgres.member !== null) return
+    // Before this process stores a time that others compare.
+    await this.#postgres.compareClocks()
     this.#postgres.member = await this.#insertMember()
     await this.#listen()
     await this.#heartbeat()

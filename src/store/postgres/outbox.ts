@@ -19,6 +19,7 @@ import type { Postgres, Statements } from './connection.ts'
 import { Redelivery } from './redelivery.ts'
 import { postgresSql } from './sql.ts'
 
+/** `clock`: the database's, by which rows are dated. `shownSince` and `change` take and give times by the clock of this machine. */
 export function postgresOutbox(postgres: Postgres, clock: Clock): Outbox {
   // Marks open deliveries of this process as not handed out; the sender recognizes those that it has.
   const reset = `UPDATE outbox SET handed = false WHERE owner = $1 AND ${isOpen}`
@@ -43,9 +44,11 @@ export function postgresOutbox(postgres: Postgres, clock: Clock): Outbox {
         }),
       ),
     change: changesOf(postgres, clock),
-    shownSince: (since, to) => {
-      const isForeign = { sql: 'owner IS DISTINCT FROM CAST(?3 AS TEXT)', values: [postgres.member] }
-      return shownSince(sql, { since, to, isForeign })
+    async shownSince(since, to) {
+      const { aheadMs, member } = postgres
+      const isForeign = { sql: 'owner IS DISTINCT FROM CAST(?3 AS TEXT)', values: [member] }
+      const rows = await shownSince(sql, { since: since + aheadMs, to, isForeign })
+      return rows.map((row) => ({ ...row, updatedAt: row.updatedAt - aheadMs }))
     },
     take: (afterSeq) =>
       redelivery.receive(() =>
@@ -139,7 +142,8 @@ function changesOf(postgres: Postgres, clock: Clock): ChangeRow {
   return async (id, change) => {
     const now = clock.now()
     if (change.state !== 'sent') return changeDelivery(postgres, id, change, now)
-    checkOwned(await markSent([id, change.at ?? now, postgres.member, JSON.stringify(change.messageIds)], id))
+    const at = change.at === undefined ? now : change.at + postgres.aheadMs
+    checkOwned(await markSent([id, at, postgres.member, JSON.stringify(change.messageIds)], id))
   }
 }
 

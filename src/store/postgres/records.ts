@@ -25,14 +25,11 @@ export interface RecordsParts {
 const batchRows = 500
 const maxAttempts = 100
 const pollMs = 500
-const compareClocksMs = 60_000
 
 export class SharedRecords implements Records {
   #parts: RecordsParts
   #puts = new KeyedQueue()
   #pulls = new SharedRun(() => this.#pull())
-  #aheadMs = 0
-  #comparedAt = -Infinity
   /** The start of the connection in which we checked that the copy is one of this database. */
   #checkedSince: number | undefined
   #stopFollowing: (() => void) | undefined
@@ -42,9 +39,8 @@ export class SharedRecords implements Records {
     this.#parts = parts
   }
 
-  /** How far the database's clock is ahead of ours, to the second. */
   get aheadMs(): number {
-    return this.#aheadMs
+    return this.#parts.postgres.aheadMs
   }
 
   get backSince(): number {
@@ -176,27 +172,17 @@ export class SharedRecords implements Records {
   }
 
   async #pull(): Promise<void> {
-    const { postgres, copy, clock } = this.#parts
+    const { postgres, copy } = this.#parts
     // After a failover it may be another server, which has fewer records.
     if (this.#checkedSince !== postgres.health.since) await this.#checkOrigin()
     this.#checkedSince = postgres.health.since
-    if (clock.monotonic() - this.#comparedAt > compareClocksMs) await this.#compareClocks()
+    await postgres.compareClocks()
     for (;;) {
       const sql = `SELECT kind, id, seq, body FROM record WHERE seq > $1 ORDER BY seq LIMIT ${batchRows}`
       const rows = await postgres.read<StoredRecord>(sql, [cursorOf(copy.queries)])
       if (rows.length > 0) await copy.write((q) => copyRecords(q, rows))
       if (rows.length < batchRows) return
     }
-  }
-
-  async #compareClocks(): Promise<void> {
-    const { postgres, clock } = this.#parts
-    const askedAt = clock.now()
-    const [row] = await postgres.read<{ now: number }>(
-      'SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now',
-    )
-    this.#aheadMs = Math.round((row!.now - (askedAt + clock.now()) / 2) / 1_000) * 1_000
-    this.#comparedAt = clock.monotonic()
   }
 
   /** Empties a copy of another database, or of a later state of this one. */

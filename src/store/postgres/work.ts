@@ -37,13 +37,15 @@ const lostAfterMs = 20_000
 export function postgresWork(postgres: Postgres, clock: Clock, members?: Members): WorkStore {
   const redelivery = new Redelivery(() => resetHandedInputs(postgres))
   const sql = postgresSql(postgres)
+  // Rows have the database's time, so that machines whose clocks differ agree on the order of what happened in a chat.
+  const shared: Clock = { ...clock, now: () => clock.now() + postgres.aheadMs }
   return {
-    inbox: postgresInbox(postgres, clock, redelivery),
-    lanes: postgresLanes(postgres, clock),
-    outbox: postgresOutbox(postgres, clock),
+    inbox: postgresInbox(postgres, shared, redelivery),
+    lanes: postgresLanes(postgres, shared),
+    outbox: postgresOutbox(postgres, shared),
     overheard: overheardIn(sql),
     systemEvents: { ...systemEventsIn(sql, clock), waiting: waitingEvents(postgres) },
-    share: members && laneShare(postgres, clock, members, redelivery),
+    share: members && laneShare(postgres, shared, members, redelivery),
   }
 }
 
@@ -63,8 +65,13 @@ function postgresInbox(postgres: Postgres, clock: Clock, redelivery: Redelivery)
     'SELECT place FROM unnest($1::text[]) WITH ORDINALITY AS call (key, place) JOIN inbox USING (key)',
   )
   const accept = postgres.grouped<AcceptedRow>('write', callEach('accept_input', acceptTypes))
+  const reads = inboxReads(postgresSql(postgres), 'agent')
   return {
-    ...inboxReads(postgresSql(postgres), 'agent'),
+    ...reads,
+    async lastAcceptedAt(of) {
+      const at = await reads.lastAcceptedAt(of)
+      return at === undefined ? undefined : at - postgres.aheadMs
+    },
     knows: async (key) => (await find([key])).length > 0,
     accept: (input, hasRoom = false) =>
       redelivery.receive(() => acceptInput(accept, postgres.member, input, { now: clock.now(), hasRoom })),
@@ -133,8 +140,18 @@ function postgresLanes(postgres: Postgres, clock: Clock): TurnLanes {
      ) AS one WHERE inbox.id = one.id RETURNING place`,
   )
   const end = postgres.grouped<EndedRow>('write', callEach('end_turn', endTypes))
+  const reads = turnReads(postgresSql(postgres), 'agent')
   return {
-    ...turnReads(postgresSql(postgres), 'agent'),
+    ...reads,
+    async history({ since = 0, ...filter } = {}) {
+      const { aheadMs } = postgres
+      const turns = await reads.history({ ...filter, since: since + aheadMs })
+      return turns.map((turn) => ({
+        ...turn,
+        startedAt: turn.startedAt - aheadMs,
+        endedAt: turn.endedAt - aheadMs,
+      }))
+    },
     async begin(turn) {
       const { id, lane, agentId, kind, owner, inputs } = turn
       const { member } = postgres

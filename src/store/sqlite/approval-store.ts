@@ -35,15 +35,21 @@ export class ApprovalStore extends RecordStore {
     )
   }
 
+  /** The end of a rule is stored by the shared clock, so that no machine lets requests pass after it. */
   grant(grant: Grant): Promise<void> {
-    return this.records.put('grant', grant.id, grant)
+    return this.records.put('grant', grant.id, endingLater(grant, this.records.aheadMs))
   }
 
   grants(): Grant[] {
-    return readRecords(this.db.queries, 'grant', 'ORDER BY granted_at')
+    const stored = readRecords(this.db.queries, 'grant', 'ORDER BY granted_at')
+    return stored.map((grant) => endingLater(grant, -this.records.aheadMs))
   }
 
   revoke(id: string): Promise<boolean> {
     return this.records.remove('grant', id)
   }
+}
+
+function endingLater(grant: Grant, ms: number): Grant {
+  return grant.until === undefined ? grant : { ...grant, until: grant.until + ms }
 }

@@ -3,6 +3,7 @@
 import { execFileSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { DatabaseSync } from 'node:sqlite'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { systemClock } from '../src/domain/clock.ts'
@@ -98,6 +99,42 @@ describe('with one machine', () => {
     await allTaken()
     expect(await pending()).toHaveLength(1)
     expect(painted()).toBe(false)
+  })
+
+  /** Telegram shows the question, and its answer to us comes when the returned function is called. */
+  const confirmLate = (): (() => void) => {
+    const { promise: until, resolve } = Promise.withResolvers<void>()
+    telegram.randomFault = (method, params) =>
+      method === 'sendMessage' && /touch painted/.test(String(params['text']))
+        ? { kind: 'late', until }
+        : undefined
+    return resolve
+  }
+
+  test('a yes is faster than the confirmation of the platform that it has the question: it answers the question', async () => {
+    const confirm = confirmLate()
+    await ask()
+    await shown(/touch painted/)
+    write('yes', inTwoSeconds())
+    // Time in which the yes would be taken for a message to the agent.
+    await sleep(500)
+    confirm()
+    await vi.waitFor(() => expect(painted()).toBe(true), waiting)
+  })
+
+  test('if the platform does not confirm that it has the question, a yes gets the open questions, and no agent gets the yes', async () => {
+    const confirm = confirmLate()
+    await ask()
+    await shown(/touch painted/)
+    write('yes', inTwoSeconds())
+    const [{ id } = { id: '' }] = await pending()
+    await shown(new RegExp(`^Which one\\? ${id}`))
+    expect(painted()).toBe(false)
+    expect(house.api.requests.some(({ prompt }) => prompt.includes('yes'))).toBe(false)
+    confirm()
+    await allSent(house)
+    write(`/approve ${id}`)
+    await vi.waitFor(() => expect(painted()).toBe(true), waiting)
   })
 
   test('a notice that was sent in the same millisecond, and queued before the question, is not after it', async () => {

@@ -1,5 +1,6 @@
 // Answers in plain words, such as "yes", in the owner's private chats. Words that are no reply answer the question that is the last
 // message of the chat. The shared store says which one that is, so it is known after a restart and on every machine.
+import { sleep } from '../domain/async.ts'
 import { chatKey, isSamePersonsChat, isTerminal, plainPerson, type Address } from '../domain/address.ts'
 import type { Approval } from '../domain/coding-session.ts'
 import type { Message } from '../domain/message.ts'
@@ -64,6 +65,8 @@ const clockToleranceMs = 5_000
 /** A question has the time of the machine that asks, whose clock may be wrong by hours, as with a wrong time zone. */
 const wrongClockMs = 86_400_000
 
+const confirmedWithinMs = 3_000
+
 /** Some platforms count in seconds. */
 const smallestStepMs = 1_000
 
@@ -99,13 +102,14 @@ async function askedBySession(
 }
 
 /** The questions that were shown after every other message of the chat, and before this message was written. It is uncertain for a
- *  question of the same second, and if a turn wrote to the chat meanwhile, because its preview may be the last message. */
+ *  question of the same second, for one that the platform has not confirmed, and if a turn wrote to the chat meanwhile, because
+ *  its preview may be the last message. */
 async function shownLast(
   chat: Chat,
   open: Approval[],
 ): Promise<{ certain: Approval[]; uncertain: Approval[] }> {
   const { app, message, key } = chat
-  const deliveries = await deliveriesSince(chat, open)
+  const deliveries = await confirmedDeliveries(chat, open)
   const isOpen = new Set<string | undefined>(open.map(({ id }) => id))
   const others = deliveries.filter(({ delivery }) => !isOpen.has(delivery.reply.approvalId))
   const received = isTerminal(message.address) ? { lane: key } : { keyStart: chatKeyStart(message.address) }
@@ -121,7 +125,30 @@ async function shownLast(
   const [certain = [], uncertain = []] = [true, false].map((wanted) =>
     last.filter((one) => isCertain(one) === wanted).map(({ approval }) => approval),
   )
-  return { certain, uncertain }
+  return { certain, uncertain: [...uncertain, ...unconfirmed(open, deliveries, ['attempting', 'unknown'])] }
+}
+
+/** A person may read a question and answer it before the platform's confirmation is here and stored, so wait for that. */
+async function confirmedDeliveries(chat: Chat, open: Approval[]): Promise<ShownDelivery[]> {
+  const { clock } = chat.app
+  const until = clock.monotonic() + confirmedWithinMs
+  for (;;) {
+    const deliveries = await deliveriesSince(chat, open)
+    if (unconfirmed(open, deliveries, ['attempting']).length === 0 || clock.monotonic() > until)
+      return deliveries
+    await sleep(clock, 50)
+  }
+}
+
+function unconfirmed(
+  open: Approval[],
+  deliveries: ShownDelivery[],
+  states: Array<ShownDelivery['state']>,
+): Approval[] {
+  const ids = deliveries
+    .filter(({ state }) => states.includes(state))
+    .map(({ delivery }) => delivery.reply.approvalId)
+  return open.filter(({ id }) => ids.includes(id))
 }
 
 /** What people may have seen in this chat since the first of these questions was asked, whatever process sent it. */

@@ -15,6 +15,8 @@ export type TelegramFault =
   /** The connection is cut before the call does anything, or after it has been done. */
   | { kind: 'cut-before' }
   | { kind: 'cut-after' }
+  /** The call has been done; its answer comes later. */
+  | { kind: 'late'; until: Promise<void> }
 
 interface PlannedFault {
   method: string
@@ -173,6 +175,7 @@ export class TelegramApi {
     if (fault && this.#injectBefore(fault, response)) return undefined
     const result = await this.#perform(method, params, response)
     if (fault?.kind === 'cut-after') return void response.socket?.destroy()
+    if (fault?.kind === 'late') await fault.until
     return result.ok ? send(response, 200, result) : send(response, result.error_code, result)
   }
 

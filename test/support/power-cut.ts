@@ -1,7 +1,16 @@
 // Cuts the power of a file system: an ext4 of our own in a file, shut down by an ioctl that drops everything which was
 // not synced. Needs root, because it mounts.
 import { execFileSync, spawnSync } from 'node:child_process'
-import { existsSync, mkdirSync, mkdtempSync, rmSync, truncateSync, utimesSync, writeFileSync } from 'node:fs'
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  rmSync,
+  truncateSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -31,7 +40,7 @@ fcntl.ioctl(fd, 0x8004587d, struct.pack('I', 2))
 
 export class Disk {
   readonly folder = mkdtempSync(join(tmpdir(), 'rockpool-power-'))
-  readonly #image = join(this.folder, 'image')
+  #image = join(this.folder, 'image')
   readonly mountPoint = join(this.folder, 'mounted')
   #isMounted = false
 
@@ -42,10 +51,7 @@ export class Disk {
     execFileSync('mkfs.ext4', ['-q', '-F', this.#image])
   }
 
-  /**
-   * With a fresh loop device, because the old one may still hold the file system that was cut. The kernel writes nothing by
-   * itself for minutes: what a store does not sync is lost, however slow the machine is.
-   */
+  /** The kernel writes nothing by itself for minutes: what a store does not sync is lost, however slow the machine is. */
   mount(): void {
     execFileSync('mount', ['-o', 'loop,commit=300', this.#image, this.mountPoint], { stdio: 'pipe' })
     this.#isMounted = true
@@ -72,9 +78,17 @@ export class Disk {
     }
   }
 
-  /** Gives the moment before the cut. */
+  /**
+   * Gives the moment before the cut. The next mount shows a copy of what was on the disk then: a process in another mount
+   * namespace may keep the file system that was cut, and `mount` would use its loop device again.
+   */
   cutPower(): bigint {
-    return BigInt(execFileSync('python3', ['-c', cutScript, this.mountPoint], { encoding: 'utf8' }).trim())
+    const cutAt = execFileSync('python3', ['-c', cutScript, this.mountPoint], { encoding: 'utf8' })
+    const old = this.#image
+    this.#image = `${old}+`
+    copyFileSync(old, this.#image)
+    rmSync(old)
+    return BigInt(cutAt.trim())
   }
 
   async remove(): Promise<void> {

@@ -35,6 +35,7 @@ export interface TelegramStormReport {
   /** Not arrived, and its note did not arrive either: only `rockpool status` shows it. */
   givenUp: number
   unmarkedDuplicates: string[]
+  /** Replies; one may answer several messages. */
   markedDuplicates: number
   /** Said more than twice. */
   thirdCopies: string[]
@@ -310,11 +311,12 @@ export function check(
         for (const word of words.get(about) ?? []) told.set(Number(/-(\d+)\.$/.exec(word)![1]), message)
         continue
       }
+      let isCopy = false
       for (const [, owner, number] of message.text.matchAll(/word-(\d+)-(\d+)\./g)) {
         const n = Number(number)
         if (Number(owner) !== chat) report.crossChat.push(`word-${owner}-${n} in chat ${chat}`)
         else if (seen.has(n) && !isMarked && !told.has(n)) report.unmarkedDuplicates.push(`word-${chat}-${n}`)
-        else if (seen.has(n)) report.markedDuplicates += 1
+        else if (seen.has(n)) isCopy = true
         // A reply that is sent again may come late; a turn that is taken again may not.
         if (n < last && !isResent && !seen.has(n) && !told.has(n))
           report.outOfOrder.push(`word-${chat}-${n} after ${last}`)
@@ -323,6 +325,7 @@ export function check(
         if (copies.get(n) === 3 && !told.has(n)) report.thirdCopies.push(`word-${chat}-${n}`)
         last = Math.max(last, n)
       }
+      if (isCopy) report.markedDuplicates += 1
     }
     report.answered += copies.size
     for (let n = 0; n < storm.each; n++) {

@@ -189,10 +189,13 @@ test('a session whose folder is gone can be read only, and no price to resume it
     furtherCallUsd: 1,
   }
   const session = { ...rows[0]!, repoPath: '/srv/gone' }
-  const text = printInfo({ session, price, folderGone: true }, page)
+  const onResume = 'It continues with other tools.'
+  const text = printInfo({ session, price, onResume, folderGone: true }, page)
+  expect(text).not.toContain('Resume:')
   expect(text).toContain(
     'Its folder /srv/gone no longer exists, so it can be read but not resumed or forked.',
   )
   expect(text).not.toContain('to continue')
   expect(printInfo({ session, price, folderGone: false }, page)).toContain('to continue')
+  expect(printInfo({ session, onResume, folderGone: false }, page)).toContain(`Resume: ${onResume}`)
 })

@@ -42,7 +42,9 @@ export const printers: Printers = {
       ...(price && !folderGone ? [pairs(page, { 'to continue': pricesOf(price) })] : []),
       ...(folderGone ? [folderGoneLine(session, page)] : []),
       ...(session.kept ? [keptLine(session.sessionId, page)] : []),
-      ...(onResume === undefined ? [] : [styled(page, 'dim', prose(`Resume: ${onResume}`, page))]),
+      ...(onResume === undefined || folderGone
+        ? []
+        : [styled(page, 'dim', prose(`Resume: ${onResume}`, page))]),
     ].join('\n\n'),
   'cc.repair': ({ sessionId, health, left }, page) => {
     const lost = left === 0 ? '' : ` ${left} records could not be saved.`

@@ -133,3 +133,20 @@ describe('a launch', () => {
     expect(await launch({ permissionMode: 'acceptEdits' })).toBeUndefined()
   })
 })
+
+test('a schedule ends with the token with which it was added, until the owner resumes it', async () => {
+  const { token } = (await rpc(house, 'tokens.add', { name: 'ci', scopes: ['write', 'approve'] })).result as {
+    token: string
+  }
+  const schedule = { when: 'daily 9:00', text: 'Stand up.', do: 'message', to: 'web|dashboard' }
+  await rpc(house, 'schedules.add', { ...schedule, name: 'planted' }, token)
+  await rpc(house, 'schedules.add', { ...schedule, name: 'own' })
+  const removed = await rpc(house, 'tokens.remove', { name: 'ci' })
+  expect(removed.result).toMatchObject({ schedules: ['planted'] })
+  const paused = async (name: string): Promise<unknown> =>
+    ((await rpc(house, 'schedules.show', { schedule: name })).result as { paused?: string }).paused
+  expect(await paused('planted')).toMatch(/token ci.*removed.*Only the owner/)
+  expect(await paused('own')).toBeUndefined()
+  await rpc(house, 'schedules.resume', { schedule: 'planted' })
+  expect(await paused('planted')).toBeUndefined()
+})

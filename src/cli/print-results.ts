@@ -105,9 +105,11 @@ const results: { [Name in MethodName]?: (output: OutputOf<Name>, page: Page) => 
     safe`${key} is back.`,
     archived !== undefined && safe`The session that it replaced is now in ${archived}.`,
   ],
-  'tokens.remove': ({ name, devices }) => [
+  'tokens.remove': ({ name, devices, schedules }) => [
     safe`The token ${name} is removed and no longer valid.`,
     endedDevices(devices),
+    schedules.length > 0 &&
+      safe`Paused, because they were added with the token: ${schedules.join(', ')}. To resume one: rockpool schedules resume`,
   ],
   'tokens.rotate': ({ which, tokenFile, devices }) => [
     safe`The ${which} token is new. It is in ${tokenFile}.`,

@@ -150,3 +150,17 @@ test('a schedule ends with the token with which it was added, until the owner re
   await rpc(house, 'schedules.resume', { schedule: 'planted' })
   expect(await paused('planted')).toBeUndefined()
 })
+
+test('what a token allowed for ever is asked again when the token is removed', async () => {
+  const { token } = (await rpc(house, 'tokens.add', { name: 'rules', scopes: ['write', 'approve'] }))
+    .result as {
+    token: string
+  }
+  await rpc(house, 'rules.add', { command: 'npm test *', folder: workdir }, token)
+  await rpc(house, 'rules.add', { command: 'npm run build', folder: workdir })
+  const patterns = (): string[] => house.app.storage.approvals.grants().map(({ pattern }) => pattern)
+  expect(patterns()).toEqual(['npm test *', 'npm run build'])
+  const { result } = await rpc(house, 'tokens.remove', { name: 'rules' })
+  expect(patterns()).toEqual(['npm run build'])
+  expect(result).toMatchObject({ rules: [expect.stringContaining('npm test')] })
+})

@@ -1,6 +1,7 @@
 // Access to the gateway: the operator's token, further tokens with fewer rights, the hook token, and one-time codes for the
 // dashboard.
 import { z } from 'zod'
+import { describeRule } from '../../coding/approvals/permission-rules.ts'
 import { openclawPrefix } from '../../domain/agent.ts'
 import { RockpoolError } from '../../domain/errors.ts'
 import { onlyOwnerResumes } from '../../domain/schedule.ts'
@@ -36,6 +37,10 @@ const endedDevices = z
 const pausedSchedules = z
   .array(z.string())
   .describe('Schedules that were added with the token: they are paused until the owner resumes them.')
+
+const removedRules = z
+  .array(z.string())
+  .describe('Permission rules that were added with the token, in words: they are removed.')
 
 const listTokens = operation({
   name: 'tokens.list',
@@ -113,7 +118,13 @@ const removeToken = operation({
   name: 'tokens.remove',
   description: 'Revoke a token; its open connections end within a second.',
   input: z.strictObject({ name: z.string().min(1).describe('The token.') }),
-  output: z.object({ ok: z.boolean(), name: z.string(), devices: endedDevices, schedules: pausedSchedules }),
+  output: z.object({
+    ok: z.boolean(),
+    name: z.string(),
+    devices: endedDevices,
+    schedules: pausedSchedules,
+    rules: removedRules,
+  }),
   scope: 'admin',
   changesState: true,
   destructive: true,
@@ -136,7 +147,8 @@ const removeToken = operation({
         })
       })
     const devices = await endingDevices(root, remove, false)
-    return { ok: true, name: input.name, devices, schedules: await pauseSchedules(app, input.name) }
+    const schedules = await pauseSchedules(app, input.name)
+    return { ok: true, name: input.name, devices, schedules, rules: await removeRules(app, input.name) }
   },
 })
 
@@ -147,6 +159,13 @@ async function pauseSchedules({ storage }: App, token: string): Promise<string[]
   for (const { id } of added)
     await storage.schedules.change(id, (stored) => (onlyOwnerResumes(stored) ? undefined : { paused }))
   return added.map(({ name }) => name)
+}
+
+/** What it allowed is asked again. */
+async function removeRules({ storage }: App, token: string): Promise<string[]> {
+  const added = storage.approvals.grants().filter(({ grantedBy }) => grantedBy === `token:${token}`)
+  for (const { id } of added) await storage.approvals.revoke(id)
+  return added.map(describeRule)
 }
 
 const rotateToken = operation({

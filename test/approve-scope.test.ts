@@ -148,3 +148,34 @@ describe('a launch', () => {
     expect(await launch({ permissionMode: 'acceptEdits' })).toBeUndefined()
   })
 })
+
+test('a schedule ends with the token with which it was added, until the owner resumes it', async () => {
+  const { token } = (await rpc(house, 'tokens.add', { name: 'ci', scopes: ['write', 'approve'] })).result as {
+    token: string
+  }
+  const schedule = { when: 'daily 9:00', text: 'Stand up.', do: 'message', to: 'web|dashboard' }
+  await rpc(house, 'schedules.add', { ...schedule, name: 'planted' }, token)
+  await rpc(house, 'schedules.add', { ...schedule, name: 'own' })
+  const removed = await rpc(house, 'tokens.remove', { name: 'ci' })
+  expect(removed.result).toMatchObject({ schedules: ['planted'] })
+  const paused = async (name: string): Promise<unknown> =>
+    ((await rpc(house, 'schedules.show', { schedule: name })).result as { paused?: string }).paused
+  expect(await paused('planted')).toMatch(/token ci.*removed.*Only the owner/)
+  expect(await paused('own')).toBeUndefined()
+  await rpc(house, 'schedules.resume', { schedule: 'planted' })
+  expect(await paused('planted')).toBeUndefined()
+})
+
+test('what a token allowed for ever is asked again when the token is removed', async () => {
+  const { token } = (await rpc(house, 'tokens.add', { name: 'rules', scopes: ['write', 'approve'] }))
+    .result as {
+    token: string
+  }
+  await rpc(house, 'rules.add', { command: 'npm test *', folder: workdir }, token)
+  await rpc(house, 'rules.add', { command: 'npm run build', folder: workdir })
+  const patterns = (): string[] => house.app.storage.approvals.grants().map(({ pattern }) => pattern)
+  expect(patterns()).toEqual(['npm test *', 'npm run build'])
+  const { result } = await rpc(house, 'tokens.remove', { name: 'rules' })
+  expect(patterns()).toEqual(['npm run build'])
+  expect(result).toMatchObject({ rules: [expect.stringContaining('npm test')] })
+})

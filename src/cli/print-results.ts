@@ -105,9 +105,12 @@ const results: { [Name in MethodName]?: (output: OutputOf<Name>, page: Page) => 
     safe`${key} is back.`,
     archived !== undefined && safe`The session that it replaced is now in ${archived}.`,
   ],
-  'tokens.remove': ({ name, devices }) => [
+  'tokens.remove': ({ name, devices, schedules, rules }) => [
     safe`The token ${name} is removed and no longer valid.`,
     endedDevices(devices),
+    schedules.length > 0 &&
+      safe`Paused, because they were added with the token: ${schedules.join(', ')}. To resume one: rockpool schedules resume`,
+    rules.length > 0 && safe`Asked again from now on, because the token allowed it: ${rules.join('; ')}.`,
   ],
   'tokens.rotate': ({ which, tokenFile, devices }) => [
     safe`The ${which} token is new. It is in ${tokenFile}.`,

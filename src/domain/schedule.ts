@@ -56,6 +56,8 @@ export const scheduleSchema = z.object({
   totalBudgetUsd: z.number().optional(),
   /** The chat in which it was added: `channel|target`. It runs only while that chat has the rights that it had then. */
   addedIn: z.string().optional(),
+  /** The name of the token with which a program added it. When the token is removed, the schedule is paused. */
+  addedWith: z.string().optional(),
   /** The chat that gets notices about runs: `channel|target`. */
   tell: z.string().optional(),
   /** The private chats of people who may not write, `channel|target`, that the operator named or accepted. */

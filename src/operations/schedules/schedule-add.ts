@@ -128,6 +128,7 @@ export const addSchedule = operation({
         runBudgetUsd ?? (caller.agentId === undefined ? undefined : app.config.coding.defaultBudgetUsd),
       totalBudgetUsd,
       addedIn: here,
+      addedWith: tokenOf(caller),
       tell: input.tell ?? here,
       strangers: caller.agentId === undefined ? namedStrangers(chatRightsOf(app), action) : undefined,
       createdAt: now,
@@ -137,6 +138,11 @@ export const addSchedule = operation({
     return rowOf(app, schedule)
   },
 })
+
+/** Undefined for the operator, people and agents. */
+function tokenOf({ via, name = '' }: Caller): string | undefined {
+  return via === 'rpc' ? /^token:(.+)$/s.exec(name)?.[1] : undefined
+}
 
 function whenAndText(app: App, input: AddInput, now: number): { when: When; text: string } {
   const timeZone = input.timeZone ?? app.config.timeZone ?? Intl.DateTimeFormat().resolvedOptions().timeZone

@@ -46,9 +46,9 @@ export async function refusalOf(rights: ChatRights, schedule: Schedule): Promise
 
 /** What changes when a person resumes the schedule and so takes it over, with the chats that it uses. */
 export async function takeOver(rights: ChatRights, schedule: Schedule): Promise<Partial<Schedule>> {
-  if ((await refusalOf(rights, schedule)) === undefined) return {}
+  if ((await refusalOf(rights, schedule)) === undefined) return { addedWith: undefined }
   const strangers = await strangersOf(rights, schedule)
-  return { addedIn: undefined, strangers: strangers.length > 0 ? strangers : undefined }
+  return { addedWith: undefined, addedIn: undefined, strangers: strangers.length > 0 ? strangers : undefined }
 }
 
 /** The private chats that the action names and whose people may not write: the operator who names one wants it so. */

@@ -1,8 +1,10 @@
 // Access to the gateway: the operator's token, further tokens with fewer rights, the hook token, and one-time codes for the
 // dashboard.
 import { z } from 'zod'
+import { describeRule } from '../../coding/approvals/permission-rules.ts'
 import { openclawPrefix } from '../../domain/agent.ts'
 import { RockpoolError } from '../../domain/errors.ts'
+import { onlyOwnerResumes } from '../../domain/schedule.ts'
 import { endingDevices } from '../../store/device-file.ts'
 import { checkAgentId } from '../../store/paths.ts'
 import {
@@ -17,6 +19,7 @@ import {
   rotateGatewayToken,
   writeHookToken,
 } from '../../store/gateway-tokens.ts'
+import type { App } from '../app.ts'
 import { operation, scopes } from '../operation.ts'
 
 const scope = z.enum(scopes)
@@ -30,6 +33,14 @@ const tokenRow = z.object({
 const endedDevices = z
   .array(z.string())
   .describe('Devices that were added with the token: they get no more notifications.')
+
+const pausedSchedules = z
+  .array(z.string())
+  .describe('Schedules that were added with the token: they are paused until the owner resumes them.')
+
+const removedRules = z
+  .array(z.string())
+  .describe('Permission rules that were added with the token, in words: they are removed.')
 
 const listTokens = operation({
   name: 'tokens.list',
@@ -107,7 +118,13 @@ const removeToken = operation({
   name: 'tokens.remove',
   description: 'Revoke a token; its open connections end within a second.',
   input: z.strictObject({ name: z.string().min(1).describe('The token.') }),
-  output: z.object({ ok: z.boolean(), name: z.string(), devices: endedDevices }),
+  output: z.object({
+    ok: z.boolean(),
+    name: z.string(),
+    devices: endedDevices,
+    schedules: pausedSchedules,
+    rules: removedRules,
+  }),
   scope: 'admin',
   changesState: true,
   destructive: true,
@@ -129,9 +146,27 @@ const removeToken = operation({
           hint: '`rockpool tokens list` shows them.',
         })
       })
-    return { ok: true, name: input.name, devices: await endingDevices(root, remove, false) }
+    const devices = await endingDevices(root, remove, false)
+    const schedules = await pauseSchedules(app, input.name)
+    return { ok: true, name: input.name, devices, schedules, rules: await removeRules(app, input.name) }
   },
 })
+
+/** What a program planned must not go on after it lost its token. The owner may want it, so it is not removed. */
+async function pauseSchedules({ storage }: App, token: string): Promise<string[]> {
+  const added = storage.schedules.list().filter(({ addedWith }) => addedWith === token)
+  const paused = `The token ${token}, with which it was added, was removed. Only the owner can resume it.`
+  for (const { id } of added)
+    await storage.schedules.change(id, (stored) => (onlyOwnerResumes(stored) ? undefined : { paused }))
+  return added.map(({ name }) => name)
+}
+
+/** What it allowed is asked again. */
+async function removeRules({ storage }: App, token: string): Promise<string[]> {
+  const added = storage.approvals.grants().filter(({ grantedBy }) => grantedBy === `token:${token}`)
+  for (const { id } of added) await storage.approvals.revoke(id)
+  return added.map(describeRule)
+}
 
 const rotateToken = operation({
   name: 'tokens.rotate',

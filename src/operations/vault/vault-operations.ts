@@ -203,6 +203,7 @@ const purge = operation({
   heavyParts: [],
   command: {
     positional: ['id'],
+    namedInScripts: 'id',
     examples: ['rockpool vault purge 3f2a --yes', 'rockpool vault purge --all --yes'],
   },
   async run(app, input) {

@@ -6,6 +6,7 @@ import { makeOfflineAgent } from '../src/agent/offline.ts'
 import { asOwner, nameOfOwner, ownerCheck } from '../src/coding/machines/owner.ts'
 import { systemClock } from '../src/domain/clock.ts'
 import type { CodingOwner, CodingSession } from '../src/domain/coding-session.ts'
+import { sessionState } from '../src/domain/coding-state.ts'
 import { identifyProcess } from '../src/store/disk/process-identity.ts'
 import {
   begun,
@@ -101,6 +102,19 @@ describe('an owner that died, and no gateway', () => {
     const gateway = open({ folder })
     await gateway.pool.recover()
     await vi.waitFor(() => expect(saidBy(gateway, id)).toEqual(['first', 'second']))
+  })
+
+  test('a session that had answered stays ready, and its task is not given to the agent again', async () => {
+    const folder = sharedFolder()
+    const gone = open({ folder, self: deadProcess })
+    const { id } = await gone.launch('[[offline: say done]]')
+    await until(gone, id, 'awaiting-input')
+    const after = open({ folder })
+    await after.pool.recover()
+    expect(sessionState(after.pool.resolve(id))).toBe('ready')
+    expect(after.pool.resolve(id)).toMatchObject({ lifecycle: 'suspended', inbox: [], given: [] })
+    await after.pool.respond(id, '[[offline: say more]]', { userInitiated: true })
+    await vi.waitFor(() => expect(saidBy(after, id)).toEqual(['done', 'more']))
   })
 
   test('two processes find it: it is reported once, and a live one is left alone', async () => {

@@ -181,6 +181,15 @@ test('a token is made, shown once, listed without its secret, and withdrawn', as
   expect(help.stdout).toMatch(/--scope <value> +What it may do\. One of read, write, approve, admin\./)
 })
 
+test('a script that purges the whole vault has to say yes', async () => {
+  const purge = ['vault', 'purge', '--all']
+  expect(await home.type(purge)).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('needs <id> or --yes') as string,
+  })
+  expect(await home.type([...purge, '--yes'])).toMatchObject({ code: 0 })
+})
+
 test('logs --follow shows what is there, and then what comes', async () => {
   const folder = join(home.dir, 'state', 'logs')
   mkdirSync(folder, { recursive: true })

@@ -16,6 +16,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openApp } from '../src/app.ts'
+import type { OutputOf } from '../src/rpc/client.ts'
 import { perform } from '../src/operations/all.ts'
 import type { App } from '../src/operations/app.ts'
 import { keepBriefly } from '../src/operations/vault/keep-briefly.ts'
@@ -199,17 +200,40 @@ test('another machine does not choose the directory that its session is restored
   }
 })
 
+async function purgedCount(): Promise<number> {
+  return ((await call('vault.list')) as OutputOf<'vault.list'>).purged
+}
+
 test('a purge of the vault removes a session for good, and an export writes the others', async () => {
   const [first] = sessions as [CorpusSession]
   await call('vault.keep')
+  const purgedBefore = await purgedCount()
   await call('vault.purge', { id: first.sessionId })
-  await call('vault.keep')
+  expect(await call('vault.keep')).toMatchObject({ purged: purgedBefore + 1 })
+  expect(await call('vault.status')).toMatchObject({ purged: purgedBefore + 1 })
   const { sessions: kept } = (await call('vault.list')) as { sessions: Array<{ sessionId: string }> }
   expect(kept.map(({ sessionId }) => sessionId)).not.toContain(first.sessionId)
   const to = join(house.dir, 'exported')
   expect(await call('vault.export', { to })).toMatchObject({ sessions: kept.length, failed: [] })
   for (const [path, digest] of filesBelow(to)) expect(originals.get(path.replace(to, claude))).toBe(digest)
   expect(await call('vault.verify')).toMatchObject({ ok: true })
+})
+
+test('purged sessions are kept again when a person asks for them: one by its id, or all', async () => {
+  const isKept = async ({ sessionId }: CorpusSession): Promise<boolean> => {
+    const { sessions: kept } = (await call('vault.list')) as OutputOf<'vault.list'>
+    return kept.some((one) => one.sessionId === sessionId)
+  }
+  const [first, second] = sessions as [CorpusSession, CorpusSession]
+  await call('vault.keep', { purged: true })
+  expect([await purgedCount(), await isKept(first), await isKept(second)]).toEqual([0, true, true])
+  for (const { sessionId } of [first, second]) await call('vault.purge', { id: sessionId })
+  await expect(call('vault.keep', { id: 'nothing-like-it' })).rejects.toMatchObject({ code: 'not-found' })
+  expect([await purgedCount(), await isKept(first), await isKept(second)]).toEqual([2, false, false])
+  await call('vault.keep', { id: first.sessionId })
+  expect([await purgedCount(), await isKept(first), await isKept(second)]).toEqual([1, true, false])
+  await call('vault.keep', { purged: true })
+  expect([await purgedCount(), await isKept(second)]).toEqual([0, true])
 })
 
 test('the retention of Claude Code is shown, and changed only when asked', async () => {

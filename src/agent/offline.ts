@@ -79,8 +79,10 @@ class OfflineConversation implements Conversation {
     this.#end = resolve
   }
 
+  /** A coding session gets the id that it asks for, so that it is resumed after a crash and not asked again. */
   get sdkSessionId(): string | undefined {
-    return this.#options.resume?.sdkSessionId
+    const { resume, newSdkSessionId } = this.#options
+    return resume && !resume.fork ? resume.sdkSessionId : newSdkSessionId
   }
 
   get busy(): boolean {

@@ -8,8 +8,8 @@ type Retention = OutputOf<'vault.status'>['retention'][number]
 
 export const printers: Printers = {
   'vault.status': printStatus,
-  'vault.list': ({ sessions, total }, page) => {
-    if (sessions.length === 0) return prose(noneListed(page), page)
+  'vault.list': ({ sessions, total, purged }, page) => {
+    if (sessions.length === 0) return prose(noneListed(purged, page), page)
     const more = total - sessions.length
     return [
       table(page, sessions, {
@@ -95,9 +95,12 @@ export const printers: Printers = {
       safe`Wrote ${count(files, 'file')} of ${count(sessions, 'session')} (${bytes(size)}) to ${folder}.`,
       ...failed.map((path) => styled(page, 'red', safe`Not written: ${path}`)),
     ].join('\n'),
-  'vault.keep': ({ read, shared }) =>
+  'vault.keep': ({ read, shared, purged }, page) =>
     [
-      read === 0 ? 'Everything was kept already.' : `Kept what changed: read ${bytes(read)}.`,
+      read === 0
+        ? `Everything${purged > 0 ? ' else' : ''} was kept already.`
+        : `Kept what changed: read ${bytes(read)}.`,
+      ...(purged > 0 ? [prose(purgedText(purged), page)] : []),
       ...(shared ? [`Copied ${bytes(shared)} to the shared vault.`] : []),
     ].join('\n'),
   'vault.retention': ({ retention, change, applied }, page) => {
@@ -116,10 +119,15 @@ export const printers: Printers = {
   },
 }
 
-function noneListed({ input = {} }: Page): string {
-  return input['gone'] === true
-    ? 'Of every session in the vault the transcript is still there.'
-    : 'The vault keeps no session yet. `rockpool vault keep` keeps all of them now; if it should have some, `rockpool vault verify` looks for damage.'
+function noneListed(purged: number, { input = {} }: Page): string {
+  if (input['gone'] === true) return 'Of every session in the vault the transcript is still there.'
+  if (purged > 0) return `The vault keeps no session. ${purgedText(purged)}`
+  return 'The vault keeps no session yet. `rockpool vault keep` keeps all of them now; if it should have some, `rockpool vault verify` looks for damage.'
+}
+
+function purgedText(purged: number): string {
+  const [were, them] = purged === 1 ? ['was', 'it'] : ['were', 'them']
+  return `${count(purged, 'session')} ${were} purged and ${were} not kept; \`rockpool vault keep --purged\` keeps ${them} again.`
 }
 
 function idOf({ agent, sessionId }: OutputOf<'vault.list'>['sessions'][number]): string {
@@ -134,6 +142,10 @@ function printStatus(status: OutputOf<'vault.status'>, page: Page): string {
     pairs(page, {
       VAULT: enabled ? 'on' : styled(page, 'yellow', 'off (vault.enabled)'),
       SESSIONS: `${sessions} (${gone} deleted by their programs), ${count(files, 'file')}`,
+      PURGED:
+        status.purged === 0
+          ? undefined
+          : `${count(status.purged, 'session')}; \`rockpool vault keep --purged\` keeps them again`,
       SIZE: `${bytes(status.bytes)}${share}; at most ${maxBytes / 1e9} GB`,
       DAMAGED:
         status.damagedFiles === 0

@@ -7,6 +7,7 @@ const answers: Record<string, unknown> = {
   'agents.list': { defaultId: 'main', agents: [{ id: 'main' }] },
   'tokens.list': { tokens: [] },
   'channels.list': { channels: [{ channel: 'telegram', accountId: 'default' }] },
+  'vault.list': { total: 1, sessions: [{ sessionId: '3f2a' }] },
   'pairing.list': { people: [{ channel: 'telegram', accountId: 'default', senderId: '7' }] },
 }
 
@@ -18,6 +19,7 @@ test.each([
   ['channels.remove', { channel: 'telegram', accountId: 'other' }],
   ['channels.remove', { channel: 'discord' }],
   ['pairing.remove', { channel: 'telegram', senderId: '8' }],
+  ['vault.purge', { id: 'nope' }],
 ])('%s %j: no confirmation for a missing target', async (name, input) => {
   const asked: string[] = []
   const callByName = async (name: string): Promise<unknown> => {
@@ -28,8 +30,10 @@ test.each([
   expect(asked).toHaveLength(1)
 })
 
-test('a missing session is reported before any confirmation', async () => {
-  const callByName = async () => Promise.reject(new RockpoolError('not-found', 'No session.'))
-  const deletes = (await findOperation('sessions.delete'))!
-  await expect(confirm(deletes, { key: 'x' }, { callByName })).rejects.toThrow('No session.')
+test.each([
+  ['sessions.delete', { key: 'x' }],
+  ['schedules.remove', { schedule: 'x' }],
+])('%s %j: a missing target is reported before any confirmation', async (name, input) => {
+  const callByName = async () => Promise.reject(new RockpoolError('not-found', 'No such one.'))
+  await expect(confirm((await findOperation(name))!, input, { callByName })).rejects.toThrow('No such one.')
 })

@@ -194,7 +194,7 @@ export async function confirm(
   const prompts = await import('@clack/prompts')
   const steps = (found && lookup.steps?.(found)) ?? []
   const target = Object.values(input).filter((value) => typeof value === 'string')
-  const about = `${operation.description.replace(/\.$/, '')}: ${target.join(' ')}. Are you sure?`
+  const about = `${target.length > 0 ? `${target.join(' ')}: ` : ''}${operation.description} Are you sure?`
   const message = steps.length > 0 ? `${steps.join('\n')}\nDo it?` : about
   if ((await prompts.confirm({ message, initialValue: false })) === true) return
   throw new RockpoolError('refused', `${operation.name} was not confirmed; nothing changed.`)

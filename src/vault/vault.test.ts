@@ -326,6 +326,22 @@ test('a purged session leaves no byte that others do not need, and is not kept a
   ])
 })
 
+test('a purged session that may be kept again is kept, also by an index that is built anew', async () => {
+  const [first, other] = [makeSession(someLines(3, 30_000)), makeSession(someLines(3, 30_000))]
+  await vault.keep([first, other])
+  await vault.purge([first.sessionId, other.sessionId])
+  expect(new Set(await vault.purged())).toEqual(new Set([first.sessionId, other.sessionId]))
+  await vault.allowAgain(first.sessionId.slice(0, 12))
+  rmSync(join(folder, 'index'), { recursive: true })
+  await reopen()
+  await vault.keep([first, other])
+  rmSync(join(folder, 'index'), { recursive: true })
+  await reopen()
+  expect((await vault.sessions()).map(({ sessionId }) => sessionId)).toEqual([first.sessionId])
+  expect(await vault.purged()).toEqual([other.sessionId])
+  expect(await vault.verify()).toMatchObject({ damage: [], files: [] })
+})
+
 test('over its limit the oldest sessions without a label are removed, none younger than a year unless asked', async () => {
   const old = (years: number, about: object) => {
     const lastModified = new Date(Date.now() - years * 366 * 86_400_000).toISOString()

@@ -117,18 +117,8 @@ export class Vault {
 
   /** By its id or the beginning of it. */
   async find(idOrPrefix: string): Promise<KeptSession> {
-    const wanted = idOrPrefix.toLowerCase()
-    const found = (await this.sessions()).filter(({ sessionId }) =>
-      sessionId.toLowerCase().startsWith(wanted),
-    )
-    const one =
-      found.find(({ sessionId }) => sessionId === idOrPrefix) ?? (found.length === 1 ? found[0] : undefined)
-    if (one && wanted !== '') return one
-    throw new RockpoolError(
-      found.length === 0 ? 'not-found' : 'ambiguous',
-      `${found.length === 0 ? 'No session' : `${found.length} sessions`} in the vault ${found.length === 0 ? 'begins' : 'begin'} with ${JSON.stringify(idOrPrefix.slice(0, 80))}.`,
-      { hint: '`rockpool vault list` shows all of them.' },
-    )
+    const hint = '`rockpool vault list` shows all of them.'
+    return oneBeginning(await this.sessions(), idOrPrefix, { where: 'in the vault', hint })
   }
 
   files(sessionId: string): FileRow[] {
@@ -152,12 +142,12 @@ export class Vault {
     return verifyRecords(this.#store, onProgress)
   }
 
-  /** Stores damaged chunks again where the original file is still there; resolves to how many files were repaired. */
   /** A quick look for packs that were overwritten or cut; `verify` finds all damage. */
   damagedPacks(): Promise<string[]> {
     return damagedPacks(this.#store)
   }
 
+  /** Stores damaged chunks again where the original file is still there; resolves to how many files were repaired. */
   async repair({ files, lost }: Pick<VerifyReport, 'files' | 'lost'>): Promise<number> {
     return repairFiles(this.#store, files, lost, (sessions) => this.keep(sessions))
   }
@@ -174,10 +164,28 @@ export class Vault {
     return this.#writes.run('', () => removeSessions(this.#store, sessionIds, how))
   }
 
-  /** Removes every byte of these sessions that no other session needs; they are never kept again. */
+  /** Removes every byte of these sessions that no other session needs; they are not kept again until `allowAgain`. */
   purge(sessionIds: readonly string[]): Promise<void> {
     const how = { at: this.#clock.now(), forever: true, isSecret: true }
     return this.#writes.run('', () => removeSessions(this.#store, sessionIds, how))
+  }
+
+  /** The ids of the sessions that were purged. */
+  async purged(): Promise<string[]> {
+    await this.#store.refresh()
+    const removed = this.#store.index.removals().filter(({ forever }) => forever === 1)
+    return removed.map(({ session }) => session)
+  }
+
+  /** Purged sessions may be kept again: one, by its id or the beginning of it, or all. What was purged stays deleted. */
+  async allowAgain(idOrPrefix?: string): Promise<void> {
+    const purged = await this.purged()
+    const wanted = idOrPrefix === undefined ? purged : [findPurged(purged, idOrPrefix)]
+    await this.#writes.run('', () =>
+      this.#store.write('allow sessions again', async (batch) => {
+        for (const session of wanted) batch.remove({ session, at: 0, forever: false })
+      }),
+    )
   }
 
   /** Frees the room of versions that were replaced, and encrypts what is not encrypted yet. */
@@ -221,6 +229,28 @@ export class Vault {
     if (!removed || this.files(sessionId).length > 0) return true
     return removed.forever === 0 && changedAt(files[0]!) > removed.at
   }
+}
+
+function findPurged(purged: readonly string[], idOrPrefix: string): string {
+  const sessions = purged.map((sessionId) => ({ sessionId }))
+  const hint = 'Sessions that were not purged are kept without being named: `rockpool vault keep`.'
+  return oneBeginning(sessions, idOrPrefix, { where: 'that was purged', hint }).sessionId
+}
+
+function oneBeginning<T extends { sessionId: string }>(
+  sessions: readonly T[],
+  idOrPrefix: string,
+  { where, hint }: { where: string; hint: string },
+): T {
+  const wanted = idOrPrefix.toLowerCase()
+  const found = sessions.filter(({ sessionId }) => sessionId.toLowerCase().startsWith(wanted))
+  const one =
+    found.find(({ sessionId }) => sessionId === idOrPrefix) ?? (found.length === 1 ? found[0] : undefined)
+  if (one && wanted !== '') return one
+  const given = JSON.stringify(idOrPrefix.slice(0, 80))
+  if (found.length === 0)
+    throw new RockpoolError('not-found', `No session ${where} begins with ${given}.`, { hint })
+  throw new RockpoolError('ambiguous', `${found.length} sessions begin with ${given}.`, { hint })
 }
 
 /** Sessions one after another: their files are listed only when it is their turn. */

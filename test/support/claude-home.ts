@@ -1,6 +1,6 @@
 // A private home for the real Claude binary: nothing of the person who runs the tests is read or written, and the only
 // address it may talk to is the scripted Messages API.
-import { mkdirSync, mkdtempSync, realpathSync, rmSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
@@ -41,13 +41,15 @@ export function makeClaudeHome(options: { apiUrl: string; name?: string; home?: 
   const configDir = folder(options.home === undefined ? 'home/.claude' : '.claude')
   const tmp = folder('tmp')
   const stateDir = folder(options.home === undefined ? 'state' : '.rockpool')
+  const project = folder('project')
+  answerFirstQuestions(configDir, project)
   return {
     root,
     home,
     configDir,
     tmp,
     stateDir,
-    project: folder('project'),
+    project,
     variables: {
       PATH: process.env['PATH'] ?? '',
       HOME: home,
@@ -67,6 +69,18 @@ export function makeClaudeHome(options: { apiUrl: string; name?: string; home?: 
     // A process that ends may still write for a moment.
     remove: () => rmSync(root, { recursive: true, force: true, maxRetries: 5, retryDelay: 50 }),
   }
+}
+
+/** The questions of the first start in a terminal. Before any process of Claude starts: each writes this file again as a whole, as it
+ *  was when that process read it. */
+function answerFirstQuestions(configDir: string, project: string): void {
+  const known = {
+    hasCompletedOnboarding: true,
+    theme: 'dark',
+    customApiKeyResponses: { approved: ['test-key'], rejected: [] },
+    projects: { [project]: { hasTrustDialogAccepted: true, hasCompletedProjectOnboarding: true } },
+  }
+  writeFileSync(join(configDir, '.claude.json'), JSON.stringify(known))
 }
 
 function realpathOrMissing(path: string): string {

@@ -1,5 +1,5 @@
 // The interactive Claude Code in a real terminal, with Rockpool's plugin, against the scripted API.
-import { cpSync, writeFileSync } from 'node:fs'
+import { cpSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, vi } from 'vitest'
 import { claudeBinary, testModel } from './claude-home.ts'
@@ -29,19 +29,12 @@ export function putPlugin(home: ClaudeHome): void {
   cpSync(pluginFolder, join(home.configDir, 'skills', 'rockpool'), { recursive: true })
 }
 
-/** Ready for a prompt. The questions of a first start are answered beforehand. */
+/** Ready for a prompt. */
 export async function openClaudeTerminal(
   home: ClaudeHome,
   args = '',
   binary = claudeBinary,
 ): Promise<ClaudeTerminal> {
-  const known = {
-    hasCompletedOnboarding: true,
-    theme: 'dark',
-    customApiKeyResponses: { approved: ['test-key'], rejected: [] },
-    projects: { [home.project]: { hasTrustDialogAccepted: true, hasCompletedProjectOnboarding: true } },
-  }
-  writeFileSync(join(home.configDir, '.claude.json'), JSON.stringify(known))
   const line = `cd ${home.project} && ${binary} --model ${testModel} ${args}`
   const terminal = openTerminal(line, { env: home.variables, columns: 110, rows: 50 })
   const shows = (text: string | RegExp): Promise<void> =>

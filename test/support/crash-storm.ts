@@ -197,7 +197,14 @@ function isMarked(sent: SentReply): boolean {
 
 function readSent(file: string): SentReply[] {
   if (!existsSync(file)) return []
-  // The last piece is empty, or half a line that is just being written.
-  const lines = readFileSync(file, 'utf8').split('\n').slice(0, -1)
-  return lines.map((line) => JSON.parse(line) as SentReply)
+  return readFileSync(file, 'utf8').split('\n').flatMap(wholeReply)
+}
+
+/** A kill in the middle of a write leaves half a line: that reply was not sent, and has to come again. */
+function wholeReply(line: string): SentReply[] {
+  try {
+    return [JSON.parse(line) as SentReply]
+  } catch {
+    return []
+  }
 }

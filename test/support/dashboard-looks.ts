@@ -127,8 +127,11 @@ async function chooseSomething(house: FurnishedHouse, page: Page): Promise<void>
 
 /** The palette, with something found. */
 export async function find(page: Page, words: string): Promise<void> {
+  const field = page.getByRole('combobox', { name: 'Find' })
+  // While it still closes, the same keys would close it.
+  await field.waitFor({ state: 'detached' })
   await page.keyboard.press('Control+k')
-  await page.getByRole('combobox', { name: 'Find' }).fill(words)
+  await field.fill(words)
 }
 
 interface AxeWindow {

@@ -1,6 +1,6 @@
 // A channel whose platform is an array: for tests and benches of everything between the platform and Claude. It can
 // lose answers, refuse, be slow, and write what it "sent" into a file that survives its process.
-import { appendFileSync } from 'node:fs'
+import { appendFileSync, existsSync, readFileSync } from 'node:fs'
 import type { Address } from '../../src/domain/address.ts'
 import type {
   Channel,
@@ -47,6 +47,7 @@ export class MemoryChannel implements Channel {
 
   constructor(options: MemoryChannelOptions = {}) {
     this.#options = options
+    if (options.file) endHalfLine(options.file)
     this.name = options.name ?? 'memory'
     this.accountId = options.accountId ?? 'default'
     this.abilities = {
@@ -131,4 +132,10 @@ export class MemoryChannel implements Channel {
     if (this.#options.file) appendFileSync(this.#options.file, `${JSON.stringify(sent)}\n`)
     for (const waiting of this.#waiting) if (this.sent.length >= waiting.count) waiting.resolve()
   }
+}
+
+/** A process that was killed while it wrote leaves half a line, which must not become one with the next. */
+function endHalfLine(file: string): void {
+  const last = existsSync(file) ? readFileSync(file, 'utf8').at(-1) : undefined
+  if (last !== undefined && last !== '\n') appendFileSync(file, '\n')
 }

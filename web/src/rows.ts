@@ -49,8 +49,9 @@ const recent = 'Recent'
 const shownRecent = 30
 
 export function rowsOf(coding: CodingRow[], native: NativeSession[], approvals: Approval[]): Row[] {
-  // A coding session without a transcript is in both lists, under its own id.
-  const ours = new Set(coding.flatMap((row) => [row.claudeSessionId, row.id]))
+  // A coding session without a transcript is in both lists, under its own id. One list may be older than the start of the session
+  // and the other one newer.
+  const ours = new Set(coding.flatMap((row) => [row.claudeSessionId, row.nextClaudeSessionId, row.id]))
   const written = new Map(native.map((session) => [session.sessionId, session]))
   const others = native
     .filter((session) => !ours.has(session.sessionId))

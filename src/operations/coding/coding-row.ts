@@ -74,6 +74,7 @@ export const codingRow = codingSessionSchema.pick(storedFields).extend({
   completedAt: z.number().optional(),
   durationMs: z.number(),
   claudeSessionId: z.string().optional().describe('The id of the conversation in the program that works.'),
+  nextClaudeSessionId: z.string().optional().describe('The id that its conversation gets when it starts.'),
   pendingMessages: z
     .array(z.string())
     .describe('Messages that Claude has not received, as far as is known; resuming delivers them.'),
@@ -105,6 +106,7 @@ export function rowOf(app: App, session: CodingSession, caller: Caller): z.input
     completedAt: end?.at,
     durationMs: durationOf(session, now),
     claudeSessionId: sdkSessionId,
+    nextClaudeSessionId: sdkSessionId === undefined ? session.newSdkSessionId : undefined,
     pendingMessages: pendingMessages(session),
     foreground,
     multiTurn: request.multiTurn,

@@ -177,7 +177,11 @@ const remove = operation({
   destructive: true,
   forAgents: true,
   heavyParts: [],
-  command: { positional: ['schedule'], examples: ['rockpool schedules remove nightly-tests --yes'] },
+  command: {
+    positional: ['schedule'],
+    confirmIfFound: ({ schedule }) => ({ name: 'schedules.show', input: { schedule } }),
+    examples: ['rockpool schedules remove nightly-tests --yes'],
+  },
   async run(app, input, caller) {
     const schedule = find(app, input.schedule, caller)
     await app.storage.schedules.remove(schedule.id)

@@ -12,6 +12,7 @@ import { retention, retentionOf } from './retention-operations.ts'
 
 const gigabyte = 1e9
 const oneSession = nameField().describe('A kept session: its id, or the beginning of it.')
+const purgedField = z.number().describe('How many sessions were purged; they are not kept again.')
 const shared = z.object({
   address: z.string(),
   machines: z.array(z.object({ machine: z.string(), bytes: z.number(), isThis: z.boolean() })),
@@ -29,6 +30,7 @@ const status = operation({
     sessions: z.number(),
     /** Sessions whose transcript is gone. */
     gone: z.number(),
+    purged: purgedField,
     files: z.number(),
     originalBytes: z.number(),
     bytes: z.number(),
@@ -52,6 +54,7 @@ const status = operation({
       ),
       ...(await vault.size()),
       gone: (await vault.gone()).length,
+      purged: (await vault.purged()).length,
       maxBytes: config.vault.maxGb * gigabyte,
       damagedFiles: (await vault.damagedPacks()).length,
       shared: await sharedOf(app),
@@ -59,6 +62,11 @@ const status = operation({
     }
   },
 })
+
+/** As `Vault.find` matches. */
+function beginsWith({ sessionId }: { sessionId: string }, prefix: string): boolean {
+  return sessionId.toLowerCase().startsWith(prefix.toLowerCase())
+}
 
 async function sharedOf(app: App): Promise<z.infer<typeof shared> | undefined> {
   const address = app.config.vault.shared
@@ -80,6 +88,7 @@ const list = operation({
   }),
   output: z.object({
     total: z.number(),
+    purged: purgedField,
     sessions: z.array(
       z.object({
         sessionId: z.string(),
@@ -98,7 +107,10 @@ const list = operation({
   redactOutput: true,
   command: { examples: ['rockpool vault list', 'rockpool vault list --gone --json'] },
   async run(app, input) {
-    const kept = await withVault(app, input.machine, (vault) => vault.sessions())
+    const [kept, purged] = await withVault(app, input.machine, async (vault) => [
+      await vault.sessions(),
+      await vault.purged(),
+    ])
     const wanted = kept
       .filter(({ isGone }) => isGone || !input.gone)
       .map((one) => ({ ...one, session: asDiscovered(one) }))
@@ -112,7 +124,7 @@ const list = operation({
       filePath,
       gone: isGone,
     }))
-    return { total: wanted.length, sessions }
+    return { total: wanted.length, purged: purged.length, sessions }
   },
 })
 
@@ -190,7 +202,8 @@ const prune = operation({
 
 const purge = operation({
   name: 'vault.purge',
-  description: 'Remove every byte of a session, or of all sessions, from the vault; they are not kept again.',
+  description:
+    'Remove every byte of a session, or of all sessions, from the vault; they are not kept again by themselves.',
   input: z.strictObject({ id: oneSession.optional(), all: flag('All sessions.') }),
   output: z.object({
     sessions: z.array(z.string()),
@@ -204,6 +217,13 @@ const purge = operation({
   command: {
     positional: ['id'],
     namedInScripts: 'id',
+    confirmIfFound: ({ id, all }) => ({
+      name: 'vault.list',
+      isFound: ({ sessions }) =>
+        all === true || (sessions as Array<{ sessionId: string }>).some((one) => beginsWith(one, String(id))),
+      steps: ({ total }) =>
+        all === true ? [`All ${String(total)} sessions are removed from the vault.`] : [],
+    }),
     examples: ['rockpool vault purge 3f2a --yes', 'rockpool vault purge --all --yes'],
   },
   async run(app, input) {
@@ -221,18 +241,33 @@ const purge = operation({
 const keep = operation({
   name: 'vault.keep',
   description: 'Keep every session now that has changed; a running gateway does it by itself.',
-  input: z.strictObject({}),
+  input: z.strictObject({
+    id: nameField()
+      .optional()
+      .describe('A session that was purged, to keep it again: the beginning of its id.'),
+    purged: flag('Keep all sessions again that were purged.'),
+  }),
   output: z.object({
     read: z.number().describe('The bytes that were new or had to be compared.'),
+    purged: purgedField,
     shared: z.number().optional().describe('The bytes that were copied to the shared vault.'),
   }),
   scope: 'admin',
   changesState: true,
   heavyParts: ['discovery'],
-  command: { examples: ['rockpool vault keep'] },
-  async run(app) {
-    const read = await keepAll({ vault: await app.vault(), discovery: app.discovery() })
-    return { read, shared: await (await app.sharedVault())?.send() }
+  command: {
+    positional: ['id'],
+    examples: ['rockpool vault keep', 'rockpool vault keep 3f2a', 'rockpool vault keep --purged'],
+  },
+  async run(app, input) {
+    const vault = await app.vault()
+    if (input.id !== undefined || input.purged) await vault.allowAgain(input.id)
+    const read = await keepAll({ vault, discovery: app.discovery() })
+    return {
+      read,
+      purged: (await vault.purged()).length,
+      shared: await (await app.sharedVault())?.send(),
+    }
   },
 })
 

@@ -159,6 +159,15 @@ test.each(hostile)('a title %s cannot drive the terminal', async (_what, title) 
   if (title.includes('\u202e')) expect(texts[0]).toContain('\\u202e')
 })
 
+test('costs by session have the beginning of the id, which other commands take', async () => {
+  const report = await discovery.costs({ by: 'session' })
+  const { key } = report.by[0]!
+  const by = [{ ...report.by[0]!, name: 'fix the login' }]
+  expect(printCosts({ ...report, by }, { ...page, input: { by: 'session' } })).toContain(
+    `${key.slice(0, 8)}  fix the login`,
+  )
+})
+
 test('costs are bars that fit, the largest as long as there is room', async () => {
   const text = printCosts(await discovery.costs({ by: 'model' }), { ...page, width: 80 })
   const [bar] = text.split('\n')

@@ -87,11 +87,19 @@ const figures: ReadonlyArray<[title: string, of: (line: Line) => string]> = [
   ['WRITTEN', (line) => tokens(line.cacheCreationTokens)],
 ]
 
+/** The beginning of the id of a session, as other commands take it. */
+function idIn({ key, name }: Line, { input = {} }: Page): string {
+  const isId = input['by'] === 'session' && /^[\da-f]{8}-/.test(key) && key !== name
+  return isId ? `${key.slice(0, 8)}  ` : ''
+}
+
 /** One line each: the name, the amount, tokens where there is room, and a bar in proportion to the largest amount. */
 function bars(lines: Line[], page: Page): string {
   const hasTokens = page.width >= tokensFromWidth
   const shown = hasTokens ? figures : figures.slice(0, 1)
-  const names = lines.map((line) => `${oneLine(line.name) || '-'}${line.isNow ? ' (now)' : ''}`)
+  const names = lines.map(
+    (line) => `${idIn(line, page)}${oneLine(line.name) || '-'}${line.isNow ? ' (now)' : ''}`,
+  )
   const widest = Math.max(...names.map((name) => cellWidth(name)))
   const nameWidth = Math.min(widest, Math.max(10, Math.floor(page.width * 0.45)))
   const cells = lines.map((line) => shown.map(([, of]) => of(line)))

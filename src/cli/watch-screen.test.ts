@@ -43,6 +43,18 @@ const row = (more: Partial<CodingRow> = {}): WatchRow => {
 
 const screen = (width = 80): Screen => ({ width, height: 20, color: false, now: 60_000 })
 
+test.each([60, 100])(
+  'at %i columns without a session: where the others are, and only keys that do something',
+  (width) => {
+    const lines = renderWatch({ rows: [], selected: 0 }, screen(width))
+    expect(lines).toHaveLength(20)
+    for (const line of lines) expect(cellWidth(line)).toBeLessThanOrEqual(width)
+    const shown = lines.join('\n')
+    expect(shown).toMatch(/cc\s+list/)
+    expect(shown).not.toMatch(/in all|⏎ look|j k select/)
+  },
+)
+
 test.each([60, 80, 100, 160])(
   'at %i columns the screen is exactly as high and no wider, and says what matters',
   (width) => {

@@ -124,7 +124,7 @@ function keysOf(state: WatchState): string[] {
   const session = isLive ? [...decisions, ...alike, typedFor(row).key, 'x end'] : []
   return state.peek
     ? [...session, 'q back', 'j k scroll']
-    : [...session, '? keys', 'q quit', '⏎ look', 'j k select']
+    : [...session, '? keys', 'q quit', ...(row ? ['⏎ look', 'j k select'] : [])]
 }
 
 /** As many parts as fit in a line. */
@@ -157,11 +157,18 @@ function titleOf({ rows }: WatchState, width: number): string {
     (state) => `${count((row) => row.state === state)} ${state}`,
   )
   const first = `Rockpool  ${needing} need${needing === 1 ? 's' : ''} you`
-  return fitting([first, ...parts, `${rows.length} in all`], width, ', ')
+  const all = rows.length > 0 ? [`${rows.length} in all`] : []
+  return fitting([first, ...parts, ...all], width, ', ')
+}
+
+function emptyLines({ width }: Screen): string[] {
+  const text =
+    'No session was started here, and none runs in a terminal. `rockpool cc launch "…" --repo .` starts one; `rockpool cc list` shows all others.'
+  return wrap(text, width)
 }
 
 function listAndDetails(state: WatchState, page: Screen, room: number): string[] {
-  if (state.rows.length === 0) return ['No sessions. Start one: rockpool cc launch "…" --repo .']
+  if (state.rows.length === 0) return emptyLines(page)
   const list = listLines(state, page, listRoom(state, room))
   const details = detailLines(state, page)
   const fits = detailRoom(state, room)

@@ -1,6 +1,7 @@
 // The vault: what it has, restoring, checking, removing; and how long Claude Code itself keeps sessions.
 import { z } from 'zod'
 import { RockpoolError, errorText } from '../../domain/errors.ts'
+import { titleText } from '../../domain/machine-text.ts'
 import { keepAll } from '../../vault/follow.ts'
 import type { VerifyReport } from '../../vault/verify.ts'
 import type { App } from '../app.ts'
@@ -118,7 +119,7 @@ const list = operation({
     const sessions = wanted.slice(0, input.limit).map(({ session, agent, isGone, filePath }) => ({
       sessionId: session.sessionId,
       agent,
-      title: session.title ?? (session.firstMessage || undefined),
+      title: session.title ?? (titleText(session.firstMessage) || undefined),
       repoPath: session.repoPath,
       lastModified: session.lastModified.toISOString(),
       filePath,

@@ -72,10 +72,6 @@ async function launch(name: string, more: object = {}, token = house.token): Pro
   return sessionOf(id)
 }
 
-/** The offline agent has no conversations of its own. */
-const inConversation = (sdkSessionId: string): string =>
-  `[[offline: emit ${JSON.stringify({ type: 'session-id', sdkSessionId })}]]`
-
 const tokenNames = ['write', 'bound'] as const
 const unasked = /^refused: wide has the use of Bash without asking, which this caller cannot give/
 
@@ -110,15 +106,14 @@ test('mail of a caller that may not approve neither reaches nor resumes a sessio
     expect(await errorOf('mail.send', mail, tokens[token])).toMatch(unasked)
     expect(await errorOf('coding.kill', { session: 'wide', undo: true }, tokens[token])).toMatch(unasked)
   }
-  // The offline agent has no conversation to go back to.
-  expect(await errorOf('coding.kill', { session: 'wide', undo: true })).toMatch(/^conflict/)
+  await call('coding.kill', { session: 'wide', undo: true })
+  expect(sessionOf(id)).toMatchObject({ lifecycle: 'suspended' })
 })
 
 test('a conversation in which a session worked without asking stays closed when a session that asks continues it', async () => {
-  const sdkSessionId = '00000000-0000-4000-8000-000000000021'
-  const prompt = inConversation(sdkSessionId)
-  await launch('before', { prompt, allowedTools: ['Bash'] })
-  await launch('after', { prompt, resumeSessionId: 'before', fresh: undefined })
+  await launch('before', { allowedTools: ['Bash'] })
+  const sdkSessionId = sessionOf('before').sdkSessionId!
+  await launch('after', { resumeSessionId: 'before', fresh: undefined })
   const closed = /^refused: before has the use of Bash without asking, which this caller cannot give/
   expect(sessionOf('after')).toMatchObject({ sdkSessionId, request: { allowedTools: [] } })
   const schedule = { when: 'every 1 hours', do: 'coding', text: 'EVIL', workdir }
@@ -144,8 +139,7 @@ test('a conversation in which a session worked without asking stays closed when 
 
 test('a caller that may not approve does not run a schedule of the owner that continues such a session', async () => {
   const every = { when: 'every 1 hours', do: 'coding', text: 'go on', workdir }
-  const prompt = inConversation('00000000-0000-4000-8000-000000000022')
-  await launch('wider', { prompt, allowedTools: ['Bash'] })
+  await launch('wider', { allowedTools: ['Bash'] })
   await call('schedules.add', { ...every, name: 'nightly', session: 'wider' })
   await call('schedules.add', { ...every, name: 'fresh' })
   for (const token of tokenNames) {

@@ -13,12 +13,16 @@ import {
 import { dirname, join } from 'node:path'
 import { afterAll, expect, test, vi } from 'vitest'
 import { formatOriginChannel } from '../src/domain/address.ts'
+import { systemClock } from '../src/domain/clock.ts'
 import type { Approval, Grant } from '../src/domain/coding-session.ts'
+import { silentLog } from '../src/domain/log.ts'
+import { Postgres } from '../src/store/postgres/connection.ts'
 import type { PostgresTranscripts } from '../src/store/postgres/transcript-store.ts'
 import { attachmentFolder, sessionMediaFolder } from '../src/store/media/media-files.ts'
 import { StoreUnavailable } from '../src/store/store-unavailable.ts'
 import { openMachine } from './support/machine-flow.ts'
 import { machineLeaves } from './support/machines.ts'
+import { NetworkLine } from './support/network-line.ts'
 import { startPostgres } from './support/postgres.ts'
 import { openSharedHome } from './support/shared-homes.ts'
 import type { SharedHome } from './support/shared-homes.ts'
@@ -73,6 +77,54 @@ test('a turn during which the database was away is taken again, marked, before w
     expect(channel.texts.map((text) => text.includes('Retried'))).toEqual([true, false, false])
   } finally {
     await machine.stop()
+  }
+}, 60_000)
+
+test('an answer of the database that comes after another machine sent the reply does not send it again', async (ctx) => {
+  const { url } = server ?? ctx.skip('PostgreSQL is not installed')
+  const { line, url: cuttable } = await NetworkLine.open(url)
+  const schema = 'late'
+  const late = await openMachine({ url: cuttable, schema, machine: 'late', maxConnections: 4 })
+  const other = await openMachine({ url, schema, machine: 'other', maxConnections: 4 })
+  const postgres = new Postgres({ url, schema, clock: systemClock, log: silentLog, maxConnections: 2 })
+  const isTrue = async (sql: string): Promise<boolean> => (await postgres.read(sql)).length > 0
+  try {
+    await postgres.write(`CREATE FUNCTION wait_a_second() RETURNS trigger LANGUAGE plpgsql
+      AS $$ BEGIN PERFORM pg_sleep(1); RETURN NEW; END $$`)
+    await postgres.write(`CREATE TRIGGER slow BEFORE INSERT ON outbox EXECUTE FUNCTION wait_a_second()`)
+    const ended = new Promise((resolve) =>
+      late.flow.events.on(({ type }) => {
+        if (type === 'turn-ended') resolve(type)
+      }),
+    )
+    late.start()
+    await late.flow.channel.say('hello')
+    await expect.poll(() => isTrue("SELECT 1 FROM pg_stat_activity WHERE wait_event = 'PgSleep'")).toBe(true)
+    line.holdAnswers()
+    await expect.poll(() => isTrue("SELECT 1 FROM outbox WHERE state = 'attempting'")).toBe(true)
+    line.cut()
+    // No member is declared dead within 3 seconds after a heartbeat; until then it may send.
+    const silence = "UPDATE member SET seen_at = now() - interval '1 minute' WHERE machine = 'late'"
+    const isSilent = "seen_at < clock_timestamp() - interval '3 seconds'"
+    const silenced = (): Promise<unknown[]> => postgres.write(`${silence} AND ${isSilent} RETURNING id`)
+    await expect.poll(silenced).toHaveLength(1)
+    const { converse, channel } = other.flow
+    await vi.waitFor(
+      async () => {
+        await converse.deliverer.lookForMore()
+        await converse.deliverer.idle()
+        expect(channel.sent).toMatchObject([{ resent: true }])
+      },
+      { timeout: 20_000 },
+    )
+    line.mend()
+    await ended
+    await late.flow.converse.deliverer.idle()
+    expect(late.flow.channel.sent).toEqual([])
+  } finally {
+    await Promise.all([late.stop(), other.stop()])
+    await postgres.close()
+    line.close()
   }
 }, 60_000)
 

@@ -211,7 +211,10 @@ export class Deliverer {
     if (!isMarked) {
       await outbox.change(delivery.id, { state: 'attempting', resent: row.resent })
       row.attempts++
+      row.isMarked = true
     }
+    // The store's answer may have come late, after another process had taken the row and sent it.
+    await outbox.checkOwned?.(delivery.id)
     row.isMarked = false
     row.state = 'attempting'
     const begunAt = clock.now()

@@ -217,6 +217,8 @@ export interface Outbox {
   /** Like `add`, for a process that does not send: the sending process finds the rows with `take`. */
   leave(deliveries: Delivery[]): Promise<void>
   change(id: string, change: DeliveryChange): Promise<void>
+  /** Rejects with `lock-lost` if another process may send the delivery by now. Without this method no other process can. */
+  checkOwned?(id: string): Promise<void>
   /** Open rows that this process must send and has not received before, in order. With a single process: all of them at the start,
    *  later those after `afterSeq`; never rows that are being sent. */
   take(afterSeq?: number): Promise<OutboxRow[]>

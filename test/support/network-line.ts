@@ -5,12 +5,14 @@ import type { AddressInfo, Server, Socket } from 'node:net'
 export class NetworkLine {
   readonly #server: Server
   readonly #sockets = new Set<Socket>()
+  readonly #toServer = new Set<Socket>()
   #isCut = false
 
   private constructor(to: { hostname: string; port: number }) {
     this.#server = createServer((near) => {
       const far = connect(to.port, to.hostname)
       for (const socket of [near, far]) this.#add(socket)
+      this.#toServer.add(far)
       near.pipe(far).pipe(near)
       near.on('close', () => far.destroy())
       far.on('close', () => near.destroy())
@@ -32,6 +34,11 @@ export class NetworkLine {
     for (const socket of this.#sockets) socket.pause()
   }
 
+  /** What the program sends still arrives; what the server answers on open connections waits until `mend`. */
+  holdAnswers(): void {
+    for (const socket of this.#toServer) socket.pause()
+  }
+
   mend(): void {
     this.#isCut = false
     for (const socket of this.#sockets) socket.resume()
@@ -47,6 +54,9 @@ export class NetworkLine {
     socket.on('error', () => {
       // The user of the connection gets the error.
     })
-    socket.on('close', () => this.#sockets.delete(socket))
+    socket.on('close', () => {
+      this.#sockets.delete(socket)
+      this.#toServer.delete(socket)
+    })
   }
 }

@@ -61,6 +61,8 @@ export class Postgres {
   readonly schema: string
   /** The id of this process once it has joined. Its writes fail after it was declared dead. */
   member: string | null = null
+  /** When it sent the last heartbeat that the database has confirmed, monotonic. */
+  seenAliveAt = -Infinity
   #options: PostgresOptions
   #opening: Promise<Pool> | undefined
   #health: Health

@@ -203,12 +203,14 @@ export class Members {
   async #heartbeat(): Promise<void> {
     const me = this.#postgres.member
     if (me === null || this.#isClosed) return
+    const sentAt = this.#options.clock.monotonic()
     const [row] = await this.#postgres.write<{ others: number }>(
       `WITH me AS (UPDATE member SET seen_at = clock_timestamp() WHERE id = $1 RETURNING id)
        SELECT (SELECT count(*) FROM member) - 1 AS others FROM me`,
       [me],
     )
     if (!row) return this.#rejoin()
+    this.#postgres.seenAliveAt = sentAt
     this.#others = row.others
     if (this.#others > 0 && this.#mayDeclareDead()) await this.#postgres.write('SELECT bury_dead($1)', [me])
     this.#checkListener()

@@ -19,6 +19,9 @@ import type { Postgres, Statements } from './connection.ts'
 import { Redelivery } from './redelivery.ts'
 import { postgresSql } from './sql.ts'
 
+/** No member is declared dead within 3 seconds after a heartbeat (sql/functions/members.sql). */
+const sureForMs = 2_500
+
 /** `clock`: the database's, by which rows are dated. `shownSince` and `change` take and give times by the clock of this machine. */
 export function postgresOutbox(postgres: Postgres, clock: Clock): Outbox {
   // Marks open deliveries of this process as not handed out; the sender recognizes those that it has.
@@ -44,6 +47,7 @@ export function postgresOutbox(postgres: Postgres, clock: Clock): Outbox {
         }),
       ),
     change: changesOf(postgres, clock),
+    checkOwned: (id) => checkOwned(postgres, clock, id),
     async shownSince(since, to) {
       const { aheadMs, member } = postgres
       const isForeign = { sql: 'owner IS DISTINCT FROM CAST(?3 AS TEXT)', values: [member] }
@@ -143,7 +147,7 @@ function changesOf(postgres: Postgres, clock: Clock): ChangeRow {
     const now = clock.now()
     if (change.state !== 'sent') return changeDelivery(postgres, id, change, now)
     const at = change.at === undefined ? now : change.at + postgres.aheadMs
-    checkOwned(await markSent([id, at, postgres.member, JSON.stringify(change.messageIds)], id))
+    mustBeOwned(await markSent([id, at, postgres.member, JSON.stringify(change.messageIds)], id))
   }
 }
 
@@ -161,7 +165,7 @@ async function changeDelivery(
   // The only change that must not be repeated: it counts.
   if (change.state === 'attempting' && 'resent' in change) {
     const [sql, values] = set('attempts = attempts + 1, resent = resent OR $5', change.resent)
-    return checkOwned(await postgres.write(sql, values))
+    return mustBeOwned(await postgres.write(sql, values))
   }
   const [sql, values] =
     change.state === 'retry'
@@ -169,12 +173,28 @@ async function changeDelivery(
       : 'messageIds' in change
         ? set('message_ids = $5', JSON.stringify(change.messageIds))
         : set('reason = $5', change.reason)
-  return checkOwned(await postgres.repeat(sql, values))
+  return mustBeOwned(await postgres.repeat(sql, values))
+}
+
+/** Asks the database only if this process may have been declared dead, until an answer comes in time. */
+async function checkOwned(postgres: Postgres, clock: Clock, id: string): Promise<void> {
+  const { member } = postgres
+  if (member === null) return
+  let sureAt = postgres.seenAliveAt
+  while (clock.monotonic() - sureAt > sureForMs) {
+    sureAt = clock.monotonic()
+    mustBeOwned(
+      await postgres.write('SELECT 1 FROM outbox WHERE id = $1 AND owner = $2 AND (SELECT fence($2))', [
+        id,
+        member,
+      ]),
+    )
+  }
 }
 
 /** After it was declared dead and joined again, a process has another id: its former deliveries belong to others. */
-function checkOwned(changed: unknown[]): void {
-  if (changed.length > 0) return
+function mustBeOwned(found: unknown[]): void {
+  if (found.length > 0) return
   throw new RockpoolError('lock-lost', 'This reply was given to another process, or removed.', {
     hint: 'Nothing was changed. The process that owns the reply sends it.',
   })

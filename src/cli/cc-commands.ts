@@ -5,6 +5,7 @@ import { hostname } from 'node:os'
 import { z } from 'zod'
 import { bundledClaude } from '../agent/claude-program.ts'
 import { RockpoolError } from '../domain/errors.ts'
+import { shellWord } from '../domain/text.ts'
 import { loadConfig } from '../store/config-file.ts'
 import type { OutputOf } from '../rpc/client.ts'
 import { openClient } from './call-operation.ts'
@@ -64,7 +65,7 @@ async function attach(host: Host, ref: string): Promise<void> {
 function checkIsHere(ref: string, machine: string | undefined, here: string): void {
   if (machine === undefined || machine === here) return
   throw new RockpoolError('conflict', `${ref} is on ${machine}, and this is ${here}.`, {
-    hint: `Move it here first: \`rockpool cc move ${ref} --machine ${here}\`.`,
+    hint: `Move it here first: \`rockpool cc move ${shellWord(ref)} --machine ${shellWord(here)}\`.`,
   })
 }
 

@@ -91,6 +91,12 @@ test('where the last argument is a text, further words belong to it', () => {
   expect(() => typed('west')).toThrow('Missing <words>. Usage: rockpool ')
 })
 
+test('a usage line has the option that is missing', () => {
+  const move = { ...command, input: z.strictObject({ shell: z.string().optional(), to: z.string() }) }
+  const parse = (): unknown => parseCommand({ ...move, command: { positional: ['shell'] } }, 'move', [])
+  expect(parse).toThrow('Missing --to. Usage: rockpool move [shell] --to …')
+})
+
 test('an argument may be given by its name, but not in both ways', () => {
   expect(parseCommand(command, 'shells list', ['--beach', 'west']).input).toEqual({ beach: 'west' })
   expect(() => parseCommand(command, 'shells list', ['west', '--beach', 'east'])).toThrow(/occurs twice/)

@@ -159,8 +159,10 @@ function checkRequired(
   const missing = fields.find((field) => field.required && input[field.name] === undefined)
   if (!missing) return
   const usage = positional.map(({ name, required }) => (required ? `<${name}>` : `[${name}]`))
-  const what = positional.includes(missing) ? `<${missing.name}>` : missing.flag
-  throw new RockpoolError('usage', `Missing ${what}. Usage: rockpool ${[words, ...usage].join(' ')}`, {
+  const isArgument = positional.includes(missing)
+  const what = isArgument ? `<${missing.name}>` : missing.flag
+  const example = isArgument ? usage : [...usage, `${missing.flag} …`]
+  throw new RockpoolError('usage', `Missing ${what}. Usage: rockpool ${[words, ...example].join(' ')}`, {
     hint: seeHelp(words),
   })
 }

@@ -2,6 +2,7 @@
 import type { Resumable } from '../domain/agent.ts'
 import type { CodingSession } from '../domain/coding-session.ts'
 import { errorText, RockpoolError } from '../domain/errors.ts'
+import { shellWord } from '../domain/text.ts'
 import { maySeeCoding } from '../rights/rights.ts'
 
 export function noSuchSession(ref: string): RockpoolError {
@@ -48,13 +49,13 @@ export function repoTaken(name: string, workdir: string, queued: number): Rockpo
 export function notRunning(session: CodingSession): RockpoolError {
   const state = session.lifecycle === 'suspended' ? 'suspended' : session.status
   return new RockpoolError('conflict', `${session.name} is ${state}; it takes no messages.`, {
-    hint: `Continue it with \`rockpool cc resume ${session.name}\`.`,
+    hint: `Continue it with \`rockpool cc resume ${shellWord(session.name)}\`.`,
   })
 }
 
 export function notReopened({ name }: CodingSession): RockpoolError {
   return new RockpoolError('conflict', `${name} was not ended by a person, so there is no end to undo.`, {
-    hint: `Continue it with \`rockpool cc resume ${name}\`.`,
+    hint: `Continue it with \`rockpool cc resume ${shellWord(name)}\`.`,
   })
 }
 
@@ -70,14 +71,14 @@ export function sessionAtWork(session: CodingSession): RockpoolError {
     'conflict',
     `${session.name} is working; two processes must not write to one conversation.`,
     {
-      hint: `Wait for it, stop it with \`rockpool cc interrupt ${session.name}\`, or fork it with \`rockpool cc fork\`.`,
+      hint: `Wait for it, stop it with \`rockpool cc interrupt ${shellWord(session.name)}\`, or fork it with \`rockpool cc fork\`.`,
     },
   )
 }
 
 export function sessionStillRunning(session: CodingSession): RockpoolError {
   return new RockpoolError('conflict', `${session.name} still runs.`, {
-    hint: `Answer it with \`rockpool cc respond ${session.name}\`, or fork it.`,
+    hint: `Answer it with \`rockpool cc respond ${shellWord(session.name)}\`, or fork it.`,
   })
 }
 
@@ -87,7 +88,7 @@ export function conversationTaken(holder: CodingSession, viewer: string | undefi
   const who = isSeen ? holder.name : 'a session of another agent'
   return new RockpoolError('conflict', `The conversation is taken: ${who} still runs in it.`, {
     hint: isSeen
-      ? `Answer it with \`rockpool cc respond ${holder.name}\`, or fork it.`
+      ? `Answer it with \`rockpool cc respond ${shellWord(holder.name)}\`, or fork it.`
       : 'Wait for it, or fork it.',
   })
 }
@@ -97,7 +98,7 @@ export function continuedFor(earlier: CodingSession, { name, request }: CodingSe
   return new RockpoolError(
     'conflict',
     `The conversation of ${earlier.name} belongs to the agent ${request.agentId} since ${name} continued it.`,
-    { hint: `Continue it with \`rockpool cc resume ${name}\`, or fork it.` },
+    { hint: `Continue it with \`rockpool cc resume ${shellWord(name)}\`, or fork it.` },
   )
 }
 

@@ -37,8 +37,12 @@ export function agentHealth({ sessionId, messageCount, ...session }: DiscoveredS
     branchPoints: 0,
     twoWriters: false,
     brokenLinks: 0,
-    findings: isDamaged ? [`${damagedLines + overlongLines} lines could not be read.`] : [],
+    findings: isDamaged ? [unreadable(damagedLines + overlongLines)] : [],
   }
+}
+
+function unreadable(lines: number): string {
+  return lines === 1 ? '1 line could not be read.' : `${lines} lines could not be read.`
 }
 
 export function healthOf(sessionId: string, chain: Chain): SessionHealth {

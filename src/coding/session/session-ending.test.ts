@@ -1,5 +1,7 @@
 import { expect, test } from 'vitest'
+import type { CodingSession } from '../../domain/coding-session.ts'
 import type { TurnFailure } from '../../domain/turn.ts'
+import { notReopened, notRunning, sessionAtWork, sessionStillRunning } from '../refusals.ts'
 import { failureText } from './session-ending.ts'
 
 const failures: TurnFailure[] = [
@@ -29,4 +31,15 @@ test.each(failures)('after %s a session advises only what works for one that has
 test('a session that never reached Claude is launched again', () => {
   const end = { kind: 'failed', why: 'unreachable', message: 'Away.' } as const
   expect(failureText(end, { id: 'Z11Prpi3', name: 'x' })).toContain('continue: `rockpool cc again Z11Prpi3`.')
+})
+
+test('a name that the shell would not read as one word is quoted in advice', () => {
+  const session = { id: 'Z11Prpi3', name: 'say $(date)', sdkSessionId: 's' }
+  const end = { kind: 'failed', why: 'unreachable', message: 'Away.' } as const
+  expect(failureText(end, session)).toContain("`rockpool cc resume 'say $(date)'`")
+  const refusals = [notRunning, notReopened, sessionAtWork, sessionStillRunning]
+  for (const refusal of refusals) {
+    const { hint } = refusal({ ...session, lifecycle: 'ended', status: 'failed' } as CodingSession)
+    expect(hint).toMatch(/`rockpool cc \w+ 'say \$\(date\)'`/)
+  }
 })

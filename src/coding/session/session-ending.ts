@@ -6,6 +6,7 @@ import type {
   EndReason,
   UsageLimit,
 } from '../../domain/coding-session.ts'
+import { shellWord } from '../../domain/text.ts'
 import type { TurnEnd, TurnFailure } from '../../domain/turn.ts'
 import type { SessionParts } from '../coding-parts.ts'
 import type { LiveRecord } from './live-record.ts'
@@ -101,7 +102,7 @@ export function failureText(
   { id, name, sdkSessionId }: Pick<CodingSession, 'id' | 'name' | 'sdkSessionId'>,
 ): string {
   const launch = launchCommand({ id })
-  const resume = `\`${sdkSessionId === undefined ? launch : `rockpool cc resume ${name}`}\``
+  const resume = `\`${sdkSessionId === undefined ? launch : `rockpool cc resume ${shellWord(name)}`}\``
   const advice: Partial<Record<TurnFailure, string>> = {
     'context-full': `Launch a new session: \`${launch}\`.`,
     'session-missing': `Launch a new session: \`${launch}\`.`,

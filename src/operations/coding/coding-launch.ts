@@ -7,6 +7,7 @@ import type { CodingRequest, CodingSession } from '../../domain/coding-session.t
 import { agentKinds, openclawPrefix } from '../../domain/agent.ts'
 import type { AgentKind, PermissionMode } from '../../domain/agent.ts'
 import { asRockpoolError, RockpoolError } from '../../domain/errors.ts'
+import { shellWord } from '../../domain/text.ts'
 import type { Giver } from '../../domain/giver.ts'
 import { formatOpenClawOrigin } from '../../domain/openclaw-contract.ts'
 import { choiceOf } from '../../coding/queue/choose.ts'
@@ -299,13 +300,10 @@ async function namedConversation(app: App, input: LaunchInput, caller: Caller): 
   refuseTrimAt(input)
   const named = await conversationNamed(app, ref, caller)
   if (agentKind === undefined || agentKind === named.kind) return named
-  throw new RockpoolError(
-    'input-invalid',
-    `${ref.slice(0, 80)} is a session of ${named.kind}, not ${agentKind}.`,
-    {
-      hint: `Hand it over first: \`rockpool cc handoff ${ref.slice(0, 80)} --to ${agentKind}\`.`,
-    },
-  )
+  const shown = ref.slice(0, 80)
+  throw new RockpoolError('input-invalid', `${shown} is a session of ${named.kind}, not ${agentKind}.`, {
+    hint: `Hand it over first: \`rockpool cc handoff ${shellWord(shown)} --to ${agentKind}\`.`,
+  })
 }
 
 /** Continuing after an earlier message would lose the later ones; a fork keeps both. */

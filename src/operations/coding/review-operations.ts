@@ -6,6 +6,7 @@ import { cardsOf } from '../../discovery/cards.ts'
 import { createPullRequest } from '../../discovery/github-status.ts'
 import type { CodingSession } from '../../domain/coding-session.ts'
 import { RockpoolError } from '../../domain/errors.ts'
+import { shellWord } from '../../domain/text.ts'
 import type { App } from '../app.ts'
 import { operation, type Caller } from '../operation.ts'
 import { afterRecovery, codingSession, findCoding, stateFields, stateOf } from './coding-row.ts'
@@ -62,7 +63,7 @@ async function reviewOf(
   const { id, name, request, base, createdAt, startedAt = createdAt } = session
   if (isElsewhere(app, session))
     throw new RockpoolError('refused', `${name} works on ${session.machine}; its files are there.`, {
-      hint: `Review it there, or move it: \`rockpool cc move ${name}\`.`,
+      hint: `Review it there, or move it: \`rockpool cc move ${shellWord(name)}\`.`,
     })
   await refuseForeignRepository(app, request.workdir, agentId)
   const changes = await readChanges(request.workdir, base, startedAt, app.environment.variables)

@@ -383,6 +383,27 @@ describe('sessions_spawn', () => {
     })
   })
 
+  test('a finished session of the offline agent is in `cc list` and `cc info`; `cc read` says that it has no conversation', async () => {
+    const house = await openGateway()
+    const workdir = newRepo(house)
+    const launch = { prompt: '[[offline: say hi]]', name: 'no-claude', workdir, multiTurnDisabled: true }
+    const { id } = (await rpc(house, 'coding.launch', launch)).result as { id: string }
+    const { pool } = house.app.coding()
+    await vi.waitFor(() => expect(pool.resolve(id).status).toBe('completed'))
+    const { sdkSessionId } = pool.resolve(id)
+    expect(sdkSessionId).toBeDefined()
+    expect((await rpc(house, 'cc.list', { repo: workdir })).result).toMatchObject({
+      total: 1,
+      sessions: [{ sessionId: id, title: 'no-claude' }],
+    })
+    for (const ref of [id, sdkSessionId, 'no-claude']) {
+      const info = await rpc(house, 'cc.info', { id: ref })
+      expect(info.result).toMatchObject({ session: { sessionId: id }, coding: { stateText: 'hi' } })
+      const read = await rpc(house, 'cc.read', { id: ref })
+      expect(read.error?.message).toContain('no-claude has no conversation of Claude Code')
+    }
+  })
+
   test('sessions_send answers from another session, never from itself; session_status tells of this one', async () => {
     const house = await openGateway()
     await (await house.app.conversations()).start()

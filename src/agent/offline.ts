@@ -8,6 +8,7 @@ import type {
   PermissionMode,
   Prompt,
 } from '../domain/agent.ts'
+import { offlineModel } from '../domain/agent.ts'
 import type { Clock } from '../domain/clock.ts'
 import { sleep } from '../domain/async.ts'
 import { withoutMarker } from '../domain/machine-text.ts'
@@ -24,8 +25,6 @@ export interface OfflineOptions {
   /** Why Claude does not answer, and what to do about it. */
   reason?: string
 }
-
-export const offlineModel = 'offline'
 
 export const howToConnect =
   'To connect Claude, run `rockpool login`, or set ANTHROPIC_API_KEY, and restart Rockpool.'

@@ -2,6 +2,9 @@
 // coding agent as a program (for coding sessions), or the offline agent when there are no credentials.
 import type { TurnEvent, TurnResult } from './turn.ts'
 
+/** The model of the offline agent, which answers when there is no credential for Claude and writes no transcript. */
+export const offlineModel = 'offline'
+
 /** The programs whose sessions Rockpool knows. Claude Code also answers chats; the others only take coding sessions. */
 export const agentKinds = ['claude', 'codex', 'gemini', 'opencode', 'pi'] as const
 export type AgentKind = (typeof agentKinds)[number]

@@ -112,7 +112,7 @@ export function toRecord(session: DiscoveredSession): SessionRecord {
 }
 
 /** Every session with a transcript, and those that no scan finds: sessions that only the vault still has, and our coding
- *  sessions that are queued, starting, or failed before Claude wrote anything. */
+ *  sessions that are queued, starting, with the offline agent, or failed before Claude wrote anything. */
 export async function listEverySession(app: App, filter: SessionFilter): Promise<SessionList> {
   const candidates = mayHaveNoTranscript(app)
   if (candidates.length === 0 && !existsSync(app.paths.vault)) return app.discovery().list(filter)
@@ -133,9 +133,10 @@ export async function listEverySession(app: App, filter: SessionFilter): Promise
 /** Claude reports its id before it writes the transcript. A session with a machine may have its transcript there. */
 function mayHaveNoTranscript(app: App): CodingSession[] {
   const coding = app.storage.existingCoding()
-  const unstarted = coding?.list({ neverBegun: true }) ?? []
+  const withoutClaude = coding?.list({ withoutClaude: true }) ?? []
   const running = coding?.list({ running: true }) ?? []
-  return [...unstarted, ...running.filter(({ sdkSessionId, machine }) => sdkSessionId && !machine)]
+  const known = new Set(withoutClaude.map(({ id }) => id))
+  return [...withoutClaude, ...running.filter(({ id, machine }) => !known.has(id) && !machine)]
 }
 
 /** A coding session without a transcript, as far as it is known. */

@@ -6,7 +6,7 @@ import { programOf, requireClaude, resumeHint } from '../../discovery/agents/rea
 import { withOpinion } from '../../domain/cache-opinion.ts'
 import { priceWithTrim } from '../../discovery/trim/trim-price.ts'
 import type { CodingSession } from '../../domain/coding-session.ts'
-import { agentKinds } from '../../domain/agent.ts'
+import { agentKinds, offlineModel } from '../../domain/agent.ts'
 import { costGroups, costReport, sessionHealth, sessionRecord } from '../../domain/discovered-session.ts'
 import type { DiscoveredSession } from '../../domain/discovered-session.ts'
 import { asRockpoolError, RockpoolError } from '../../domain/errors.ts'
@@ -56,7 +56,11 @@ const showSession = operation({
     // The transcript of a session on another machine is there.
     if (coding && (coding.sdkSessionId === undefined || isElsewhere(app, coding)))
       return { session: toRecord(withoutTranscript(app, coding)), ...row }
-    const session = await ownOrKept(app, coding?.sdkSessionId ?? id, caller)
+    const session = await ownOrKept(app, coding?.id ?? id, caller).catch((error: unknown) => {
+      if (coding && asRockpoolError(error).code === 'not-found') return undefined
+      throw error
+    })
+    if (!session) return { session: toRecord(withoutTranscript(app, coding!)), ...row }
     const isRead = isChecked && !session.kept
     const health = isRead ? await app.discovery().health(session.sessionId) : undefined
     const isClaude = session.agentKind === 'claude'
@@ -187,7 +191,7 @@ function codingNamed(app: App, ref: string, caller: Caller): CodingSession | und
   const [found, ...more] = app.storage.existingCoding()?.resolve(ref, caller.agentId) ?? []
   if (!found) return undefined
   const isExact = found.id === ref || found.name === ref
-  const isAlone = more.length === 0 && found.sdkSessionId === undefined
+  const isAlone = more.length === 0 && (found.sdkSessionId === undefined || found.model === offlineModel)
   return isExact || isAlone ? found : undefined
 }
 
@@ -214,6 +218,9 @@ export async function ownOrKept(app: App, ref: string, caller: Caller): Promise<
     .get(coding?.sdkSessionId ?? ref, (session) => mayReadSession(session, caller.agentId))
     .catch((error: unknown) => sessionCalled(app, ref, caller, error))
     .catch((error: unknown) => goneSession(app, coding?.sdkSessionId ?? ref, error, caller))
+    .catch((error: unknown) => {
+      throw coding?.model === offlineModel ? noConversation(coding) : error
+    })
 }
 
 /** By the beginning of the name or id of a coding session. Throws `otherwise` if the caller may see none. */
@@ -231,6 +238,6 @@ async function sessionCalled(
 
 function noConversation({ name }: CodingSession): RockpoolError {
   return new RockpoolError('not-found', `${name} has no conversation of Claude Code yet.`, {
-    hint: `\`rockpool cc output ${name}\` shows what it did.`,
+    hint: `\`rockpool cc output ${shellWord(name)}\` shows what it did.`,
   })
 }

@@ -1,6 +1,7 @@
 // Coding sessions on disk: everything about a session survives the death of the process that runs it.
 import { isDeepStrictEqual } from 'node:util'
 import type { CodingOwner, CodingSession, CodingStatus, OutputBlock } from '../../domain/coding-session.ts'
+import { offlineModel } from '../../domain/agent.ts'
 import { RockpoolError } from '../../domain/errors.ts'
 import type { Database } from './database.ts'
 import type { Queries } from './queries.ts'
@@ -19,8 +20,8 @@ export interface CodingFilter {
   visibleTo?: string
   /** Only suspended sessions whose question is not settled, or whose answer has not resumed them yet. */
   asking?: boolean
-  /** Only sessions without an id of Claude: Claude never started. */
-  neverBegun?: boolean
+  /** Only sessions in which Claude never started: without an id of Claude, or with the offline agent. */
+  withoutClaude?: boolean
   limit?: number
 }
 
@@ -28,6 +29,10 @@ const openFirst = "lifecycle = 'ended', created_at DESC"
 
 const latestOfAgent = `created_at = (SELECT max(created_at) FROM coding_session AS other
   WHERE other.name = coding_session.name AND other.agent_id = coding_session.agent_id)`
+
+/** Two queries, because each has an index. */
+const withoutClaude = `id IN (SELECT id FROM coding_session WHERE sdk_session_id IS NULL
+  UNION SELECT id FROM coding_session WHERE json_extract(record, '$.model') = '${offlineModel}')`
 
 const visibleToAgent = "? IN (agent_id, json_extract(record, '$.request.launchedBy'))"
 
@@ -82,7 +87,7 @@ export class CodingStore extends RecordStore {
       ...(filter.asking
         ? ["lifecycle = 'suspended' AND json_extract(record, '$.waiting.approvalId') IS NOT NULL"]
         : []),
-      ...(filter.neverBegun ? ['sdk_session_id IS NULL'] : []),
+      ...(filter.withoutClaude ? [withoutClaude] : []),
     ]
     const values = [...used.map(([, value]) => value), filter.limit ?? -1]
     return this.#sessions(`${where.join(' AND ')} ORDER BY created_at DESC, id LIMIT ?`, ...values)

@@ -22,6 +22,7 @@ export const stateMigrations = sqlFiles(
   'state/016-first-owner.sql',
   'state/017-mail-giver.sql',
   'state/018-sent-in-order.sql',
+  'state/019-offline-sessions.sql',
 )
 
 export function openStateDatabase(path: string, options: DatabaseOptions = {}): Database {

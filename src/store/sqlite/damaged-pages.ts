@@ -16,9 +16,16 @@ export interface Cell {
   values: Value[]
 }
 
+/** A page below another one, and between which numbers its rows are, if they have numbers. */
+export interface Child {
+  number: number
+  above?: bigint
+  upTo?: bigint
+}
+
 export interface Page {
   kind: TreeKind
-  children: number[]
+  children: Child[]
   cells: Cell[]
   /** A part of the page could not be read. */
   isDamaged: boolean
@@ -33,6 +40,8 @@ const pageTypes: Readonly<Record<number, { kind: TreeKind; isLeaf: boolean }>> =
 
 interface ReadCell extends Cell {
   child?: number
+  /** The highest number of a row below `child`. */
+  upTo?: bigint
   bytes: number
 }
 
@@ -60,8 +69,7 @@ export class DamagedPages {
     const pointers = pointersOf(page, start, type.isLeaf)
     const cells = pointers.map((at) => attempt(() => this.#cell(page, at, type)))
     const whole = inOrder(cells.filter((cell) => cell !== undefined))
-    const last = type.isLeaf ? [] : [page.readUInt32BE(start + 8)]
-    const children = [...whole.flatMap(({ child }) => child ?? []), ...last]
+    const children = type.isLeaf ? [] : childrenOf(whole, page.readUInt32BE(start + 8))
     const isWhole = whole.length === cells.length && isAccountedFor(page, start, type.isLeaf, whole)
     return {
       kind: type.kind,
@@ -103,7 +111,7 @@ export class DamagedPages {
     const child = isLeaf ? undefined : this.#child(page, start)
     const at = isLeaf ? start : start + 4
     const first = readVarint(page, at)
-    if (kind === 'table' && !isLeaf) return { child, values: [], bytes: first.end - start }
+    if (kind === 'table' && !isLeaf) return { child, upTo: first.value, values: [], bytes: first.end - start }
     const size = Number(first.value)
     const rowid = kind === 'table' ? readVarint(page, first.end) : undefined
     const from = rowid?.end ?? first.end
@@ -139,6 +147,11 @@ function pointersOf(page: Buffer, start: number, isLeaf: boolean): number[] {
   const most = (pageBytes - first) / 2
   const count = Math.min(page.readUInt16BE(start + 3), most)
   return [...new Set(Array.from({ length: count }, (_, i) => page.readUInt16BE(first + 2 * i)))]
+}
+
+function childrenOf(cells: ReadCell[], last: number): Child[] {
+  const before = cells.map(({ child, upTo }, i) => ({ number: child!, above: cells[i - 1]?.upTo, upTo }))
+  return [...before, { number: last, above: cells.at(-1)?.upTo }]
 }
 
 /** Rows are stored in the order of their numbers; a row between two others that are in order has a wrong number. */

@@ -1,6 +1,6 @@
 // Finds the rows of known tables in the pages of a damaged SQLite file. A page belongs to the table that leads to it; a page that
 // nothing leads to any more belongs to the only table whose columns its rows fit.
-import { DamagedPages, type Cell, type Page, type TreeKind, type Value } from './damaged-pages.ts'
+import { DamagedPages, type Cell, type Child, type Page, type TreeKind, type Value } from './damaged-pages.ts'
 import type { Queries, Row } from './queries.ts'
 
 export interface SchemaRow {
@@ -88,14 +88,14 @@ class TableReader {
   #walk(root: number, tree: Tree): FoundRows {
     const rows: Row[] = []
     let isComplete = true
-    for (const waiting = [root]; waiting.length > 0;) {
-      const number = waiting.pop()!
+    for (const waiting: Child[] = [{ number: root }]; waiting.length > 0;) {
+      const place = waiting.pop()!
+      const { number } = place
       const isNew = this.#pages.has(number) && !this.#reached.has(number)
       const page = isNew ? this.#pages.read(number, tree.kind) : undefined
       const fitting = page?.cells.filter((cell) => doesFit(cell, tree)) ?? []
       if (!page || page.isDamaged || fitting.length < page.cells.length) isComplete = false
-      // A damaged number may lead to a page of another tree.
-      if (!page || (page.cells.length > 0 && fitting.length === 0)) continue
+      if (!page || !isAtItsPlace(page, fitting, place)) continue
       this.#reached.add(number)
       for (const cell of fitting) rows.push(rowOf(cell, tree))
       waiting.push(...page.children.toReversed())
@@ -119,6 +119,18 @@ class TableReader {
     found.isComplete = false
     for (const cell of cells) found.rows.push(rowOf(cell, tree))
   }
+}
+
+/** A damaged number may lead to a page of another tree, or to a free page with deleted rows. */
+function isAtItsPlace({ cells }: Page, fitting: Cell[], { above, upTo }: Child): boolean {
+  if (cells.length === 0) return true
+  // One of the two is damaged itself.
+  if (above !== undefined && upTo !== undefined && above >= upTo) return fitting.length > 0
+  return fitting.some(
+    ({ rowid }) =>
+      rowid === undefined ||
+      ((above === undefined || above < rowid) && (upTo === undefined || rowid <= upTo)),
+  )
 }
 
 const schemaTree: Tree = {

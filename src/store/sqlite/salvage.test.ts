@@ -132,13 +132,20 @@ test('rows on both sides of a destroyed page come back', async () => {
 
 test('the rows of a table come back when the page is destroyed that leads to them, without those of free pages', async () => {
   const { salvaged, content } = await damagedBy((bytes) => {
-    const db = new DatabaseSync(join(sound, 'rockpool.sqlite'), { readOnly: true })
-    const { root } = db.prepare("SELECT rootpage AS root FROM sqlite_schema WHERE name = 'inbox'").get()!
-    const { free } = db.prepare('SELECT freelist_count AS free FROM pragma_freelist_count').get()!
-    db.close()
+    const { root, free } = aboutInbox()
     expect(free).toBeGreaterThan(3)
-    const at = (Number(root) - 1) * 4096
-    bytes.fill(0x11, at, at + 4096)
+    bytes.fill(0x11, root, root + 4096)
+  })
+  expect(content.inbox.map(({ record: text }) => text)).toEqual(content.inbox.map(({ id }) => record(id)))
+  expect(content.inbox.length).toBe(all)
+  expect(salvaged.incomplete).toEqual(['inbox'])
+})
+
+test('a wrong page number leads to no rows of free pages, and does not cost the rows of the right page', async () => {
+  const { salvaged, content } = await damagedBy((bytes) => {
+    const firstCell = aboutInbox().root + bytes.readUInt16BE(aboutInbox().root + 12)
+    const freeList = (bytes.readUInt32BE(32) - 1) * 4096
+    bytes.copy(bytes, firstCell, freeList + 8, freeList + 12)
   })
   expect(content.inbox.map(({ record: text }) => text)).toEqual(content.inbox.map(({ id }) => record(id)))
   expect(content.inbox.length).toBe(all)
@@ -177,6 +184,15 @@ test('rights do not come back from a damaged file', async () => {
   const { content } = await damagedBy((bytes) => bytes.fill(0, 0, 16))
   expect(content.rights).toBe(0)
 })
+
+/** `root`: where its first page begins. `free`: how many pages are free. */
+function aboutInbox(): { root: number; free: number } {
+  const db = new DatabaseSync(join(sound, 'rockpool.sqlite'), { readOnly: true })
+  const { page } = db.prepare("SELECT rootpage AS page FROM sqlite_schema WHERE name = 'inbox'").get()!
+  const { free } = db.prepare('SELECT freelist_count AS free FROM pragma_freelist_count').get()!
+  db.close()
+  return { root: (Number(page) - 1) * 4096, free: Number(free) }
+}
 
 function randomFrom(seed: number): () => number {
   let state = seed

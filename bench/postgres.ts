@@ -218,7 +218,7 @@ async function betweenMachines(url: string): Promise<BenchResult[]> {
       measured: `${ms.toFixed(0)} ms`,
       wanted: '<= 1000 ms',
       ok: ms <= 1_000,
-      how: '20 requests one after the other; both look for requests five times a second',
+      how: '20 requests one after the other, each announced by NOTIFY',
     },
     {
       name: 'changes of coding sessions that two machines write and copy',

@@ -6,11 +6,16 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
 import { makeOfflineAgent } from '../src/agent/offline.ts'
+import { RequestListener, sendRequest } from '../src/coding/machines/owner-requests.ts'
 import type { Conversation } from '../src/domain/agent.ts'
+import { systemClock } from '../src/domain/clock.ts'
+import { RockpoolError } from '../src/domain/errors.ts'
+import { silentLog } from '../src/domain/log.ts'
 import { perform } from '../src/operations/all.ts'
 import type { App } from '../src/operations/app.ts'
 import type { Caller } from '../src/operations/operation.ts'
 import { serveMachineRequests } from '../src/operations/coding/machine-operations.ts'
+import { makeMovableClock } from './support/movable-clock.ts'
 import { startPostgres } from './support/postgres.ts'
 import { openSharedHome } from './support/shared-homes.ts'
 import type { SharedHome } from './support/shared-homes.ts'
@@ -81,6 +86,32 @@ test('a launch goes to the machine that has the repository, which answers; a ses
     await expect(inVain).rejects.toMatchObject({ code: 'refused' })
   } finally {
     for (const home of homes) await home.close()
+  }
+}, 60_000)
+
+test('a request reaches another machine at once, not when that one looks the next time', async (ctx) => {
+  const { url } = server ?? ctx.skip('PostgreSQL is not installed')
+  const [here, there] = await Promise.all([openSharedHome(url, 'g'), openSharedHome(url, 'h')])
+  // On this clock the time to look never comes.
+  const parts = { store: there.app.storage.coding, clock: makeMovableClock(), log: silentLog }
+  const listener = new RequestListener(parts, { echo: async (_recipient, { word }) => word })
+  try {
+    listener.add('machine:h')
+    const sent = sendRequest(
+      { store: here.app.storage.coding, clock: systemClock, log: silentLog },
+      {
+        recipient: 'machine:h',
+        action: 'echo',
+        input: { word: 'hello' },
+        withinMs: 20_000,
+        isAlive: () => true,
+        late: () => new RockpoolError('timed-out', 'Nobody looked.'),
+      },
+    )
+    expect(await sent).toEqual({ value: 'hello' })
+  } finally {
+    listener.close()
+    for (const home of [here, there]) await home.close()
   }
 }, 60_000)
 

@@ -29,7 +29,7 @@ export class RequestListener {
 
   add(recipient: string): void {
     this.#recipients.add(recipient)
-    this.#stop ??= repeat(this.#parts.clock, lookMs, () => this.#look())
+    this.#stop ??= this.#start()
   }
 
   remove(recipient: string): void {
@@ -47,6 +47,16 @@ export class RequestListener {
     const handler = this.#handlers[action]
     if (!handler) throw new RockpoolError('input-invalid', `A coding session cannot be asked to ${action}.`)
     return handler(recipient, input)
+  }
+
+  #start(): () => void {
+    const { store, clock } = this.#parts
+    const stopListening = store.onRequests(() => this.#look())
+    const stopLooking = repeat(clock, lookMs, () => this.#look())
+    return () => {
+      stopListening()
+      stopLooking()
+    }
   }
 
   #look(): void {
@@ -104,22 +114,40 @@ export async function sendRequest(
   const { store, clock } = parts
   const { recipient: codingId, action, input } = request
   const id = randomUUID()
-  await store.ask({ id, codingId, action, input, askedAt: clock.now() })
-  for (const until = clock.monotonic() + request.withinMs; clock.monotonic() < until;) {
-    const answer = store.answerTo(id) as Answer | undefined
-    if (answer?.ok) return { value: answer.value }
-    if (answer?.error) {
-      const { code, message, hint } = answer.error
-      throw new RockpoolError(code, message, { hint })
+  let wake = (): void => {}
+  const stopListening = store.onRequests(() => wake())
+  try {
+    await store.ask({ id, codingId, action, input, askedAt: clock.now() })
+    for (const until = clock.monotonic() + request.withinMs; clock.monotonic() < until;) {
+      const change = new Promise<void>((resolve) => (wake = resolve))
+      const answer = resultOf(store.answerTo(id) as Answer | undefined)
+      if (answer) return answer
+      if (!(await request.isAlive())) {
+        await store.answerFirst(id, { withdrawn: true })
+        return undefined
+      }
+      await untilNextLook(change)
     }
-    if (!(await request.isAlive())) {
-      await store.answerFirst(id, { withdrawn: true })
-      return undefined
-    }
-    // In real time, and with a timer that keeps a short command alive.
-    await sleep(lookMs / 2)
+    throw request.late(!(await store.answerFirst(id, { withdrawn: true })))
+  } finally {
+    stopListening()
   }
-  throw request.late(!(await store.answerFirst(id, { withdrawn: true })))
+}
+
+/** Undefined while the request is not answered. */
+function resultOf(answer: Answer | undefined): { value: unknown } | undefined {
+  if (answer?.error) {
+    const { code, message, hint } = answer.error
+    throw new RockpoolError(code, message, { hint })
+  }
+  return answer?.ok ? { value: answer.value } : undefined
+}
+
+/** In real time, and with a timer that keeps a short command alive. */
+async function untilNextLook(change: Promise<void>): Promise<void> {
+  const timer = new AbortController()
+  await Promise.race([change, sleep(lookMs / 2, undefined, timer)])
+  timer.abort()
 }
 
 /** Asks the owner of a session and waits for its answer. False when the owner died before it answered. */

@@ -33,6 +33,7 @@ export class SharedRecords implements Records {
   /** The start of the connection in which we checked that the copy is one of this database. */
   #checkedSince: number | undefined
   #stopFollowing: (() => void) | undefined
+  #listeners = new Set<{ kind: RecordKind; listener: () => void }>()
   #isClosed = false
 
   constructor(parts: RecordsParts) {
@@ -149,6 +150,12 @@ export class SharedRecords implements Records {
     await this.#parts.postgres.repeat(`DELETE FROM record WHERE kind = $1 AND ${where}`, [kind, value])
   }
 
+  onCopied(kind: RecordKind, listener: () => void): () => void {
+    const entry = { kind, listener }
+    this.#listeners.add(entry)
+    return () => this.#listeners.delete(entry)
+  }
+
   /** For readers: during an outage they get the last known state without waiting. */
   async refresh(): Promise<void> {
     if (this.#parts.postgres.health.state !== 'lost') await this.#catchUpOrLog()
@@ -181,8 +188,13 @@ export class SharedRecords implements Records {
       const sql = `SELECT kind, id, seq, body FROM record WHERE seq > $1 ORDER BY seq LIMIT ${batchRows}`
       const rows = await postgres.read<StoredRecord>(sql, [cursorOf(copy.queries)])
       if (rows.length > 0) await copy.write((q) => copyRecords(q, rows))
+      this.#notify(new Set(rows.map(({ kind }) => kind)))
       if (rows.length < batchRows) return
     }
+  }
+
+  #notify(copied: Set<RecordKind>): void {
+    for (const { kind, listener } of this.#listeners) if (copied.has(kind)) listener()
   }
 
   /** Empties a copy of another database, or of a later state of this one. */

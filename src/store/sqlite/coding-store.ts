@@ -202,6 +202,11 @@ export class CodingStore extends RecordStore {
     return readRecords(this.db.queries, 'request', which, JSON.stringify(codingIds))
   }
 
+  /** Calls `listener` when requests or answers of other machines have come. Those of this machine are found by looking. */
+  onRequests(listener: () => void): () => void {
+    return this.records.onCopied?.('request', listener) ?? (() => {})
+  }
+
   async answer(id: string, answer: unknown): Promise<void> {
     await this.records.update('request', id, (request) => request && { ...request, answer })
   }

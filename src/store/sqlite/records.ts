@@ -44,6 +44,8 @@ export interface Records {
   appendOutput(codingId: string, blocks: NewOutput[], keep: number): Promise<number>
   /** Deletes old records of the shared database; each store deletes in its own tables by the same rule. */
   forget(kind: RecordKind, which: OldRecords): Promise<void>
+  /** Calls `listener` when this process has copied such records of other machines. Absent where there are none. */
+  onCopied?(kind: RecordKind, listener: () => void): () => void
 }
 
 /** A store that writes records and reads them from the tables. */

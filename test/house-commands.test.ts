@@ -190,6 +190,12 @@ test('a script that purges the whole vault has to say yes', async () => {
   expect(await home.type([...purge, '--yes'])).toMatchObject({ code: 0 })
 })
 
+test('a key that the shell would not read as one word is quoted in advice', async () => {
+  const { stdout } = await home.type(['config', 'set', 'coding.repos.my shop', home.dir])
+  expect(stdout).toContain("Undo: rockpool config set 'coding.repos.my shop' --unset")
+  await home.type(['config', 'set', 'coding.repos.my shop', '--unset'])
+})
+
 test('logs --follow shows what is there, and then what comes', async () => {
   const folder = join(home.dir, 'state', 'logs')
   mkdirSync(folder, { recursive: true })

@@ -196,6 +196,13 @@ test('a key that the shell would not read as one word is quoted in advice', asyn
   await home.type(['config', 'set', 'coding.repos.my shop', '--unset'])
 })
 
+test('one purged session is kept again, or all of them', async () => {
+  expect(await home.type(['vault', 'keep', '3f2a', '--purged'])).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('Name a session, or use --purged; not both.') as string,
+  })
+})
+
 test('logs --follow shows what is there, and then what comes', async () => {
   const folder = join(home.dir, 'state', 'logs')
   mkdirSync(folder, { recursive: true })

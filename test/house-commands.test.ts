@@ -203,6 +203,11 @@ test('one purged session is kept again, or all of them', async () => {
   })
 })
 
+test('for a short wrong command no command with another meaning is offered', async () => {
+  const { stderr } = await home.type(['cc', 'end', 'shop'])
+  expect(stderr).toContain('`rockpool cc --help` lists them all.')
+})
+
 test('logs --follow shows what is there, and then what comes', async () => {
   const folder = join(home.dir, 'state', 'logs')
   mkdirSync(folder, { recursive: true })

@@ -74,9 +74,7 @@ function checkAttachable(host: Host, ref: string, { session, coding }: SessionIn
     throw new RockpoolError(
       'not-found',
       `${ref} never reached Claude: there is no conversation to attach to.`,
-      {
-        hint: 'Launch it again: `rockpool cc launch "…" --repo .`.',
-      },
+      { hint: `Launch it again: \`rockpool cc ${coding ? `again ${coding.id}` : 'launch "…" --repo .'}\`.` },
     )
   }
   if (!existsSync(session.repoPath)) {

@@ -177,6 +177,8 @@ test('a token is made, shown once, listed without its secret, and withdrawn', as
   expect(readFileSync(file, 'utf8')).not.toBe(first)
   const wrong = await home.type(['tokens', 'add', 'z', '--scope', 'foo'])
   expect(wrong.stderr).toContain('--scope "foo": read, write, approve or admin is expected.')
+  const unseen = await home.type(['tokens', 'add', 'a\nb'])
+  expect(unseen.stderr).toContain('"a\\nb" cannot be a name.')
   const help = await home.type(['tokens', 'add', '--help'])
   expect(help.stdout).toMatch(/--scope <value> +What it may do\. One of read, write, approve, admin\./)
 })

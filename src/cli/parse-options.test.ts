@@ -98,6 +98,12 @@ test('what is wrong with a value is one sentence with one full stop', () => {
   expect(parse).toThrow(/^--beach " ": It has no words\.$/)
 })
 
+test('an address that is none is explained', () => {
+  const shells = { ...command, input: z.strictObject({ beach: z.url() }) }
+  const parse = (): unknown => parseCommand(shells, 'shells list', ['--beach', 'west'])
+  expect(parse).toThrow('--beach "west": an address such as https://example.org is expected.')
+})
+
 test('a usage line has the option that is missing', () => {
   const move = { ...command, input: z.strictObject({ shell: z.string().optional(), to: z.string() }) }
   const parse = (): unknown => parseCommand({ ...move, command: { positional: ['shell'] } }, 'move', [])

@@ -177,6 +177,8 @@ test('a token is made, shown once, listed without its secret, and withdrawn', as
   expect(readFileSync(file, 'utf8')).not.toBe(first)
   const wrong = await home.type(['tokens', 'add', 'z', '--scope', 'foo'])
   expect(wrong.stderr).toContain('--scope "foo": read, write, approve or admin is expected.')
+  const unseen = await home.type(['tokens', 'add', 'a\nb'])
+  expect(unseen.stderr).toContain('"a\\nb" cannot be a name.')
   const help = await home.type(['tokens', 'add', '--help'])
   expect(help.stdout).toMatch(/--scope <value> +What it may do\. One of read, write, approve, admin\./)
 })
@@ -188,6 +190,24 @@ test('a script that purges the whole vault has to say yes', async () => {
     stderr: expect.stringContaining('needs <id> or --yes') as string,
   })
   expect(await home.type([...purge, '--yes'])).toMatchObject({ code: 0 })
+})
+
+test('a key that the shell would not read as one word is quoted in advice', async () => {
+  const { stdout } = await home.type(['config', 'set', 'coding.repos.my shop', home.dir])
+  expect(stdout).toContain("Undo: rockpool config set 'coding.repos.my shop' --unset")
+  await home.type(['config', 'set', 'coding.repos.my shop', '--unset'])
+})
+
+test('one purged session is kept again, or all of them', async () => {
+  expect(await home.type(['vault', 'keep', '3f2a', '--purged'])).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('Name a session, or use --purged; not both.') as string,
+  })
+})
+
+test('for a short wrong command no command with another meaning is offered', async () => {
+  const { stderr } = await home.type(['cc', 'end', 'shop'])
+  expect(stderr).toContain('`rockpool cc --help` lists them all.')
 })
 
 test('logs --follow shows what is there, and then what comes', async () => {

@@ -55,7 +55,7 @@ async function attach(host: Host, ref: string): Promise<void> {
     for (const text of coding?.pendingMessages ?? [])
       host.terminal.err(`Not delivered yet: ${oneLine(text)}\n`)
     await runClaude(config.claude.binary ?? bundledClaude() ?? 'claude', session)
-    const name = coding?.name ?? session.sessionId
+    const name = shellWord(coding?.name ?? session.sessionId)
     host.terminal.err(`Back from Claude Code. Continue in the background: rockpool cc resume ${name} "…"\n`)
   } finally {
     await client.close()
@@ -74,9 +74,7 @@ function checkAttachable(host: Host, ref: string, { session, coding }: SessionIn
     throw new RockpoolError(
       'not-found',
       `${ref} never reached Claude: there is no conversation to attach to.`,
-      {
-        hint: 'Launch it again: `rockpool cc launch "…" --repo .`.',
-      },
+      { hint: `Launch it again: \`rockpool cc ${coding ? `again ${coding.id}` : 'launch "…" --repo .'}\`.` },
     )
   }
   if (!existsSync(session.repoPath)) {
@@ -91,7 +89,7 @@ function checkAttachable(host: Host, ref: string, { session, coding }: SessionIn
       {
         hint: coding
           ? 'Answer it with `rockpool cc respond`, stop it with `rockpool cc interrupt`, or fork it with `rockpool cc fork`.'
-          : `Close it in its own terminal${session.pid === undefined ? '' : ` (process ${session.pid})`} first, or fork it: \`rockpool cc fork ${ref}\`.`,
+          : `Close it in its own terminal${session.pid === undefined ? '' : ` (process ${session.pid})`} first, or fork it: \`rockpool cc fork ${shellWord(ref)}\`.`,
       },
     )
   }

@@ -207,12 +207,14 @@ function unknownCommand(words: string[], catalog: CatalogEntry[]): RockpoolError
   const names = catalog.map((entry) => entry.command)
   const known = [...new Set([...names, ...names.map((name) => name.split(' ', 1)[0]!)])]
   // What follows the command may be its arguments, unless the beginning is a noun of ours.
+  const noun = words.length > 1 && names.some((name) => name.startsWith(`${words[0]} `)) ? `${words[0]} ` : ''
+  // A right noun must not make up for wrong letters behind it.
+  const verbs = known.filter((name) => name.startsWith(noun)).map((name) => name.slice(noun.length))
   const beginnings = [3, 2, 1].map((length) => words.slice(0, length).join(' '))
   const near = beginnings
-    .map((text) => (known.includes(text) ? undefined : nearest(text, known)))
+    .map((text) => (known.includes(text) ? undefined : nearest(text.slice(noun.length), verbs)))
     .find(Boolean)
-  const noun = words.length > 1 && names.some((name) => name.startsWith(`${words[0]} `)) ? `${words[0]} ` : ''
   return new RockpoolError('usage', `There is no command \`rockpool ${typed}\`.`, {
-    hint: near ? `Did you mean \`rockpool ${near}\`?` : `\`rockpool ${noun}--help\` lists them all.`,
+    hint: near ? `Did you mean \`rockpool ${noun}${near}\`?` : `\`rockpool ${noun}--help\` lists them all.`,
   })
 }

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { z } from 'zod'
+import { nonBlankText } from '../operations/input-fields.ts'
 import { allOperations } from '../operations/all.ts'
 import { parseCommand } from './parse-options.ts'
 
@@ -89,6 +90,18 @@ test('where the last argument is a text, further words belong to it', () => {
   expect(typed('west', 'two', 'red  shells')).toEqual({ beach: 'west', words: 'two red  shells' })
   expect(typed('west', 'one')).toEqual({ beach: 'west', words: 'one' })
   expect(() => typed('west')).toThrow('Missing <words>. Usage: rockpool ')
+})
+
+test('what is wrong with a value is one sentence with one full stop', () => {
+  const shells = { ...command, input: z.strictObject({ beach: nonBlankText() }) }
+  const parse = (): unknown => parseCommand(shells, 'shells list', ['--beach', ' '])
+  expect(parse).toThrow(/^--beach " ": It has no words\.$/)
+})
+
+test('an address that is none is explained', () => {
+  const shells = { ...command, input: z.strictObject({ beach: z.url() }) }
+  const parse = (): unknown => parseCommand(shells, 'shells list', ['--beach', 'west'])
+  expect(parse).toThrow('--beach "west": an address such as https://example.org is expected.')
 })
 
 test('a usage line has the option that is missing', () => {

@@ -263,14 +263,19 @@ export function nearest(typed: string, names: readonly string[]): string | undef
   return best && best.distance <= Math.max(1, Math.floor(typed.length / 3)) ? best.name : undefined
 }
 
+/** Two neighbours in the wrong order are one change. */
 function editDistance(a: string, b: string): number {
+  let previous: number[] = []
   let row = Array.from({ length: b.length + 1 }, (_, i) => i)
   for (let i = 1; i <= a.length; i++) {
     const next = [i]
     for (let j = 1; j <= b.length; j++) {
-      const swap = row[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1)
-      next.push(Math.min(swap, row[j]! + 1, next[j - 1]! + 1))
+      const replaced = row[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1)
+      const isSwapped = i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1]
+      const swapped = isSwapped ? previous[j - 2]! + 1 : Infinity
+      next.push(Math.min(replaced, swapped, row[j]! + 1, next[j - 1]! + 1))
     }
+    previous = row
     row = next
   }
   return row[b.length]!

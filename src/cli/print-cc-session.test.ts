@@ -6,6 +6,7 @@ const printCards = await findPrinter('cc.read')
 const printAnatomy = await findPrinter('cc.anatomy')
 const printArchived = await findPrinter('cc.archive')
 const printSelection = await findPrinter('cc.select')
+const printLaunched = await findPrinter('coding.resume')
 
 const at = Date.parse('2026-11-15T19:50:01Z')
 const page = { width: 60, color: false, now: at + 60_000, interactive: true }
@@ -58,6 +59,12 @@ test('the command after a selection starts in the repository that was asked abou
   expect(printSelection(chosen, { ...page, width: 300, input })).toContain(
     `Do it: rockpool cc launch "fix the form" --repo '/home/ada/my shop' --agent-kind codex`,
   )
+})
+
+test('after a launch the advice quotes a name that the shell would not read as one word', () => {
+  const text = printLaunched({ id: 'MrcvYxCC', name: '`id`', state: 'working' }, page)
+  expect(text).toContain(`\`id\` MrcvYxCC working`)
+  expect(text).toContain(`Answer: rockpool cc respond '\`id\`' "…"`)
 })
 
 test('a prompt is shown without the tags of Claude Code, and an answer as it is', () => {

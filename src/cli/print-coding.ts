@@ -1,5 +1,6 @@
 // Coding sessions and machines.
 import type { SessionState } from '../domain/coding-state.ts'
+import { shellWord } from '../domain/text.ts'
 import type { OutputOf } from '../rpc/client.ts'
 import { duration, oneLine, prose, safe, styled, table, tokens, usd, usdCell, visible } from './print.ts'
 import type { Columns, Page, Printers, Style } from './print.ts'
@@ -124,7 +125,7 @@ function printLaunched(
   const note = row.note ? [styled(page, 'yellow', prose(row.note, page))] : []
   if (row.output !== undefined) return [...note, visible(row.output)].join('\n')
   const name = oneLine(row.name)
-  const hint = `Watch: rockpool cc watch   Answer: rockpool cc respond ${name} "…"`
+  const hint = `Watch: rockpool cc watch   Answer: rockpool cc respond ${shellWord(name)} "…"`
   return [
     `${styled(page, 'bold', name)} ${row.id} ${row.state}${onMachine(row)}`,
     ...(row.action ? [prose(explanation(row.action, row.reason ?? ''), page)] : []),

@@ -1,5 +1,6 @@
 // Configuration, logs, tokens, agents, and the findings of the doctor.
 import type { OutputOf } from '../rpc/client.ts'
+import { shellWord } from '../domain/text.ts'
 import { timeOf } from './print-history.ts'
 import { ago, count, oneLine, pairs, printFields, prose, styled, table, visible } from './print.ts'
 import type { Page, Printers } from './print.ts'
@@ -85,7 +86,9 @@ function printChange(
   const isSecret = previous === '[redacted]'
   return [
     prose(`${key}: ${shown(previous)} → ${shown(value)} in ${file}. ${when}`, page),
-    ...(isSecret ? [] : [styled(page, 'dim', visible(`Undo: rockpool config set ${key} ${undo}`))]),
+    ...(isSecret
+      ? []
+      : [styled(page, 'dim', visible(`Undo: rockpool config set ${shellWord(key)} ${undo}`))]),
   ].join('\n')
 }
 

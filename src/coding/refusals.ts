@@ -128,15 +128,18 @@ export function launchCommand({ id }: Pick<CodingSession, 'id'>): string {
   return `rockpool cc again ${id}`
 }
 
-export function notResumable({ why, reason }: Extract<Resumable, { ok: false }>): RockpoolError {
+/** `session`: the coding session whose conversation it is. */
+export function notResumable(
+  { why, reason }: Extract<Resumable, { ok: false }>,
+  session?: Pick<CodingSession, 'id'>,
+): RockpoolError {
   if (why === 'in-use')
     return new RockpoolError('busy', reason, {
       hint: 'Leave it there first, or fork it: `rockpool cc fork`.',
     })
+  const launch = session ? launchCommand(session) : 'rockpool cc launch "…" --repo .'
   return new RockpoolError('not-found', reason, {
     hint:
-      why === 'damaged'
-        ? 'Repair a copy of it: `rockpool cc repair`.'
-        : 'Launch it again: `rockpool cc launch "…" --repo .`.',
+      why === 'damaged' ? 'Repair a copy of it: `rockpool cc repair`.' : `Launch it again: \`${launch}\`.`,
   })
 }

@@ -10,7 +10,9 @@ export function expectationOf(issue: z.core.$ZodIssue): string {
     return 'a text is expected'
   if (issue.code === 'too_small') return `at least ${issue.minimum}${unitOf(issue.origin)}`
   if (issue.code === 'too_big') return `at most ${issue.maximum}${unitOf(issue.origin)}`
-  return issue.message
+  if (issue.code === 'invalid_format' && issue.format === 'url')
+    return 'an address such as https://example.org is expected'
+  return issue.message.replace(/\.$/, '')
 }
 
 function nameOf(type: string): string {

@@ -44,15 +44,20 @@ export function splitWhen(text: string, place: Place): { when: When; rest: strin
       const when = readWhen(words.slice(0, count).join(' '), place)
       return { when, rest: words.slice(count).join(' ') }
     } catch (error) {
-      // A shorter beginning may be a time; a time in the past is the better explanation.
+      // A shorter beginning may be a time; a time in the past is the better explanation. Of a cron expression with seconds the
+      // first five fields are another time.
+      if (String(error).includes('once a minute')) throw error
       if (String(error).includes('in the past')) failure = error
     }
   }
   throw failure
 }
 
+/** A sixth field, in front, has the seconds. */
 function readCron(cron: string, { timeZone }: Place): When {
   parsedCron(cron, timeZone)
+  const fields = cron.split(/\s+/)
+  if (fields.length > 5 && !/^\d+$/.test(fields[0]!)) throw tooOften()
   return { kind: 'cron', cron, timeZone }
 }
 
@@ -62,11 +67,14 @@ function readInterval(text: string, { now }: Place): When | undefined {
   const [, count, unit] = /^every (\d+) ?(second|minute|hour|day)s?$/.exec(text) ?? []
   if (count === undefined || unit === undefined) return undefined
   const everyMs = Number(count) * units[unit]! * 1_000
-  if (everyMs < shortestEveryMs)
-    throw new RockpoolError('input-invalid', 'A schedule runs at most once a minute.', {
-      hint: 'every 1 minute',
-    })
+  if (everyMs < shortestEveryMs) throw tooOften()
   return { kind: 'every', everyMs, from: now }
+}
+
+function tooOften(): RockpoolError {
+  return new RockpoolError('input-invalid', 'A schedule runs at most once a minute.', {
+    hint: 'Examples: "every 1 minute", or cron with five fields: "* * * * *".',
+  })
 }
 
 /** `in 10 minutes`, `in 2h`. */

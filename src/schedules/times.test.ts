@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { When } from '../domain/schedule.ts'
-import { describeWhen, readWhen } from './read-when.ts'
+import { describeWhen, readWhen, splitWhen } from './read-when.ts'
 import { dueTimes, jitterOf, nextTimes } from './times.ts'
 
 const iso = (times: number[]): string[] => times.map((time) => new Date(time).toISOString().slice(0, 16))
@@ -142,12 +142,24 @@ test.each([
   '25:00',
   'today 7:00',
   '61 9 * * *',
+  '* * * * * *',
+  '*/30 * * * * *',
+  '0,30 0 9 * * *',
   'daily 13pm',
   '',
 ])('%s is refused with a remedy', (words) => {
   expect(() => readWhen(words, place)).toThrow(
     expect.objectContaining({ hint: expect.any(String) as string }),
   )
+})
+
+test.each(['* * * * * * say hi', 'every 10 seconds say hi'])('%s is too often, not another time', (text) => {
+  expect(() => splitWhen(text, place)).toThrow('A schedule runs at most once a minute.')
+})
+
+test('a cron expression may name the second of the minute', () => {
+  const when = readWhen('30 0 9 * * *', place)
+  expect(iso(nextTimes({ when }, place.now, 1))).toEqual(['2026-11-17T08:00'])
 })
 
 test('what was understood is said, in words that are understood again', () => {

@@ -331,6 +331,10 @@ test('a purged session that may be kept again is kept, also by an index that is 
   await vault.keep([first, other])
   await vault.purge([first.sessionId, other.sessionId])
   expect(new Set(await vault.purged())).toEqual(new Set([first.sessionId, other.sessionId]))
+  await expect(vault.allowAgain('')).rejects.toMatchObject({
+    message: '2 sessions of those that were purged begin with "".',
+    hint: expect.stringMatching(/^Write more of the id/) as string,
+  })
   await vault.allowAgain(first.sessionId.slice(0, 12))
   rmSync(join(folder, 'index'), { recursive: true })
   await reopen()

@@ -233,8 +233,9 @@ export class Vault {
 
 function findPurged(purged: readonly string[], idOrPrefix: string): string {
   const sessions = purged.map((sessionId) => ({ sessionId }))
-  const hint = 'Sessions that were not purged are kept without being named: `rockpool vault keep`.'
-  return oneBeginning(sessions, idOrPrefix, { where: 'that was purged', hint }).sessionId
+  const hint =
+    'Write more of the id, or keep all of them again: `rockpool vault keep --purged`. Sessions that were not purged are kept without being named: `rockpool vault keep`.'
+  return oneBeginning(sessions, idOrPrefix, { where: 'of those that were purged', hint }).sessionId
 }
 
 function oneBeginning<T extends { sessionId: string }>(
@@ -250,7 +251,7 @@ function oneBeginning<T extends { sessionId: string }>(
   const given = JSON.stringify(idOrPrefix.slice(0, 80))
   if (found.length === 0)
     throw new RockpoolError('not-found', `No session ${where} begins with ${given}.`, { hint })
-  throw new RockpoolError('ambiguous', `${found.length} sessions begin with ${given}.`, { hint })
+  throw new RockpoolError('ambiguous', `${found.length} sessions ${where} begin with ${given}.`, { hint })
 }
 
 /** Sessions one after another: their files are listed only when it is their turn. */

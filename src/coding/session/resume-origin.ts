@@ -58,9 +58,10 @@ export async function checkResumable(
   agents: Pick<AgentParts, 'runtime'>,
   kind: AgentKind,
   sdkSessionId: string,
+  session?: Pick<CodingSession, 'id'>,
 ): Promise<void> {
   const resumable = await (await agents.runtime(kind)).resumable(sdkSessionId)
-  if (!resumable.ok) throw notResumable(resumable)
+  if (!resumable.ok) throw notResumable(resumable, session)
 }
 
 /** What changes when Rockpool resumes a session that Claude Code made without it; undefined for one of Rockpool's own, and for one of

@@ -3,6 +3,7 @@ import type { CodingSession } from '../../domain/coding-session.ts'
 import type { TurnFailure } from '../../domain/turn.ts'
 import { notReopened, notRunning, sessionAtWork, sessionStillRunning } from '../refusals.ts'
 import { failureText } from './session-ending.ts'
+import { checkResumable } from './resume-origin.ts'
 
 const failures: TurnFailure[] = [
   'rate-limited',
@@ -31,6 +32,15 @@ test.each(failures)('after %s a session advises only what works for one that has
 test('a session that never reached Claude is launched again', () => {
   const end = { kind: 'failed', why: 'unreachable', message: 'Away.' } as const
   expect(failureText(end, { id: 'Z11Prpi3', name: 'x' })).toContain('continue: `rockpool cc again Z11Prpi3`.')
+})
+
+test('a session whose conversation is gone is launched again with its task', async () => {
+  const gone = { ok: false, why: 'gone', reason: 'Claude has no transcript of session s.' } as const
+  const agents = { runtime: async () => ({ resumable: async () => gone }) as never }
+  await expect(checkResumable(agents, 'claude', 's', { id: 'Z11Prpi3' })).rejects.toMatchObject({
+    message: gone.reason,
+    hint: 'Launch it again: `rockpool cc again Z11Prpi3`.',
+  })
 })
 
 test('a name that the shell would not read as one word is quoted in advice', () => {

@@ -5,6 +5,7 @@ import { attempt, RockpoolError } from '../../domain/errors.ts'
 import { missedPolicies, overlapPolicies } from '../../domain/schedule.ts'
 import type { ScheduledAction, When } from '../../domain/schedule.ts'
 import { defaultAgentId } from '../../domain/session-key.ts'
+import { isDirectory } from '../../coding/queue/repositories.ts'
 import { checkedName } from '../../coding/session/names.ts'
 import { callerAuthor } from '../../rights/rights.ts'
 import { readWhen, splitWhen } from '../../schedules/read-when.ts'
@@ -100,6 +101,7 @@ export const addSchedule = operation({
     const { when, text } = whenAndText(app, input, now)
     const action = actionOf(app, { ...input, text }, caller)
     await refuseBeyondAgent(app, input, action, caller)
+    checkDirectory(app, action)
     const times = {
       when,
       notBefore: readMoment('notBefore', input.notBefore),
@@ -181,6 +183,14 @@ function actionOf(
 function required(value: string | undefined, field: string, hint: string): string {
   if (value !== undefined && value !== '') return value
   throw new RockpoolError('input-invalid', `${field} is missing.`, { hint })
+}
+
+/** Where several machines run schedules, another one may have the directory. */
+function checkDirectory({ storage }: App, action: ScheduledAction): void {
+  if (action.kind !== 'coding' || storage.cluster || isDirectory(action.workdir)) return
+  throw new RockpoolError('not-found', `There is no directory ${JSON.stringify(action.workdir)}.`, {
+    hint: 'Give the path of a repository with --workdir.',
+  })
 }
 
 /** An agent schedules only for itself: its sessions, its directories, its chats, its budget. */

@@ -224,6 +224,16 @@ test('a coding session is started under an id that follows from the run, and its
   })
 })
 
+test('a coding session in a folder that does not exist is not scheduled', async () => {
+  const input = { when: 'daily 9:00', text: 'Fix it', do: 'coding', workdir: `${repo}-gone`, name: 'nowhere' }
+  await expect(call('add', input)).rejects.toMatchObject({
+    code: 'not-found',
+    message: `There is no directory "${repo}-gone".`,
+    hint: expect.stringContaining('--workdir') as string,
+  })
+  expect(app.storage.schedules.list().map(({ name }) => name)).not.toContain('nowhere')
+})
+
 test('a coding session that continues a named one has its conversation; when there is no such session, the run fails and says so', async () => {
   const sdkSessionId = '00000000-0000-4000-8000-00000000000a'
   const [earlier] = app.storage.coding.list()

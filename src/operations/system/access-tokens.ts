@@ -2,6 +2,7 @@
 // dashboard.
 import { z } from 'zod'
 import { describeRule } from '../../coding/approvals/permission-rules.ts'
+import { checkedName } from '../../coding/session/names.ts'
 import { openclawPrefix } from '../../domain/agent.ts'
 import { RockpoolError } from '../../domain/errors.ts'
 import { onlyOwnerResumes } from '../../domain/schedule.ts'
@@ -93,7 +94,8 @@ const addToken = operation({
   },
   async run(app, input) {
     const token = newToken()
-    const { name, scopes, agents } = input
+    const { scopes, agents } = input
+    const name = checkedName(input.name)
     if (input.agentId !== undefined && agents !== undefined)
       throw new RockpoolError('input-invalid', 'A token is bound to one agent or to a prefix, not to both.')
     const agentId = input.agentId === undefined ? undefined : checkAgentId(input.agentId)

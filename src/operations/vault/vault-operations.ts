@@ -261,6 +261,8 @@ const keep = operation({
     examples: ['rockpool vault keep', 'rockpool vault keep 3f2a', 'rockpool vault keep --purged'],
   },
   async run(app, input) {
+    if (input.id !== undefined && input.purged)
+      throw new RockpoolError('usage', 'Name a session, or use --purged; not both.')
     const vault = await app.vault()
     if (input.id !== undefined || input.purged) await vault.allowAgain(input.id)
     const read = await keepAll({ vault, discovery: app.discovery() })

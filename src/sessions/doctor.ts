@@ -13,6 +13,7 @@ import {
   findOpenModes,
   findSetAside,
   findStateFault,
+  isFolder,
 } from '../store/inspect-files.ts'
 import type { FileFault } from '../store/inspect-files.ts'
 import { findDamagedCredentials } from '../store/inspect-credentials.ts'
@@ -181,7 +182,7 @@ async function* damagedEntries({ sessions }: SessionParts, path: string): AsyncG
 /** A file that could not be rebuilt: there is no copy of it and no transcript. */
 function unreadableFile(error: RockpoolError, path: string, clock: Clock): FileFault {
   const problem = error.message
-  if (error.code !== 'damaged' || !existsSync(path))
+  if (!existsSync(path) || (error.code !== 'damaged' && !isFolder(path)))
     return { path, problem, remedy: 'no automatic fix: restore a backup (`rockpool restore-backup`)' }
   const remedy = 'set it aside and start with an empty file; there is nothing to rebuild it from'
   return { path, problem, remedy, fix: async () => void (await setSessionsAside(path, clock)) }

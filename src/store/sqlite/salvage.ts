@@ -9,6 +9,7 @@ import {
   renameSync,
   rmSync,
   statSync,
+  writeFileSync,
   writeSync,
 } from 'node:fs'
 import { dirname } from 'node:path'
@@ -42,8 +43,9 @@ export async function rebuildStateDatabase(path: string): Promise<Salvaged> {
     // The file is synced as a whole before it takes the place of the damaged one.
     const target = Database.open(rebuilt, stateMigrations, { durability: 'relaxed' })
     await target.emptyLog()
+    writeFileSync(copy, '', { mode: 0o600 })
     for (const suffix of ['', '-wal'] as const)
-      if (existsSync(path + suffix)) copyFileSync(path + suffix, copy + suffix)
+      if (isFile(path + suffix)) copyFileSync(path + suffix, copy + suffix)
     if (existsSync(`${copy}-wal`)) addLog(copy, rebuilt)
     const found = await copyTables(copy, target)
     await target.emptyLog()
@@ -56,6 +58,11 @@ export async function rebuildStateDatabase(path: string): Promise<Salvaged> {
     for (const suffix of databaseSuffixes) rmSync(copy + suffix, { force: true })
     removeDatabase(rebuilt)
   }
+}
+
+/** A folder in its place is set aside like a database of which nothing can be read. */
+function isFile(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isFile() ?? false
 }
 
 const headerBytes = 100

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import type { Clock } from '../domain/clock.ts'
 import { asRockpoolError, type ErrorCode } from '../domain/errors.ts'
 import { ifThere, isAbandoned, removeAbandonedFiles } from './disk/atomic-file.ts'
+import { damagedRecords } from './sqlite/damaged-records.ts'
 import { Database, removeDatabase } from './sqlite/database.ts'
 import { rebuildStateDatabase, type Salvaged } from './sqlite/salvage.ts'
 import { refuseIfOpen, setDatabaseAside } from './sqlite/set-aside.ts'
@@ -118,7 +119,8 @@ const jsonColumns = `SELECT m.name AS "table", c.name AS "column" FROM sqlite_sc
   WHERE m.type = 'table' AND c.name IN ('record', 'message_ids', 'about', 'chunks', 'facts')`
 
 export async function findStateFault(path: string): Promise<FileFault | undefined> {
-  const fault = await findDatabaseFault(path, invalidJson)
+  const inspect = (database: Database): string[] => [...invalidJson(database), ...damagedRecords(database)]
+  const fault = await findDatabaseFault(path, inspect)
   if (!fault?.isDamaged) return fault
   return {
     ...fault,

@@ -17,6 +17,7 @@ import { DatabaseSync, type SQLInputValue } from 'node:sqlite'
 import { attempt } from '../../domain/errors.ts'
 import { syncDirectory } from '../disk/atomic-file.ts'
 import { pageBytes } from './damaged-pages.ts'
+import { withWholeRecord } from './damaged-records.ts'
 import { readDamagedTables } from './damaged-tables.ts'
 import { Database, removeDatabase } from './database.ts'
 import type { Row } from './queries.ts'
@@ -119,8 +120,9 @@ function storeRows(target: Database, table: string, rows: Row[]): Promise<number
       .all<{ name: string }>('SELECT name FROM pragma_table_info(?)', table)
       .map(({ name }) => name)
     let stored = 0
-    for (const row of rows) {
-      if (!hasValidJson(row)) continue
+    for (const found of rows) {
+      const row = hasValidJson(found) ? withWholeRecord(table, found) : undefined
+      if (!row) continue
       const columns = known.filter((name) => row[name] !== undefined)
       const marks = columns.map(() => '?').join(', ')
       const names = columns.map((name) => `"${name}"`).join(', ')

@@ -67,7 +67,9 @@ test.each(damagedTexts())(
     const store = open()
     expect((await store.list()).total).toBe(10)
     expect(readFileSync(path, 'utf8')).toBe(damaged)
-    expect((await store.damage())[0]).toContain('cannot be read')
+    const [problem] = await store.damage()
+    expect(problem).toContain('cannot be read')
+    expect(problem).not.toMatch(/in JSON|JSON input|Unexpected|literal/)
     await store.update('agent:main:k3', (one) => ({ ...one!, label: 'after' }))
     await store.update('agent:main:new', () => entry(99))
     expect(JSON.parse(readFileSync(path, 'utf8'))).toEqual({

@@ -83,10 +83,18 @@ function parseAny(text: string, path: string): { value: unknown; plain: boolean 
       const json5 = createRequire(import.meta.url)('json5') as typeof JSON5
       return { value: json5.parse(text), plain: false }
     } catch {
-      // The error about JSON is the helpful one.
-      throw damaged(path, text.trim() === '' ? 'it is empty' : errorText(jsonError))
+      throw damaged(
+        path,
+        text.trim() === '' ? 'it is empty' : `it is not JSON${placeIn(errorText(jsonError))}`,
+      )
     }
   }
+}
+
+/** Where the parser of JSON stopped, if it says so. */
+function placeIn(message: string): string {
+  const [, line, column] = /\(line (\d+) column (\d+)\)/.exec(message) ?? []
+  return line === undefined ? '' : ` from line ${line}, column ${column} on`
 }
 
 function damaged(path: string, reason: string): RockpoolError {

@@ -41,6 +41,14 @@ export function parseSessions(text: string, path: string): SessionsContent {
   return content
 }
 
+/** The whole entries of a text that cannot be parsed. Each begins in a line of its own, as we and OpenClaw write the file. */
+export function readableEntries(text: string): Map<string, SessionEntry> {
+  const members = text.split(/^(?= {2}")/m).map((piece) => piece.trimEnd().replace(/,$|\n\}$/, ''))
+  return new Map(
+    members.flatMap((member) => [...(attempt(() => parseSessions(`{${member}}`, ''))?.entries ?? [])]),
+  )
+}
+
 const pieceLength = 64 * 1024
 
 /** One member of the file: a key and the text of its value. */

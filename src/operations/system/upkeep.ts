@@ -39,6 +39,7 @@ const doctor = operation({
   scope: 'admin',
   redactOutput: true,
   changesState: true,
+  withLastConfig: true,
   heavyParts: ['discovery'],
   command: { examples: ['rockpool doctor', 'rockpool doctor --fix', 'rockpool doctor --json'] },
   async run(app, input) {

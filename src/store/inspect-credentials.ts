@@ -22,30 +22,30 @@ const credentials = [
   {
     file: gatewayTokenFile,
     read: readGatewayToken,
-    then: 'the next start makes a new token, with which devices and dashboard pages have to be added again',
+    next: 'the next start makes a new token, with which devices and dashboard pages have to be added again',
   },
-  { file: hookTokenFile, read: readHookToken, then: 'make a new one with `rockpool tokens rotate hook`' },
-  { file: tokensFile, read: readTokenRecords, then: 'add the tokens again with `rockpool tokens add`' },
-  { file: devicesFile, read: readStoredDevices, then: 'add the devices again' },
+  { file: hookTokenFile, read: readHookToken, next: 'make a new one with `rockpool tokens rotate hook`' },
+  { file: tokensFile, read: readTokenRecords, next: 'add the tokens again with `rockpool tokens add`' },
+  { file: devicesFile, read: readStoredDevices, next: 'add the devices again' },
 ]
 
 export function findDamagedCredentials(stateDir: string, clock: Clock): FileFault[] {
-  return credentials.flatMap(({ file, read, then }) => {
+  return credentials.flatMap(({ file, read, next }) => {
     try {
       read(stateDir)
       return []
     } catch (error) {
-      return [faultOf(asRockpoolError(error), file(stateDir), then, clock)]
+      return [faultOf(asRockpoolError(error), file(stateDir), next, clock)]
     }
   })
 }
 
-function faultOf(error: RockpoolError, path: string, then: string, clock: Clock): FileFault {
+function faultOf(error: RockpoolError, path: string, next: string, clock: Clock): FileFault {
   const { code, message: problem, hint } = error
   if (code !== 'damaged') return { path, problem, remedy: `no automatic fix: ${hint}` }
   const setAside = async (): Promise<void> => {
     renameSync(path, `${path}.corrupt-${timestamp(clock.now())}`)
     syncDirectoryNow(dirname(path))
   }
-  return { path, problem, remedy: `set it aside; ${then}`, fix: setAside }
+  return { path, problem, remedy: `set it aside; ${next}`, fix: setAside }
 }

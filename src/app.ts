@@ -20,7 +20,7 @@ import { knownSecrets } from './store/known-secrets.ts'
 import type { App, HeavyPart } from './operations/app.ts'
 import { knownAgentIds } from './store/agents.ts'
 import type { Environment } from './store/config-file.ts'
-import { loadConfig } from './store/config-file.ts'
+import { loadConfig, loadLastConfig } from './store/config-file.ts'
 import { openStorage, pathsOf } from './store/open.ts'
 import { secureStateDirectory } from './store/state-directory.ts'
 
@@ -39,6 +39,8 @@ export interface AppOptions {
   isGateway?: boolean
   /** Loads no heavy code before `prepare`, for a command that may need none. */
   light?: boolean
+  /** While the configuration file is not valid, the configuration before it is used. */
+  withLastConfig?: boolean
 }
 
 /** Running turns may take this long to end; systemd waits 40 s. */
@@ -46,7 +48,7 @@ const drainMs = 20_000
 
 export async function openApp(environment: Environment, options: AppOptions): Promise<App> {
   const { clock = systemClock, log = silentLog, version, onCopyProgress, isGateway = false } = options
-  const { config } = await loadConfig(environment)
+  const { config } = await (options.withLastConfig ? loadLastConfig : loadConfig)(environment)
   const paths = pathsOf(environment, config)
   for (const warning of secureStateDirectory(paths.root)) log.warn({ event: 'config-warning' }, warning)
   const lazy = new LazyParts()

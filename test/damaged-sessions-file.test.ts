@@ -48,8 +48,14 @@ function damagedTexts(): Array<[string, string]> {
   const text = JSON.stringify(tenSessions(), null, 2)
   return [
     ['cut in half', text.slice(0, text.length / 2)],
-    ['empty', ''],
     ['with one wrong byte', text.replace('{', '\u0001')],
+    ...unreadableTexts(),
+  ]
+}
+
+function unreadableTexts(): Array<[string, string]> {
+  return [
+    ['empty', ''],
     ['a list', '[]'],
     ['null', 'null'],
     ['a brace', '{'],
@@ -67,7 +73,9 @@ test.each(damagedTexts())(
     const store = open()
     expect((await store.list()).total).toBe(10)
     expect(readFileSync(path, 'utf8')).toBe(damaged)
-    expect((await store.damage())[0]).toContain('cannot be read')
+    const [problem] = await store.damage()
+    expect(problem).toContain('cannot be read')
+    expect(problem).not.toMatch(/in JSON|JSON input|Unexpected|literal/)
     await store.update('agent:main:k3', (one) => ({ ...one!, label: 'after' }))
     await store.update('agent:main:new', () => entry(99))
     expect(JSON.parse(readFileSync(path, 'utf8'))).toEqual({
@@ -85,7 +93,7 @@ test.each(damagedTexts())(
   },
 )
 
-test.each(damagedTexts())('%s, and no copy: every transcript is a session again', async (_, damaged) => {
+test.each(unreadableTexts())('%s, and no copy: every transcript is a session again', async (_, damaged) => {
   writeFileSync(path, damaged)
   const header = (id: string): string =>
     `${JSON.stringify({ type: 'session', version: 3, id, timestamp: 'x', cwd: '/' })}\n`
@@ -108,7 +116,32 @@ test.each(damagedTexts())('%s, and no copy: every transcript is a session again'
   expect(asideOf()).toHaveLength(1)
 })
 
-test.each(damagedTexts())(
+test('without a copy the entries that are whole come back, and one with a wrong byte as a transcript', async () => {
+  const text = JSON.stringify(tenSessions(), null, 2).replace('"updatedAt": 1004', '"updatedAt" 1004')
+  writeFileSync(path, text.slice(0, text.indexOf('session-id-8')))
+  const header = { type: 'session', version: 3, id: 'session-id-4', timestamp: 'x', cwd: '/' }
+  writeFileSync(join(dirname(path), 'session-id-4.jsonl'), `${JSON.stringify(header)}\n`)
+  const store = open()
+  const keys = (await store.list()).sessions.map((session) => session.key).sort()
+  const whole = [0, 1, 2, 3, 5, 6, 7].map((i) => `agent:main:k${i}`)
+  expect(keys).toEqual([...whole, 'agent:main:recovered:session-id-4'])
+  expect((await store.damage()).join()).toContain('7 sessions come from its readable part')
+})
+
+test('of an entry that the copy has, too, the newer version counts, and its key is the one of the copy', async () => {
+  const text = JSON.stringify(
+    { ...tenSessions(), 'agent:main:k3': { ...entry(30), sessionId: 'session-id-3' } },
+    null,
+    2,
+  )
+  writeFileSync(`${path}.bak`, JSON.stringify(tenSessions()))
+  writeFileSync(path, text.replace('agent:main:k5', 'agent:main:x5').slice(0, -1))
+  const { sessions } = await open().list()
+  expect(sessions.map(({ key }) => key).sort()).toEqual(Object.keys(tenSessions()))
+  expect(sessions.find(({ key }) => key === 'agent:main:k3')?.entry.updatedAt).toBe(1_030)
+})
+
+test.each(unreadableTexts())(
   '%s, and nothing to go by: an error, and nothing is changed',
   async (_, damaged) => {
     writeFileSync(path, damaged)

@@ -376,3 +376,17 @@ test('the doctor and the status of the vault notice a file that was overwritten'
   ])
   expect(await call('vault.status')).toMatchObject({ damagedFiles: 1 })
 })
+
+test('a folder in place of a pack is reported, and everything goes on', async () => {
+  await call('vault.keep')
+  const { vault } = house.app.paths
+  const name = readdirSync(join(vault, 'packs')).find((each) => each.endsWith('.pack'))!
+  const pack = join(vault, 'packs', name)
+  rmSync(pack)
+  mkdirSync(pack, { mode: 0o700 })
+  await using app = closing(await openApp(house.app.environment, { version: '0' }))
+  const { findings } = (await perform(app, 'doctor', {}, operator)) as { findings: unknown[] }
+  expect(findings).toContainEqual(expect.objectContaining({ kind: 'vault-damaged', where: pack }))
+  for (const operation of ['vault.status', 'vault.verify', 'vault.list', 'vault.keep', 'cc.list'])
+    expect(await perform(app, operation, {}, operator), operation).toBeDefined()
+})

@@ -75,7 +75,7 @@ function localClient({ openApp, environment }: Pick<Host, 'openApp' | 'environme
     const operation = await findOperation(name)
     if (!operation) throw unknownOperation(name)
     if (operation.needsGateway) throw gatewayNeeded(name)
-    app ??= openApp({ light: true })
+    app ??= openApp({ light: true, withLastConfig: operation.withLastConfig })
     const caller = { ...operator, claudeSession: await sessionFor(name, environment) }
     const output = await performOperation(await app, operation, input, caller)
     usedDiscovery ||= operation.heavyParts?.includes('discovery') ?? false

@@ -18,8 +18,8 @@ export interface Host {
   cwd: string
   /** The path of bin/rockpool.js. */
   program: string
-  /** `light`: without the heavy parts; the caller awaits `prepare` itself. */
-  openApp(options?: { light?: boolean }): Promise<App>
+  /** `light`: without the heavy parts; the caller awaits `prepare` itself. `withLastConfig`: also while the configuration is not valid. */
+  openApp(options?: { light?: boolean; withLastConfig?: boolean }): Promise<App>
   catalog(): Promise<CatalogEntry[]>
   /** Serves MCP on stdin and stdout until the client disconnects. */
   serveMcp(input: McpInput): Promise<void>

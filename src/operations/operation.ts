@@ -115,6 +115,8 @@ export interface Operation<Input extends z.ZodObject = z.ZodObject, Output exten
   forAgents?: boolean
   /** Works with live sessions, so only the running gateway can perform it. */
   needsGateway?: boolean
+  /** Answers also while the configuration file is not valid, by the configuration before it. */
+  withLastConfig?: boolean
   /** The heavy parts to load before `run`; all of them when absent. */
   heavyParts?: readonly HeavyPart[]
   command?: CommandShape

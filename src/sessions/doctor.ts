@@ -2,7 +2,7 @@
 // readable data.
 import { existsSync } from 'node:fs'
 import type { UnreadablePath } from '../domain/discovered-session.ts'
-import type { Clock } from '../domain/clock.ts'
+import { systemClock, type Clock } from '../domain/clock.ts'
 import type { Session } from '../domain/session.ts'
 import { RockpoolError, asRockpoolError, errorText } from '../domain/errors.ts'
 import {
@@ -13,8 +13,10 @@ import {
   findOpenModes,
   findSetAside,
   findStateFault,
+  isFolder,
 } from '../store/inspect-files.ts'
 import type { FileFault } from '../store/inspect-files.ts'
+import { findDamagedCredentials } from '../store/inspect-credentials.ts'
 import type { StatePaths } from '../store/paths.ts'
 import type { TranscriptArchive, TranscriptRef } from '../store/session-store.ts'
 import { damagedRows, rebuildSessionDatabase } from '../store/sqlite/rebuild-sessions.ts'
@@ -31,6 +33,7 @@ export type FindingKind =
   | 'store-unreadable'
   | 'index-damaged'
   | 'set-aside'
+  | 'credentials-damaged'
   | 'entry-damaged'
   | 'transcript-damaged'
   | 'transcript-missing'
@@ -66,10 +69,14 @@ export interface DoctorParts {
 }
 
 export async function* examine(parts: DoctorParts): AsyncGenerator<Finding> {
-  const { root } = parts.paths
+  const { root, credentials } = parts.paths
   yield* orFinding({ where: root }, () => findOpenModes(root).map(asFinding('mode')))
   yield* examineDatabases(parts.paths)
-  yield* orFinding({ where: root }, () => findSetAside(root).map(asFinding('set-aside')))
+  yield* orFinding({ where: credentials }, () =>
+    findDamagedCredentials(root, systemClock).map(asFinding('credentials-damaged')),
+  )
+  for (const where of [root, credentials])
+    yield* orFinding({ where }, () => findSetAside(where).map(asFinding('set-aside')))
   for (const agent of parts.agents) {
     const { agentId } = agent.sessions
     yield* orFinding({ where: parts.paths.sessions(agentId), agentId }, () => examineAgent(parts, agent))
@@ -175,7 +182,7 @@ async function* damagedEntries({ sessions }: SessionParts, path: string): AsyncG
 /** A file that could not be rebuilt: there is no copy of it and no transcript. */
 function unreadableFile(error: RockpoolError, path: string, clock: Clock): FileFault {
   const problem = error.message
-  if (error.code !== 'damaged' || !existsSync(path))
+  if (!existsSync(path) || (error.code !== 'damaged' && !isFolder(path)))
     return { path, problem, remedy: 'no automatic fix: restore a backup (`rockpool restore-backup`)' }
   const remedy = 'set it aside and start with an empty file; there is nothing to rebuild it from'
   return { path, problem, remedy, fix: async () => void (await setSessionsAside(path, clock)) }

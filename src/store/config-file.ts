@@ -76,6 +76,19 @@ export async function loadConfig(environment: Environment): Promise<LoadedConfig
   return { config, file, written }
 }
 
+/** The same; while the file is not valid, the configuration before, if this program has read it. For a command that must always answer. */
+export async function loadLastConfig(environment: Environment): Promise<LoadedConfig> {
+  try {
+    return await loadConfig(environment)
+  } catch (error) {
+    const last = readCache(environment.stateDir)
+    if (!last) throw error
+    const { configFile: file } = environment
+    const written = parseConfig(last.text, file)
+    return { config: await checkConfig(written, file), file, written }
+  }
+}
+
 /** Throws if the text of a configuration file is not valid. */
 export async function checkConfigText(text: string, file: string): Promise<void> {
   await checkConfig(parseConfig(text, file), file)
@@ -162,9 +175,14 @@ interface CachedConfig {
 }
 
 function readCachedConfig(stateDir: string, text: string): Config | undefined {
+  const cached = readCache(stateDir)
+  return cached?.text === text ? cached.config : undefined
+}
+
+function readCache(stateDir: string): CachedConfig | undefined {
   // Fails if there is no valid cache: the file is checked again.
   const cached = attempt(() => JSON.parse(readFileSync(pathIn(stateDir), 'utf8')) as CachedConfig)
-  return cached?.text === text && cached.program === programStamp() ? cached.config : undefined
+  return cached?.program === programStamp() ? cached : undefined
 }
 
 function writeCachedConfig(stateDir: string, text: string, config: Config): void {

@@ -19,7 +19,12 @@ type DeviceFile = z.infer<typeof deviceFile>
 
 /** The owner's devices whose token is still valid. Without the file there are none, and nothing is written. */
 export function readDevices(stateDir: string): Device[] {
-  return withValidToken(readFile(stateDir)?.devices ?? [], stateDir)
+  return withValidToken(readStoredDevices(stateDir), stateDir)
+}
+
+/** Also those whose token is no longer valid. */
+export function readStoredDevices(stateDir: string): Device[] {
+  return readFile(stateDir)?.devices ?? []
 }
 
 function withValidToken(devices: Device[], stateDir: string): Device[] {
@@ -49,7 +54,7 @@ export async function changeDevices(
   stateDir: string,
   change: (devices: Device[]) => Device[],
 ): Promise<Device[]> {
-  const path = pathOf(stateDir)
+  const path = devicesFile(stateDir)
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
   return new FileLock(path).hold('change the devices', async (held) => {
     const file = ensureFile(stateDir)
@@ -89,26 +94,26 @@ function signature(secret: string, deviceId: string, answer: string): string {
     .digest('base64url')
 }
 
-function pathOf(stateDir: string): string {
+export function devicesFile(stateDir: string): string {
   return join(stateDir, 'credentials', 'devices.json')
 }
 
 function readFile(stateDir: string): DeviceFile | undefined {
-  const text = readPrivateFile(pathOf(stateDir))
+  const text = readPrivateFile(devicesFile(stateDir))
   return text === undefined ? undefined : parse(text, stateDir)
 }
 
 function ensureFile(stateDir: string): DeviceFile {
   const made: DeviceFile = { vapid: newVapidKeys(), answerSecret: newToken(), devices: [] }
-  return parse(makePrivateFile(pathOf(stateDir), textOf(made)), stateDir)
+  return parse(makePrivateFile(devicesFile(stateDir), textOf(made)), stateDir)
 }
 
 function parse(text: string, stateDir: string): DeviceFile {
   try {
     return deviceFile.parse(JSON.parse(text))
   } catch (cause) {
-    throw new RockpoolError('damaged', `${pathOf(stateDir)} is not a list of devices.`, {
-      hint: 'Remove it and add the devices again.',
+    throw new RockpoolError('damaged', `${devicesFile(stateDir)} is not a list of devices.`, {
+      hint: '`rockpool doctor --fix` sets it aside; then add the devices again.',
       cause,
     })
   }

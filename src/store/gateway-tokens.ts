@@ -35,13 +35,30 @@ export function tokensFile(stateDir: string): string {
   return join(stateDir, 'credentials', 'tokens.json')
 }
 
+/** Throws `damaged` if the file is empty or holds no token: HTTP carries only printable ASCII. */
 export function readGatewayToken(stateDir: string): string | undefined {
-  return readPrivateFile(gatewayTokenFile(stateDir))?.trim() || undefined
+  const file = gatewayTokenFile(stateDir)
+  const token = readPrivateFile(file)?.trim()
+  if (token === undefined || isPrintable(token)) return token
+  throw notAToken(file, 'the next start makes a new token')
 }
 
 /** Set by a person; undefined if blank. */
 export function readHookToken(stateDir: string): string | undefined {
-  return readPrivateFile(hookTokenFile(stateDir))?.trim() || undefined
+  const file = hookTokenFile(stateDir)
+  const token = readPrivateFile(file)?.trim() || undefined
+  if (token === undefined || isPrintable(token)) return token
+  throw notAToken(file, 'make a new one with `rockpool tokens rotate hook`')
+}
+
+function isPrintable(token: string): boolean {
+  return /^[\x20-\x7e]+$/.test(token)
+}
+
+function notAToken(file: string, next: string): RockpoolError {
+  return new RockpoolError('damaged', `${file} holds no token.`, {
+    hint: `\`rockpool doctor --fix\` sets it aside; ${next}.`,
+  })
 }
 
 export function writeHookToken(stateDir: string, token: string): void {
@@ -50,7 +67,7 @@ export function writeHookToken(stateDir: string, token: string): void {
 
 /** The operator's token; created if there is none. */
 export function ensureGatewayToken(stateDir: string): string {
-  return makePrivateFile(gatewayTokenFile(stateDir), `${newToken()}\n`).trim()
+  return readGatewayToken(stateDir) ?? makePrivateFile(gatewayTokenFile(stateDir), `${newToken()}\n`).trim()
 }
 
 /** Replaces the operator's token; the old one is invalid from now on. */
@@ -107,7 +124,7 @@ export function writeTokenRecords(stateDir: string, records: TokenRecord[]): voi
 
 function damaged(stateDir: string, cause?: unknown): RockpoolError {
   return new RockpoolError('damaged', `${tokensFile(stateDir)} is not a list of tokens.`, {
-    hint: 'Remove it and add the tokens again with `rockpool tokens add`.',
+    hint: '`rockpool doctor --fix` sets it aside; then add the tokens again with `rockpool tokens add`.',
     cause,
   })
 }

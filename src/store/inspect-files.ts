@@ -5,9 +5,10 @@ import { join } from 'node:path'
 import type { Clock } from '../domain/clock.ts'
 import { asRockpoolError, type ErrorCode } from '../domain/errors.ts'
 import { ifThere, isAbandoned, removeAbandonedFiles } from './disk/atomic-file.ts'
+import { damagedRecords } from './sqlite/damaged-records.ts'
 import { Database, removeDatabase } from './sqlite/database.ts'
 import { rebuildStateDatabase, type Salvaged } from './sqlite/salvage.ts'
-import { refuseIfOpen } from './sqlite/set-aside.ts'
+import { refuseIfOpen, setDatabaseAside } from './sqlite/set-aside.ts'
 import { FileLock, ageOf } from './disk/file-lock.ts'
 import { isDead } from './disk/lock-payload.ts'
 
@@ -118,7 +119,8 @@ const jsonColumns = `SELECT m.name AS "table", c.name AS "column" FROM sqlite_sc
   WHERE m.type = 'table' AND c.name IN ('record', 'message_ids', 'about', 'chunks', 'facts')`
 
 export async function findStateFault(path: string): Promise<FileFault | undefined> {
-  const fault = await findDatabaseFault(path, invalidJson)
+  const inspect = (database: Database): string[] => [...invalidJson(database), ...damagedRecords(database)]
+  const fault = await findDatabaseFault(path, inspect)
   if (!fault?.isDamaged) return fault
   return {
     ...fault,
@@ -159,9 +161,15 @@ export async function findIndexFault(path: string): Promise<FileFault | undefine
   if (!fault?.isDamaged) return fault
   const remove = async (): Promise<void> => {
     refuseIfOpen(path)
-    removeDatabase(path)
+    // What a person has put there is not ours to remove.
+    if (isFolder(path)) await setDatabaseAside(path)
+    else removeDatabase(path)
   }
   return { ...fault, remedy: 'remove it; it is built again from the files that it describes', fix: remove }
+}
+
+export function isFolder(path: string): boolean {
+  return lstatSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false
 }
 
 /** With these errors an intact database cannot be read either, so it must not be moved away. */

@@ -19,8 +19,9 @@ interface Needs {
 export function knownSecrets(app: Needs): Array<[name: string, value: string]> {
   const { environment, config } = app
   const found: Array<[string, string | undefined]> = [
-    ['gateway-token', readGatewayToken(environment.stateDir)],
-    ['hook-token', readHookToken(environment.stateDir)],
+    // A file that cannot be read is reported by the doctor; no text can hold what is in it.
+    ['gateway-token', attempt(() => readGatewayToken(environment.stateDir))],
+    ['hook-token', attempt(() => readHookToken(environment.stateDir))],
     ...Object.entries(environment.variables).filter(
       ([name, value = '']) => secretVariable.test(name) && value.length >= shortestSecret,
     ),

@@ -1,9 +1,15 @@
 // The pack files of a vault: records are appended, never changed. A record is on disk when `sync` resolves. A pack that ends
 // with an unfinished record is left as it is, and the next record begins a new pack.
-import { constants } from 'node:fs'
+import { constants, type Stats } from 'node:fs'
 import { open, readdir, rm, stat, type FileHandle } from 'node:fs/promises'
 import { join } from 'node:path'
-import { asFileError, ensureDirectory, syncDirectory, unlessMissing } from '../store/disk/atomic-file.ts'
+import {
+  asFileError,
+  ensureDirectory,
+  errorCode,
+  syncDirectory,
+  unlessMissing,
+} from '../store/disk/atomic-file.ts'
 import {
   decodeHeader,
   headerBytes,
@@ -43,13 +49,13 @@ export class Packs {
   }
 
   /** Names and sizes, in the order in which they were written. */
-  async list(): Promise<Array<{ pack: string; bytes: number }>> {
+  async list(): Promise<Array<{ pack: string; bytes: number; isFile: boolean }>> {
     const names = ((await readdir(this.folder).catch(unlessMissing)) ?? []).filter((name) =>
       packName.test(name),
     )
     const sized = names.sort().map(async (pack) => {
       const found = await stat(join(this.folder, pack)).catch(unlessMissing)
-      return found ? [{ pack, bytes: found.size }] : []
+      return found ? [{ pack, bytes: sizeOf(found), isFile: found.isFile() }] : []
     })
     return (await Promise.all(sized)).flat()
   }
@@ -95,6 +101,15 @@ export class Packs {
   }
 
   async read(pack: string, offset: number, bytes: number): Promise<Buffer> {
+    try {
+      return await this.#readBytes(pack, offset, bytes)
+    } catch (error) {
+      if (errorCode(error) === 'EISDIR') return Buffer.alloc(0)
+      throw asFileError(error, join(this.folder, pack))
+    }
+  }
+
+  async #readBytes(pack: string, offset: number, bytes: number): Promise<Buffer> {
     const file = this.#readers.get(pack) ?? (await this.#openReader(pack))
     const buffer = Buffer.allocUnsafe(bytes)
     let filled = 0
@@ -115,7 +130,9 @@ export class Packs {
 
   /** Every record of a pack from `offset` on, in order, and the bytes between that belong to none. */
   async *scan(pack: string, offset: number): AsyncGenerator<RecordPlace | Gap> {
-    const { size } = await stat(join(this.folder, pack))
+    const stats = await stat(join(this.folder, pack))
+    const size = sizeOf(stats)
+    if (!stats.isFile()) yield { pack, offset: 0, bytes: 0, isUnfinished: false }
     for (let at = offset; at < size;) {
       const header = decodeHeader(await this.read(pack, at, headerBytes))
       if (header && at + recordBytes(header) <= size) {
@@ -153,7 +170,7 @@ export class Packs {
     if (this.#writer && this.#writer.size < packBytes) return this.#writer
     await this.#endWriter()
     const last = (await this.list()).at(-1)
-    if (!last || last.bytes >= packBytes || last.bytes !== cleanEnd(last.pack)) return this.#create()
+    if (!last?.isFile || last.bytes >= packBytes || last.bytes !== cleanEnd(last.pack)) return this.#create()
     const file = await open(join(this.folder, last.pack), 'r+')
     return (this.#writer = { pack: last.pack, file, size: last.bytes })
   }
@@ -183,6 +200,11 @@ export class Packs {
     this.#readers.set(pack, file)
     return file
   }
+}
+
+/** A folder in place of a pack counts as an empty one: its records are missing, and the vault goes on. */
+function sizeOf(stats: Stats): number {
+  return stats.isFile() ? stats.size : 0
 }
 
 export function isGap(found: RecordPlace | Gap): found is Gap {

@@ -14,6 +14,7 @@ import { promisify } from 'node:util'
 import { constants, zstdCompressSync, zstdDecompressSync, type ZstdOptions } from 'node:zlib'
 import { z } from 'zod'
 import { RockpoolError } from '../domain/errors.ts'
+import { parseRecord } from '../domain/json.ts'
 import { makePrivateFile, readPrivateFile } from '../store/disk/private-file.ts'
 
 /** How the content of records is named, packed and unpacked. */
@@ -93,7 +94,7 @@ export async function openSeal(folder: string, secret: Buffer | undefined): Prom
   const found = readPrivateFile(path)
   if (secret === undefined) return new Seal()
   const text = found ?? makePrivateFile(path, await newKeyFile(secret))
-  const { salt, key, cost } = wrappedKey.parse(JSON.parse(text))
+  const { salt, key, cost } = parseKey(text, path)
   const ownersKey = await derive(secret, Buffer.from(salt, 'base64'), cost)
   try {
     return new Seal(decrypt(ownersKey, Buffer.from(key, 'base64')))
@@ -103,6 +104,15 @@ export async function openSeal(folder: string, secret: Buffer | undefined): Prom
       cause: error,
     })
   }
+}
+
+function parseKey(text: string, path: string): z.infer<typeof wrappedKey> {
+  const { data, error } = wrappedKey.safeParse(parseRecord(text))
+  if (data) return data
+  throw new RockpoolError('damaged', `${path} is damaged and cannot be read.`, {
+    hint: 'Put it back from a backup (`rockpool restore-backup`): nothing in the encrypted vault can be read without it.',
+    cause: error,
+  })
 }
 
 async function newKeyFile(secret: Buffer): Promise<string> {

@@ -229,6 +229,21 @@ test.each([1, 55, 5_000, -1])(
   },
 )
 
+test.each(['', '{', '{"rockpool":1,"salt":"~","key":"","cost":1}'])(
+  'a damaged key is named, not the error of a parser: %s',
+  async (text) => {
+    await reopen('the passphrase')
+    const path = join(folder, 'vault', 'key.json')
+    writeFileSync(path, text)
+    await expect(open('the passphrase')).rejects.toMatchObject({
+      code: 'damaged',
+      message: `${path} is damaged and cannot be read.`,
+      hint: expect.stringContaining('backup'),
+    })
+    expect(readFileSync(path, 'utf8')).toBe(text)
+  },
+)
+
 test('an encrypted vault has no readable text, and opens only with its passphrase', async () => {
   await reopen('open sesame')
   const session = makeSession(['a secret plan'])

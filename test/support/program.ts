@@ -101,7 +101,7 @@ export async function typeCommand(
     now: () => Date.now(),
     cwd,
     program: programFile,
-    openApp: () => openApp(environment, { version: '0.0.0-test' }),
+    openApp: ({ withLastConfig } = {}) => openApp(environment, { version: '0.0.0-test', withLastConfig }),
     catalog: async () => makeCatalog(await allLocalCommands()),
     serveMcp: () => Promise.reject(new Error('`mcp` needs the program')),
     up: () => Promise.reject(new Error('`up` needs the program')),

@@ -1,6 +1,6 @@
 // Maintenance of the state: find and fix problems, make a backup.
 import { z } from 'zod'
-import { RockpoolError, errorText } from '../../domain/errors.ts'
+import { RockpoolError, asRockpoolError, errorText } from '../../domain/errors.ts'
 import type { UnreadablePath } from '../../domain/discovered-session.ts'
 import { lookForClaude } from '../../agent/choose.ts'
 import { examine, fix, type Finding } from '../../sessions/doctor.ts'
@@ -39,6 +39,7 @@ const doctor = operation({
   scope: 'admin',
   redactOutput: true,
   changesState: true,
+  withLastConfig: true,
   heavyParts: ['discovery'],
   command: { examples: ['rockpool doctor', 'rockpool doctor --fix', 'rockpool doctor --json'] },
   async run(app, input) {
@@ -73,7 +74,13 @@ async function invalidConfig({ environment }: App): Promise<Finding[]> {
 /** A vault that cannot be opened is a note. */
 async function damagedVault(app: App): Promise<Finding[]> {
   const vault = await app.vault().catch(() => undefined)
-  return ((await vault?.damagedPacks()) ?? []).map((pack) => ({
+  const damaged = await vault?.damagedPacks().catch((error: unknown) => asRockpoolError(error))
+  if (damaged instanceof RockpoolError) {
+    const problem = `could not be examined: ${damaged.message}`
+    const remedy = `no automatic fix: ${damaged.hint ?? 'correct the cause and run `rockpool doctor` again'}`
+    return [{ kind: 'not-examined', where: app.paths.vault, problem, remedy }]
+  }
+  return (damaged ?? []).map((pack) => ({
     kind: 'vault-damaged',
     where: pack,
     problem: 'is a damaged file of the vault; the sessions themselves are not affected',

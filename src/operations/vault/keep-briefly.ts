@@ -14,10 +14,10 @@ export async function keepBriefly(app: App, isSeen: boolean): Promise<string | u
   const { paths, config, clock } = app
   const stamp = join(paths.vault, 'last-kept')
   if (!config.vault.enabled || clock.now() - lastChange(stamp) < againMs) return undefined
-  const discovery = app.discovery()
-  if ((await discovery.list({ agentKind: 'all', limit: 1 })).total === 0) return undefined
-  const began = clock.monotonic()
   try {
+    const discovery = app.discovery()
+    if ((await discovery.list({ agentKind: 'all', limit: 1 })).total === 0) return undefined
+    const began = clock.monotonic()
     writePrivateFile(stamp, '')
     const { keepSome } = await import('../../vault/follow.ts')
     const vault = await app.vault()
@@ -25,7 +25,7 @@ export async function keepBriefly(app: App, isSeen: boolean): Promise<string | u
     if (!isSeen || isTold(paths.vault)) return undefined
     return noticeOnce({ folder: paths.vault, bytes: (await vault.size()).bytes, maxGb: config.vault.maxGb })
   } catch {
-    // The command itself has succeeded. `rockpool doctor` and the gateway's log report a vault that cannot be written.
+    // The command itself has succeeded. `rockpool doctor` reports sessions that cannot be listed, and a vault that cannot be written.
     return undefined
   }
 }

@@ -14,7 +14,8 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { dirname } from 'node:path'
-import { errorCode, ifThere, temporaryName } from './atomic-file.ts'
+import { RockpoolError } from '../../domain/errors.ts'
+import { asFileError, errorCode, ifThere, temporaryName } from './atomic-file.ts'
 import { closeAtEnd } from './foreign-file.ts'
 
 /** Writes or replaces the file; a reader sees the old or the new text, never a part. */
@@ -42,11 +43,17 @@ export function makePrivateFile(path: string, text: string): string {
 
 /** The text; undefined if there is no such file. Corrects a mode that lets others read the file. */
 export function readPrivateFile(path: string): string | undefined {
-  return ifThere(() => {
-    const text = readFileSync(path, 'utf8')
-    chmodSync(path, 0o600)
-    return text
-  })
+  try {
+    return ifThere(() => {
+      const text = readFileSync(path, 'utf8')
+      chmodSync(path, 0o600)
+      return text
+    })
+  } catch (error) {
+    if (errorCode(error) !== 'EISDIR') throw asFileError(error, path)
+    const hint = 'Move the folder away.'
+    throw new RockpoolError('damaged', `${path} is a folder and must be a file.`, { hint, cause: error })
+  }
 }
 
 function writeTemporary(path: string, text: string | Uint8Array): string {

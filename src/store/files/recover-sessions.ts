@@ -10,7 +10,7 @@ import type { SessionEntry } from '../../domain/session.ts'
 import { readFileSafely, syncDirectory } from '../disk/atomic-file.ts'
 import { FileLock } from '../disk/file-lock.ts'
 import { agentOfFolder } from '../paths.ts'
-import { parseSessions, type SessionsContent } from './sessions-text.ts'
+import { parseSessions, readableEntries, type SessionsContent } from './sessions-text.ts'
 import { parseTranscriptName } from '../transcripts/transcript-paths.ts'
 import { closeAtEnd, openForeign } from '../disk/foreign-file.ts'
 
@@ -26,6 +26,8 @@ export function recoverSessions(path: string): RecoveredSessions | undefined {
     return file && parseSessions(file.text, `${path}.bak`)
   })
   const entries = new Map(copy?.entries)
+  const fromFile = readableBeside(path, entries)
+  for (const [key, entry] of fromFile) entries.set(key, entry)
   const known = new Set([...entries.values()].flatMap(transcriptIdsOf))
   let fromTranscripts = 0
   for (const { key, entry } of transcriptsBeside(path)) {
@@ -35,12 +37,25 @@ export function recoverSessions(path: string): RecoveredSessions | undefined {
   }
   if (entries.size === 0) return undefined
   const damage = [
+    ...(fromFile.length > 0 ? [`${fromFile.length} sessions come from its readable part`] : []),
     ...(copy ? [`${copy.entries.size} sessions come from ${basename(path)}.bak`] : []),
     ...(fromTranscripts > 0
       ? [`${fromTranscripts} sessions come from transcripts; their keys are lost`]
       : []),
   ]
   return { entries, unusable: new Map(copy?.unusable), plain: true, damage }
+}
+
+/** The entries that the damaged file itself still has and that are not older than those of its copy. A session that the copy has under
+ *  another key is left out: the key may be damaged. */
+function readableBeside(path: string, copied: Map<string, SessionEntry>): Array<[string, SessionEntry]> {
+  const text = attempt(() => readFileSafely(path)?.text) ?? ''
+  const known = new Set([...copied.values()].flatMap(transcriptIdsOf))
+  return [...readableEntries(text)].filter(([key, entry]) => {
+    const before = copied.get(key)
+    if (before) return entry.updatedAt >= before.updatedAt
+    return !transcriptIdsOf(entry).some((id) => known.has(id))
+  })
 }
 
 /** The possible ids of a session's transcript. OpenClaw 2026.1.30 wrote different ids into header and file name. */

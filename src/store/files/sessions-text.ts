@@ -41,6 +41,14 @@ export function parseSessions(text: string, path: string): SessionsContent {
   return content
 }
 
+/** The whole entries of a text that cannot be parsed. Each begins in a line of its own, as we and OpenClaw write the file. */
+export function readableEntries(text: string): Map<string, SessionEntry> {
+  const members = text.split(/^(?= {2}")/m).map((piece) => piece.trimEnd().replace(/,$|\n\}$/, ''))
+  return new Map(
+    members.flatMap((member) => [...(attempt(() => parseSessions(`{${member}}`, ''))?.entries ?? [])]),
+  )
+}
+
 const pieceLength = 64 * 1024
 
 /** One member of the file: a key and the text of its value. */
@@ -83,10 +91,18 @@ function parseAny(text: string, path: string): { value: unknown; plain: boolean 
       const json5 = createRequire(import.meta.url)('json5') as typeof JSON5
       return { value: json5.parse(text), plain: false }
     } catch {
-      // The error about JSON is the helpful one.
-      throw damaged(path, text.trim() === '' ? 'it is empty' : errorText(jsonError))
+      throw damaged(
+        path,
+        text.trim() === '' ? 'it is empty' : `it is not JSON${placeIn(errorText(jsonError))}`,
+      )
     }
   }
+}
+
+/** Where the parser of JSON stopped, if it says so. */
+function placeIn(message: string): string {
+  const [, line, column] = /\(line (\d+) column (\d+)\)/.exec(message) ?? []
+  return line === undefined ? '' : ` from line ${line}, column ${column} on`
 }
 
 function damaged(path: string, reason: string): RockpoolError {

@@ -3,6 +3,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { aCodingSession } from '../../../test/support/coding-store-contract.ts'
+import { findStateFault } from '../inspect-files.ts'
+import { CodingStore } from './coding-store.ts'
 import { insertRow } from './queries.ts'
 import { rebuildStateDatabase, type Salvaged } from './salvage.ts'
 import { openStateDatabase } from './state-database.ts'
@@ -201,3 +204,34 @@ function randomFrom(seed: number): () => number {
     return state / 2 ** 32
   }
 }
+
+test('a wrong byte in the name of a field is found; the column beside it has the value, and nothing loses a limit', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'rockpool-salvage-'))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  const path = join(folder, 'rockpool.sqlite')
+  const db = openStateDatabase(path)
+  const store = new CodingStore(db)
+  const { request } = aCodingSession('any')
+  await store.save(aCodingSession('whole', { createdAt: 11 }))
+  await store.save(aCodingSession('named', { createdAt: 12 }))
+  await store.save(aCodingSession('limited', { request: { ...request, withoutApprove: true } }))
+  await db.write((q) => {
+    q.run(
+      "UPDATE coding_session SET record = replace(record, '\"createdAt\"', '\"4reatedAt\"') WHERE id = 'named'",
+    )
+    q.run(
+      "UPDATE coding_session SET record = replace(record, 'withoutApprove', 'withoutApprovf') WHERE id = 'limited'",
+    )
+  })
+  await db.close()
+  expect(await findStateFault(path)).toMatchObject({
+    details: expect.stringContaining('1 damaged record in coding_session'),
+  })
+  expect(await rebuildStateDatabase(path)).toMatchObject({ dropped: 1 })
+  await using rebuilt = openStateDatabase(path)
+  const sessions = new CodingStore(rebuilt).list()
+  expect(sessions.map(({ id, createdAt }) => [id, createdAt])).toEqual([
+    ['named', 12],
+    ['whole', 11],
+  ])
+})

@@ -9,6 +9,7 @@ import {
   renameSync,
   rmSync,
   statSync,
+  writeFileSync,
   writeSync,
 } from 'node:fs'
 import { dirname } from 'node:path'
@@ -16,6 +17,7 @@ import { DatabaseSync, type SQLInputValue } from 'node:sqlite'
 import { attempt } from '../../domain/errors.ts'
 import { syncDirectory } from '../disk/atomic-file.ts'
 import { pageBytes } from './damaged-pages.ts'
+import { withWholeRecord } from './damaged-records.ts'
 import { readDamagedTables } from './damaged-tables.ts'
 import { Database, removeDatabase } from './database.ts'
 import type { Row } from './queries.ts'
@@ -42,8 +44,9 @@ export async function rebuildStateDatabase(path: string): Promise<Salvaged> {
     // The file is synced as a whole before it takes the place of the damaged one.
     const target = Database.open(rebuilt, stateMigrations, { durability: 'relaxed' })
     await target.emptyLog()
+    writeFileSync(copy, '', { mode: 0o600 })
     for (const suffix of ['', '-wal'] as const)
-      if (existsSync(path + suffix)) copyFileSync(path + suffix, copy + suffix)
+      if (isFile(path + suffix)) copyFileSync(path + suffix, copy + suffix)
     if (existsSync(`${copy}-wal`)) addLog(copy, rebuilt)
     const found = await copyTables(copy, target)
     await target.emptyLog()
@@ -56,6 +59,11 @@ export async function rebuildStateDatabase(path: string): Promise<Salvaged> {
     for (const suffix of databaseSuffixes) rmSync(copy + suffix, { force: true })
     removeDatabase(rebuilt)
   }
+}
+
+/** A folder in its place is set aside like a database of which nothing can be read. */
+function isFile(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isFile() ?? false
 }
 
 const headerBytes = 100
@@ -112,8 +120,9 @@ function storeRows(target: Database, table: string, rows: Row[]): Promise<number
       .all<{ name: string }>('SELECT name FROM pragma_table_info(?)', table)
       .map(({ name }) => name)
     let stored = 0
-    for (const row of rows) {
-      if (!hasValidJson(row)) continue
+    for (const found of rows) {
+      const row = hasValidJson(found) ? withWholeRecord(table, found) : undefined
+      if (!row) continue
       const columns = known.filter((name) => row[name] !== undefined)
       const marks = columns.map(() => '?').join(', ')
       const names = columns.map((name) => `"${name}"`).join(', ')

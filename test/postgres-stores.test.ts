@@ -37,6 +37,7 @@ import { checkObjectStore } from './support/object-store-contract.ts'
 import { aCodingSession, codingStoreContract } from './support/coding-store-contract.ts'
 import type { CodingStores } from './support/coding-store-contract.ts'
 import { copyBackAndForth } from './support/copied.ts'
+import { makeMovableClock } from './support/movable-clock.ts'
 import { startPostgres } from './support/postgres.ts'
 import { mailContract } from './support/mail-contract.ts'
 import { tablesContract } from './support/tables-contract.ts'
@@ -419,6 +420,29 @@ function twoMembers(schema: () => string): void {
     ])
     expect(await workB!.lanes.begin({ id: 't3', ...turn })).toBe(true)
     expect(await workB!.outbox.list()).toEqual([])
+  }, 30_000)
+
+  test('a turn that its member forgot is found, also if another member accepts the next message of the lane first', async () => {
+    const name = schema()
+    const a = await join2(name, 'a')
+    const b = await join2(name, 'b')
+    const clock = makeMovableClock()
+    const [workA, workB] = [a, b].map(({ postgres, members }) => postgresWork(postgres, clock, members))
+    const { id, lane } = (await workA!.inbox.accept(anInput(1), true))!
+    const turn = { lane, agentId: 'main', kind: 'message' as const, owner: '' }
+    expect(await workA!.lanes.begin({ id: 't1', ...turn, inputs: [id] })).toBe(true)
+    // The database was away for too long: the turn failed here, and the lane is returned.
+    await workA!.share!.take(0, { idle: [], failed: [lane] })
+    expect(await workB!.inbox.accept(anInput(2), true)).toMatchObject({ laneServer: 'nowhere' })
+    const ownerless = 'SELECT key FROM lane WHERE owner IS NULL'
+    expect(await b.postgres.read(ownerless)).toEqual([{ key: lane }])
+    // As a Rockpool of an earlier version leaves it.
+    await b.postgres.write('UPDATE lane SET owner = $1', [b.postgres.member])
+    await clock.advance(30_000)
+    expect(await workA!.share!.lost([])).toMatchObject([{ id: 't1' }])
+    await workA!.lanes.release('t1')
+    const [first] = await workB!.share!.take(5, { idle: [], failed: [] })
+    expect(first).toMatchObject({ input: { message: { id: '1' }, lostTurns: 1 } })
   }, 30_000)
 
   test('no turn begins before what came earlier and was given back', async () => {

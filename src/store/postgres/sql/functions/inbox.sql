@@ -15,7 +15,8 @@ BEGIN
 END $$;
 
 -- Accepts a message and numbers it under the lock of its lane. A member with room (has_room) also takes the lane when the lane has
--- no owner and no other living member served it last. Returns no row when the message was accepted before.
+-- no owner, no other living member served it last, and no turn of another member is unfinished in it: only the one that released
+-- the lane knows that this turn is lost. Returns no row when the message was accepted before.
 CREATE OR REPLACE FUNCTION accept_input(
   me text, has_room boolean, its_key text, its_lane text, its_agent text, at bigint, its_pin text, its_record text
 ) RETURNS TABLE (new_id bigint, holder text, moved boolean) LANGUAGE plpgsql AS $$
@@ -33,11 +34,13 @@ BEGIN
   END IF;
   holder := CASE WHEN claims THEN me ELSE l.owner END;
   moved := claims AND l.home IS NOT NULL AND l.home <> me;
+  IF holder = me AND EXISTS (SELECT 1 FROM turn WHERE lane = its_lane AND state = 'running' AND owner <> me) THEN
+    holder := NULL;
+    claims := false;
+  END IF;
   -- Earlier messages that a dead member left behind go first.
-  IF holder = me AND (
-    EXISTS (SELECT 1 FROM inbox WHERE lane = its_lane AND state = 'waiting' AND handed_to IS DISTINCT FROM me)
-    OR EXISTS (SELECT 1 FROM turn WHERE lane = its_lane AND state = 'running' AND owner <> me)
-  ) THEN holder := NULL; END IF;
+  IF holder = me AND EXISTS (SELECT 1 FROM inbox WHERE lane = its_lane AND state = 'waiting' AND handed_to IS DISTINCT FROM me)
+    THEN holder := NULL; END IF;
   INSERT INTO inbox (key, lane, agent, state, accepted_at, pin, handed_to, record)
     VALUES (its_key, its_lane, its_agent, 'waiting', at, its_pin, CASE WHEN holder = me THEN me END, its_record)
     ON CONFLICT (key) DO NOTHING RETURNING id INTO new_id;

@@ -85,7 +85,8 @@ BEGIN
 END $$;
 
 -- Turns of dead members, and turns of the caller in lanes where it has no work. The caller becomes the owner of their lanes, so
--- that no other member begins a turn before the caller has decided what happens to the messages.
+-- that no other member begins a turn before the caller has decided what happens to the messages. A lane that another member owns
+-- stays with it: it waits for this turn of the caller, too.
 CREATE OR REPLACE FUNCTION lost_turns(me text, busy text[], began_before bigint)
 RETURNS TABLE (id text, lane text, agent text, kind text, owner text, started_at bigint) LANGUAGE plpgsql AS $$
 #variable_conflict use_column
@@ -94,11 +95,11 @@ BEGIN
   RETURN QUERY
     WITH gone AS (
       SELECT t.id, t.lane, t.agent, t.kind, t.owner, t.started_at FROM turn AS t JOIN lane AS l ON l.key = t.lane
-      WHERE t.state = 'running' AND (l.owner IS NULL OR l.owner = me) AND (
-        (t.owner <> me AND NOT EXISTS (SELECT 1 FROM member WHERE member.id = t.owner))
+      WHERE t.state = 'running' AND (
+        (t.owner <> me AND (l.owner IS NULL OR l.owner = me) AND NOT EXISTS (SELECT 1 FROM member WHERE member.id = t.owner))
         OR (t.owner = me AND t.started_at < began_before AND t.lane <> ALL (busy)))
       ORDER BY l.key FOR UPDATE OF l SKIP LOCKED
-    ), held AS (UPDATE lane SET owner = me FROM gone WHERE lane.key = gone.lane RETURNING lane.key)
+    ), held AS (UPDATE lane SET owner = me FROM gone WHERE lane.key = gone.lane AND lane.owner IS NULL RETURNING lane.key)
     SELECT gone.* FROM gone;
 END $$;
 

@@ -557,6 +557,18 @@ function twoMembers(schema: () => string): void {
     expect(await sentRow()).toEqual(before)
   }, 30_000)
 
+  test('which accounts a member reaches is told again if the database could not store it', async () => {
+    const { postgres, members } = await join2(schema(), 'a')
+    await postgres.write(
+      `CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'no'; END $$`,
+    )
+    await postgres.write('CREATE TRIGGER no BEFORE UPDATE OF reach ON member EXECUTE FUNCTION refuse()')
+    await expect(members.setReach(['telegram|default'])).rejects.toMatchObject({ message: 'no' })
+    await postgres.write('DROP FUNCTION refuse CASCADE')
+    const reach = async (): Promise<unknown> => (await members.list())[0]?.reach
+    await expect.poll(reach, { timeout: 10_000 }).toEqual(['telegram|default'])
+  }, 30_000)
+
   test("no process gets a reply before all earlier ones, and a dead process's acknowledgements are refused", async () => {
     const name = schema()
     const a = await join2(name, 'a')

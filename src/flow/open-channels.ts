@@ -73,9 +73,19 @@ export class OpenChannels {
     this.#waiting.get(channel)?.()
     const giveUp = this.#parts.clock.after(standByMs, () => {
       this.#waiting.delete(channel)
-      if (this.#channels.includes(channel)) void this.#open(channel).then(() => this.announceReach())
+      if (this.#channels.includes(channel)) void this.#takeOver(channel)
     })
     this.#waiting.set(channel, giveUp)
+  }
+
+  async #takeOver(channel: Channel): Promise<void> {
+    await this.#open(channel)
+    await this.announceReach().catch((error: unknown) =>
+      this.#parts.log.warn(
+        { event: 'reach-not-announced', error: String(error) },
+        'Could not tell the other machines which accounts this one can send through; it does so again in a moment.',
+      ),
+    )
   }
 
   async #open(channel: Channel): Promise<void> {

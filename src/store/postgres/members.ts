@@ -205,9 +205,10 @@ export class Members {
     if (me === null || this.#isClosed) return
     const sentAt = this.#options.clock.monotonic()
     const [row] = await this.#postgres.write<{ others: number }>(
-      `WITH me AS (UPDATE member SET seen_at = clock_timestamp() WHERE id = $1 RETURNING id)
+      // The reach, too: the database may have been away when it changed.
+      `WITH me AS (UPDATE member SET seen_at = clock_timestamp(), reach = $2 WHERE id = $1 RETURNING id)
        SELECT (SELECT count(*) FROM member) - 1 AS others FROM me`,
-      [me],
+      [me, this.#reach],
     )
     if (!row) return this.#rejoin()
     this.#postgres.seenAliveAt = sentAt

@@ -179,7 +179,7 @@ export class CodingPool {
     const earlier = this.#parts.store.resolve(ref).length > 0 ? await this.#present(ref) : undefined
     if (earlier && !fork) return resumeSession(this.#parts, this.#running, earlier, prompt, options)
     const from = earlier ? ownOrigin(earlier) : await nativeOrigin(this.#parts, ref, { ...options, fork })
-    if (!fork) await checkResumable(this.#parts.agents, kindOf(from), from.sdkSessionId)
+    await checkResumable(this.#parts.agents, kindOf(from), from.sdkSessionId, { session: earlier, fork })
     return this.spawn(
       {
         ...from.request,

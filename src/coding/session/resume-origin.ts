@@ -53,15 +53,17 @@ function nameOf({ title, firstMessage }: NativeSession): string | undefined {
   return about && generateSessionName(about)
 }
 
-/** Throws when the conversation is open elsewhere or damaged. */
+/** Throws when the conversation is gone, or, unless it is to be forked, open elsewhere or damaged. `session`: the coding session
+ *  whose conversation it is. */
 export async function checkResumable(
   agents: Pick<AgentParts, 'runtime'>,
   kind: AgentKind,
   sdkSessionId: string,
-  session?: Pick<CodingSession, 'id'>,
+  { session, fork = false }: { session?: Pick<CodingSession, 'id'>; fork?: boolean } = {},
 ): Promise<void> {
   const resumable = await (await agents.runtime(kind)).resumable(sdkSessionId)
-  if (!resumable.ok) throw notResumable(resumable, session)
+  if (resumable.ok || (fork && (resumable.why === 'in-use' || resumable.why === 'damaged'))) return
+  throw notResumable(resumable, session)
 }
 
 /** What changes when Rockpool resumes a session that Claude Code made without it; undefined for one of Rockpool's own, and for one of

@@ -49,7 +49,7 @@ export async function resumeSession(
   const latest = store.latestRun(sdkSessionId) ?? earlier
   if (!maySeeCoding(latest.request, request.agentId)) throw continuedFor(earlier, latest)
   const workdir = checkWorkdir(options.moved?.workdir ?? request.workdir, config.workspaceRoots)
-  await checkResumable(agents, kindOf(earlier), sdkSessionId, earlier)
+  await checkResumable(agents, kindOf(earlier), sdkSessionId, { session: earlier })
   const messages = [...(await undeliveredMessages(agents, earlier)), prompt]
   repos.checkRoom(workdir, request.agentId)
   const how = { ...options, messages, workdir, aside: options.moved?.aside }

@@ -37,10 +37,21 @@ test('a session that never reached Claude is launched again', () => {
 test('a session whose conversation is gone is launched again with its task', async () => {
   const gone = { ok: false, why: 'gone', reason: 'Claude has no transcript of session s.' } as const
   const agents = { runtime: async () => ({ resumable: async () => gone }) as never }
-  await expect(checkResumable(agents, 'claude', 's', { id: 'Z11Prpi3' })).rejects.toMatchObject({
-    message: gone.reason,
-    hint: 'Launch it again: `rockpool cc again Z11Prpi3`.',
-  })
+  for (const fork of [false, true])
+    await expect(
+      checkResumable(agents, 'claude', 's', { session: { id: 'Z11Prpi3' }, fork }),
+    ).rejects.toMatchObject({
+      message: gone.reason,
+      hint: 'Launch it again: `rockpool cc again Z11Prpi3`.',
+    })
+})
+
+test.each(['in-use', 'damaged'] as const)('a conversation that is %s can only be forked', async (why) => {
+  const agents = {
+    runtime: async () => ({ resumable: async () => ({ ok: false, why, reason: 'No.' }) }) as never,
+  }
+  await expect(checkResumable(agents, 'claude', 's')).rejects.toThrow('No.')
+  await checkResumable(agents, 'claude', 's', { fork: true })
 })
 
 test('a name that the shell would not read as one word is quoted in advice', () => {

@@ -6,8 +6,8 @@ import { askFields, whose } from '../operations/turns/turns.ts'
 import { askLine } from './answer-permission.ts'
 import { messageFrom, openAgentClient } from './ask-agent.ts'
 import type { AgentClient, Question, SessionChoice } from './ask-agent.ts'
-import type { Host, LocalCommand, Terminal } from './host.ts'
-import { oneLine, styled, visible } from './print.ts'
+import { pageOf, type Host, type LocalCommand, type Terminal } from './host.ts'
+import { oneLine, prose, styled, visible } from './print.ts'
 import { ShownTurn } from './shown-turn.ts'
 
 const local = z.boolean().default(false).describe('Run in this process even if a gateway runs.')
@@ -100,7 +100,7 @@ async function converse(host: Host, client: AgentClient, choice: SessionChoice):
   if (terminal.canAsk) {
     const name = choice.agent === undefined ? 'your agent' : oneLine(choice.agent)
     const hint = `You talk to ${name}. /help lists the commands, /exit leaves, Ctrl-C stops an answer.`
-    terminal.err(`${styled(terminal, 'dim', hint)}\n`)
+    terminal.err(`${styled(terminal, 'dim', prose(hint, pageOf(host)))}\n`)
     lines.prompt()
     showPrompt = () => lines.prompt(true)
   }

@@ -1,5 +1,6 @@
 // Coding sessions and sub-agents from inside a chat: the tools that an agent gets, and the words that a person answers with.
 import { randomUUID } from 'node:crypto'
+import { join } from 'node:path'
 import { describe, expect, test, vi } from 'vitest'
 import { answerByReply, answerInWords, openInChat, pressedButton } from '../src/chat/chat-approvals.ts'
 import { approvalReply } from '../src/coding/approvals/approval-reply.ts'
@@ -18,6 +19,7 @@ import {
   textOf,
   toolsOf,
 } from './support/coding-gateway.ts'
+import { NativeTranscript } from './support/dashboard-house.ts'
 import { rpc } from './support/gateway-house.ts'
 import { answerOnly, deadProcess, open, sharedFolder } from './support/coding-bench.ts'
 import { makeMovableClock } from './support/movable-clock.ts'
@@ -402,6 +404,23 @@ describe('sessions_spawn', () => {
       const read = await rpc(house, 'cc.read', { id: ref })
       expect(read.error?.message).toContain('no-claude has no conversation of Claude Code')
     }
+  })
+
+  test('the beginning of an id of Claude Code means its session, and not one of ours whose name begins with it', async () => {
+    const house = await openGateway()
+    const workdir = newRepo(house)
+    const sessionId = 'abcd0001-2222-4333-8444-555555555555'
+    const launch = { prompt: '[[offline: say hi]]', name: 'abcd0001-x', workdir, multiTurnDisabled: true }
+    const { id } = (await rpc(house, 'coding.launch', launch)).result as { id: string }
+    const { pool } = house.app.coding()
+    await vi.waitFor(() => expect(pool.resolve(id).status).toBe('completed'))
+    const named = async (ref: string): Promise<unknown> => (await rpc(house, 'cc.info', { id: ref })).result
+    expect(await named('abcd0001')).toMatchObject({ session: { sessionId: id } })
+    new NativeTranscript({ configDir: join(house.dir, '.claude') } as never, workdir, sessionId).prompt(
+      'hello',
+    )
+    await vi.waitFor(async () => expect(await named('abcd0001')).toMatchObject({ session: { sessionId } }))
+    expect(await named('abcd0001-x')).toMatchObject({ session: { sessionId: id } })
   })
 
   test('sessions_send answers from another session, never from itself; session_status tells of this one', async () => {

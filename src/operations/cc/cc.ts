@@ -51,7 +51,7 @@ const showSession = operation({
     examples: ['rockpool cc info 3f2a', 'rockpool cc info fix-login-bug --json'],
   },
   async run(app, { id, health: isChecked, lines: isTraced }, caller) {
-    const coding = codingNamed(app, id, caller)
+    const coding = await codingNamed(app, id, caller)
     const row = coding && { coding: rowOf(app, coding, caller) }
     // The transcript of a session on another machine is there.
     if (coding && (coding.sdkSessionId === undefined || isElsewhere(app, coding)))
@@ -185,14 +185,25 @@ const archiveSession = operation({
 
 export const operations = [showSession, addUpCosts, repairSession, labelSession, archiveSession]
 
-/** By its exact name or id. The beginning of either may also mean a session of Claude Code, so it names only a coding session that
- *  has no conversation there. */
-function codingNamed(app: App, ref: string, caller: Caller): CodingSession | undefined {
+/** By its exact name or id; by the beginning of either, if it has no conversation of Claude Code and no other session is meant. */
+async function codingNamed(app: App, ref: string, caller: Caller): Promise<CodingSession | undefined> {
   const [found, ...more] = app.storage.existingCoding()?.resolve(ref, caller.agentId) ?? []
   if (!found) return undefined
-  const isExact = found.id === ref || found.name === ref
-  const isAlone = more.length === 0 && (found.sdkSessionId === undefined || found.model === offlineModel)
-  return isExact || isAlone ? found : undefined
+  if (found.id === ref || found.name === ref) return found
+  const hasConversation = found.sdkSessionId !== undefined && found.model !== offlineModel
+  if (hasConversation || more.length > 0) return undefined
+  return (await isNativeSession(app, ref, caller)) ? undefined : found
+}
+
+async function isNativeSession(app: App, ref: string, { agentId }: Caller): Promise<boolean> {
+  const mayRead = (session: DiscoveredSession): boolean => mayReadSession(session, agentId)
+  return app
+    .discovery()
+    .get(ref, mayRead)
+    .then(
+      () => true,
+      (error: unknown) => asRockpoolError(error).code !== 'not-found',
+    )
 }
 
 /** By the exact name or id of a coding session, by Claude's id, by its title, or by the beginning of any. */
@@ -211,7 +222,7 @@ export async function ownSession(app: App, ref: string, caller: Caller): Promise
 
 /** Also a session that only the vault still has. */
 export async function ownOrKept(app: App, ref: string, caller: Caller): Promise<DiscoveredSession> {
-  const coding = codingNamed(app, ref, caller)
+  const coding = await codingNamed(app, ref, caller)
   if (coding && coding.sdkSessionId === undefined) throw noConversation(coding)
   return app
     .discovery()

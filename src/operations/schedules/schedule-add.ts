@@ -98,6 +98,7 @@ export const addSchedule = operation({
     const agentId = caller.agentId ?? input.agent ?? defaultAgentId(app.config)
     requireAgent(app, agentId)
     const now = scheduleClock(app).now()
+    checkCodingFields(input)
     const { when, text } = whenAndText(app, input, now)
     const action = actionOf(app, { ...input, text }, caller)
     await refuseBeyondAgent(app, input, action, caller)
@@ -178,6 +179,18 @@ function actionOf(
   const named = input.workdir === undefined ? undefined : app.config.coding.repos[input.workdir]
   const workdir = named ?? input.workdir ?? app.config.coding.defaultWorkdir
   return { kind, text, session, model, workdir: required(workdir, 'workdir', 'The repository: --workdir .') }
+}
+
+function checkCodingFields(input: AddInput): void {
+  const field = (['workdir', 'session', 'model'] as const).find((name) => input[name] !== undefined)
+  if (input.do === 'coding' || field === undefined) return
+  throw new RockpoolError(
+    'input-invalid',
+    `${field} is for a coding session, and this schedule starts none.`,
+    {
+      hint: 'Add --do coding to start one.',
+    },
+  )
 }
 
 function required(value: string | undefined, field: string, hint: string): string {

@@ -234,6 +234,17 @@ test('a coding session in a folder that does not exist is not scheduled', async 
   expect(app.storage.schedules.list().map(({ name }) => name)).not.toContain('nowhere')
 })
 
+test.each(['workdir', 'session', 'model'])(
+  '%s is refused where no coding session is started',
+  async (field) => {
+    const input = { when: 'daily 9:00', text: 'Fix it', name: 'nowhere', [field]: repo }
+    await expect(call('add', input)).rejects.toMatchObject({
+      message: `${field} is for a coding session, and this schedule starts none.`,
+      hint: expect.stringContaining('--do coding') as string,
+    })
+  },
+)
+
 test('a coding session that continues a named one has its conversation; when there is no such session, the run fails and says so', async () => {
   const sdkSessionId = '00000000-0000-4000-8000-00000000000a'
   const [earlier] = app.storage.coding.list()
@@ -264,7 +275,8 @@ test.each([
   'two machines that begin the same run (%s): one of them does nothing, and the run has one effect',
   async (kind, prefix) => {
     const name = `twice-${kind}`
-    const schedule = await call<Row>('add', { when: 'daily 9:00', text: name, do: kind, name, workdir: repo })
+    const where = kind === 'coding' ? { workdir: repo } : {}
+    const schedule = await call<Row>('add', { when: 'daily 9:00', text: name, do: kind, name, ...where })
     // A machine that was taken for dead wakes up: two runners follow the run, and neither has begun its work.
     const run = { ...newRun(schedule, now, now), state: 'begun', begunAt: now, machine: hostname() } as const
     await app.storage.schedules.addRun(run)

@@ -165,7 +165,10 @@ test('the key of another machine cannot ask for more memory than a key of ours',
   const key = JSON.parse((await objects.get(name)).toString()) as object
   await objects.put(name, Buffer.from(JSON.stringify({ ...key, cost: 2 ** 22 })))
   const kilobytes = process.resourceUsage().maxRSS
-  await expect(desk.shared.withVaultOf('laptop', async () => {})).rejects.toThrow(/cost/)
+  await expect(desk.shared.withVaultOf('laptop', async () => {})).rejects.toMatchObject({
+    code: 'damaged',
+    cause: { message: expect.stringContaining('cost') as string },
+  })
   expect(process.resourceUsage().maxRSS - kilobytes).toBeLessThan(1_000_000)
 })
 

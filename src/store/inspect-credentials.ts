@@ -41,7 +41,7 @@ export function findDamagedCredentials(stateDir: string, clock: Clock): FileFaul
 }
 
 function faultOf(error: RockpoolError, path: string, next: string, clock: Clock): FileFault {
-  const { code, message: problem, hint } = error
+  const { code, message: problem, hint = 'correct the cause and run `rockpool doctor` again' } = error
   if (code !== 'damaged') return { path, problem, remedy: `no automatic fix: ${hint}` }
   const setAside = async (): Promise<void> => {
     renameSync(path, `${path}.corrupt-${timestamp(clock.now())}`)

@@ -1,6 +1,8 @@
 // Machines that share a PostgreSQL, and one whose clock is ten minutes fast: schedules are due by the database's clock.
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { systemClock } from '../src/domain/clock.ts'
+import { silentLog } from '../src/domain/log.ts'
+import { Postgres } from '../src/store/postgres/connection.ts'
 import { openChannelHouse } from './support/channel-house.ts'
 import type { ChannelHouse } from './support/channel-house.ts'
 import { startPostgres } from './support/postgres.ts'
@@ -55,4 +57,26 @@ test('a machine with a fast clock adds schedules for the right time, and runs th
   expect(Math.abs(Number(nextDue) - Date.now() - 300_000)).toBeLessThan(60_000)
   await fast.ask('schedules.run', { schedule: 'asked' })
   expect(await states(right, 'asked')).toEqual(['ended'])
+})
+
+test('a slow answer of the database is not taken for a clock that differs', async (ctx) => {
+  if (!server) ctx.skip('PostgreSQL is not installed')
+  let aheadMs = 0
+  const clock = {
+    ...systemClock,
+    now: () => systemClock.now() + aheadMs,
+    monotonic: () => systemClock.monotonic() + aheadMs,
+  }
+  const postgres = new Postgres({ url: server.url, schema: 'clocks', clock, log: silentLog })
+  try {
+    const compared = postgres.compareClocks()
+    aheadMs = 6_000
+    await compared
+    expect(postgres.aheadMs).toBe(0)
+    aheadMs = 600_000
+    await postgres.compareClocks()
+    expect(postgres.aheadMs).toBe(-600_000)
+  } finally {
+    await postgres.close()
+  }
 })

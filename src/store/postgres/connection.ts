@@ -95,18 +95,20 @@ export class Postgres {
     return this.#aheadMs
   }
 
-  /** Compares the clocks, at most once a minute. */
+  /** Compares the clocks, once a minute; again at the next call after an answer that took long. */
   async compareClocks(): Promise<void> {
     const { clock } = this.#options
-    if (clock.monotonic() - this.#comparedAt < compareClocksMs) return
-    const askedAt = clock.now()
+    const before = { now: clock.now(), monotonic: clock.monotonic() }
+    if (before.monotonic - this.#comparedAt < compareClocksMs) return
     const [row] = await this.read<{ now: number }>(
       'SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now',
     )
-    this.#comparedAt = clock.monotonic()
-    const found = Math.round((row!.now - (askedAt + clock.now()) / 2) / 1_000) * 1_000
+    // The database read its clock at any moment of the wait, which includes repeated attempts.
+    const uncertainMs = (clock.monotonic() - before.monotonic) / 2
+    if (uncertainMs < clockStepMs / 4) this.#comparedAt = clock.monotonic()
+    const found = Math.round((row!.now - (before.now + uncertainMs)) / 1_000) * 1_000
     // It changes only when a clock was set: otherwise two times of one machine could change their order.
-    if (Math.abs(found - this.#aheadMs) >= clockStepMs) this.#aheadMs = found
+    if (Math.abs(found - this.#aheadMs) - uncertainMs >= clockStepMs) this.#aheadMs = found
   }
 
   /** A statement that changes nothing. */

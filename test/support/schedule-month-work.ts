@@ -111,6 +111,12 @@ export class MonthWorker {
     this.#isFresh = false
   }
 
+  /** A turn or a session ends now. */
+  hasEnding(): boolean {
+    const ends = [...[...this.#turns.values()].map(({ endsAt }) => endsAt), ...this.#sessions.values()]
+    return ends.some((at) => at <= this.#parts.clock.monotonic())
+  }
+
   #effect(kind: Effect['kind'], key: string, isMarked: boolean): void {
     this.#parts.ledger.push({ kind, key, at: this.#parts.clock.monotonic(), isMarked })
     this.#parts.afterEffect()

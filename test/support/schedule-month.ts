@@ -96,6 +96,8 @@ interface Machine extends MachineRows {
   isKilled: boolean
   /** How many more steps there may be work. */
   busySteps: number
+  /** How many changes there were when it had nothing more to do. */
+  sawChanges: number
 }
 
 class Simulation {
@@ -106,6 +108,8 @@ class Simulation {
   readonly #faults: Record<string, number> = {}
   #now = monthStart
   #databaseAwayUntil = 0
+  /** Writes, kills and starts so far, of all machines. */
+  #changes = 0
   /** The last day: nothing goes wrong, so that everything can end. */
   #isCalm = false
 
@@ -120,6 +124,7 @@ class Simulation {
         downUntil: 0,
         clockOffset: 0,
         isKilled: false,
+        sawChanges: -1,
       } as Machine
       return this.#started(machine)
     })
@@ -159,9 +164,13 @@ class Simulation {
     await machine.runner.look()
     if (machine.schedules.unfinished().length > 0) machine.busySteps = 3
     if (machine.busySteps-- <= 0 && !this.#isCalm) return
+    // Nothing has changed since a step that found nothing to do: the same questions would get the same answers.
+    if (machine.sawChanges === this.#changes && !machine.worker.hasEnding()) return
+    const before = this.#changes
     try {
       if (this.#now >= this.#databaseAwayUntil) await machine.refresh?.()
       await machine.worker.step()
+      if (before === this.#changes) machine.sawChanges = before
     } catch (error) {
       if (!(error instanceof Killed) && !(error instanceof RockpoolError && error.code === 'unavailable'))
         throw error
@@ -184,6 +193,7 @@ class Simulation {
 
   /** A process that has just started on this machine. */
   #started(machine: Machine): Machine {
+    this.#changes++
     machine.life++
     machine.isKilled = false
     machine.busySteps = 3
@@ -227,6 +237,7 @@ class Simulation {
           if (!isWrite && !reads.includes(String(name))) return call
           return async (...args: unknown[]) => {
             if (machine.isKilled || machine.life !== life) throw new Killed('dead')
+            if (isWrite) this.#changes++
             if (isWrite) this.#maybeKill(machine, 0.0015, 'killed before a write')
             const result = await this.#unlessAway(async () => call(...args))
             if (isWrite) this.#maybeKill(machine, 0.0015, 'killed after a write')
@@ -256,6 +267,7 @@ class Simulation {
   }
 
   #kill(machine: Machine, why: string): Killed {
+    this.#changes++
     this.#count(why)
     machine.isKilled = true
     machine.downUntil = this.#now + (1 + this.#random() * 30) * minute

@@ -67,7 +67,7 @@ test('a slow answer of the database is not taken for a clock that differs', asyn
     now: () => systemClock.now() + aheadMs,
     monotonic: () => systemClock.monotonic() + aheadMs,
   }
-  const postgres = new Postgres({ url: server.url, schema: 'clocks', clock, log: silentLog })
+  const postgres = new Postgres({ url: server!.url, schema: 'clocks', clock, log: silentLog })
   try {
     const compared = postgres.compareClocks()
     aheadMs = 6_000

@@ -88,10 +88,11 @@ export function findOpenModes(root: string): FileFault[] {
 export async function findDatabaseFault(
   path: string,
   inspectRows: (database: Database) => string[] = () => [],
+  { isOnlyCopy = false } = {},
 ): Promise<(FileFault & { isDamaged: boolean }) | undefined> {
   if (!lstatSync(path, { throwIfNoEntry: false })) return undefined
   try {
-    await using database = Database.open(path, [], { readOnly: true, busyMs: 2_000 })
+    await using database = Database.open(path, [], { readOnly: true, isOnlyCopy, busyMs: 2_000 })
     const faults = [...database.faults(5), ...inspectRows(database)]
     return faults.length === 0 ? undefined : databaseFault(path, faults.join('; '))
   } catch (error) {
@@ -120,7 +121,7 @@ const jsonColumns = `SELECT m.name AS "table", c.name AS "column" FROM sqlite_sc
 
 export async function findStateFault(path: string): Promise<FileFault | undefined> {
   const inspect = (database: Database): string[] => [...invalidJson(database), ...damagedRecords(database)]
-  const fault = await findDatabaseFault(path, inspect)
+  const fault = await findDatabaseFault(path, inspect, { isOnlyCopy: true })
   if (!fault?.isDamaged) return fault
   return {
     ...fault,

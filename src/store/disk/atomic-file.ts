@@ -157,9 +157,9 @@ export async function removeAbandonedFiles(directory: string): Promise<string[]>
   return abandoned
 }
 
-/** The temporary file of a process that has ended. */
+/** The temporary file of a process that has ended, or SQLite's files beside it. */
 export function isAbandoned(name: string): boolean {
-  const pid = /\.(\d+)\.[0-9a-f-]{36}\.tmp$/.exec(name)?.[1]
+  const pid = /\.(\d+)\.[0-9a-f-]{36}\.tmp(-wal|-shm)?$/.exec(name)?.[1]
   return pid !== undefined && !identifyProcess(Number(pid))
 }
 

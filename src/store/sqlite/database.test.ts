@@ -1,4 +1,14 @@
-import { mkdtempSync, rmSync, statSync } from 'node:fs'
+import {
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  truncateSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, expect, test } from 'vitest'
@@ -90,12 +100,44 @@ test('a migration keeps the rows and leaves a copy of the older file', async () 
 
 test('a file that is no database is reported as damaged', async () => {
   const path = newPath()
-  const { writeFileSync } = await import('node:fs')
   writeFileSync(
     path,
     'this is not a database, it is a text of more than a hundred bytes, so that SQLite looks at it properly',
   )
   expect(() => Database.open(path, schema)).toThrow(/cannot be read/)
+})
+
+test('an empty file is reported as damaged where nothing else has its content, and its log is kept', async () => {
+  const path = newPath()
+  const db = Database.open(path, schema)
+  await db.write((q) => q.run("INSERT INTO thing (name) VALUES ('in the log')"))
+  const logBytes = statSync(`${path}-wal`).size
+  truncateSync(path)
+  utimesSync(path, 1, 1)
+  for (const readOnly of [false, true])
+    expect(() => Database.open(path, schema, { readOnly, isOnlyCopy: true })).toThrow(
+      /is damaged and cannot be read/,
+    )
+  expect(statSync(`${path}-wal`).size).toBe(logBytes)
+})
+
+test('a new database has its schema from the first moment, and leaves no other file', async () => {
+  const path = newPath()
+  const seesFile: boolean[] = []
+  const look = (): string => {
+    seesFile.push(existsSync(path))
+    return ''
+  }
+  await Database.open(path, [...schema, look]).close()
+  expect(seesFile).toEqual([false])
+  expect(readdirSync(join(path, '..'))).toEqual(['x.sqlite'])
+})
+
+test('a link to nothing is not followed', () => {
+  const path = newPath()
+  symlinkSync(`${path}.elsewhere`, path)
+  expect(() => Database.open(path, schema)).toThrow(/is a link/)
+  expect(readdirSync(join(path, '..'))).toEqual(['x.sqlite'])
 })
 
 test('a write that comes after the end is refused, and nothing waits for it', async () => {

@@ -7,7 +7,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { systemClock } from '../../domain/clock.ts'
 import { RockpoolError } from '../../domain/errors.ts'
 import { DamagedContent, asDatabaseError, isBusy } from './database-errors.ts'
-import { makeDatabaseFile, migrate, type Migration } from './migrations.ts'
+import { makeDatabase, migrate, refuseEmpty, type Migration } from './migrations.ts'
 import { LogSync } from './log-sync.ts'
 import { makeQueries, type Finished, type Queries } from './queries.ts'
 
@@ -15,6 +15,8 @@ export interface DatabaseOptions {
   /** `full` survives a power cut; `relaxed` may lose the last writes but stays consistent. For what can be rebuilt. */
   durability?: 'full' | 'relaxed'
   readOnly?: boolean
+  /** Nothing else has the content: an empty file is reported as damaged, and not filled again. */
+  isOnlyCopy?: boolean
   /** How long a write waits for other processes. */
   busyMs?: number
 }
@@ -290,9 +292,10 @@ export class Database {
 }
 
 function openNow(path: string, migrations: Migration[], options: DatabaseOptions): DatabaseSync {
-  const { durability = 'full', readOnly = false, busyMs = defaultBusyMs } = options
+  const { durability = 'full', readOnly = false, isOnlyCopy = false, busyMs = defaultBusyMs } = options
   refuseOtherThanFile(path)
-  if (!readOnly && path !== ':memory:') makeDatabaseFile(path)
+  if (isOnlyCopy) refuseEmpty(path)
+  if (!readOnly && path !== ':memory:') makeDatabase(path, migrations)
   const db = new DatabaseSync(path, { readOnly, timeout: busyMs, allowExtension: true })
   try {
     db.exec('PRAGMA foreign_keys = ON')

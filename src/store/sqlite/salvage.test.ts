@@ -1,4 +1,12 @@
-import { copyFileSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  copyFileSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -181,6 +189,27 @@ test('what is only in the log comes back, too', async () => {
   await using db = openStateDatabase(path)
   const rows = db.read((q) => q.all("SELECT id FROM inbox WHERE lane = 'from the log'"))
   expect(rows).toEqual([{ id: 399 }])
+})
+
+test('an empty database is found, and what its log has comes back', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'rockpool-salvage-'))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  const [open, path] = [join(folder, 'open.sqlite'), join(folder, 'rockpool.sqlite')]
+  {
+    await using db = openStateDatabase(open)
+    await db.write((q) => {
+      const inbox = { id: 1, key: 'k1', lane: 'l', agent_id: 'main', state: 'waiting', accepted_at: 1 }
+      insertRow(q, 'inbox', { ...inbox, record: record(1) })
+    })
+    copyFileSync(`${open}-wal`, `${path}-wal`)
+  }
+  writeFileSync(path, '')
+  utimesSync(path, 1, 1)
+  const fault = await findStateFault(path)
+  expect(fault).toMatchObject({ problem: 'is damaged and cannot be relied on' })
+  await fault!.fix!()
+  expect(await findStateFault(path)).toBeUndefined()
+  expect((await contentOf(path)).inbox).toEqual([{ id: 1, record: record(1) }])
 })
 
 test('rights do not come back from a damaged file', async () => {

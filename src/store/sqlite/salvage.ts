@@ -70,6 +70,8 @@ const headerBytes = 100
 
 /** SQLite writes the pages of the log into the file, and skips what is damaged in the log. It opens only files with a valid header. */
 function addLog(copy: string, model: string): void {
+  // Of an empty file the log has only the pages that changed last, and not the schema.
+  if (statSync(copy).size === 0) copyFileSync(model, copy)
   repairHeader(copy, model)
   const db = new DatabaseSync(copy, { defensive: false })
   // With a damaged schema the pragma fails, but has opened the log, which is then written when the database is closed.

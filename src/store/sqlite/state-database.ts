@@ -26,5 +26,6 @@ export const stateMigrations = sqlFiles(
 )
 
 export function openStateDatabase(path: string, options: DatabaseOptions = {}): Database {
-  return Database.open(path, stateMigrations, options)
+  const isOnlyCopy = options.durability !== 'relaxed'
+  return Database.open(path, stateMigrations, { isOnlyCopy, ...options })
 }

@@ -252,3 +252,42 @@ test('a lane that failed forgets inputs that are being placed: the store gives a
   await Promise.all(again)
   expect(order).toEqual(['one', 'one', 'two'])
 })
+
+test('a lane that was forgotten while an input was being placed shows its next turn as running', async () => {
+  const held: Array<() => void> = []
+  const ends: Array<() => void> = []
+  const queue = new TurnQueue({
+    clock: systemClock,
+    settings: async () => {
+      await new Promise<void>((resolve) => held.push(resolve))
+      return { mode: 'followup', debounceMs: 0, cap: 20, drop: 'summarize' }
+    },
+    take: () => new Promise((resolve) => ends.push(() => resolve([]))),
+    drop: async () => {},
+    mayJoin: () => true,
+    onError: (_, error) => {
+      throw error
+    },
+    onUnplaced: (_, error) => {
+      throw error
+    },
+  })
+  const [first, second] = [input('one'), input('two')]
+  void queue.offer(first)
+  void queue.offer(second)
+  await expect.poll(() => held).toHaveLength(1)
+  // Another process has the lane.
+  queue.forget('a')
+  ends[0]!()
+  await expect.poll(() => queue.isBusy('a')).toBe(false)
+  const again = queue.offer(first)
+  held[0]!()
+  await expect.poll(() => held).toHaveLength(2)
+  held[1]!()
+  await again
+  expect(queue.activeLanes()).toEqual(['a'])
+  expect(queue.has(first)).toBe(true)
+  ends[1]!()
+  await queue.idle()
+  expect(queue.activeLanes()).toEqual([])
+})

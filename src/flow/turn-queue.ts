@@ -144,8 +144,10 @@ export class TurnQueue {
    */
   forget(laneKey: string): void {
     const lane = this.#lanes.get(laneKey)
-    if (lane) lane.placing = []
+    if (!lane) return
+    lane.placing = []
     void this.stop(laneKey)
+    this.#removeIfEmpty(laneKey, lane)
   }
 
   /** Interrupts the turns whose author has lost rights, and removes waiting inputs that may not stay. */
@@ -253,7 +255,9 @@ export class TurnQueue {
   }
 
   #removeIfEmpty(key: string, lane: Lane): void {
-    if (!lane.busy && lane.waiting.length + lane.placing.length === 0) this.#lanes.delete(key)
+    const isEmpty = !lane.busy && lane.waiting.length + lane.placing.length === 0
+    // After a failure a new lane may have its key while an input of the former one was being placed.
+    if (isEmpty && this.#lanes.get(key) === lane) this.#lanes.delete(key)
   }
 
   async #takeNext(key: string, lane: Lane): Promise<void> {

@@ -87,6 +87,17 @@ test('a conversation that was just opened is not idle yet', async () => {
   await expect.poll(() => started).toBe(true)
 })
 
+test('a conversation that was opened for a turn that never starts makes room after a minute', async () => {
+  const { clock, start } = setUp(1)
+  const a = await start('a')
+  let started = false
+  void start('b').then(() => (started = true))
+  await new Promise((resolve) => setImmediate(resolve))
+  clock.pass(minute)
+  await expect.poll(() => started).toBe(true)
+  expect(a.closed).toBe(true)
+})
+
 test('half an hour without a turn closes a conversation, unless it is pinned', async () => {
   const { clock, pool, start } = setUp(5)
   const [idle, busy, pinned] = [await start('idle'), await start('busy'), await start('pinned', true)]

@@ -122,6 +122,8 @@ export class Pool<T extends Pooled> {
     this.#cancelSweep = undefined
     const now = this.#clock.monotonic()
     for (const place of this.#idle()) if (now - place.usedAt >= this.#limits.idleMs) this.#evict(place)
+    // The turn for which a place was reserved may never have started.
+    this.look()
     if (this.#places.size > 0) {
       this.#cancelSweep = this.#clock.after(Math.min(this.#limits.idleMs, 60_000), () => this.#sweep())
     }

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
-import { systemClock } from '../../src/domain/clock.ts'
+import { systemClock, type Clock } from '../../src/domain/clock.ts'
 import { silentLog } from '../../src/domain/log.ts'
 import { Postgres } from '../../src/store/postgres/connection.ts'
 import { SharedRecords } from '../../src/store/postgres/records.ts'
@@ -16,7 +16,13 @@ import { ScheduleStore } from '../../src/store/sqlite/schedule-store.ts'
 import { openStateDatabase } from '../../src/store/sqlite/state-database.ts'
 import { sqliteWork } from '../../src/store/sqlite/work.ts'
 import { startPostgres } from '../support/postgres.ts'
-import { fortySchedules, simulateMonth, type Month, type MonthReport } from '../support/schedule-month.ts'
+import {
+  fortySchedules,
+  monthStart,
+  simulateMonth,
+  type Month,
+  type MonthReport,
+} from '../support/schedule-month.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'rockpool-month-'))
 const server = await startPostgres()
@@ -27,6 +33,12 @@ afterAll(async () => {
 
 const openDatabase = (name: string): Database =>
   openStateDatabase(join(folder, `${name}.sqlite`), { durability: 'relaxed' })
+
+/** No two of its times are the same: rows of one millisecond would be in another order each time, and the month another one. */
+function tickingClock(): Clock {
+  let ticks = 0
+  return { ...systemClock, now: () => monthStart + ticks++ }
+}
 
 async function addSchedules(records: Records): Promise<void> {
   for (const schedule of fortySchedules()) await records.put('schedule', schedule.id, schedule)
@@ -51,7 +63,7 @@ async function monthOnSqlite(seed: number, name: string): Promise<MonthReport> {
   const machine = {
     schedules: new ScheduleStore(database),
     coding: new CodingStore(database),
-    work: sqliteWork(database, systemClock),
+    work: sqliteWork(database, tickingClock()),
   }
   const report = await simulateMonth({ seed, days: 30, faults: 60, machines: [machine] })
   await database.close()
@@ -78,10 +90,11 @@ async function onPostgres(
     (copy) => new SharedRecords({ postgres, copy, clock: systemClock, log: silentLog }),
   )
   await addSchedules(records[0]!)
+  const clock = tickingClock()
   const machines = databases.map((copy, n) => ({
     schedules: new ScheduleStore(copy, records[n]),
     coding: new CodingStore(copy, { records: records[n]! }),
-    work: postgresWork(postgres, systemClock),
+    work: postgresWork(postgres, clock),
     refresh: () => records[n]!.catchUp(),
   }))
   for (const { refresh } of machines) await refresh()

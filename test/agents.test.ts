@@ -21,6 +21,7 @@ import { agentHomesOf } from '../src/discovery/agents/agent-homes.ts'
 import type { OtherReader, AgentSource, ScannedBefore } from '../src/discovery/agents/contract.ts'
 import { emptyListing, type Listing } from '../src/discovery/list-files.ts'
 import type { OtherAgent } from '../src/domain/agent.ts'
+import { rowsState } from '../src/store/sqlite/session-rows.ts'
 import type { DiscoveredSession } from '../src/domain/discovered-session.ts'
 
 const recorded = join(import.meta.dirname, 'fixtures/agents')
@@ -301,6 +302,30 @@ describe('what a scan continues and what it leaves alone', () => {
     expect(bytes()).toEqual(before)
     writer.exec('COMMIT')
     writer.close()
+  })
+
+  test("a view in opencode's database, which may never end, is not read, and a value without measure is left out", async () => {
+    const view = mkdtempSync(join(folder, 'view-'))
+    const long = mkdtempSync(join(folder, 'long-'))
+    for (const home of [view, long]) cpSync(join(recorded, 'opencode/hot-wal'), home, { recursive: true })
+    const change = (home: string, sql: string): void => {
+      const db = new DatabaseSync(join(home, 'opencode.db'))
+      db.exec(`PRAGMA foreign_keys = OFF; ${sql}`)
+      db.close()
+    }
+    change(
+      view,
+      `DROP TABLE session; CREATE VIEW session AS WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n)
+         SELECT x AS id, '' AS title, 1 AS time_updated, 0 AS time_archived FROM n LIMIT 100000`,
+    )
+    change(long, `UPDATE session SET title = zeroblob(70000000), revert = CAST(zeroblob(70000000) AS TEXT)`)
+    const homes = [view, long].map((path) => ({ kind: 'opencode' as const, path }))
+    const { list: found } = await discovered(homes)
+    expect(found.unreadable).toMatchObject([{ path: join(view, 'opencode.db') }])
+    expect(found.sessions.map(({ title }) => title)).toEqual(found.sessions.map(() => undefined))
+    expect(found.sessions).toHaveLength(truthOf('opencode')[1]!.sessions.length)
+    const { sessionId } = found.sessions[0]!
+    expect(() => rowsState({ database: join(long, 'opencode.db'), sessionId })).toThrow('too long to be kept')
   })
 
   test('a fork of opencode names the session that it copied', async () => {

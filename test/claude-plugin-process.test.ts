@@ -1,6 +1,6 @@
 // The programs of Rockpool's plugin, as Claude Code starts them: what they send, and to whom.
 import { execFile, spawn } from 'node:child_process'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -8,6 +8,9 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { writeClaudeHookFile } from '../src/store/claude-hook-file.ts'
+import { identifyProcess } from '../src/store/disk/process-identity.ts'
+import type { ProcessIdentity } from '../src/store/disk/process-identity.ts'
+import { writePrivateFile } from '../src/store/disk/private-file.ts'
 import { markerVariable } from '../src/store/disk/process-scope.ts'
 
 const plugin = join(import.meta.dirname, '../plugins/claude-code')
@@ -69,7 +72,17 @@ function runLine(script: string, name: string, more: Record<string, string> = {}
 }
 
 /** The answers of the plugin's server to these events, one after another. An event with a slash is a command. */
-async function callServer(names: string[], more: Record<string, string> = {}): Promise<string> {
+function callServer(names: string[], more: Record<string, string> = {}): Promise<string> {
+  const calls = names.map((name) => {
+    const event = name.startsWith('/')
+      ? { hook_event_name: 'UserPromptExpansion', prompt: name }
+      : { hook_event_name: name }
+    return { name: 'hook', arguments: { ...event, session_id: sessionId } }
+  })
+  return callTools(calls, more)
+}
+
+async function callTools(calls: object[], more: Record<string, string> = {}): Promise<string> {
   const env = { ...environment, ...more }
   const server = spawn(process.execPath, [join(plugin, 'dist/server.mjs')], {
     env,
@@ -77,11 +90,7 @@ async function callServer(names: string[], more: Record<string, string> = {}): P
   })
   const answers = createInterface({ input: server.stdout })[Symbol.asyncIterator]()
   let said = ''
-  for (const [id, name] of names.entries()) {
-    const event = name.startsWith('/')
-      ? { hook_event_name: 'UserPromptExpansion', prompt: name }
-      : { hook_event_name: name }
-    const params = { name: 'hook', arguments: { ...event, session_id: sessionId } }
+  for (const [id, params] of calls.entries()) {
     server.stdin.write(`${JSON.stringify({ jsonrpc: '2.0', id, method: 'tools/call', params })}\n`)
     said += String((await answers.next()).value)
   }
@@ -108,6 +117,24 @@ test('a program that took the port of a gateway that died receives nothing', asy
   connect(gone.pid!)
   await reportBoth()
   expect(received).toEqual([])
+})
+
+test('the tools for mail give the token of the operator to the process of the gateway alone', async () => {
+  connect(process.pid)
+  const { port } = listener.address() as AddressInfo
+  const url = `http://127.0.0.1:${port}`
+  const callMail = (gateway: ProcessIdentity): Promise<string> => {
+    writePrivateFile(join(dir, 'gateway.json'), JSON.stringify({ url, wsUrl: url, process: gateway }))
+    return callTools([{ name: 'mail_inbox', arguments: {} }])
+  }
+  mkdirSync(join(dir, 'credentials'), { recursive: true, mode: 0o700 })
+  writePrivateFile(join(dir, 'credentials', 'gateway-token'), 'token-of-the-operator')
+  const gateway = identifyProcess(process.pid)!
+  // The gateway died, another program took its port, and a third one its pid.
+  expect(await callMail({ ...gateway, startTime: '1' })).toContain('The gateway of Rockpool does not run')
+  expect(received).toEqual([])
+  await callMail(gateway)
+  expect(received.join()).toContain('Bearer token-of-the-operator')
 })
 
 test('a session that Rockpool runs itself reports nothing: Rockpool knows what it does', async () => {

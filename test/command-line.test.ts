@@ -34,6 +34,14 @@ describe('answers', () => {
     expect(wrong.stderr).toMatch(/Not changed\..*coding\.maxSessions/)
     expect(readFileSync(file, 'utf8')).toBe(text.replace('5', '9'))
     expect((await home.type(['config', 'set', 'no.such.key', '1'])).stderr).toMatch(/unknown key no/)
+    // Names that every object has are keys like others; the one that no object can have is refused.
+    const own = await home.type(['config', 'set', 'coding.repos.toString', '/srv/shop'])
+    expect(own.stdout).toContain('coding.repos.toString: (not set) → "/srv/shop"')
+    expect((await home.type(['config', 'get', 'coding.constructor'])).stderr).toContain(
+      'Nothing is set under',
+    )
+    const proto = await home.type(['config', 'set', 'coding.repos.__proto__', '/srv/shop'])
+    expect([proto.code, readFileSync(file, 'utf8').includes('__proto__')]).toEqual([2, false])
     rmSync(file)
   })
 

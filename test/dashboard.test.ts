@@ -68,6 +68,33 @@ describe('the way in', () => {
     await page.context().close()
   })
 
+  test('who logs out leaves no notification in the browser, and the browser gets no more', async () => {
+    const keys = { p256dh: 'unused', auth: 'unused' }
+    const { device } = await house.call<{ device: { id: string } }>('devices.add', {
+      url: 'https://push.invalid/borrowed',
+      keys,
+    })
+    const { url } = await house.call<{ url: string }>('dashboard.code')
+    const context = await house.browser.newContext()
+    await context.grantPermissions(['notifications'], { origin: house.url() })
+    const page = await context.newPage()
+    await page.goto(url)
+    await page.getByRole('navigation', { name: 'Views' }).waitFor()
+    await page.evaluate((id) => localStorage.setItem('rockpool-device', id), device.id)
+    await page.evaluate(
+      'navigator.serviceWorker.ready.then((all) => all.showNotification("asker wants to run a command"))',
+    )
+    await find(page, 'log out')
+    await page.keyboard.press('Enter')
+    await page.getByRole('button', { name: 'Log in' }).waitFor()
+    const shown =
+      'navigator.serviceWorker.ready.then((all) => all.getNotifications()).then(({ length }) => length)'
+    expect(await page.evaluate(shown)).toBe(0)
+    const { devices } = await house.call<{ devices: Array<{ id: string }> }>('devices.list')
+    expect(devices.map(({ id }) => id)).not.toContain(device.id)
+    await context.close()
+  })
+
   test('who logs out while the gateway does not answer is logged out when it answers again', async () => {
     const { url } = await house.call<{ url: string }>('dashboard.code')
     const page = await (await house.browser.newContext()).newPage()

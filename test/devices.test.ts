@@ -209,6 +209,16 @@ test('a browser that withdrew its permission is removed; a busy server is tried 
   expect(await send()).toMatchObject({ kind: 'refused', reason: 'This device was removed.' })
 })
 
+test('a notification stays with the server that was added: no redirect is followed, which may lead to plain http', async () => {
+  const id = await added({ url: `${server.url}/topic` })
+  const channel = new DeviceChannel(testHost(), { keys: deviceKeys(house.dir), publicUrl: () => undefined })
+  server.statuses = [307, 308]
+  const options = { idempotencyKey: 'k', resent: false }
+  const sent = await channel.send(addressOfDevice(id), { text: 'title\nbody' }, options)
+  expect(server.received).toHaveLength(1)
+  expect(sent).toMatchObject({ kind: 'refused', reason: expect.stringContaining('answered 307') })
+})
+
 test('a request that was asked while no gateway ran is sent at the next start, once for each device', async () => {
   stopNotifying()
   await added({ url: `${server.url}/later` })

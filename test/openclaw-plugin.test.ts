@@ -1,6 +1,6 @@
 // The built plugin for OpenClaw against a real gateway of Rockpool: what it registers, what its tools and commands do, and how
 // Rockpool's messages reach the chats of OpenClaw. The real OpenClaw is in test/full/openclaw-plugin.test.ts.
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -183,6 +183,12 @@ describe.each(versions)('in %s', (version) => {
       join(workspace, 'memory/2026-01-01.md'),
       '# Notes\n\nThe heron lives at the pond.\n\nOther.\n',
     )
+    // A workspace may be a repository of somebody else, and so contain links.
+    const elsewhere = newFolder()
+    writeFileSync(join(elsewhere, 'diary.md'), 'Where does the heron really live? In my diary.')
+    symlinkSync(join(elsewhere, 'diary.md'), join(workspace, 'MEMORY.md'))
+    symlinkSync(join(elsewhere, 'diary.md'), join(workspace, 'memory/link.md'))
+    symlinkSync(elsewhere, join(workspace, 'memory/folder'))
     const target = { agentId: 'main', sessionKey: 'agent:main:main', ...owner }
     const { openclaw } = house.app
     const said = await openclaw.ask({ id: `c-${version}`, kind: 'conversation', target, limit: 10 })

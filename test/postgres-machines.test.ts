@@ -178,6 +178,40 @@ test('what is said on one machine is found on another, and no longer after it wa
   }
 }, 60_000)
 
+test('a damaged event or record of another machine stops neither what follows from it nor the own work', async (ctx) => {
+  const { url } = server ?? ctx.skip('PostgreSQL is not installed')
+  const [here, there] = [
+    await openSharedHome(url, 'here'),
+    await openSharedHome(url, 'there', { isGateway: true }),
+  ]
+  const { connection } = here.app.storage.cluster!
+  const { approvals } = here.app.storage
+  const known = (home: SharedHome): string[] => home.app.storage.approvals.pending().map(({ id }) => id)
+  try {
+    for (const home of [there, here]) await home.app.conversations()
+    const heard: string[] = []
+    there.app.events.on(({ type }) => heard.push(type))
+    await approvals.add({ ...anApproval, id: 'broken' })
+    await expect.poll(() => known(there)).toEqual(['broken'])
+    // Without the file that such an event names; every user of the database may send notifications.
+    const event = { type: 'transcript-appended', agentId: 'main', sessionId: 'walnuts' }
+    const payload = JSON.stringify({ from: 'nobody', signals: [{ kind: 'event', event }] })
+    await connection.write('SELECT pg_notify($1, $2)', [`rockpool ${connection.schema}`, payload])
+    const bodies = { approval: '{', coding: '{}', grant: '[]' }
+    for (const [kind, body] of Object.entries(bodies))
+      await connection.write('SELECT put_record($1, $2, NULL, 0, $3)', [kind, 'broken', body])
+    await approvals.add({ ...anApproval, id: 'next' })
+    // The old content of a damaged record does not count either.
+    for (const home of [here, there]) await expect.poll(() => known(home)).toEqual(['next'])
+    here.app.events.emit({ type: 'mail-changed' })
+    await expect.poll(() => heard).toContain('mail-changed')
+  } finally {
+    await connection.write('DELETE FROM record')
+    await here.close()
+    await there.close()
+  }
+}, 60_000)
+
 test('notes are the same on every machine: added at once, rewritten on both, removed, found, and there before a turn', async (ctx) => {
   const { url } = server ?? ctx.skip('PostgreSQL is not installed')
   const [here, there] = [await openSharedHome(url, 'here'), await openSharedHome(url, 'there')]

@@ -9,7 +9,7 @@ import type { Mail } from '../src/domain/mail.ts'
 import { perform } from '../src/operations/all.ts'
 import { bridgeWorld } from '../src/operations/cc/bridge-world.ts'
 import { hashOf, newToken, writeTokenRecords } from '../src/store/gateway-tokens.ts'
-import { openHouse, rpc } from './support/gateway-house.ts'
+import { http, openHouse, rpc } from './support/gateway-house.ts'
 import type { House } from './support/gateway-house.ts'
 
 const tokens = { write: newToken(), bound: newToken() }
@@ -208,6 +208,25 @@ test('a session writes to another one that may do no more without asking than it
     })
   await expect(sendFrom(writers.asks)).rejects.toMatchObject({ code: 'refused' })
   await expect(sendFrom(writers.equal)).resolves.toMatchObject({ state: 'accepted' })
+})
+
+test('a session that writes with the token of the owner has its own rights; a token gets none by naming a session', async () => {
+  const [asks, equal] = [await launch('plain'), await launch('same', { allowedTools: ['Bash'] })]
+  await launch('target', { allowedTools: ['Bash'] })
+  const terminal = 'aaaaaaaa-0000-4000-8000-000000000002'
+  const { mail } = house.app.storage
+  await mail.sessionStarted({ session: terminal, root: terminal, machine: 'here', startedAt: 0 })
+  const sendFrom = async (session: string, token = house.token): Promise<string> => {
+    const params = { to: 'target', text: '[[offline: say mail]]' }
+    const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'mail.send', params })
+    const headers = { 'rockpool-session': session }
+    return (await http(house, '/rpc', { method: 'POST', token, headers, body })).body
+  }
+  const refused = 'target has the use of Bash without asking'
+  expect(await sendFrom(terminal)).toContain(refused)
+  expect(await sendFrom(asks.sdkSessionId!)).toContain(refused)
+  expect(await sendFrom(equal.sdkSessionId!, tokens.write)).toContain(refused)
+  expect(await sendFrom(equal.sdkSessionId!)).toContain('"state":"accepted"')
 })
 
 test('no launch, schedule or mail of such a caller starts a program that cannot ask', async () => {

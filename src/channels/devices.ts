@@ -61,7 +61,9 @@ export class DeviceChannel extends BaseChannel implements Channel {
         ? ntfyRequest(device, notification, this.#parts.publicUrl(), options.resent)
         : await pushRequest(device, notification, this.#parts.keys.vapid())
     try {
-      const response = await fetch(request.url, { ...request.init, signal: AbortSignal.timeout(timeoutMs) })
+      const signal = AbortSignal.timeout(timeoutMs)
+      // The person has chosen this server; a redirect could lead to plain http, or into the network of this machine.
+      const response = await fetch(request.url, { ...request.init, signal, redirect: 'manual' })
       await response.body?.cancel()
       return await this.#outcomeOf(response, device)
     } catch (error) {

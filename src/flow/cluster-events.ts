@@ -46,7 +46,10 @@ export async function joinCluster(parts: ClusterEventParts): Promise<() => Promi
   }
 }
 
-function exchangeEvents({ events, paths }: ClusterEventParts, { members, refresh }: Cluster): () => void {
+function exchangeEvents(
+  { events, paths, log }: ClusterEventParts,
+  { members, refresh }: Cluster,
+): () => void {
   let isForeign = false
   const stopSending = events.on((event) => {
     if (!isForeign && !localEvents.has(event.type)) members.signal({ kind: 'event', event })
@@ -59,13 +62,22 @@ function exchangeEvents({ events, paths }: ClusterEventParts, { members, refresh
       isForeign = false
     }
   }
+  const receive = async (event: RockpoolEvent): Promise<void> => {
+    try {
+      // A subscriber reads the coding session or approval after its event, so the local copy is updated first.
+      if (event.type === 'coding-changed' || event.type === 'approval-changed') await refresh()
+      emitForeign(event)
+    } catch (error) {
+      // Every user of the database may send notifications. The next events do not wait for this one.
+      log.warn(
+        { event: 'cluster-event-invalid', error: String(error) },
+        'Could not read an event of another machine; open pages show its change later.',
+      )
+    }
+  }
   let received = Promise.resolve()
   const stopReceiving = members.on((signal) => {
-    if (signal.kind !== 'event') return
-    const event = signal.event as RockpoolEvent
-    // A subscriber reads the coding session or approval after its event, so the local copy is updated first.
-    const changesRecords = event.type === 'coding-changed' || event.type === 'approval-changed'
-    received = received.then(() => (changesRecords ? refresh() : undefined)).then(() => emitForeign(event))
+    if (signal.kind === 'event') received = received.then(() => receive(signal.event as RockpoolEvent))
   })
   return () => {
     stopSending()

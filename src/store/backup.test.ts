@@ -133,3 +133,15 @@ test('a backup that is incomplete or was changed is refused, and nothing is touc
   await expect(backUpState(root, join(root, 'inner'), clock)).rejects.toMatchObject({ code: 'refused' })
   rmSync(destination, { recursive: true })
 })
+
+test.each([
+  ['names no file of a machine', [], 'refused'],
+  ['has something else in place of a file', [null], 'schema-newer'],
+])('a backup that %s is refused, and the state stays where it is', async (_what, files, code) => {
+  const { root, destination, clock } = await house()
+  mkdirSync(destination)
+  writeFileSync(join(destination, 'backup.json'), JSON.stringify({ rockpool: 1, createdAt: 'now', files }))
+  await expect(restoreState(destination, root, clock)).rejects.toMatchObject({ code })
+  expect(existsSync(join(root, 'rockpool.json'))).toBe(true)
+  rmSync(destination, { recursive: true })
+})

@@ -5,6 +5,7 @@ import { chmod, copyFile, lstat, open, readFile, readdir, rename, rm, writeFile 
 import { dirname, isAbsolute, join, normalize, relative, sep } from 'node:path'
 import type { Clock } from '../domain/clock.ts'
 import { RockpoolError, errorText } from '../domain/errors.ts'
+import { isRecord } from '../domain/json.ts'
 import { asFileError, digestOf, ensureDirectory, errorCode, syncDirectory } from './disk/atomic-file.ts'
 import { Database } from './sqlite/database.ts'
 import { linesBackward } from './transcripts/transcript-lines.ts'
@@ -78,6 +79,10 @@ export async function restoreState(
 ): Promise<{ files: number; movedTo?: string; next?: string }> {
   const all = await verifiedFiles(backup)
   const own = all.filter((path) => !isShared(path))
+  if (own.length === 0)
+    throw new RockpoolError('refused', `${backup} has no state of a machine. Nothing was restored.`, {
+      hint: 'What machines share is restored with `rockpool db restore`.',
+    })
   const stamp = new Date(clock.now()).toISOString().replace(/[:.]/g, '-')
   const fresh = `${root}.restoring-${stamp}`
   try {
@@ -182,7 +187,8 @@ async function readManifest(backup: string): Promise<Manifest> {
   }
   const { rockpool, files } = manifest
   const isKnown = rockpool === 1 && Array.isArray(files)
-  if (isKnown && files.every(({ path }) => typeof path === 'string')) return manifest as Manifest
+  if (isKnown && files.every((file) => isRecord(file) && typeof file.path === 'string'))
+    return manifest as Manifest
   throw new RockpoolError('schema-newer', `${backup} was made by a newer version of Rockpool.`)
 }
 

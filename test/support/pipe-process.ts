@@ -4,6 +4,7 @@ import { execFileSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { readSkills } from '../../src/agent/skills.ts'
 import { otherWriter } from '../../src/agent/other-writers.ts'
 import { anatomyOf } from '../../src/discovery/anatomy.ts'
@@ -26,6 +27,7 @@ import { readNote } from '../../src/store/notes/notes.ts'
 import { readOpenClaw } from '../../src/store/openclaw/openclaw-source.ts'
 import { openclawReader } from '../../src/store/openclaw/openclaw-stores.ts'
 import { Database } from '../../src/store/sqlite/database.ts'
+import { readForeignDatabase } from '../../src/store/sqlite/foreign-database.ts'
 import { readChain } from '../../src/store/transcripts/claude-chain.ts'
 import { inspectTranscript } from '../../src/store/transcripts/transcript-repair.ts'
 import { readWorkspaceFile } from '../../src/store/disk/foreign-file.ts'
@@ -38,6 +40,16 @@ function pipe(...parts: string[]): string {
   const path = join(root, ...parts)
   mkdirSync(dirname(path), { recursive: true })
   execFileSync('mkfifo', [path])
+  return path
+}
+
+/** A database with a pipe in place of its journal. */
+function database(name: string): string {
+  const path = join(root, name)
+  const db = new DatabaseSync(path)
+  db.exec('CREATE TABLE session (id TEXT)')
+  db.close()
+  pipe(`${name}-journal`)
   return path
 }
 
@@ -81,6 +93,14 @@ const places: Record<string, () => unknown> = {
   'the sessions of an OpenClaw': () => [...readOpenClaw(root)],
   'the sessions of an OpenClaw, listed': () => openclawReader(root, silentLog)(),
   'the database of an OpenClaw': () => Database.open(pipe('other.sqlite'), [], { readOnly: true }),
+  'the journal of the database of an opencode': () => {
+    const path = database('opencode.db')
+    return readForeignDatabase(path, { tables: [], read: (rows) => [...rows('SELECT * FROM sqlite_master')] })
+  },
+  'the journal of the database of an OpenClaw': () => {
+    const { queries } = Database.open(database('journal.sqlite'), [], { readOnly: true })
+    return queries.all('SELECT * FROM sqlite_master')
+  },
   'a lock': async () => {
     pipe('held.json.lock')
     writeFileSync(join(root, 'held.json'), '{}')

@@ -12,7 +12,7 @@ export interface Received {
 
 export class PushServer {
   readonly received: Received[] = []
-  /** The status of the next answers; 201 when empty. */
+  /** The status of the next answers; 201 when empty. A redirect leads to another name of this server. */
   statuses: number[] = []
   #server: Server
 
@@ -28,7 +28,8 @@ export class PushServer {
       request.on('data', (part: Buffer) => parts.push(part))
       request.on('end', () => {
         push.received.push({ path: request.url!, headers: request.headers, body: Buffer.concat(parts) })
-        response.writeHead(push.statuses.shift() ?? 201).end()
+        const location = push.url.replace('127.0.0.1', 'localhost') + request.url!
+        response.writeHead(push.statuses.shift() ?? 201, { location }).end()
       })
     })
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))

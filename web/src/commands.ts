@@ -1,13 +1,15 @@
 // The commands of the palette: act on what the view shows, go to another view, change the theme.
 import { useMemo } from 'preact/hooks'
 import { logOut } from './gateway.ts'
-import { useAction } from './live.ts'
+import type { Gateway } from './gateway.ts'
+import { useAction, useGateway } from './live.ts'
 import type { Action } from './live.ts'
 import { setScheme } from './scheme.ts'
 import { useSessions } from './needs-you.ts'
 import { useEnding } from './parts/end-session.tsx'
 import { places } from './parts/views-pane.tsx'
 import { go, usePlace } from './route.ts'
+import { endNotifications } from './this-browser.ts'
 import type { Route } from './route.ts'
 import type { Row } from './rows.ts'
 
@@ -22,11 +24,12 @@ export interface Command {
 export function useCommands(): { commands: Command[]; problem: string | undefined } {
   const { route } = usePlace()
   const { rows } = useSessions()
+  const { call } = useGateway()
   const { run, error } = useAction()
   const ending = useEnding()
   const row = route.view === 'coding' ? rows.find(({ id }) => id === route.id) : undefined
   const commands = useMemo(
-    () => [...commandsFor(route, run), ...endOf(row, ending.end), ...goTo(), ...pageCommands()],
+    () => [...commandsFor(route, run), ...endOf(row, ending.end), ...goTo(), ...pageCommands(call)],
     [route, row],
   )
   return { commands, problem: error ?? ending.error }
@@ -110,7 +113,7 @@ function linkTo(group: string, title: string, route: Route, detail = ''): Comman
   }
 }
 
-function pageCommands(): Command[] {
+function pageCommands(call: Gateway['call']): Command[] {
   const does = (title: string, detail: string, work: () => unknown): Command => ({
     group: 'This page',
     title,
@@ -124,6 +127,9 @@ function pageCommands(): Command[] {
     does('Dark', 'theme', () => setScheme('dark')),
     does('Light', 'theme', () => setScheme('light')),
     does('Match system', 'theme', () => setScheme(undefined)),
-    does('Log out', 'of this page', logOut),
+    does('Log out', 'of this page; this browser gets no more notifications', async () => {
+      await endNotifications(call)
+      await logOut()
+    }),
   ]
 }

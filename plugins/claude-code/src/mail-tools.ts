@@ -1,8 +1,8 @@
 // The mail tools of a terminal session. They call the gateway in the name of the session: what it sends is its own word, and it
 // receives its own mail only.
 import { callOverHttp } from '../../../src/rpc/http-call.ts'
-import { readClaudeHookFile } from '../../../src/store/claude-hook-file.ts'
-import { readPrivateFile } from '../../../src/store/disk/private-file.ts'
+import { findRunningGateway } from '../../../src/store/gateway-file.ts'
+import { readGatewayToken } from '../../../src/store/gateway-tokens.ts'
 
 const { ROCKPOOL_STATE_DIR: stateDir = '', CLAUDE_CODE_SESSION_ID: firstSession = '' } = process.env
 
@@ -39,11 +39,15 @@ export async function callMailTool(
   session = firstSession,
 ): Promise<{ text: string; isError: boolean }> {
   try {
-    const gateway = readClaudeHookFile(stateDir)
-    const token = readPrivateFile(`${stateDir}/credentials/gateway-token`)?.trim()
+    // This token may do everything, so it is not sent to a program that took the port of a gateway that died.
+    const gateway = findRunningGateway(stateDir)
+    const token = readGatewayToken(stateDir)
     if (!gateway || !token) throw new Error('The gateway of Rockpool does not run: `rockpool up` starts it.')
-    const target = { url: new URL('/', gateway.url).href, token, session }
-    const output = (await callOverHttp(target, operations[name]!, input)) as Record<string, unknown>
+    const output = (await callOverHttp(
+      { url: gateway.url, token, session },
+      operations[name]!,
+      input,
+    )) as Record<string, unknown>
     return { text: name === 'mail_inbox' ? String(output['text']) : receiptOf(output), isError: false }
   } catch (error) {
     return { text: error instanceof Error ? error.message : String(error), isError: true }

@@ -1,6 +1,8 @@
 // Answers to a coding session that asks about its chat: what was said there, and what OpenClaw's agent remembers.
-import { readdirSync, readFileSync, statSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { readForeign } from '../../../src/store/disk/foreign-file.ts'
+import { listNotes } from '../../../src/store/notes/notes.ts'
 import { workspaceOf } from './agents.ts'
 import { currentConfig } from './openclaw-api.ts'
 import type { OpenClawApi, StoredMessage } from './openclaw-api.ts'
@@ -91,14 +93,19 @@ async function searchMemory(api: OpenClawApi, target: Target, query: string, lim
   return searchFiles(workspaceOf(api, target.agentId), query, limit)
 }
 
+const maxFileBytes = 1_000_000
+
 /** The paragraphs with most words of the query, from `MEMORY.md` and `memory/`. */
 function searchFiles(workspace: string, query: string, limit: number): Hit[] {
   const all = query.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? []
   // Short words are in every text.
   const long = all.filter((word) => word.length > 3)
   const words = long.length > 0 ? long : all
-  const found = memoryFiles(workspace).flatMap((source) =>
-    readFileSync(join(workspace, source), 'utf8')
+  // No links: the workspace may be a repository of somebody else, and the session reads without a question.
+  const notes = listNotes(workspace).filter(({ bytes }) => bytes <= maxFileBytes)
+  const found = notes.flatMap(({ name: source, path }) =>
+    readForeign(path, maxFileBytes, { noLink: true })
+      .toString('utf8')
       .split(/\n\s*\n/)
       .map((text) => ({ source, text: text.trim(), score: scoreOf(text, words) })),
   )
@@ -111,23 +118,4 @@ function searchFiles(workspace: string, query: string, limit: number): Hit[] {
 function scoreOf(text: string, words: readonly string[]): number {
   const lower = text.toLowerCase()
   return words.filter((word) => lower.includes(word)).length
-}
-
-const maxFileBytes = 1_000_000
-
-function memoryFiles(workspace: string): string[] {
-  const inFolder = (folder: string): string[] => {
-    try {
-      return readdirSync(join(workspace, folder), { recursive: true }).map((name) =>
-        join(folder, String(name)),
-      )
-    } catch {
-      return []
-    }
-  }
-  const named = ['MEMORY.md', 'memory.md', ...inFolder('memory')]
-  return named.filter((name) => {
-    const stat = statSync(join(workspace, name), { throwIfNoEntry: false })
-    return name.endsWith('.md') && stat?.isFile() === true && stat.size <= maxFileBytes
-  })
 }

@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { sleep } from '../../domain/async.ts'
 import { isRunning, type CodingSession } from '../../domain/coding-session.ts'
 import { RockpoolError } from '../../domain/errors.ts'
+import type { Giver } from '../../domain/giver.ts'
 import { mailSchema, mailStates, parseMailAddress, wakePolicies, type Mail } from '../../domain/mail.ts'
 import { printableText } from '../../domain/text.ts'
 import { quoteMail } from '../../mail/quote.ts'
@@ -86,7 +87,7 @@ export async function sendMail(app: App, input: MailInput, caller: Caller): Prom
   const refusal = whyNotWrite(sender, { kind, agentId: to.agentId, hasAsked })
   if (refusal !== undefined)
     throw new RockpoolError('forbidden', refusal, { hint: 'Ask the owner to send it.' })
-  const giver = giverOf(caller)
+  const giver = giverOfMail(app, caller)
   // Asked again at the delivery, which may be later and to another session of the lineage.
   const coding = kind === 'session' ? codingAt(app, to) : undefined
   if (coding && (isRunning(coding) || input.resume)) await app.coding().givenBy(giver).check(coding)
@@ -104,6 +105,14 @@ export async function sendMail(app: App, input: MailInput, caller: Caller): Prom
     },
     { session: sender.session, key: input.key },
   )
+}
+
+/** A session has its own rights, also with the token of the owner, which every program of the owner can read. A token that may not
+ *  approve gains none by naming a session. */
+function giverOfMail(app: App, caller: Caller): Giver {
+  const giver = giverOf(caller)
+  if (caller.claudeSession === undefined || !giver.mayApprove) return giver
+  return { ...giver, mayApprove: false, codingId: codingWith(app, caller.claudeSession)?.id }
 }
 
 function codingAt(app: App, { session, address }: Party): CodingSession | undefined {

@@ -176,8 +176,9 @@ function actionOf(
   }
   if (kind === 'message')
     return { kind, text, to: required(input.to ?? here, 'to', 'The chat: --to "telegram|123456789".') }
-  const named = input.workdir === undefined ? undefined : app.config.coding.repos[input.workdir]
-  const workdir = named ?? input.workdir ?? app.config.coding.defaultWorkdir
+  const { repos, defaultWorkdir } = app.config.coding
+  const { workdir: named = '' } = input
+  const workdir = Object.hasOwn(repos, named) ? repos[named] : (input.workdir ?? defaultWorkdir)
   return { kind, text, session, model, workdir: required(workdir, 'workdir', 'The repository: --workdir .') }
 }
 

@@ -234,6 +234,12 @@ test('a coding session in a folder that does not exist is not scheduled', async 
   expect(app.storage.schedules.list().map(({ name }) => name)).not.toContain('nowhere')
 })
 
+test.each(['constructor', '__proto__'])('no repository is called %s', async (workdir) => {
+  const input = { when: 'daily 9:00', text: 'Fix it', do: 'coding', workdir }
+  await expect(call('add', input)).rejects.toMatchObject({ message: `There is no directory "${workdir}".` })
+  await expect(call('add', input, agent)).rejects.toMatchObject({ code: 'refused' })
+})
+
 test.each(['workdir', 'session', 'model'])(
   '%s is refused where no coding session is started',
   async (field) => {

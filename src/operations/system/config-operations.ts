@@ -61,7 +61,10 @@ function nothingAt(key: string): RockpoolError {
 }
 
 function at(value: unknown, path: string[]): unknown {
-  return path.reduce((inner, name) => (isRecord(inner) ? inner[name] : undefined), value)
+  return path.reduce(
+    (inner, name) => (isRecord(inner) && Object.hasOwn(inner, name) ? inner[name] : undefined),
+    value,
+  )
 }
 
 interface Origin {
@@ -111,6 +114,7 @@ function namedVariables(variables: Readonly<Record<string, string | undefined>>)
 const key = z
   .string()
   .regex(/^[^.]+(\.[^.]+)*$/, 'Write it with dots: coding.maxSessions.')
+  .refine((text) => !text.split('.').includes('__proto__'), 'No key is called __proto__.')
   .describe('The key, with dots: coding.maxSessions. docs/config.md lists every key.')
 
 const getValue = operation({

@@ -72,6 +72,15 @@ function notRegular(path: string): RockpoolError {
   return new RockpoolError('refused', `${path} is not a regular file.`)
 }
 
+/** Throws `refused` if something else is in the place of a database, or of the files beside it: SQLite opens them, too, and would wait
+ *  for the writer of a named pipe. */
+export function refuseOddDatabase(path: string): void {
+  for (const file of ['', '-journal', '-wal', '-shm'].map((ending) => path + ending)) {
+    const about = statSync(file, { throwIfNoEntry: false })
+    if (about && !about.isFile()) throw notRegular(file)
+  }
+}
+
 export function isFile(path: string): boolean {
   // Fails if it is not there, or the path is no name that a file can have.
   return attempt(() => statSync(path).isFile(), false)

@@ -2,11 +2,11 @@
 // waiting. The copy follows by the numbers of the records, and a writer waits until the copy has what it wrote.
 import { KeyedQueue, SharedRun } from '../../domain/async.ts'
 import type { Clock } from '../../domain/clock.ts'
-import { RockpoolError } from '../../domain/errors.ts'
+import { asRockpoolError, RockpoolError } from '../../domain/errors.ts'
 import type { Log } from '../../domain/log.ts'
 import type { Database } from '../sqlite/database.ts'
 import type { Queries } from '../sqlite/queries.ts'
-import { applyRecord, clearRecords, dropOutput } from '../sqlite/record-tables.ts'
+import { applyRecord, clearRecords, dropOutput, isTableKind, removeRecord } from '../sqlite/record-tables.ts'
 import type { NewOutput, RecordBodies, RecordKind, StoredRecord } from '../sqlite/record-tables.ts'
 import type { OldRecords, PutOptions, Records } from '../sqlite/records.ts'
 import type { Postgres } from './connection.ts'
@@ -187,9 +187,32 @@ export class SharedRecords implements Records {
     for (;;) {
       const sql = `SELECT kind, id, seq, body FROM record WHERE seq > $1 ORDER BY seq LIMIT ${batchRows}`
       const rows = await postgres.read<StoredRecord>(sql, [cursorOf(copy.queries)])
-      if (rows.length > 0) await copy.write((q) => copyRecords(q, rows))
+      if (rows.length > 0) await copy.write((q) => this.#copy(q, rows))
       this.#notify(new Set(rows.map(({ kind }) => kind)))
       if (rows.length < batchRows) return
+    }
+  }
+
+  /** Another process of this machine may have copied some of them already: those are skipped. */
+  #copy(q: Queries, rows: StoredRecord[]): void {
+    const cursor = cursorOf(q)
+    for (const row of rows) if (row.seq > cursor) this.#apply(q, row)
+    q.run('UPDATE record_cursor SET seq = max(seq, ?)', rows.at(-1)!.seq)
+  }
+
+  /** A damaged record is left out: otherwise no machine would get any later one. So is its earlier content, which may allow what
+   *  the record forbids. */
+  #apply(q: Queries, row: StoredRecord): void {
+    const { kind, id } = row
+    try {
+      applyRecord(q, row)
+    } catch (error) {
+      if (asRockpoolError(error).code !== 'damaged' || !isTableKind(kind)) throw error
+      removeRecord(q, kind, id)
+      this.#parts.log.error(
+        { event: 'record-damaged', kind, id, error: String(error) },
+        'A record in the shared database is damaged; this machine goes on without it.',
+      )
     }
   }
 
@@ -220,13 +243,6 @@ export class SharedRecords implements Records {
       ),
     )
   }
-}
-
-/** Another process of this machine may have copied some of them already: those are skipped. */
-function copyRecords(q: Queries, rows: StoredRecord[]): void {
-  const cursor = cursorOf(q)
-  for (const row of rows) if (row.seq > cursor) applyRecord(q, row)
-  q.run('UPDATE record_cursor SET seq = max(seq, ?)', rows.at(-1)!.seq)
 }
 
 function cursorOf(q: Queries): number {

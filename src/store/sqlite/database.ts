@@ -1,11 +1,12 @@
 // One SQLite database: opened, migrated, read, and written in groups. Writes of the same moment share one transaction and one
 // sync to disk; each write resolves after that sync. Other processes may write to the same file: we wait for them without
 // blocking the event loop.
-import { readdirSync, rmSync, statSync } from 'node:fs'
+import { readdirSync, rmSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { systemClock } from '../../domain/clock.ts'
 import { RockpoolError } from '../../domain/errors.ts'
+import { refuseOddDatabase } from '../disk/foreign-file.ts'
 import { DamagedContent, asDatabaseError, isBusy } from './database-errors.ts'
 import { makeDatabase, migrate, refuseEmpty, type Migration } from './migrations.ts'
 import { LogSync } from './log-sync.ts'
@@ -293,7 +294,7 @@ export class Database {
 
 function openNow(path: string, migrations: Migration[], options: DatabaseOptions): DatabaseSync {
   const { durability = 'full', readOnly = false, isOnlyCopy = false, busyMs = defaultBusyMs } = options
-  refuseOtherThanFile(path)
+  if (path !== ':memory:') refuseOddDatabase(path)
   if (isOnlyCopy) refuseEmpty(path)
   if (!readOnly && path !== ':memory:') makeDatabase(path, migrations)
   const db = new DatabaseSync(path, { readOnly, timeout: busyMs, allowExtension: true })
@@ -313,12 +314,6 @@ function openNow(path: string, migrations: Migration[], options: DatabaseOptions
     db.close()
     throw error
   }
-}
-
-/** SQLite would block on a named pipe. */
-function refuseOtherThanFile(path: string): void {
-  const about = path === ':memory:' ? undefined : statSync(path, { throwIfNoEntry: false })
-  if (about && !about.isFile()) throw new RockpoolError('refused', `${path} is not a regular file.`)
 }
 
 /** Opens a database whose content can be rebuilt: an index, a copy. A damaged or newer one is deleted and created again. */

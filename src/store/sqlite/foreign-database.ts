@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync, type SQLInputValue } from 'node:sqlite'
 import { RockpoolError } from '../../domain/errors.ts'
-import { isFile } from '../disk/foreign-file.ts'
+import { isFile, refuseOddDatabase } from '../disk/foreign-file.ts'
 
 export type ForeignRows = (sql: string, ...values: SQLInputValue[]) => Iterable<Record<string, unknown>>
 
@@ -13,30 +13,57 @@ export type ForeignRows = (sql: string, ...values: SQLInputValue[]) => Iterable<
 const busyMs = 500
 const largestCopyBytes = 512 << 20
 
+interface ForeignRead<T> {
+  /** The tables that `read` names. */
+  tables: readonly string[]
+  read: (rows: ForeignRows) => T
+}
+
 /** The owner keeps writing meanwhile: a reader of a WAL does not block writers, and a read-only connection never checkpoints. */
-export function readForeignDatabase<T>(path: string, read: (rows: ForeignRows) => T): T {
+export function readForeignDatabase<T>(path: string, asked: ForeignRead<T>): T {
   if (!isFile(path)) throw new RockpoolError('refused', `${path} is not a regular file.`)
+  refuseOddDatabase(path)
   try {
-    return readFrom(path, read)
+    return readFrom(path, asked)
   } catch (error) {
     if (!/unable to open|readonly|read-only/i.test(String(error))) throw error
-    return readFromCopy(path, read, error)
+    return readFromCopy(path, asked, error)
   }
 }
 
-function readFrom<T>(path: string, read: (rows: ForeignRows) => T): T {
+/** Throws `refused` if one of these tables is a view: that is a query of whoever made the database, and may never end. */
+export function refuseViews(path: string, tables: readonly string[], rows: ForeignRows): void {
+  const views = [...rows("SELECT name FROM sqlite_master WHERE type = 'view'")].map(({ name }) =>
+    String(name),
+  )
+  const view = views.find((name) => tables.includes(name.toLowerCase()))
+  if (view !== undefined)
+    throw new RockpoolError('refused', `${path} has a view in place of the table ${view}.`)
+}
+
+/** Values from here on are not read: nobody writes such long texts, and they would fill the memory. */
+export const longestValueBytes = 64 << 20
+
+/** The value of a column, as SQL; null if it is too long. SQLite tells the length without reading the value. */
+export function boundedColumn(name: string): string {
+  return `iif(octet_length(${name}) > ${longestValueBytes}, NULL, ${name})`
+}
+
+function readFrom<T>(path: string, { tables, read }: ForeignRead<T>): T {
   const db = new DatabaseSync(path, { readOnly: true, timeout: busyMs })
   try {
     // One snapshot for all queries.
     db.exec('BEGIN')
-    return read((sql, ...values) => db.prepare(sql).iterate(...values))
+    const rows: ForeignRows = (sql, ...values) => db.prepare(sql).iterate(...values)
+    refuseViews(path, tables, rows)
+    return read(rows)
   } finally {
     db.close()
   }
 }
 
 /** Without write permission SQLite cannot make the shared memory that reading a log needs. */
-function readFromCopy<T>(path: string, read: (rows: ForeignRows) => T, cause: unknown): T {
+function readFromCopy<T>(path: string, asked: ForeignRead<T>, cause: unknown): T {
   const files = [path, `${path}-wal`].filter((file) => existsSync(file))
   const bytes = files.reduce((sum, file) => sum + statSync(file).size, 0)
   if (bytes > largestCopyBytes) throw cause
@@ -44,7 +71,7 @@ function readFromCopy<T>(path: string, read: (rows: ForeignRows) => T, cause: un
   try {
     const copy = join(folder, 'copy.db')
     for (const file of files) copyFileSync(file, copy + file.slice(path.length))
-    return readFrom(copy, read)
+    return readFrom(copy, asked)
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }

@@ -1,5 +1,6 @@
 // The records of the state database (records.ts): coding sessions, approvals, spend, decisions, usage windows, schedules. This file says how each kind
 // is written to its table and read back.
+import { RockpoolError } from '../../domain/errors.ts'
 import { parseStored } from '../../domain/json.ts'
 import type { SQLInputValue } from 'node:sqlite'
 import { deflateRawSync, inflateRawSync } from 'node:zlib'
@@ -275,11 +276,28 @@ export function removeRecord(q: Queries, kind: TableKind, id: string): boolean {
   return q.run(`DELETE FROM ${tables[kind].table} ${where}`, ...values).changes > 0
 }
 
-/** Writes a record of the shared database into its table. Kinds that only a later version knows are skipped. */
+/** Writes a record of the shared database into its table. Kinds that only a later version knows are skipped. Throws `damaged` if the
+ *  record does not fit the table. */
 export function applyRecord(q: Queries, { kind, id, body }: StoredRecord): void {
-  if (!Object.hasOwn(tables, kind)) return
-  if (body === null) removeRecord(q, kind as TableKind, id)
-  else putRecord(q, kind, id, parse(body))
+  if (!isTableKind(kind)) return
+  if (body === null) removeRecord(q, kind, id)
+  else putStored(q, kind, id, body)
+}
+
+export function isTableKind(kind: RecordKind): kind is TableKind {
+  return Object.hasOwn(tables, kind)
+}
+
+function putStored(q: Queries, kind: TableKind, id: string, body: string): void {
+  try {
+    putRecord(q, kind, id, parse(body))
+  } catch (error) {
+    // It is no JSON, lacks a part, or has a value that the table does not take. Any other error is about the database.
+    const isOfRecord = error instanceof TypeError || /constraint failed/.test(String(error))
+    throw isOfRecord
+      ? new RockpoolError('damaged', `The record ${kind} ${id} is damaged.`, { cause: error })
+      : error
+  }
 }
 
 export function clearRecords(q: Queries): void {

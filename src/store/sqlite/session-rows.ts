@@ -5,7 +5,8 @@ import { dirname } from 'node:path'
 import { DatabaseSync, type SQLInputValue } from 'node:sqlite'
 import { RockpoolError } from '../../domain/errors.ts'
 import { parseRecord } from '../../domain/json.ts'
-import { readForeignDatabase, type ForeignRows } from './foreign-database.ts'
+import { refuseOddDatabase } from '../disk/foreign-file.ts'
+import { longestValueBytes, readForeignDatabase, refuseViews, type ForeignRows } from './foreign-database.ts'
 
 export interface RowsPlace {
   database: string
@@ -26,17 +27,19 @@ export interface RowsState {
 
 /** Undefined if the database does not have the session. */
 export function rowsState({ database, sessionId }: RowsPlace): RowsState | undefined {
-  if (!existsSync(database)) return undefined
-  return readForeignDatabase(database, (rows) => {
+  return readDatabase(database, (rows) => {
     if (!hasSession(rows, sessionId)) return undefined
     const state = { changedAt: 0, count: 0 }
     for (const { name, key, columns } of tablesOf(rows)) {
       if (!isOwn(key)) continue
       const time = columns.includes('time_updated') ? 'max(time_updated)' : '0'
+      const longest = columns.map((column) => `coalesce(max(octet_length("${column}")), 0)`).join(' + ')
       const [row] = rows(
-        `SELECT count(*) AS count, ${time} AS at FROM "${name}" WHERE "${key.column}" = ?`,
+        `SELECT count(*) AS count, ${time} AS at, ${longest} AS longest FROM "${name}" WHERE "${key.column}" = ?`,
         sessionId,
       )
+      if (Number(row?.['longest']) > longestValueBytes)
+        throw new RockpoolError('refused', `The rows of ${sessionId} in ${database} are too long to be kept.`)
       state.count += Number(row?.['count'])
       state.changedAt = Math.max(state.changedAt, Number(row?.['at']))
     }
@@ -44,11 +47,18 @@ export function rowsState({ database, sessionId }: RowsPlace): RowsState | undef
   })
 }
 
+/** The other tables are found by their type. */
+const tablesByName = ['session']
+
+function readDatabase<T>(database: string, read: (rows: ForeignRows) => T): T | undefined {
+  return existsSync(database) ? readForeignDatabase(database, { tables: tablesByName, read }) : undefined
+}
+
 /** The ids of all sessions in a database; undefined if it cannot be read now. */
 export function sessionsIn(database: string): ReadonlySet<string> | undefined {
   if (!existsSync(database)) return new Set()
   try {
-    return readForeignDatabase(
+    return readDatabase(
       database,
       (rows) => new Set([...rows('SELECT id FROM session')].map(({ id }) => String(id))),
     )
@@ -60,8 +70,7 @@ export function sessionsIn(database: string): ReadonlySet<string> | undefined {
 
 /** Undefined if the database does not have the session. The same rows always give the same text. */
 export function readRows({ database, sessionId }: RowsPlace): Buffer | undefined {
-  if (!existsSync(database)) return undefined
-  return readForeignDatabase(database, (rows) => {
+  return readDatabase(database, (rows) => {
     if (!hasSession(rows, sessionId)) return undefined
     return Buffer.concat([...textOf(rows, sessionId)].map((line) => Buffer.from(`${line}\n`)))
   })
@@ -78,12 +87,14 @@ export function writeRows(place: RowsPlace, text: Buffer): RowsOutcome {
     mkdirSync(dirname(database), { recursive: true, mode: 0o700 })
     closeSync(openSync(database, 'wx', 0o600))
   }
+  refuseOddDatabase(database)
   const db = new DatabaseSync(database, { timeout: busyMs })
   try {
     db.exec('BEGIN IMMEDIATE')
     // A row may come before the one that it refers to.
     db.exec('PRAGMA defer_foreign_keys = ON')
     const reader: ForeignRows = (sql, ...values) => db.prepare(sql).iterate(...values)
+    refuseViews(database, tablesByName, reader)
     const isEmpty = [...reader('SELECT 1 FROM sqlite_master LIMIT 1')].length === 0
     if (!isEmpty && hasSession(reader, sessionId)) return compareRows(reader, sessionId, text)
     // One statement each, of these kinds only: the copy of another machine may be forged.

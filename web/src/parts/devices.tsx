@@ -2,13 +2,9 @@
 import { useEffect, useState } from 'preact/hooks'
 import { ago } from '../format.ts'
 import { useAction, useLive } from '../live.ts'
+import { deviceHere, keepDeviceHere, stateOfBrowser, subscribeBrowser } from '../this-browser.ts'
+import type { BrowserState } from '../this-browser.ts'
 import { Loaded, Problem } from './states.tsx'
-
-/** Undefined where the browser has no push: no TLS, a private window, an old browser. */
-async function pushManager(): Promise<PushManager | undefined> {
-  if (!('serviceWorker' in navigator) || !('PushManager' in window)) return undefined
-  return (await navigator.serviceWorker.getRegistration())?.pushManager
-}
 
 export function Devices() {
   const devices = useLive('devices.list', {})
@@ -46,12 +42,6 @@ export function Devices() {
   )
 }
 
-type BrowserState = 'unknown' | 'impossible' | 'off' | 'on'
-
-/** The id of this browser in the list of devices. A device that is no longer listed gets nothing: it was removed, or the token with
- *  which it was added was replaced. */
-const ownId = 'rockpool-device'
-
 function ThisBrowser({ listed, onAdded }: { listed?: string[]; onAdded: () => void }) {
   const [state, setState] = useState<BrowserState>('unknown')
   const [problem, setProblem] = useState<string>()
@@ -64,7 +54,7 @@ function ThisBrowser({ listed, onAdded }: { listed?: string[]; onAdded: () => vo
       const subscription = await subscribeBrowser(key.publicKey)
       const added = await run('devices.add', subscription)
       if (!added) return
-      localStorage.setItem(ownId, added.device.id)
+      keepDeviceHere(added.device.id)
       setState('on')
       onAdded()
     } catch (thrown) {
@@ -72,7 +62,7 @@ function ThisBrowser({ listed, onAdded }: { listed?: string[]; onAdded: () => vo
     }
   }
   if (state === 'unknown' || listed === undefined) return null
-  if (state === 'on' && listed.includes(localStorage.getItem(ownId) ?? ''))
+  if (state === 'on' && listed.includes(deviceHere() ?? ''))
     return <p>This browser is notified when a session needs you.</p>
   if (state === 'impossible')
     return <p>This browser cannot be notified: that needs an address with https, or this machine itself.</p>
@@ -84,26 +74,4 @@ function ThisBrowser({ listed, onAdded }: { listed?: string[]; onAdded: () => vo
       {(problem ?? error) && <Problem text={problem ?? error ?? ''} />}
     </>
   )
-}
-
-async function stateOfBrowser(): Promise<BrowserState> {
-  const push = await pushManager()
-  if (!push) return 'impossible'
-  return (await push.getSubscription()) ? 'on' : 'off'
-}
-
-/** The browser asks the person for permission. */
-async function subscribeBrowser(publicKey: string) {
-  const push = await pushManager()
-  const subscription = await push?.subscribe({ userVisibleOnly: true, applicationServerKey: publicKey })
-  const { endpoint, keys } = subscription?.toJSON() ?? {}
-  if (endpoint === undefined || keys?.['p256dh'] === undefined || keys['auth'] === undefined)
-    throw new Error('there is no push service.')
-  return { url: endpoint, keys: { p256dh: keys['p256dh'], auth: keys['auth'] }, name: nameOfBrowser() }
-}
-
-function nameOfBrowser(): string {
-  const [, browser = 'Browser'] = /(Edg|Firefox|Chrome|Safari)/.exec(navigator.userAgent) ?? []
-  const [, system] = /(Android|iPhone|iPad|Mac OS|Windows|Linux)/.exec(navigator.userAgent) ?? []
-  return `${browser === 'Edg' ? 'Edge' : browser}${system ? ` on ${system}` : ''}`
 }

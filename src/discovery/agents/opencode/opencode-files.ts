@@ -4,7 +4,12 @@ import { statSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { isRecord, parseRecord } from '../../../domain/json.ts'
 import { isFile, readForeign } from '../../../store/disk/foreign-file.ts'
-import { readForeignDatabase, type ForeignRows } from '../../../store/sqlite/foreign-database.ts'
+import {
+  boundedColumn,
+  longestValueBytes,
+  readForeignDatabase,
+  type ForeignRows,
+} from '../../../store/sqlite/foreign-database.ts'
 import { noteUnreadable, type Listing } from '../../list-files.ts'
 import { newFacts, redacted } from '../../transcript-facts.ts'
 import { EditTable } from '../../edit-table.ts'
@@ -19,7 +24,7 @@ type Fields = Record<string, unknown>
 
 const database = /^opencode(?:-[\w.]+)?\.db$/
 const jsonFile = /^[\w-]+\.json$/
-const longestFileBytes = 64 << 20
+const tables = ['session', 'message', 'part']
 
 export const opencodeReader: OtherReader = {
   kind: 'opencode',
@@ -58,14 +63,14 @@ export const opencodeReader: OtherReader = {
 }
 
 /** The time of a session's last message, because a message may still change after the session's own time. */
-const listSql = `SELECT id, title, time_updated AS updated, time_archived AS archived,
+const listSql = `SELECT id, ${boundedColumn('title')} AS title, time_updated AS updated, time_archived AS archived,
   (SELECT max(time_updated) FROM message WHERE session_id = session.id) AS changed,
-  (SELECT count(*) FROM message WHERE session_id = session.id) AS count FROM session`
+  (SELECT count(*) FROM message WHERE session_id = session.id) AS count FROM session WHERE octet_length(id) < 1000`
 
 function listDatabase(path: string, listing: Listing): void {
   try {
     const inode = statSync(path).ino
-    for (const row of readForeignDatabase(path, (rows) => [...rows(listSql)])) {
+    for (const row of readForeignDatabase(path, { tables, read: (rows) => [...rows(listSql)] })) {
       const id = String(row['id'])
       const title = textField(row['title'])
       const mtimeMs = Math.max(countField(row['updated']), countField(row['changed']))
@@ -118,33 +123,38 @@ type Wanted = 'facts' | 'everything'
 function readSession(path: string, wanted: Wanted): OpencodeSession {
   const at = path.lastIndexOf('#')
   if (at < 0) return readFiles(path)
-  return readForeignDatabase(path.slice(0, at), (rows) => readRows(rows, path.slice(at + 1), wanted))
+  const read = (rows: ForeignRows): OpencodeSession => readRows(rows, path.slice(at + 1), wanted)
+  return readForeignDatabase(path.slice(0, at), { tables, read })
 }
 
+const dataSql = boundedColumn('data')
 const editsSql = ['write', 'edit', 'multiedit']
-  .map((tool) => `data LIKE '{"type":"tool","tool":"${tool}"%'`)
+  .map((tool) => `${dataSql} LIKE '{"type":"tool","tool":"${tool}"%'`)
   .join(' OR ')
+// Of the tool calls, which are most of the bytes, the facts need only the edits.
+const partsSql: Readonly<Record<Wanted, string>> = {
+  everything: `SELECT message_id, ${dataSql} AS data FROM part WHERE session_id = ? ORDER BY id`,
+  facts: `SELECT message_id, ${dataSql} AS data FROM part WHERE session_id = ?
+    AND (octet_length(data) > ${longestValueBytes} OR ${dataSql} NOT LIKE '{"type":"tool"%' OR ${editsSql}) ORDER BY id`,
+}
+const messagesSql = `SELECT id, ${dataSql} AS data FROM message WHERE session_id = ? ORDER BY id`
+const sessionColumns = 'parent_id directory title version time_created time_updated revert'.split(' ')
 
 function readRows(rows: ForeignRows, id: string, wanted: Wanted): OpencodeSession {
-  const [row] = rows('SELECT * FROM session WHERE id = ?', id)
-  // Of the tool calls, which are most of the bytes, the facts need only the edits.
-  const tools = wanted === 'facts' ? ` AND (data NOT LIKE '{"type":"tool"%' OR ${editsSql})` : ''
+  const row = sessionRow(rows, id)
   const parts = new RowParser()
   const byMessage = new Map<string, Fields[]>()
-  for (const { message_id: message, data } of rows(
-    `SELECT message_id, data FROM part WHERE session_id = ?${tools} ORDER BY id`,
-    id,
-  )) {
+  for (const { message_id: message, data } of rows(partsSql[wanted], id)) {
     const part = parts.parse(data)
-    if (part) byMessage.set(String(message), [...(byMessage.get(String(message)) ?? []), part])
+    const own = byMessage.get(String(message))
+    if (part && own) own.push(part)
+    else if (part) byMessage.set(String(message), [part])
   }
-  const messages = [...rows('SELECT id, data FROM message WHERE session_id = ? ORDER BY id', id)].flatMap(
-    ({ id: message, data }) => {
-      const parsed = parts.parse(data)
-      const own = byMessage.get(String(message)) ?? []
-      return parsed ? [{ id: String(message), data: parsed, parts: own }] : []
-    },
-  )
+  const messages = [...rows(messagesSql, id)].flatMap(({ id: message, data }) => {
+    const parsed = parts.parse(data)
+    const own = byMessage.get(String(message)) ?? []
+    return parsed ? [{ id: String(message), data: parsed, parts: own }] : []
+  })
   const revert = parseRecord(String(row?.['revert']))
   return {
     id,
@@ -159,6 +169,14 @@ function readRows(rows: ForeignRows, id: string, wanted: Wanted): OpencodeSessio
     damaged: parts.damaged,
     bytes: parts.bytes,
   }
+}
+
+/** Older versions lack some of the columns. */
+function sessionRow(rows: ForeignRows, id: string): Record<string, unknown> | undefined {
+  const known = new Set([...rows("SELECT name FROM pragma_table_info('session')")].map(({ name }) => name))
+  const columns = sessionColumns.filter((name) => known.has(name))
+  const wanted = columns.map((name) => `${boundedColumn(name)} AS ${name}`)
+  return [...rows(`SELECT ${['id', ...wanted].join(', ')} FROM session WHERE id = ?`, id)][0]
 }
 
 /** Parses rows and files, and counts what cannot be parsed. */
@@ -176,7 +194,7 @@ class RowParser {
 
   file(path: string): Fields | undefined {
     try {
-      return this.parse(readForeign(path, longestFileBytes).toString('utf8'))
+      return this.parse(readForeign(path, longestValueBytes).toString('utf8'))
     } catch {
       this.damaged++
       return undefined

@@ -10,7 +10,7 @@ type State = CodingRow['state']
 export interface Row {
   id: string
   state: State
-  /** It asks, or failed and no person has looked at it yet. */
+  /** It asks a person, or it failed and no person has looked at it yet. */
   needsYou: boolean
   name: string
   /** One line: what it asks, does or said last. */

@@ -36,7 +36,7 @@ export interface BridgeSeat {
   sessionKey?: string
   /** A coding session of ours. */
   codingId?: string
-  /** Of the process that asks, in a session that Claude Code runs without Rockpool: a descendant of the session's process. */
+  /** The calling process, in a session that Claude Code runs without Rockpool: a descendant of the session's process. */
   pid?: number
 }
 

@@ -39,7 +39,7 @@ export interface Access {
 
 export type Answer = LineAnswer | CommitAnswer | PullRequestAnswer | FileAnswer
 
-/** `note`: what could not be asked. */
+/** `note`: the sessions that could not be searched. */
 export type NotedAnswer = Answer & { note?: string }
 
 export async function explain(app: App, question: Question, access: Access): Promise<NotedAnswer> {

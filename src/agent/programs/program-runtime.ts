@@ -36,7 +36,7 @@ export interface ProgramRuntimeParts {
   files: SessionFiles
 }
 
-/** What the files of a program's sessions say. */
+/** The facts in the session files of a program. */
 export interface SessionFiles {
   /** Undefined if there is no such session. `pid`: the process that has it open. */
   find(sessionId: string): Promise<(Spent & { pid?: number }) | undefined>

@@ -70,7 +70,7 @@ export function checkWish({ name, kind, can }: AgentProgram, wish: ProgramWish):
   if (closed !== undefined)
     refuse(
       `has no tool ${JSON.stringify(closed)} that can be allowed here.`,
-      can.tools.length === 0 ? 'Leave allowedTools out.' : `It can be: ${can.tools.join(', ')}.`,
+      can.tools.length === 0 ? 'Leave allowedTools out.' : `Allow one of these: ${can.tools.join(', ')}.`,
     )
   if (thinking !== undefined && !can.thinking.includes(thinking))
     refuse(

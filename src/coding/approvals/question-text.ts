@@ -34,7 +34,7 @@ interface Place {
 /** Tools that do the same in every directory if their path is absolute. */
 const placeless = new Set(['Read', 'Write', 'Edit', 'MultiEdit', 'NotebookEdit', 'WebFetch', 'WebSearch'])
 
-/** Where the tool works and what it runs there, for tools that depend on it. */
+/** The directory of the tool call and the scripts that it would run; undefined for tools that depend on neither. */
 function placeOf({ toolName, input, cwd, scripts = [] }: Asked): Place | undefined {
   const path = input['file_path'] ?? input['notebook_path'] ?? '/'
   const isPlaceless = placeless.has(toolName) && typeof path === 'string' && isAbsolute(path)

@@ -57,10 +57,10 @@ function keptSessions(rows: readonly SessionRow[]): KeptSession[] {
   })
 }
 
-/** A copy for reading that is older was left behind. */
+/** An older copy for reading was left behind by a process that ended early. */
 const leftoverMs = 3_600_000
 
-/** So much new content is written before it is committed: bounds what a crash makes to do again. */
+/** How much new content is written before a commit. A crash makes at most this much work necessary again. */
 const batchBytes = 128 * 1024 * 1024
 
 export class Vault {

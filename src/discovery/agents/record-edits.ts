@@ -1,5 +1,5 @@
-// The edits of a session of another agent, in the table that `why` reads: the hashes of the lines that each of them added. The agents
-// report an edit when it has happened, as a diff or as the whole file; refused and failed ones are no records.
+// The edits of a session of another agent, in the table that `why` reads: the hashes of the lines that each of them added. The
+// agents report an edit when it has happened, as a diff or as the whole file; refused and failed edits have no records.
 import { isAbsolute, join } from 'node:path'
 import type { AgentRecord } from '../../domain/agent-records.ts'
 import { nameHash, type EditTable } from '../edit-table.ts'

@@ -41,7 +41,7 @@ function backUp(db: DatabaseSync, path: string, version: number): void {
   db.prepare('VACUUM INTO ?').run(copy)
 }
 
-/** Creates the file if it is missing, with mode 0600 whatever the umask. A symbolic link is not followed. */
+/** Creates the file if it is missing, with mode 0600, independent of the umask. A symbolic link is not followed. */
 export function makeDatabaseFile(path: string): void {
   const isNew = !existsSync(path)
   if (isNew) mkdirSync(dirname(path), { recursive: true, mode: 0o700 })

@@ -1,5 +1,5 @@
-// Schedules and their runs. A run is written before it begins, under the id of its schedule and due time, so that no due time runs
-// twice, whatever machine writes it first. Every change compares the stored row: of two machines one wins.
+// Schedules and their runs. A run is written before it begins, under the id of its schedule and due time, so that no due time
+// runs twice, even if two machines write it. Every change compares the stored row, so only one of two machines succeeds.
 import { randomUUID } from 'node:crypto'
 import { RockpoolError } from '../../domain/errors.ts'
 import type { Schedule, ScheduleRun } from '../../domain/schedule.ts'
@@ -111,7 +111,7 @@ export class ScheduleStore {
     return this.#db.read((q) => getRecord(q, 'run', id))
   }
 
-  /** Runs that have to begin, to be followed, or to be told; the oldest first. */
+  /** Runs that must be begun, followed or announced; the oldest first. */
   unfinished(): ScheduleRun[] {
     return this.#db.read((q) => readRecords(q, 'run', `WHERE ${isUnfinished} ORDER BY due_at LIMIT 1000`))
   }

@@ -199,7 +199,7 @@ function logWithheld({ log }: App, codingId: string, from: string): void {
   )
 }
 
-/** A turn in the session of a person who is no longer the owner would tell that person. */
+/** A turn in the session of a former owner would notify that person. */
 async function isOwnersSession(app: App, agentId: string, key: string): Promise<boolean> {
   await app.storage.people.ready()
   const entry = await app.storage.sessions(agentId).get(key)

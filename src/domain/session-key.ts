@@ -10,7 +10,7 @@ export type IdentityLinks = SessionConfig['identityLinks']
 
 export const agentIdRule = /^[a-z0-9][a-z0-9_-]{0,63}$/
 
-/** What is meant when a key, a row or the configuration names none. */
+/** The defaults for a key, a row or a configuration that names no agent, main key or account. */
 export const DEFAULT_AGENT_ID = 'main'
 export const DEFAULT_MAIN_KEY = 'main'
 export const DEFAULT_ACCOUNT_ID = 'default'

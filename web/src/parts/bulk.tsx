@@ -1,4 +1,4 @@
-// What can be done with several sessions at once: allow what they ask, after seeing all of it, and archive them.
+// Actions on several sessions at once: allow their requests, after the person has seen all of them, and archive the sessions.
 import { useState } from 'preact/hooks'
 import { count, visible } from '../format.ts'
 import { useAction } from '../live.ts'
@@ -42,8 +42,8 @@ export function Bulk({ rows, done }: { rows: Row[]; done: () => void }) {
   )
 }
 
-/** Allows the requests that were there when the person opened the list. A request that has come since is named below it, and is only
- *  added by a click of its own, because it would be allowed unread. */
+/** Allows the requests that were there when the person opened the list. A later request is named below the list and must be added
+ *  by its own click; otherwise the person would allow it unread. */
 function AllowSelected({ rows, done }: { rows: Row[]; done: () => void }) {
   const { reload } = useSessions()
   const { run, busy, error } = useAction()

@@ -44,7 +44,7 @@ export function Decision({ approval, onAnswered, isSeen, hasKeys = false }: Deci
   const byKey =
     (act: () => Promise<void>, isAllowed = true) =>
     (event: KeyboardEvent) => {
-      // Nor does a key that is held down.
+      // A key that is held down decides nothing, either.
       if (!event.repeat && !busy && isAllowed) void act()
     }
   const choices = approval.choices.map((_, i): [string, (event: KeyboardEvent) => void] => [
@@ -150,7 +150,8 @@ export function useSeen(rowId: string | undefined, id: string | undefined): bool
   return !isNext
 }
 
-/** False for a moment after the requests that a button answers have changed: a click was meant for those before. */
+/** False for a moment after the requests that a button answers have changed: the click may have been meant for the earlier
+ *  requests. */
 export function useStood(ids: string): boolean {
   const [stood, setStood] = useState<string>()
   useEffect(() => {

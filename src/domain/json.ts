@@ -47,7 +47,7 @@ export function jsonText(value: unknown): string {
 }
 
 /** Deeper values can be parsed but not written again: JSON.stringify overflows the stack. */
-export const maxJsonDepth = 64
+const maxJsonDepth = 64
 
 export function isTooDeep(value: unknown, limit = maxJsonDepth): boolean {
   if (typeof value !== 'object' || value === null) return false

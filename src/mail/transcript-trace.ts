@@ -16,7 +16,7 @@ export async function readTraces(transcript: string): Promise<((mailId: string) 
   return bytes && ((mailId) => traceIn(bytes, mailId))
 }
 
-export function traceIn(transcript: Buffer, mailId: string): MailTrace {
+function traceIn(transcript: Buffer, mailId: string): MailTrace {
   let trace: MailTrace = 'absent'
   for (let at = transcript.indexOf(mailId); at >= 0; at = transcript.indexOf(mailId, at + mailId.length)) {
     trace = 'recorded'

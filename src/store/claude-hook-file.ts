@@ -13,7 +13,7 @@ export interface ClaudeHookFile {
   pid: number
 }
 
-export function claudeHookFile(stateDir: string): string {
+function claudeHookFile(stateDir: string): string {
   return join(stateDir, 'claude-hooks.conf')
 }
 

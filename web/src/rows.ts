@@ -37,7 +37,7 @@ export interface Row {
 }
 
 /** The order of the groups of the inbox: who must act comes first. */
-export const groups: Array<[state: State, title: string]> = [
+const groups: Array<[state: State, title: string]> = [
   ['needs you', 'Needs you'],
   ['failed', 'Failed'],
   ['limited', 'Limited'],

@@ -33,7 +33,7 @@ export async function sendToChat(
 }
 
 /** A button runs a command, so that OpenClaw checks the person who presses it. */
-export function commandOf(data: string): string | undefined {
+function commandOf(data: string): string | undefined {
   const [, id, all = '', answer] = /^approve:([^:]+):(all-)?(\w+)$/.exec(data) ?? []
   if (id === undefined) return undefined
   const which = all === '' ? id : `all ${id}`

@@ -96,7 +96,7 @@ export function withoutGiven(
 }
 
 /** If a person ended the session, a later resume does not deliver the rest of its messages. */
-export const noMessages: Pick<CodingSession, 'inbox' | 'given'> = { inbox: [], given: [] }
+const noMessages: Pick<CodingSession, 'inbox' | 'given'> = { inbox: [], given: [] }
 
 export interface Ending {
   status: CodingStatus

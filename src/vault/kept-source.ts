@@ -24,7 +24,7 @@ export function openSource(path: string): KeptSource {
 }
 
 /** Tells whether the file or rows of a path still exist. Reads each database once. */
-export function presence(): (path: string) => boolean {
+export function existenceCheck(): (path: string) => boolean {
   const databases = new Map<string, ReadonlySet<string> | undefined>()
   return (path) => {
     const place = rowsPlace(path)

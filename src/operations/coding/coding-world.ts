@@ -8,9 +8,9 @@ import type { CodingSession } from '../../domain/coding-session.ts'
 import type { Giver } from '../../domain/giver.ts'
 
 export interface CodingWorld {
-  pool: Omit<CodingPool, GivingMethod>
+  pool: Omit<CodingPool, CheckedMethod>
   /** The pool for callers who start sessions or give them messages: checks the rights of the givers first. */
-  givenBy: (first: Giver, ...others: Giver[]) => CodingDoor
+  givenBy: (first: Giver, ...others: Giver[]) => CheckedPool
   notifications: NotificationRouter
   approvals: Approvals
   /** The machines among which sessions are divided, where several share a database. */
@@ -24,9 +24,9 @@ export interface CodingWorld {
 }
 
 /** The methods that give a message to a session or let it continue. */
-type GivingMethod = 'spawn' | 'respond' | 'resume' | 'reopen' | 'handOver'
+type CheckedMethod = 'spawn' | 'respond' | 'resume' | 'reopen' | 'handOver'
 
-export interface CodingDoor extends Pick<CodingPool, GivingMethod> {
+export interface CheckedPool extends Pick<CodingPool, CheckedMethod> {
   /** Throws if this giver may not give a message to the session. */
   check(session: CodingSession): Promise<void>
   /** Throws if this giver may not give a message to one of the sessions in this conversation. */

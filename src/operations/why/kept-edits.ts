@@ -74,7 +74,7 @@ export async function openKeptWorld(
 }
 
 /** What an answer without a known session says about sessions of an encrypted vault. */
-export function notAsked({ length }: readonly DiscoveredSession[]): string | undefined {
+export function notSearched({ length }: readonly DiscoveredSession[]): string | undefined {
   if (length === 0) return undefined
   const sessions = length === 1 ? '1 session' : `${length} sessions`
   return `${sessions} that only the vault has could not be searched, because the vault is encrypted. \`rockpool vault list\` shows them; \`rockpool vault restore <id>\` brings one back.`

@@ -4,7 +4,7 @@ import { ago, download, readableKey, visible } from '../format.ts'
 import { useAction, useLive } from '../live.ts'
 import { follow, pathOf } from '../route.ts'
 import { Problem } from './states.tsx'
-import { useTell } from './toasts.tsx'
+import { useShowToast } from './toasts.tsx'
 
 interface SessionRow {
   key: string
@@ -66,14 +66,14 @@ export function Conversations({ current, own }: { current: string; own: string }
 
 /** Under the same key; the earlier conversation is archived and can be brought back. */
 function NewConversation({ sessionKey: key, reload }: { sessionKey: string; reload: () => void }) {
-  const tell = useTell()
+  const showToast = useShowToast()
   const { run, busy, error } = useAction()
   const start = async (): Promise<void> => {
     const started = await run('sessions.reset', { key, reason: 'new' })
     if (!started) return
     reload()
     const undo = (): void => void run('sessions.restore', { ref: started.archived ?? key }).then(reload)
-    tell({ text: 'New conversation; the earlier one is archived', undo })
+    showToast({ text: 'New conversation; the earlier one is archived', undo })
   }
   return (
     <>

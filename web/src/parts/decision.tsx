@@ -39,7 +39,7 @@ export function Decision({ approval, onAnswered, isSeen, hasKeys = false }: Deci
     }
   }
   const { alike } = approval
-  const canAllowAll = useStood(alike.join())
+  const canAllowAll = useSettled(alike.join())
   const canAllow = !busy && (!isQuestion || text.trim() !== '')
   const byKey =
     (act: () => Promise<void>, isAllowed = true) =>
@@ -152,13 +152,13 @@ export function useSeen(rowId: string | undefined, id: string | undefined): bool
 
 /** False for a moment after the requests that a button answers have changed: the click may have been meant for the earlier
  *  requests. */
-export function useStood(ids: string): boolean {
-  const [stood, setStood] = useState<string>()
+export function useSettled(ids: string): boolean {
+  const [settled, setSettled] = useState<string>()
   useEffect(() => {
-    const timer = setTimeout(() => setStood(ids), readMs)
+    const timer = setTimeout(() => setSettled(ids), readMs)
     return () => clearTimeout(timer)
   }, [ids])
-  return stood === ids
+  return settled === ids
 }
 
 interface ChoicesProps {

@@ -180,7 +180,7 @@ function deliverFor(app: App): NotificationParts['deliver'] {
       sessionKey,
       createdAt: app.clock.now(),
       ...(isOutput ? { continues: sessionKey } : { mirror: true }),
-      ...(isProgram ? { writer: 'program' as const } : {}),
+      writer: isProgram ? ('program' as const) : undefined,
     }
     await app.storage.people.ready()
     if (mayReceive(delivery, readersIn(app))) await app.storage.work.outbox.leave([delivery])

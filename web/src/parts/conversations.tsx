@@ -4,6 +4,7 @@ import { ago, download, readableKey, visible } from '../format.ts'
 import { useAction, useLive } from '../live.ts'
 import { follow, pathOf } from '../route.ts'
 import { Problem } from './states.tsx'
+import { Switch } from './switch.tsx'
 import { useShowToast } from './toasts.tsx'
 
 interface SessionRow {
@@ -50,14 +51,7 @@ export function Conversations({ current, own }: { current: string; own: string }
         ))}
       </ul>
       {archived && rows.length === 0 && <p class="faint">Nothing is archived.</p>}
-      <label class="switch">
-        <input
-          type="checkbox"
-          checked={archived}
-          onChange={(event) => setArchived(event.currentTarget.checked)}
-        />
-        Show archived
-      </label>
+      <Switch label="Show archived" checked={archived} set={setArchived} />
       <Agents known={new Set(rows.map((one) => one.key))} current={current} />
       {row && <Tidy key={row.key} row={row} reload={sessions.reload} />}
     </aside>

@@ -77,7 +77,7 @@ async function measure(dir: string): Promise<BenchResult[]> {
   }
 }
 
-/** Somebody floods the gateway from a process of his own; another client goes on asking. */
+/** One process floods the gateway with requests; another client continues to send requests. */
 async function slowestDuringFloods(target: { port: number; token: string }): Promise<BenchResult[]> {
   const results: BenchResult[] = []
   for (const flood of floodNames) {

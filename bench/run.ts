@@ -44,7 +44,7 @@ function chosenParts(names: string[]): string[] {
   return names.length === 0 ? all : all.filter((name) => names.includes(name))
 }
 
-/** One that cannot be measured must not keep the others from it. */
+/** A bench that fails must not stop the others. */
 function whatFailed(error: unknown): BenchResult {
   const measured = (error instanceof Error ? error.message : String(error)).split('\n')[0]!
   return { name: 'the measuring itself', measured, wanted: 'an end', ok: false, how: 'it failed' }

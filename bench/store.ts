@@ -31,7 +31,7 @@ async function fewAndMany(folder: string): Promise<BenchResult> {
   await (await storeWith(folder, 10)).close()
   await (await storeWith(folder, 50_000)).close()
   const times: { few: number[]; many: number[] } = { few: [], many: [] }
-  // In turns, so that whatever else the machine does falls on both; one open at a time, with all that it does beside.
+  // In turns, so that other work of the machine affects both; one open at a time, with all that it does beside.
   for (let round = 0; round < 3; round++) {
     times.few.push(...(await timesIn(folder, 10, 500)))
     times.many.push(...(await timesIn(folder, 50_000, 500)))

@@ -100,7 +100,7 @@ function compressAll(configDir: string): number {
 
 const seconds = 30
 
-/** What the process of the gateway uses with a vault, less what it uses without one. */
+/** The processor time of a gateway with a vault, minus that of one without. */
 async function following(follower: string, folder: string): Promise<BenchResult> {
   // At the same time: what is measured is processor time.
   const [without = 0, withVault = 0] = await Promise.all(

@@ -155,7 +155,7 @@ function mostOf(writers: ReadonlyArray<Writer | undefined>): Writer | undefined 
   return [...counts].sort(([, a], [, b]) => b.length - a.length)[0]?.[0]
 }
 
-/** The session that had written most of a commit's lines before, whatever else is in it. */
+/** The session that had written most of a commit's lines before; all other lines are ignored. */
 class PlainVoting {
   readonly #discovery: Discovery
   readonly #repository: Repository

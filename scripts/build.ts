@@ -150,7 +150,7 @@ function takenLater(name: string, call: string): string {
   return `const ${ours} = (...given) => ${call}.${theirs}(...given);`
 }
 
-/** These and all that they import. It follows the imports, so that nobody has to keep a list. */
+/** These and all that they import. It follows the imports, so that there is no list to maintain. */
 function modulesOf(roots: string[]): Set<string> {
   const found = new Set<string>()
   const add = (file: string): void => {

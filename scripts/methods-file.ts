@@ -1,6 +1,6 @@
-// Writes src/rpc/methods.ts from the schemas of the operations, so that whoever calls one through the client (the command
-// line, the page) is told by the compiler what it takes and what it answers. The build and the checks write it anew; it is
-// not kept in git, so it cannot be old.
+// Writes src/rpc/methods.ts from the schemas of the operations, so that the compiler knows the input and output of each operation
+// that the command line or the page calls through the client. The build and the checks write it anew; it is not kept in git, so
+// it cannot be old.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { z } from 'zod'
 import { allOperations } from '../src/operations/all.ts'

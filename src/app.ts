@@ -130,7 +130,7 @@ function openParts(
     search: lazy.open(() => code.of('search').openSearch(app(), options.onIndexProgress)),
     vault: lazy.once(
       async () => (await import('./compose/vault.ts')).openVaultOf(app()),
-      // Why it could not be opened was said to the caller that asked for it.
+      // The caller that asked for it got the error.
       async (vault) => (await vault.catch(() => undefined))?.close(),
     ),
     claudeHooks: lazy.once(async () => (await import('./compose/claude-hooks.ts')).openClaudeHooks(app())),

@@ -9,7 +9,7 @@ import { serveBridge, serveOperations } from './mcp/server.ts'
 import { StdioTransport } from './mcp/stdio-transport.ts'
 import type { AskOperation } from './operations/agent-tools.ts'
 import type { App } from './operations/app.ts'
-import { bridgeWorld, type BridgeSeat } from './operations/cc/bridge-world.ts'
+import { bridgeWorld, type BridgeClient } from './operations/cc/bridge-world.ts'
 import type { Caller } from './operations/operation.ts'
 import { performOperation } from './operations/perform-operation.ts'
 import { GatewayClient } from './rpc/client.ts'
@@ -62,7 +62,7 @@ function askHere(
 }
 
 async function serveTheBridge(app: App, input: McpInput): Promise<void> {
-  const server = makeBridge()(bridgeWorld(app, seatOf(app, input)), app.config.mcpBridge)
+  const server = makeBridge()(bridgeWorld(app, clientOf(app, input)), app.config.mcpBridge)
   if (!server) {
     throw new RockpoolError('refused', 'The bridge is switched off: mcpBridge in the configuration.', {
       hint: 'Set mcpBridge.enabled to true, or leave it out.',
@@ -71,7 +71,7 @@ async function serveTheBridge(app: App, input: McpInput): Promise<void> {
   await serveBridge(server, new StdioTransport())
 }
 
-function seatOf(app: App, input: McpInput): BridgeSeat {
+function clientOf(app: App, input: McpInput): BridgeClient {
   const { list } = app.config.agents
   const agentId = input.agent ?? list.find((agent) => agent.default)?.id ?? list[0]?.id ?? 'main'
   return {

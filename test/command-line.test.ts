@@ -244,7 +244,7 @@ describe('errors', () => {
     [
       'cc review 00000002',
       'There is no coding session "00000002".',
-      '`rockpool cc sessions` shows those that Rockpool runs.',
+      '`rockpool cc sessions` lists the coding sessions of Rockpool.',
     ],
     ['config set log.level loud', 'log.level: debug, info, warn or error is expected', 'docs/config.md'],
     [

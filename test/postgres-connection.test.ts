@@ -87,7 +87,7 @@ test('of several servers the one that answers is used, by us and by the SessionS
   })
   await expect(nobody.write('SELECT 1')).rejects.toMatchObject({
     code: 'unavailable',
-    message: 'PostgreSQL cannot be reached: none of the 2 servers takes writes.',
+    message: 'PostgreSQL cannot be reached: none of the 2 servers accepts writes.',
   })
   await nobody.close()
 })

@@ -6,7 +6,7 @@ import { cpSync, mkdirSync, readdirSync, realpathSync, rmSync, symlinkSync, writ
 import { join, relative } from 'node:path'
 import { worktreesOf } from '../src/discovery/repo-paths.ts'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { bridgeWorld, type BridgeSeat } from '../src/operations/cc/bridge-world.ts'
+import { bridgeWorld, type BridgeClient } from '../src/operations/cc/bridge-world.ts'
 import { hashOf, newToken, writeTokenRecords } from '../src/store/gateway-tokens.ts'
 import { EditedRepository } from './support/edited-repository.ts'
 import { openHouse, rpc } from './support/gateway-house.ts'
@@ -34,7 +34,7 @@ afterAll(async () => {
   world.remove()
 })
 
-const seat = (more: Partial<BridgeSeat> = {}): BridgeSeat => ({
+const seat = (more: Partial<BridgeClient> = {}): BridgeClient => ({
   agentId: 'work',
   repoPath: world.root,
   ...more,

@@ -1,4 +1,4 @@
-// Indexes all of Claude's transcripts below HOME; prints what it took as JSON.
+// Indexes all of Claude's transcripts below HOME; prints time and size as JSON.
 import { globSync, mkdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { makeRedactor } from '../../src/domain/redact.ts'

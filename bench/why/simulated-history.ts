@@ -4,7 +4,7 @@ import { copyFileSync, rmSync } from 'node:fs'
 import { EditedRepository, EditingSession } from '../../test/support/edited-repository.ts'
 import { codeLine, formatted, Random, tweaked } from './simulated-code.ts'
 
-/** The id of a session, or somebody without a transcript. */
+/** The id of a session, or the name of a person without a transcript. */
 export type Writer = string
 
 export interface Line {
@@ -94,7 +94,7 @@ export class SimulatedHistory {
     const [before, after] = this.#changed(file, session.sessionId)
     const kind = random.next()
     if (kind < 0.07) {
-      // Refused: nothing changes, and somebody may write something similar later.
+      // Refused: nothing changes, and a person may write something similar later.
       session.call(
         'Edit',
         { file_path: file, old_string: '', new_string: textOf(after) },

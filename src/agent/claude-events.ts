@@ -238,7 +238,7 @@ function readRateLimit(info: RateLimitInfo): StreamItem[] {
   return [...items, ...event({ type: 'notice', text })]
 }
 
-/** A rejected window is used up, whatever share Claude reports. */
+/** A rejected window counts as used up, even if Claude reports a smaller share. */
 function windowsIn({ rateLimitType, unifiedWindows = {}, ...representative }: RateLimitInfo) {
   const windows = rateLimitType === undefined ? {} : { [rateLimitType]: representative }
   return Object.entries({ ...windows, ...unifiedWindows }).flatMap(

@@ -51,7 +51,7 @@ export class ClaudeConversation implements Conversation {
   #turns: ConversationTurns
   #watchdog: TurnWatchdog
   #end: ConversationEnd | undefined
-  /** After a kill nothing is reported, whatever still arrives. */
+  /** After a kill nothing is reported, even if more output arrives. */
   #silenced = false
   /** All ids that Claude gave this conversation. */
   #ids = new Set<string>()

@@ -64,7 +64,7 @@ function maskResult(result: TurnResult, { knownValues }: Redactor): TurnResult {
   return maskTexts(result, knownValues) as TurnResult
 }
 
-/** A secret may arrive in pieces: text that may be the beginning of one is held back until it is complete. */
+/** A secret may arrive in pieces: text that may be the beginning of a secret is held back until the rest arrives. */
 function maskEvents(onEvent: (event: TurnEvent) => void, redactor: Redactor): (event: TurnEvent) => void {
   let held = ''
   const release = (): void => {

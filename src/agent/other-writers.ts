@@ -35,7 +35,7 @@ interface RegistryEntry {
   pidDomain: string
 }
 
-/** More is not read at once: one turn of ours writes less. */
+/** The most that is read at once; one turn of ours writes less. */
 const maxReadBytes = 64 * 1024 * 1024
 
 export class TranscriptWatch {

@@ -47,7 +47,7 @@ export function makeCanUseTool(ask: AskPermission, directoryOf: (toolUseId: stri
       return toResult(answer, input, details)
     } catch (error) {
       const reason = errorText(error)
-      const message = `The question whether ${toolName} may be used could not be asked: ${reason}. It is not allowed.`
+      const message = `Rockpool could not ask a person about ${toolName}: ${reason}. The tool is not allowed.`
       return { behavior: 'deny', message }
     }
   }

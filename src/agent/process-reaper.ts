@@ -1,5 +1,6 @@
 // Ends Claude's processes when Rockpool dies. The kernel sends them a signal then, but some ignore it and some were detached from
-// Claude; they would run until the next start. So a shell waits: when the pipe to it closes, it ends what is left.
+// Claude; they would run until the next start. So a shell waits for the pipe from Rockpool to close, and then ends the processes
+// that still run.
 import { spawn } from 'node:child_process'
 import { join } from 'node:path'
 import type { Writable } from 'node:stream'
@@ -85,7 +86,8 @@ function startShell(cgroups: string | undefined): Writable {
     // If this Rockpool itself runs in a session, that session's marker must not be passed on: the shell outlives us a moment.
     env: { PATH: '/usr/bin:/bin' },
   })
-  // If it fails, the next start ends what is left. It must neither keep this process alive nor end it.
+  // If the shell fails, the next start of Rockpool ends the remaining processes. Neither the shell nor its failure may affect this
+  // process.
   shell.on('error', () => {})
   shell.stdin.on('error', () => {})
   shell.unref()

@@ -10,7 +10,7 @@ import { endOfTurn } from './turn-failures.ts'
 export interface FinishContext {
   /** How the turn ended if Claude did not report it. */
   fallback: TurnEnd
-  /** How the turn ended whatever Claude reports: we stopped it. */
+  /** How the turn ended, if we ended it. Overrides what Claude reports. */
   verdict?: TurnEnd
   sdkSessionId?: string
   model?: string
@@ -22,7 +22,7 @@ export interface FinishContext {
 export class RunningTurn {
   readonly result: Promise<TurnResult>
   readonly resolve: (result: TurnResult) => void
-  /** How the turn ends whatever Claude reports, because we ended it. */
+  /** Set when we end the turn. Overrides what Claude reports. */
   verdict: TurnEnd | undefined
   /** Claude has started to process the first prompt. */
   started = false

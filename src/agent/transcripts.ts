@@ -136,8 +136,8 @@ function promptIn(record: TranscriptRecord): { uuid: unknown; text: string } | u
   return attachment.type === 'queued_command' ? { uuid: attachment.source_uuid, text: '' } : undefined
 }
 
-/** Writes a tag that names the agent of the conversation, as the SDK's `tagSession` does, which cannot be given Claude's
- *  directory. False while there is no transcript yet: Claude writes its first lines when the first turn runs. */
+/** Writes a tag with the agent of the conversation. The SDK's `tagSession` does the same, but accepts no directory of Claude.
+ *  False while there is no transcript: Claude writes the first lines when the first turn runs. */
 export async function tagTranscript(configDir: string, sdkSessionId: string, tag: string): Promise<boolean> {
   const path = findTranscript(configDir, sdkSessionId)
   if (!path) return false

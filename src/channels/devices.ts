@@ -89,7 +89,7 @@ export class DeviceChannel extends BaseChannel implements Channel {
     const [title = 'Rockpool', ...lines] = (reply.text ?? '').split('\n')
     const text = lines.join('\n')
     const body = shortened(text)
-    // Who allows something must see all of it; a press on the notification opens the page, which shows it.
+    // A person must see all of a request before allowing it. A press on the notification opens the page, which shows all of it.
     const buttons = body === text ? (reply.buttons?.[0] ?? []) : []
     const answers = buttons.map(({ label, data: answer }) => ({
       label,
@@ -101,7 +101,7 @@ export class DeviceChannel extends BaseChannel implements Channel {
       title,
       body,
       path: pagePath(options.sessionKey),
-      // A request that replaced another one at the moment of a press would get its answer.
+      // Each request has a tag of its own: if one replaced another at the moment of a press, it would get the answer to the other one.
       tag: answers.length > 0 ? options.idempotencyKey : (options.sessionKey ?? options.idempotencyKey),
       answers,
     }

@@ -4,7 +4,8 @@
 import type { Clock } from '../domain/clock.ts'
 import type { OpenClawDelivery, OpenClawEvent, OpenClawQuestion } from '../domain/openclaw-contract.ts'
 
-/** What became of a delivery. With `retryAfterMs` it is offered again later; with `refused` alone it is given up. */
+/** The outcome of a delivery. With `retryAfterMs` the outbox offers it again later; with `refused` alone the delivery has failed
+ *  for good. */
 export interface Acknowledgement {
   messageIds?: string[]
   refused?: string

@@ -79,7 +79,7 @@ export class WhatsappJournal {
     const attrs = this.#nodes.get(encrypted)?.attrs
     if (attrs?.['id'] === undefined) return plain
     const { from, recipient, participant, id } = attrs
-    // As Baileys decides it: what we write to somebody on another device is in the chat with them.
+    // As Baileys does: a message that the owner writes on another device belongs to the chat with its recipient.
     const name = nameOf(recipient && !isJidMetaAI(recipient) ? recipient : from, participant, id)
     const received = this.#pending.get(name) ?? { attrs, parts: [] }
     received.parts.push(Buffer.from(plain).toString('base64'))
@@ -91,7 +91,8 @@ export class WhatsappJournal {
 
 type Jid = string | null | undefined
 
-/** The name of a message in the journal. Its sender chooses the id, which may be that of a message of somebody else. */
+/** The name of a message in the journal. The sender of a message chooses its id, which may equal the id of another person's
+ *  message. */
 function nameOf(chat: Jid, author: Jid, id: Jid): string {
   const people = [chat, author].map((jid) => jidDecode(jid ?? '')?.user ?? '')
   return `${prefix}${[...people, id].join(' ')}`

@@ -41,7 +41,7 @@ export async function commandForAnswer(
   if (answered) return answerByReply(await askedBySession(chat, open, answered.codingId), words)
   // Words beside a file are about the file.
   if (replyTo || message.media.length > 0) return undefined
-  // Nothing is read from the store for a message that answers nothing.
+  // Returns before it reads the store, because most messages are no answers.
   const meant = open.filter((approval) => answerInWords([approval], words) !== undefined)
   if (meant.length === 0) return undefined
   const { certain, uncertain } = await shownLast(chat, open)
@@ -151,7 +151,7 @@ function unconfirmed(
   return open.filter(({ id }) => ids.includes(id))
 }
 
-/** What people may have seen in this chat since the first of these questions was asked, whatever process sent it. */
+/** The deliveries of all processes that people may have seen in this chat since the first of these questions was asked. */
 async function deliveriesSince({ app, message }: Chat, open: Approval[]): Promise<ShownDelivery[]> {
   const { address } = message
   const { work, cluster } = app.storage

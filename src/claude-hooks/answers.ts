@@ -7,7 +7,7 @@ import { errorText } from '../domain/errors.ts'
 import type { Log } from '../domain/log.ts'
 
 /** A session waits for its hooks. An answer that is not there after this time is dropped. */
-export const answerMs = 250
+const answerMs = 250
 
 export interface ClaudeHooksParts {
   contributors: readonly ClaudeHookContributor[]

@@ -1,5 +1,5 @@
-// The permission dialog of a terminal session, asked everywhere else at the same time: on the page, in the owner's chats and on the
-// owner's devices. The first answer wins, here or in the terminal, and the other places are told. Rules of the owner apply.
+// Shows the permission dialog of a terminal session everywhere else at the same time: on the page, in the owner's chats and on
+// the owner's devices. The first answer wins, here or in the terminal, and the other places are told. Rules of the owner apply.
 import { permissionKind } from '../agent/permissions.ts'
 import { approvalReply } from '../coding/approvals/approval-reply.ts'
 import { answeredInTerminal } from '../coding/approvals/approvals.ts'
@@ -82,7 +82,8 @@ class PermissionRelay {
     }
   }
 
-  /** The session goes on, so its dialog is closed; a dialog of a sub-agent by an event of that sub-agent, or by the end. */
+  /** Events that show that a dialog is closed, because the session continues. The dialog of a sub-agent is closed by an event of
+   *  that sub-agent, or by the end of the session. */
   continued({ name, sessionId, subagentId }: ClaudeHookEvent): void {
     for (const dialog of this.#open) {
       const isMeant = name !== 'PostToolBatch' || dialog.subagentId === subagentId

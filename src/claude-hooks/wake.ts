@@ -1,5 +1,5 @@
 // Wakes an idle terminal session: Claude Code watches one file for each session and calls the FileChanged hook when the file
-// changes. The file has no content of interest; the hook asks the gateway what there is to say.
+// changes. The content of the file does not matter; the hook asks the gateway for the text.
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 

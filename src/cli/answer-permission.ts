@@ -1,5 +1,5 @@
-// Questions that a running turn asks: for permission, an answer, a budget. A person at the terminal is asked. Without a
-// terminal the answer is no, with a reason, instead of waiting for a person who cannot see the question.
+// Questions that a running turn asks: for permission, an answer, a budget. Asks the person at the terminal. Without a terminal
+// the answer is no, with a reason, because no person could see the question.
 import { createInterface } from 'node:readline/promises'
 import { asRockpoolError } from '../domain/errors.ts'
 import type { TurnEvent } from '../domain/turn.ts'

@@ -31,7 +31,7 @@ export async function answerRequests(
       settled.push(...(await call('approvals.answer', { ...input, id, inputHash, ...answer })).approvals)
   }
   if (settled.length > 0) return { approvals: settled }
-  throw new RockpoolError('refused', 'Nothing was answered; what is asked stays open.')
+  throw new RockpoolError('refused', 'Nothing was answered; the requests stay open.')
 }
 
 /** Undefined if the person leaves the request open. */

@@ -97,7 +97,7 @@ function common(definition: CommandDefinition): Array<[string, string]> {
       : []),
     ...(definition.destructive ? [['-y, --yes', 'Do not ask for confirmation.'] as [string, string]] : []),
     ...(definition.command?.acceptsYes
-      ? [['-y, --yes', 'Accepted as in other removals; this one never asks.'] as [string, string]]
+      ? [['-y, --yes', 'Accepted as in other removals; this command never asks.'] as [string, string]]
       : []),
     ['--json', 'Print one JSON document.'],
     ['--no-color', 'Print without colours.'],

@@ -81,13 +81,13 @@ function announce(
   const rockpool = typedCommand(host)
   const commands = pairs(page, {
     [`  ${rockpool} cc watch`]: 'who needs you; a allows, d denies, ? shows the keys',
-    [`  ${rockpool} cc approve`]: 'what is asked, and your answer',
+    [`  ${rockpool} cc approve`]: 'show the requests and answer them',
     [`  ${rockpool} dashboard`]: 'another link to the page',
   })
   terminal.out(
     [
       prose(
-        'A demo of Rockpool: three repositories, five coding sessions, four earlier conversations. No Claude is asked.',
+        'A demo of Rockpool: three repositories, five coding sessions, four earlier conversations. It does not use Claude.',
         page,
       ),
       '',

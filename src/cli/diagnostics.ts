@@ -40,11 +40,10 @@ export function scanProgress(output: Output, now?: () => number): (progress: Sca
 }
 
 /** The same for files that are read into the search index. */
-export function indexProgress(output: Output, now?: () => number): (progress: IndexProgress) => void {
+export function indexProgress(output: Output): (progress: IndexProgress) => void {
   return showProgress(
     output,
     ({ files, filesDone, bytesRead }) => `Indexing: ${filesDone} of ${files} files, ${bytes(bytesRead)}`,
-    now,
   )
 }
 

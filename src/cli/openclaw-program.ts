@@ -8,7 +8,7 @@ import { RockpoolError } from '../domain/errors.ts'
 import { isRecord } from '../domain/json.ts'
 import type { Host } from './host.ts'
 
-export const pluginId = 'rockpool-openclaw'
+const pluginId = 'rockpool-openclaw'
 const entryPath = `plugins.entries.${pluginId}`
 const oldest = '2026.1.30'
 const execute = promisify(execFile)

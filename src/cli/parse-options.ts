@@ -76,7 +76,7 @@ function optionsOf(definition: CommandDefinition, fields: Field[]): Options {
   return options
 }
 
-/** `--trim` without a value, or before a word that cannot be one, gets the value that it has alone. */
+/** `--trim` without a value, or before a word that cannot be its value, gets the value in `valueAlone`. */
 function withValuesAlone(args: readonly string[], { command }: CommandDefinition, fields: Field[]): string[] {
   const end = args.indexOf('--')
   return args.map((arg, index) => {

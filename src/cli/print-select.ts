@@ -25,7 +25,7 @@ function launchCommand({ scores, sessionId }: SessionSelection, { input }: Page)
   return isTrimOffered ? `${command}, or in the trimmed copy: --trim` : command
 }
 
-/** What the session was chosen for must be said again: the launch may be typed elsewhere. */
+/** Repeats the options that the choice depends on: the person may type the launch in another directory. */
 function launchOptions(input: Page['input'] = {}): string[] {
   const names = { repo: '--repo', agent: '--agent', agentKind: '--agent-kind', label: '--label' }
   return Object.entries(names).flatMap(([name, option]) => {

@@ -155,7 +155,7 @@ function printStatus(status: OutputOf<'vault.status'>, page: Page): string {
               style: 'red',
             },
       FOLDER: `${oneLine(folder)}${encrypted ? ', encrypted' : ''}`,
-      ...(shared ? { SHARED: printShared(shared) } : {}),
+      SHARED: shared && printShared(shared),
     }),
     ...retention.map((one) => printRetention(one, page)),
     ...(enabled ? [styled(page, 'dim', 'Turn it off: rockpool config set vault.enabled false')] : []),

@@ -155,7 +155,7 @@ function askedInput(
   return json ? withoutOptions.program : withoutOptions.person
 }
 
-/** Nothing is answered by accident: a request that was not named is shown first. */
+/** Calls an operation. Without an id, `approvals.answer` shows each open request first, so nothing is answered by accident. */
 async function callOperation(
   name: string,
   input: Record<string, unknown>,

@@ -27,11 +27,11 @@ export class Spinner {
   }
 
   /** Shows the text from now on; a spinner that runs already keeps its time. */
-  show(text: string, since = this.#now()): void {
+  show(text: string): void {
     if (!this.#terminal.isInteractive) return
     this.#text = text
     if (this.#timer) return
-    this.#since = since
+    this.#since = this.#now()
     this.#timer = setInterval(() => this.#draw(), frameMs)
   }
 

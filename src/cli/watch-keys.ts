@@ -66,7 +66,7 @@ function actOn(row: WatchRow, state: WatchState, key: Key, page: Screen): Presse
   return decide(row, state, page, key)
 }
 
-/** A key that is pressed so soon after the number of requests has changed was meant for the number before. */
+/** A key that is pressed within this time after the number of requests has changed was meant for the earlier number. */
 const readMs = 400
 
 /** A request can be denied once it is on the screen, and allowed only after it was shown to its end. */

@@ -35,7 +35,7 @@ export function notifyDevices(parts: DeviceNoticeParts): () => void {
 interface Notice {
   /** The session that the notice is about. */
   sessionKey?: string
-  /** Names what happened; a device is notified of it once. */
+  /** The key of the event. Each device gets one notification for each key. */
   key: string
   reply: Reply
 }

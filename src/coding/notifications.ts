@@ -163,13 +163,13 @@ export class NotificationRouter {
     const state = limited ? 'limited' : isSuspended ? 'suspended' : session.status
     const resume = session.sdkSessionId ? `\nResume: /claude_resume ${session.name}` : ''
     const text = `${icon} [${session.name}] ${state} (${took}${cost})${why}${resume}`
-    // The person who ended it knows. The agent that launched it must learn of every other end.
+    // The person who ended the session knows its end. The agent that launched the session must learn of every other end.
     if (session.end?.reason === 'user') await this.#notifyChat(session, event, { text })
     else await this.#notifyAgentOrChat(session, event, text)
     if (limited && this.#parts.asksToContinue?.()) await this.#askToContinue(session)
   }
 
-  /** The owner is asked once, in the chat of the session that is limited first. The row of that session keeps the fact. */
+  /** Asks the owner once, in the chat of the first limited session. The row of that session records that the owner was asked. */
   async #askToContinue({ id, request }: CodingSession): Promise<void> {
     const { store } = this.#parts
     const address = addressOfOrigin(request.originChannel, request.originThreadId)
@@ -185,7 +185,7 @@ export class NotificationRouter {
     await this.#notifyChat(session, `event:${label}`, { text: eventText })
   }
 
-  /** Once for each turn that takes long. */
+  /** Notifies the chat once for each turn that takes long. */
   async onLongRunning(session: CodingSession, since: number): Promise<void> {
     const took = formatDuration(this.#parts.clock.now() - since)
     const doing = session.doing ? `\nNow: ${session.doing}` : ''

@@ -121,7 +121,7 @@ export class CodingPool {
     return this.resolve(session.id)
   }
 
-  /** A suspended session takes a message like one that waits: the message resumes it. */
+  /** A suspended session accepts messages, too: the message resumes it. */
   async #resumeWith(session: CodingSession, text: string, autoResponds: number): Promise<CodingSession> {
     return resumeSession(this.#parts, this.#running, session, text, { autoResponds })
   }
@@ -134,7 +134,7 @@ export class CodingPool {
     return this.resolve(session.id)
   }
 
-  /** Closes a session that waits for its next message, so that somebody continues it elsewhere. */
+  /** Closes a session that waits for its next message, so that another process can continue it. */
   async release(ref: string): Promise<CodingSession> {
     const session = await this.#present(ref)
     if (isWorking(session)) throw sessionAtWork(session)
@@ -258,7 +258,8 @@ export class CodingPool {
   async recover(): Promise<CodingSession[]> {
     const orphans = await this.recoverOrphans()
     const { clock, approvals, owners, events } = this.#parts
-    // The turn of a chat starts again after a restart, and asks again. Other machines have chats of their own.
+    // An interrupted turn of a chat starts again after a restart and asks again, so its old questions expire. With several machines
+    // the open questions may belong to chats of another machine.
     if (owners.machine === undefined) await approvals.expireOpen(({ codingId }) => codingId === undefined)
     await this.#startWaiting()
     const cleanUp = (): Promise<void> => this.#logged(() => this.cleanup())
@@ -292,7 +293,7 @@ export class CodingPool {
     }
   }
 
-  /** One after the other: an answer arrives as an event, and is found again at the next interval. */
+  /** Runs one call after the other: the same answer arrives as an event and is found again at the next interval. */
   #resumeAnswered(): Promise<void> {
     return this.#answers.run('', () => resumeAnswered(this.#parts, this.#running))
   }

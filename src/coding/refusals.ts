@@ -7,7 +7,7 @@ import { maySeeCoding } from '../rights/rights.ts'
 
 export function noSuchSession(ref: string): RockpoolError {
   return new RockpoolError('not-found', `There is no coding session ${JSON.stringify(ref.slice(0, 80))}.`, {
-    hint: '`rockpool cc sessions` shows those that Rockpool runs. It did not run the others of `rockpool cc list`: read them with `rockpool cc read`, or continue them here with `rockpool cc resume`.',
+    hint: '`rockpool cc sessions` lists the coding sessions of Rockpool. Read any other session of `rockpool cc list` with `rockpool cc read`, or continue it here with `rockpool cc resume`.',
   })
 }
 
@@ -60,8 +60,8 @@ export function notReopened({ name }: CodingSession): RockpoolError {
 }
 
 export function notStored(name: string, cause: unknown): RockpoolError {
-  return new RockpoolError('disk-failed', `What happened in ${name} cannot be stored: ${errorText(cause)}`, {
-    hint: 'Free some space. It is stored a second later; then ask again.',
+  return new RockpoolError('disk-failed', `Could not store a change of ${name}: ${errorText(cause)}`, {
+    hint: 'Free some disk space. Rockpool stores the change within a second; then try again.',
     cause,
   })
 }

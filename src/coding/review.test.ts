@@ -164,7 +164,7 @@ test('a session cannot hide a change by what it tells git', async () => {
   git(repo, 'replace', base!.commit!, 'HEAD')
   const { files, problems } = await readChanges(repo, base, 0, variables)
   expect(files.map(({ path }) => path)).toEqual(['c'])
-  expect(problems).toEqual(['Git was told not to compare these files: a, b.'])
+  expect(problems).toEqual(['The git index marks these files as not to be compared: a, b.'])
 })
 
 test('is limited in size', async () => {

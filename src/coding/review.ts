@@ -66,12 +66,14 @@ export async function readChanges(
   const repo = await openRepository(workdir, variables)
   if (!repo) return { files: [], commits: [], problems: [`${workdir} is not in a git repository.`] }
   const { git, top } = repo
-  if (!base) problems.push('Where the session began is not known; only uncommitted changes are shown.')
+  if (!base)
+    problems.push('The commit where the session began is unknown; only uncommitted changes are shown.')
   const commit = base?.commit ?? (await headOf(git))
   const tracked = await trackedFiles(git, commit, problems)
   const untracked = await untrackedFiles(repo, problems)
   const unseen = await uncomparedFiles(repo)
-  if (unseen.length > 0) problems.push(`Git was told not to compare these files: ${listOf(unseen)}.`)
+  if (unseen.length > 0)
+    problems.push(`The git index marks these files as not to be compared: ${listOf(unseen)}.`)
   const found = [...tracked, ...untracked].sort((a, b) => (a.path < b.path ? -1 : 1))
   const own = await withoutEarlier(top, found, base?.dirty ?? {})
   if (own.length > maxFiles) problems.push(`${own.length - maxFiles} more files have changed.`)

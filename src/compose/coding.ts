@@ -36,7 +36,7 @@ import { mayReadSession } from '../rights/rights.ts'
 import { authorOfSession } from '../flow/turn-rights.ts'
 import { bridgeWorld } from '../operations/cc/bridge-world.ts'
 import type { CodingWorld } from '../operations/coding/coding-world.ts'
-import { openCodingDoor } from '../operations/coding/steering.ts'
+import { openCheckedPool } from '../operations/coding/steering.ts'
 import { readDevices } from '../store/device-file.ts'
 import { identifyProcess } from '../store/disk/process-identity.ts'
 import { configuredAgent } from '../store/agents.ts'
@@ -103,7 +103,7 @@ export function openCodingWorld(app: App): CodingWorld {
   })
   const isTaken = (session: CodingSession): boolean => !repos.isFree(session.request.workdir, session.id)
   const today = (): string => dayIn(app.config.timeZone)(app.clock.now())
-  const givenBy: CodingWorld['givenBy'] = (...givers) => openCodingDoor(app, pool, givers)
+  const givenBy: CodingWorld['givenBy'] = (...givers) => openCheckedPool(app, pool, givers)
   return { pool, givenBy, machines, notifications, approvals, today, isTaken, choice }
 }
 
@@ -180,7 +180,7 @@ function deliverFor(app: App): NotificationParts['deliver'] {
       sessionKey,
       createdAt: app.clock.now(),
       ...(isOutput ? { continues: sessionKey } : { mirror: true }),
-      ...(isProgram ? { writer: 'program' as const } : {}),
+      writer: isProgram ? ('program' as const) : undefined,
     }
     await app.storage.people.ready()
     if (mayReceive(delivery, readersIn(app))) await app.storage.work.outbox.leave([delivery])
@@ -199,7 +199,7 @@ function logWithheld({ log }: App, codingId: string, from: string): void {
   )
 }
 
-/** A turn in the session of a person who is no longer the owner would tell that person. */
+/** A turn in the session of a former owner would notify that person. */
 async function isOwnersSession(app: App, agentId: string, key: string): Promise<boolean> {
   await app.storage.people.ready()
   const entry = await app.storage.sessions(agentId).get(key)
@@ -230,8 +230,8 @@ function wakeFor(app: App): NotificationParts['wake'] {
 
 function bridgeFor(app: App, bridge: Bridge, session: CodingSession): ToolServer[] {
   const { agentId, workdir, originSessionKey } = session.request
-  const seat = { agentId, repoPath: workdir, codingId: session.id, sessionKey: originSessionKey }
-  const server = bridge(bridgeWorld(app, seat), app.config.mcpBridge)
+  const client = { agentId, repoPath: workdir, codingId: session.id, sessionKey: originSessionKey }
+  const server = bridge(bridgeWorld(app, client), app.config.mcpBridge)
   return server ? [server] : []
 }
 

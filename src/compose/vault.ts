@@ -1,4 +1,4 @@
-// Constructs the vault: its folder, the secret that encrypts it if the owner wants that, and the copy that other machines reach.
+// Constructs the vault: its folder, the optional secret that encrypts it, and the copy that other machines reach.
 import { execFile } from 'node:child_process'
 import { hostname } from 'node:os'
 import { join } from 'node:path'

@@ -138,7 +138,7 @@ class AnatomyReader {
   }
 }
 
-/** What the texts do not account for is the agent's own prompt, its tools and the memory files. */
+/** The rest of the context, besides the texts, is the agent's own prompt, its tools and the memory files. */
 export function contextParts(chars: ReadonlyMap<ContextKind, number>, total: number): Anatomy['context'] {
   const weighed = [...chars].map(([kind, count]) => ({ kind, tokens: count / charsPerToken }))
   const sum = weighed.reduce((all, { tokens }) => all + tokens, 0)

@@ -285,7 +285,7 @@ function liveness(
   // Of other agents only the process is known; whether it works, the transcript says.
   const isWorking = live !== undefined && facts.isTurnOpen === true
   const status = own?.status ?? (isWorking ? 'busy' : live?.status) ?? 'stopped'
-  // Somebody may continue in a terminal what our row calls stopped.
+  // A person may continue in a terminal a session that our row calls stopped.
   const ownState = own || !live ? registry?.state : undefined
   const waitingFor = status === 'waiting' ? (own?.waitingFor ?? live?.waitingFor) : undefined
   const limit = isLimited(facts, now) && status !== 'busy' ? facts.limit : undefined

@@ -10,7 +10,7 @@ import { plainLine } from '../domain/text.ts'
 import type { ProjectStatus } from '../domain/project-status.ts'
 
 /** Claude sees the tools as `mcp__openclaw-bridge__<tool>`. */
-export const bridgeServerName = 'openclaw-bridge'
+const bridgeServerName = 'openclaw-bridge'
 
 const maxLineChars = 4_000
 const maxMemoryChars = 3_000

@@ -119,7 +119,7 @@ function cardsIn({ content, bytes }: Line, { raw, sidechain }: How): Card[] {
   return raw ? cards.map((card) => ({ ...card, raw: clip(text) })) : cards
 }
 
-export function cardsOfLine(line: string, isSidechain = false): Card[] {
+function cardsOfLine(line: string, isSidechain = false): Card[] {
   const record = parseRecord(line)
   if (!record) return unreadableCard(line)
   if ((record['isSidechain'] === true && !isSidechain) || record['isMeta'] === true) return []

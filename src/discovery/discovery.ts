@@ -25,7 +25,7 @@ import { DiscoveryIndex } from '../store/sqlite/discovery-index.ts'
 import { groupFiles, groupsOf, sessionIdOf, transcriptsOf, type SessionFiles } from './assemble.ts'
 import { Assembler, type SessionSources } from './assembler.ts'
 import { reportCosts } from './cost.ts'
-import { havingWords, matching, mayBeNamed, theOne } from './filter.ts'
+import { havingWords, matching, mayBeNamed, findOne } from './filter.ts'
 import { AgentHomes, filesOf, type AgentHome } from './agents/agent-homes.ts'
 import { watchAgents } from './agents/watch-agents.ts'
 import { IndexedEdits, type PresentFiles } from './edit-lookup.ts'
@@ -185,7 +185,7 @@ class SessionDiscovery implements Discovery {
     await this.#refreshUnlessWatching()
     const sources = await this.#sources()
     const near = this.#assembler.sorted(sources, 'recent').filter((outline) => mayBeNamed(outline, idOrTitle))
-    return theOne(idOrTitle, (await this.#assembler.whole(near, sources)).filter(mayBe))
+    return findOne(idOrTitle, (await this.#assembler.whole(near, sources)).filter(mayBe))
   }
 
   async subagents(sessionId: string): Promise<Subagent[]> {

@@ -1,7 +1,7 @@
 // Finds the edits in the records of a transcript while it is scanned. The result of a call says whether the tool has changed a
 // file, and exactly which lines it added. Refused and failed calls add nothing. The compiled code reads both (wasm/calls.ts).
 import { attempt } from '../domain/errors.ts'
-import { askedEdit } from './asked-edit.ts'
+import { isRecord } from '../domain/json.ts'
 import { callKinds, EditTable, type Edit, type PendingCall } from './edit-table.ts'
 import { secondsOf } from './json-bytes.ts'
 import { hashesOfText } from './line-hash.ts'
@@ -131,4 +131,38 @@ export class EditScan {
     const raw = this.#code.buffer.toString('utf8', start, end)
     return raw.includes('\\') ? attempt(() => JSON.parse(`"${raw}"`) as string) : raw
   }
+}
+
+/** The edit that a call asked for, for transcripts whose results do not show what changed: old ones, and those of programs that use
+ *  the Agent SDK. `record`: the reply that has the call; undefined if it does not. */
+function askedEdit(
+  record: Record<string, unknown> | undefined,
+  toolUseId: string,
+): Pick<Edit, 'file' | 'lines'> | undefined {
+  const message = record?.['message']
+  const content = isRecord(message) ? message['content'] : undefined
+  const call = Array.isArray(content)
+    ? content.find((block) => isRecord(block) && block['id'] === toolUseId)
+    : undefined
+  const input: unknown = call?.input
+  if (!isRecord(input)) return undefined
+  const file = input['file_path'] ?? input['notebook_path']
+  if (typeof file !== 'string') return undefined
+  const edits = Array.isArray(input['edits']) ? input['edits'].filter((edit) => isRecord(edit)) : [input]
+  return { file, lines: Uint32Array.from(edits.flatMap(addedLines)) }
+}
+
+/** The lines of an edit that it does not also remove. */
+function addedLines(edit: Record<string, unknown>): number[] {
+  const added = edit['content'] ?? edit['new_string'] ?? edit['new_source']
+  const removed = Array.from(hashesOfText(text(edit['old_string'])))
+  return [...hashesOfText(text(added))].filter((line) => {
+    const at = removed.indexOf(line)
+    if (at >= 0) removed.splice(at, 1)
+    return at < 0
+  })
+}
+
+function text(value: unknown): string {
+  return typeof value === 'string' ? value : ''
 }

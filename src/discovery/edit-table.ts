@@ -2,7 +2,7 @@
 // added, at four bytes a line. Also the commits that the session made, and calls whose result is not in the transcript yet.
 
 /** `shell`: a command whose text has the lines, for example a here-document. */
-export const editKinds = ['edit', 'write', 'shell'] as const
+const editKinds = ['edit', 'write', 'shell'] as const
 
 /** Lines that a session added to a file. Every agent's edits are brought to this shape. */
 export interface Edit {

@@ -109,7 +109,7 @@ function hasAllWords(session: DiscoveredSession, words: string[]): boolean {
   return words.every((word) => text.includes(word))
 }
 
-/** Whether `theOne` could choose the session. */
+/** Whether `findOne` could choose the session. */
 export function mayBeNamed(
   { sessionId, title }: Pick<DiscoveredSession, 'sessionId' | 'title'>,
   idOrTitle: string,
@@ -119,7 +119,7 @@ export function mayBeNamed(
 }
 
 /** The one session with this id, this title, or a unique beginning of either. */
-export function theOne(idOrTitle: string, sessions: readonly DiscoveredSession[]): DiscoveredSession {
+export function findOne(idOrTitle: string, sessions: readonly DiscoveredSession[]): DiscoveredSession {
   const wanted = idOrTitle.trim().toLowerCase()
   if (wanted === '') throw unknownSession(idOrTitle)
   const idOf = (session: DiscoveredSession): string => session.sessionId.toLowerCase()

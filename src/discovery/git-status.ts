@@ -75,7 +75,7 @@ async function readChanges(git: Git, ask: Ask, problems: string[]): Promise<Chan
 }
 
 /** The output of `git status --porcelain=v2 -z`. The old name of a renamed file is a record of its own. */
-export function parseChanges(output: string): Changes {
+function parseChanges(output: string): Changes {
   const changes: Changes = { uncommittedChanges: [], stagedChanges: [], conflicts: [] }
   // What follows the last NUL is empty, or a record that was cut off.
   const records = output.split('\0').slice(0, -1)

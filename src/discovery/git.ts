@@ -86,9 +86,9 @@ function pathOutside(cwd: string, path: string): string {
 }
 
 /**
- * Arguments that switch off the content filters that the repository defines. Git runs `filter.<name>.clean` to compare
- * a file, and names are free, so they must be read first. Undefined if one has a name that cannot be switched off, or if there are
- * more settings than we read; none outside a repository.
+ * Arguments that switch off the content filters that the repository defines. Git runs `filter.<name>.clean` to compare a file,
+ * and names are free, so they must be read first. Undefined if a filter has a name that cannot be switched off, or if there are
+ * more settings than we read. Empty outside a repository.
  */
 export async function withoutFilters(git: Git): Promise<string[] | undefined> {
   const listed = await git(['config', '--list', '--name-only', '-z'])

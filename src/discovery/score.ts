@@ -54,7 +54,7 @@ function titleOf({ title, firstMessage }: DiscoveredSession): string {
 }
 
 /** The used share of the given budget, or else of the session's own. */
-export function budgetShareOf(session: DiscoveredSession, maxBudgetUsd?: number): number | undefined {
+function budgetShareOf(session: DiscoveredSession, maxBudgetUsd?: number): number | undefined {
   if (maxBudgetUsd === undefined || maxBudgetUsd <= 0) return session.budgetUsedPct
   return (session.totalCostUsd ?? session.costUsd) / maxBudgetUsd
 }

@@ -19,7 +19,7 @@ function asDeleted(error: unknown, sessionId: string): unknown {
   })
 }
 
-/** Of another agent's session only this is known: which lines could not be read. */
+/** The findings for a session of another agent: only the number of unreadable lines is known. */
 export function agentHealth({ sessionId, messageCount, ...session }: DiscoveredSession): SessionHealth {
   const { damagedLines, overlongLines } = session
   const isDamaged = damagedLines + overlongLines > 0

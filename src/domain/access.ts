@@ -40,6 +40,6 @@ export type Access =
 export interface AccessPolicy {
   /** Decides, counts the message against the sender's rate limit, and makes a pairing code if needed. */
   check(message: Message): Promise<Access>
-  /** The same decision without any effect, as it is now. */
+  /** The current decision, without any effect. */
   decide(message: Message): Access
 }

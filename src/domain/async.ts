@@ -97,7 +97,7 @@ export class SharedRun {
   }
 }
 
-/** Wakes everybody who waits for something to change; each waiter then checks for itself. */
+/** Wakes all waiters when something has changed; each waiter then checks its own condition. */
 export class Condition {
   readonly #clock: Clock
   #waiting = new Set<() => void>()

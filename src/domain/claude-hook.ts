@@ -102,9 +102,9 @@ export interface ClaudeHookAnswer {
   /** Of `UserPromptExpansion`: the command is done, and the person reads this; the model is not asked. */
   done?: string
   /** Called when the answer was written to the connection of the session; not called if the session has gone, or if the answer
-   *  came too late. Whatever must not be lost is marked as delivered here and not before. */
+   *  came too late. Mark as delivered here, and not before, what must not be lost. */
   onSent?: () => void
-  /** Called when the session had gone before the answer was written: it surely did not get it. */
+  /** Called when the session had gone before the answer was written: the session certainly did not receive it. */
   onDropped?: () => void
 }
 

@@ -195,7 +195,7 @@ export const codingSessionSchema = z.object({
     .optional(),
   /** The request that a person answered while no process ran the session. The answer is used if the resumed turn asks the same. */
   answered: z.string().optional(),
-  /** With its limit the owner was asked whether sessions continue by themselves. */
+  /** When this session reached its limit, the owner was asked whether sessions continue by themselves. */
   askedToContinue: z.boolean().optional(),
   /** The last sequence number of its output. */
   lastSeq: z.number(),

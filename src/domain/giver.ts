@@ -12,5 +12,5 @@ export const giverSchema = z.object({
 })
 export type Giver = z.infer<typeof giverSchema>
 
-/** The owner; also Rockpool itself, when it continues what somebody with the right to do so began. */
+/** The owner; also Rockpool itself, when it continues work that a giver with the right to do so began. */
 export const ownerGives: Giver = { mayApprove: true }

@@ -13,7 +13,7 @@ export function parseRecord(text: string): Record<string, unknown> | undefined {
     const value: unknown = JSON.parse(text)
     return isRecord(value) && !isTooDeep(value) ? value : undefined
   } catch {
-    // Damaged: each caller decides whether that is worth a word.
+    // Damaged: each caller decides whether to report it.
     return undefined
   }
 }
@@ -40,14 +40,14 @@ const halfPair = /(?<!\\)((?:\\\\)*)\\ud[89a-f][0-9a-f]{2}/g
 /** JSON for a file or a socket. Half a surrogate pair becomes U+FFFD. */
 export function jsonText(value: unknown): string {
   const text = JSON.stringify(value)
-  // `undefined` has no JSON, whatever the types say.
+  // For `undefined`, JSON.stringify returns undefined, although its type says string.
   if (!text?.includes('\\ud')) return text
   // Two neighbouring matches share a boundary, so the second pass finds what the first one skipped.
   return text.replace(halfPair, '$1\\ufffd').replace(halfPair, '$1\\ufffd')
 }
 
 /** Deeper values can be parsed but not written again: JSON.stringify overflows the stack. */
-export const maxJsonDepth = 64
+const maxJsonDepth = 64
 
 export function isTooDeep(value: unknown, limit = maxJsonDepth): boolean {
   if (typeof value !== 'object' || value === null) return false

@@ -57,7 +57,7 @@ export function maskTexts(value: unknown, mask: (text: string) => string): unkno
 
 const isBlob = /^[\w+/=-]{1024,}$/
 
-/** The third is in every text that the second matches, and is found sooner. */
+/** Every text that `pattern` matches also has a match of `quick`, which is faster to search for. */
 type Pattern = [kind: string, pattern: RegExp, quick?: RegExp]
 
 // The lookbehinds avoid a try at every character of one long word.

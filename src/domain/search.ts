@@ -57,7 +57,7 @@ export interface SearchFilter {
   /** Not this session. */
   exceptSessionId?: string
   limit?: number
-  /** Say of each hit why it ranks where it does. */
+  /** Explain the rank of each hit. */
   explain?: boolean
 }
 
@@ -106,7 +106,7 @@ export interface SearchAnswer {
   hits: SearchHit[]
   /** Why some kinds of search (by meaning, for example) could not be used. */
   notes: string[]
-  /** The question with a word that was said, in place of one that was not. */
+  /** The corrected question: a word that occurs in the texts replaces a word that does not. */
   suggestion?: string
 }
 

@@ -10,7 +10,7 @@ export type IdentityLinks = SessionConfig['identityLinks']
 
 export const agentIdRule = /^[a-z0-9][a-z0-9_-]{0,63}$/
 
-/** What is meant when a key, a row or the configuration names none. */
+/** The defaults for a key, a row or a configuration that names no agent, main key or account. */
 export const DEFAULT_AGENT_ID = 'main'
 export const DEFAULT_MAIN_KEY = 'main'
 export const DEFAULT_ACCOUNT_ID = 'default'
@@ -111,7 +111,7 @@ export function buildInternalSessionKey(params: {
   return `agent:${normalizeAgentId(params.agentId)}:${params.kind}:${encodeId(params.id)}${run}`
 }
 
-export function normalizeAgentId(agentId: string | undefined): string {
+function normalizeAgentId(agentId: string | undefined): string {
   const id = (agentId ?? '').trim().toLowerCase() || DEFAULT_AGENT_ID
   if (agentIdRule.test(id)) return id
   throw new RockpoolError('input-invalid', `${JSON.stringify(agentId)} is not an agent id.`, {
@@ -226,7 +226,7 @@ export function encodeId(id: string, platform?: string): string {
 const apart = '%.'
 
 /** The same id in another spelling, for when the plain spelling already belongs to another id. */
-export function setApart(segment: string): string {
+function setApart(segment: string): string {
   return apart + segment
 }
 

@@ -6,12 +6,12 @@ const text = z.string()
 const number = z.number()
 
 /** `exact`: the session wrote exactly this line. `likely`: the evidence is weaker. */
-export const confidences = ['exact', 'likely', 'unknown'] as const
+const confidences = ['exact', 'likely', 'unknown'] as const
 export type Confidence = (typeof confidences)[number]
 
 /** What the answer is based on. `neighbours`: lines around it. `reformatted`: the same words with other spaces and signs.
  *  `command`: the session saw the line after one of its commands. `commit`: git reported the commit to the session. */
-export const evidences = ['edit', 'shell', 'neighbours', 'reformatted', 'command', 'commit'] as const
+const evidences = ['edit', 'shell', 'neighbours', 'reformatted', 'command', 'commit'] as const
 export type Evidence = (typeof evidences)[number]
 
 const confidence = z.enum(confidences)

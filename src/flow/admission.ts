@@ -64,7 +64,7 @@ export class Admission {
   }
 
   async #judge(message: Message, access: Access, hasFiles?: boolean): Promise<Verdict> {
-    // Nothing is looked up for a refused sender.
+    // For a refused sender the session is not looked up.
     const general = this.#parts.config.messages.groupChat.activation
     const needsSession = access.kind !== 'refused' && message.chatType !== 'direct'
     const activation = needsSession ? await this.#activation(message, general) : { config: general }
@@ -202,7 +202,7 @@ export class Admission {
     const key = messageKey({ ...message, id: message.about })
     if (!(await inbox.knows(key))) return false
     const waiting = (await inbox.waiting()).find((input) => input.key === key)
-    // People may change their own messages only, whatever id the edit names.
+    // People may change only their own messages; the id in the edit may name any message.
     if (waiting?.message.sender.id !== message.sender.id) {
       await this.dropFiles(message)
       return true

@@ -127,7 +127,7 @@ export class Conversations {
     return { wasRunning, forgotten: cancelled.length }
   }
 
-  /** Somebody lost rights: what was begun for that person ends. Turns of other processes end when they use a tool. */
+  /** Ends the work of people who lost rights. Turns of other processes end when they use a tool. */
   recheckRights(): Promise<{ turns: number; messages: number }> {
     return this.converse.recheckRights()
   }

@@ -117,8 +117,8 @@ export class Converse {
     await this.deliverer.idle()
   }
 
-  /** Somebody lost rights: stops that person's running turn, and ends messages whose writer may no longer write, and replies that
-   *  their chat may no longer get. */
+  /** Called when people lost rights. Stops their running turns, and ends messages whose writer may no longer write, and replies
+   *  that their chat may no longer get. */
   async recheckRights(): Promise<{ turns: number; messages: number }> {
     const { turns, removed } = await this.queue.revoke((input) => mayStillWrite(input, this.parts))
     await this.#refuse(removed)
@@ -155,7 +155,7 @@ export class Converse {
       onError: (lane, error) => {
         log.error(
           { event: 'lane-stopped', lane, error: String(error) },
-          'A turn could not be run, or its end not be stored; its messages stay in the inbox and are retried.',
+          'Could not run a turn or store its end; its messages stay in the inbox and are retried.',
         )
         this.shared?.failed(lane)
         this.#failedWork?.laneFailed(lane)

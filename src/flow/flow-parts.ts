@@ -59,7 +59,7 @@ export interface FlowParts {
   commands?: readonly ChatCommand[]
   /** Called after a command was run. */
   onCommand?: (input: Input, reply: Reply | undefined) => void
-  /** A button was pressed. Resolves to the text to show, or to undefined if the button is unknown. */
+  /** Handles a button press. Resolves to the text to show, or to undefined if the button is unknown. */
   onButton?: (message: Message, owner: boolean) => Promise<Reply | undefined>
   /** The session for a reply to one of our messages, if it is not the chat's own. */
   routeReply?: (message: Message) => Promise<{ agentId: string; sessionKey: string } | undefined>

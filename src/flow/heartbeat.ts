@@ -42,7 +42,8 @@ export class Heartbeats {
     this.#parts = parts
   }
 
-  /** Off unless an agent's configuration has `heartbeat.every`. Where processes share the work, one of them beats. */
+  /** Off unless an agent's configuration has `heartbeat.every`. Where processes share the work, one of them starts the heartbeat
+   *  turns. */
   start(): void {
     for (const { id, every } of heartbeatsOf(this.#parts.config, this.#parts.defaultAgentId())) {
       const { chores } = this.#parts

@@ -83,7 +83,7 @@ export class OpenChannels {
     await this.announceReach().catch((error: unknown) =>
       this.#parts.log.warn(
         { event: 'reach-not-announced', error: String(error) },
-        'Could not tell the other machines which accounts this one can send through; it does so again in a moment.',
+        'Could not announce to other machines which accounts this one can send through; retrying in a moment.',
       ),
     )
   }

@@ -70,7 +70,7 @@ export function withPresentRights<T extends Input>(
   return { ...input, owner, byOwner, byMember }
 }
 
-/** May the writer of a chat message still write? */
+/** May the writer of this chat message still write to the agent? */
 export function mayStillWrite(input: Input, parts: Pick<FlowParts, 'access'>): boolean {
   return withPresentRights(input, parts) !== undefined
 }

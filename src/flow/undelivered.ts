@@ -49,7 +49,7 @@ export async function requestedAgain(
   const id = againData.exec(message.button?.data ?? '')?.[1]
   const row = id === undefined ? undefined : await outbox.get(id)
   if (row?.state !== 'dead' || !isSameChat(row.delivery.address, message.address)) return undefined
-  // A press that the platform repeats is the same press.
+  // If the platform repeats a press, the key is the same and the message is sent once.
   const idempotencyKey = `again:${id}:${message.id}`
   return { ...row.delivery, id: randomUUID(), idempotencyKey, createdAt: now }
 }

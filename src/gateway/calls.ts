@@ -60,7 +60,7 @@ export class Calls {
     return request.id === undefined ? undefined : response
   }
 
-  /** Requests whose answers exceed the limit of the batch are refused, and can be sent alone. */
+  /** Refuses requests whose answers exceed the limit of the batch; the client can send them alone. */
   async respondToBatch(requests: unknown[], admission: Admission): Promise<RpcResponse[]> {
     const batch = { credentialId: admission.credentialId, size: 0 }
     const answers = await Promise.all(requests.map((request) => this.respond(request, admission, batch)))

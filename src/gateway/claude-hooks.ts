@@ -28,11 +28,10 @@ interface ClaudeHookParts {
 export async function answerClaudeHook(
   request: IncomingMessage,
   response: ServerResponse,
-  { auth, calls, pendingSockets }: ClaudeHookParts,
+  parts: ClaudeHookParts,
 ): Promise<void> {
-  admit(request, auth)
-  pendingSockets.remove(request.socket)
-  const event = readEvent(parseJson(await readBody(request, maxBody)), request)
+  const { calls } = parts
+  const event = readEvent(await receive(request, parts), request)
   const gone = leaving(response, calls.draining)
   const hooks = await calls.app.claudeHooks()
   const answer = await hooks.onHook(event, gone)
@@ -54,21 +53,25 @@ const toolCall = z.object({
 export async function answerClaudeTool(
   request: IncomingMessage,
   response: ServerResponse,
-  { auth, calls, pendingSockets }: ClaudeHookParts,
+  parts: ClaudeHookParts,
 ): Promise<void> {
-  admit(request, auth)
-  pendingSockets.remove(request.socket)
-  const call = toolCall.safeParse(parseJson(await readBody(request, maxBody)))
+  const call = toolCall.safeParse(await receive(request, parts))
   if (!call.success) throw new RockpoolError('input-invalid', 'This is not a call of a tool of the plugin.')
   const { session_id, cwd, tool, input } = call.data
   const { callSessionTool } = await import('../operations/claude-plugin/session-tools.ts')
   const place = { sessionId: session_id.toLowerCase(), cwd }
-  sendJson(response, 200, await callSessionTool(calls.app, tool, input, place))
+  sendJson(response, 200, await callSessionTool(parts.calls.app, tool, input, place))
 }
 
-function admit(request: IncomingMessage, auth: Auth): void {
+/** Checks the caller, then reads the body. */
+async function receive(
+  request: IncomingMessage,
+  { auth, pendingSockets }: Pick<ClaudeHookParts, 'auth' | 'pendingSockets'>,
+): Promise<unknown> {
   if (!isFromThisMachine(request)) throw new HttpRefusal(404, 'not-found', 'There is nothing here.')
   auth.admitClaudeHook(bearerToken(request), request)
+  pendingSockets.remove(request.socket)
+  return parseJson(await readBody(request, maxBody))
 }
 
 /** Fires when the session no longer waits, and when the gateway stops: then the question stays open, and the plugin asks the next

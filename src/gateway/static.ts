@@ -1,4 +1,4 @@
-// The files of the dashboard. They are listed at the start, so no path is ever built from a request.
+// The files of the dashboard. The gateway lists them at its start, so no request ever becomes a path.
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import type { ServerResponse } from 'node:http'
 import { extname, join, relative } from 'node:path'

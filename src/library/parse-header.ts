@@ -1,4 +1,4 @@
-// What a transcript says about itself, with OpenClaw's field names.
+// The facts of a transcript, with OpenClaw's field names.
 import { originMarkerOf } from '../discovery/transcript-facts.ts'
 import { TranscriptScanner, type ScannedTranscript } from '../discovery/scan.ts'
 

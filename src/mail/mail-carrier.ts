@@ -181,7 +181,7 @@ export class MailCarrier {
     const { store, office, actions, clock, holder, machine } = this.#parts
     if (waiting.length === 0) return
     const allowed = isIdle ? await this.#thatMayWake(root, waiting) : waiting
-    // Its row keeps the depth of its turn.
+    // The row of the coding session keeps the depth of its turn.
     if (session !== undefined && !(await store.session(session)))
       await store.sessionStarted({ session, root, machine, startedAt: clock.now() })
     const mails = await store.take(await office.eligible(session ?? id, allowed), holder, session)
@@ -191,7 +191,7 @@ export class MailCarrier {
       if (isIdle) await store.woke(ids, clock.now())
       await actions.sendToCoding(id, quoteMail(mails), mails)
     } catch (error) {
-      // It refused the text, so nothing was sent.
+      // The session refused the text, so nothing was sent.
       await store.putBack(ids)
       for (const mailId of ids) await store.note(mailId, asRockpoolError(error).message)
       return
@@ -199,7 +199,7 @@ export class MailCarrier {
     await store.delivered(ids, `coding:${id}`, clock.now())
   }
 
-  /** Rings; the session then asks for its mail by an event. It is rung again if it does not. */
+  /** Wakes the session, which then asks for its mail by an event. Wakes it again if it does not ask. */
   async #wake(session: string, root: string, waiting: Mail[]): Promise<void> {
     const { store, actions, clock } = this.#parts
     if (waiting.length === 0) return

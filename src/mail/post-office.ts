@@ -148,7 +148,7 @@ export class PostOffice {
     this.#present.add(session)
   }
 
-  /** A person wrote the prompt: what the session sends from now on is not an answer to mail. */
+  /** Called when a person wrote the prompt: from now on, messages of the session are not answers to mail. */
   async prompted(session: string): Promise<void> {
     await this.#parts.store.setDepth(session, 0)
   }

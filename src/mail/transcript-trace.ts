@@ -1,5 +1,5 @@
-// What the transcript of a terminal session shows of a message that was sent to it. Nothing else tells whether an answer to a hook
-// reached the model: the session may have stopped waiting for it.
+// Finds a message that was sent to a terminal session in the transcript of that session. Only the transcript tells whether an
+// answer to a hook reached the model: the session may have stopped waiting for it.
 import { readForeignEnd } from '../store/disk/foreign-file.ts'
 
 /** `answered`: the model has seen the message, because it has said something since. `recorded`: Claude Code has it, for the next
@@ -16,7 +16,7 @@ export async function readTraces(transcript: string): Promise<((mailId: string) 
   return bytes && ((mailId) => traceIn(bytes, mailId))
 }
 
-export function traceIn(transcript: Buffer, mailId: string): MailTrace {
+function traceIn(transcript: Buffer, mailId: string): MailTrace {
   let trace: MailTrace = 'absent'
   for (let at = transcript.indexOf(mailId); at >= 0; at = transcript.indexOf(mailId, at + mailId.length)) {
     trace = 'recorded'

@@ -21,7 +21,7 @@ export function whyNotWake(
   if (who === 'never') return 'No message may wake this session; it gets the message with its next turn.'
   if (who === 'owner' && sender !== ownerAddress)
     return 'Only the owner may wake this session; it gets the message with its next turn.'
-  // The owner answers for what the owner sends.
+  // The owner's own messages have no limits.
   if (sender === ownerAddress) return undefined
   if (depth >= config.maxDepth)
     return `It is the answer to an answer (depth ${depth}); such a message wakes no session from depth ${config.maxDepth} on.`

@@ -74,6 +74,6 @@ function choicesOf(schema: z.core.$ZodType): string[] {
 }
 
 /** `maxLines` and `max_lines` are both `--max-lines`. */
-export function flagOf(name: string): string {
+function flagOf(name: string): string {
   return `--${name.replace(/_/g, '-').replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`
 }

@@ -19,7 +19,7 @@ export interface DeliverOptions {
   events: Events
   /** The channel that reaches this address, if it is running. */
   channelFor: (address: Address) => Channel | undefined
-  /** May the chat still get this? A delivery may wait for hours, and rights may change meanwhile. */
+  /** May the chat still get this delivery? It may have waited for hours, and rights may have changed. */
   mayReceive?: (delivery: Delivery) => boolean
   /** Called with the platform's message ids and time, before the delivery is marked as sent. */
   onSent?: OnSent

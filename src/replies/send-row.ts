@@ -53,7 +53,7 @@ export class RowSender {
     return outcome
   }
 
-  /** What the platform answered, or that it did not answer in time. A later answer is ignored. */
+  /** The platform's answer, or a timeout. An answer after the timeout is ignored. */
   #inTime({ name }: Channel, answer: Promise<SendOutcome>): Promise<SendOutcome> {
     return new Promise((resolve, reject) => {
       const cancel = this.#parts.clock.after(sendTimeoutMs, () =>

@@ -50,9 +50,9 @@ export function mayReach(address: Address, { hasAccess }: Pick<Readers, 'hasAcce
   return !isPrivateChat(address) || hasAccess(address)
 }
 
-/** May this be sent to its chat? What a coding session says, every permission request, and what was made for the owner is for the
- *  owner: a private chat gets it only while it is the owner's. The rest is for people who have access. Asked when it is enqueued and
- *  when it is sent. */
+/** May this be sent to its chat? Output of coding sessions, permission requests and deliveries that are marked for the owner go
+ *  to a private chat only while it is the owner's. Everything else goes to people who have access. Checked when a delivery is
+ *  enqueued and again when it is sent. */
 export function mayReceive(delivery: Delivery, readers: Readers): boolean {
   const { address, reply, sessionKey, forOwner, forAnybody } = delivery
   const isForOwner =

@@ -12,7 +12,7 @@ export interface MailSender {
 export interface MailRecipient {
   kind: 'owner' | 'program' | 'session' | 'chat' | 'person'
   agentId?: string
-  /** It wrote to the sender before, and this is the answer. */
+  /** The recipient wrote to the sender before, and this message is the answer. */
   hasAsked: boolean
 }
 

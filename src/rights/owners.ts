@@ -1,5 +1,5 @@
-// Who the owners are, and who may write in private: the configuration and the pairings decide. Every part that must know asks here,
-// so that a person whose pairing or configuration changed is the same to all of them at once.
+// Who the owners are, and who may write in private: the configuration and the pairings decide. Every part that must know asks
+// here, so that a changed pairing or configuration takes effect for all parts at once.
 import { personAt, privateChatWith } from '../domain/address.ts'
 import type { Address } from '../domain/address.ts'
 import type { ChannelsConfig } from '../domain/config/channel-settings.ts'
@@ -18,7 +18,7 @@ interface Pairings {
   known(): Array<Person & { owner: boolean }>
 }
 
-/** How a person stands who writes in private. A stranger may ask for a pairing. */
+/** The standing of a person who writes in private. A stranger may ask for a pairing. */
 export const standings = ['owner', 'guest', 'stranger', 'not-allowed', 'closed'] as const
 export type Standing = (typeof standings)[number]
 
@@ -74,7 +74,7 @@ export function isAllowed(standing: Standing): boolean {
   return standing === 'owner' || standing === 'guest'
 }
 
-/** Which chats may get something; as they are when it is asked. */
+/** Which chats may get messages, according to the current configuration and pairings. */
 export interface Readers {
   isOwners: (address: Address) => boolean
   /** Has the person of this private chat any access? An owner in the configuration has it even while all messages are refused. */

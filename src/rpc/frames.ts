@@ -78,7 +78,7 @@ export function idIn(value: unknown): RequestId {
   return typeof id === 'string' || typeof id === 'number' ? id : null
 }
 
-export const maxDepth = 64
+const maxDepth = 64
 const maxKeys = 10_000
 
 /** Parses a text from outside. Refuses JSON that is too deep or has too many keys: it could be parsed, but not stored. */

@@ -22,7 +22,7 @@ export interface ScheduleActions {
   stop(schedule: Schedule, run: ScheduleRun): Promise<void>
   /** Why the schedule may not run any more; it is then paused. */
   refusal(schedule: Schedule): Promise<string | undefined>
-  /** Tells the owner of the schedule about a run, once for each run. */
+  /** Notifies the owner of the schedule about a run, once for each run. */
   tell(schedule: Schedule, run: ScheduleRun, text: string): Promise<void>
 }
 
@@ -37,7 +37,7 @@ export interface RunnerParts {
   lives: (machine: string) => Promise<boolean>
   /** Brings the copy of the shared rows up to date. */
   refresh?: () => Promise<void>
-  /** A run of this schedule was written, begun, ended or told. */
+  /** A run of this schedule was written, begun, ended or announced. */
   onChange?: (schedule: Schedule) => void
 }
 
@@ -278,7 +278,7 @@ function missedRun(run: ScheduleRun): ScheduleRun {
   return { ...run, state: 'skipped', endedAt: run.writtenAt, note: 'Missed; its policy is to skip.' }
 }
 
-/** What the owner should know and does not learn from the run itself. */
+/** The notice for the owner about a run that did not go as planned; the run itself does not report that. */
 function noticeOf(
   { name }: Schedule,
   { state, note, missedBefore, dueAt, begunAt, manual }: ScheduleRun,

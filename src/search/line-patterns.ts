@@ -1,5 +1,6 @@
-// Which bytes a line of a transcript must have, so that a text in it can have the words of a question. Lines without them need not be
-// parsed. A line too many is parsed in vain. One that the index would find is missed only if it has accents that the question has not.
+// Which bytes a line of a transcript must have, so that a text in it can have the words of a question. Lines without these bytes
+// need not be parsed. Some lines are parsed in vain. A line that the index would find is missed only if it has accents that the
+// question does not have.
 import { fold } from './hits.ts'
 import type { NeededLetters } from './regex-letters.ts'
 import type { WordExpression } from './word-lists.ts'

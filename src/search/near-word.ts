@@ -1,5 +1,5 @@
-// "Did you mean …?": a word that was said, in place of a word of the question that nobody said. The index has stems only, so the
-// word itself comes from the text of a passage that the caller may see: nothing else can be suggested.
+// "Did you mean …?": suggests a word of the indexed texts for a word of the question that occurs in none. The index has stems
+// only, so the suggestion comes from the text of a passage that the caller may see; no other word is ever suggested.
 import { fold } from './hits.ts'
 
 /** Stems that are tried, the most alike first. */
@@ -19,7 +19,7 @@ export interface Vocabulary {
   passageWith(stem: string): { count: number; text: string } | undefined
 }
 
-/** The nearest word that was said; undefined if none is near. */
+/** The nearest word in the indexed texts; undefined if none is near. */
 export function nearWord(word: string, vocabulary: Vocabulary): string | undefined {
   const wanted = fold(word)
   const stem = /^[a-z][a-z0-9]*$/.test(wanted) && wanted.length >= leastLetters && vocabulary.stemOf(wanted)

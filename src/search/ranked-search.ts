@@ -107,7 +107,7 @@ export function isOnlyNear({ by }: SearchHit): boolean {
   return by.every((way) => way === 'meaning')
 }
 
-/** The question with a word that was said, in place of one that was not. */
+/** The corrected question: a word that occurs in the texts replaces a word that does not. */
 function suggestionFor(
   { index, redact }: SearchParts,
   text: string,

@@ -1,5 +1,6 @@
-// Which letters every match of a regular expression has, so that an index of substrings can name the passages to try, and how many
-// steps it takes at most. What is not plain to see is left out: a passage too many is tried in vain, but none that matches may be missed.
+// Which letters every match of a regular expression has, so that an index of substrings can name the passages to try, and how
+// many steps it takes at most. Letters that are not certain are left out: an additional passage is only tried in vain, but no
+// passage that matches may be missed.
 import { eitherOf, inSequence, noBound, oneWay, repeated, stepsOn, type Effort } from './regex-steps.ts'
 
 /** What a text must have to match: these letters, one of several things, or all of them. */

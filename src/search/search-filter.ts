@@ -24,7 +24,7 @@ export function allowedBy(
   const few = fewOf(q, filter, times)
   if (few?.count === 0) return undefined
   const { role, withoutTools, ...rest } = filter
-  // Roles are in lists: most passages have another one, and asking for each takes long.
+  // Passages are listed by role: most passages have another role, and reading the role of each takes long.
   const ofRoles = few ? [] : ofRole.allowedBy({ role, withoutTools })
   const { where, values } = conditions(few ? filter : rest)
   if (where === '') return (lists, limit) => WordList.newest([...lists, ...ofRoles], limit)

@@ -221,7 +221,7 @@ export class SearchIndex {
     return this.#asOfOneMoment(() => this.#match.byPieces(substrings, filter, limit))
   }
 
-  /** A word that was said, like this one that was not; both as far as the filter allows. */
+  /** A word like this one that occurs in passages that the filter allows, if this one does not. */
   nearWord(
     word: string,
     filter: SearchFilter,

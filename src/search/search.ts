@@ -128,7 +128,7 @@ export class Search implements SearchPart {
     return answer
   }
 
-  /** What the index finds, and what tool texts say that are not indexed. */
+  /** The hits of the index, and the matches in tool texts that are not indexed. */
   async #all(text: string, filter: SearchFilter, isRegex = false): Promise<SearchAnswer> {
     const tools = this.#tools.begin(this.#index, filter)
     await tools.findFileSessions()

@@ -1,5 +1,5 @@
-// Adds to an answer of the index what tool texts say that have no room in it. They are read from the transcripts, in a thread, when
-// the question is about tools, or when the index does not have its words.
+// Adds to an answer of the index the matches in tool texts for which the index has no room. A thread reads these texts from the
+// transcripts, if the question is about tools, or if the index does not have its words.
 import type { Clock } from '../domain/clock.ts'
 import { errorText, RockpoolError } from '../domain/errors.ts'
 import type { SearchAnswer, SearchFilter, SearchHit } from '../domain/search.ts'

@@ -172,10 +172,10 @@ export class WordList {
     this.count = countBits(bits)
   }
 
-  static of(ids: Iterable<number>, lastId: number, without?: Iterable<number>): WordList {
+  static of(ids: Iterable<number>, lastId: number): WordList {
     const bits = new Int32Array((lastId >> 5) + 1)
     for (const id of ids) bits[id >> 5]! |= 1 << (id & 31)
-    return new WordList(bits, without)
+    return new WordList(bits)
   }
 
   static withAny(lists: WordList[]): WordList {

@@ -53,9 +53,9 @@ export interface Finding {
   problem: string
   /** What the database itself reports; people read `problem`. */
   details?: string
-  /** What the fix would do, or what a person can do if there is no fix. */
+  /** The effect of the fix, or a remedy for a person if there is no fix. */
   remedy: string
-  /** May resolve to what came of it, for people. */
+  /** May resolve to a report of the result, for people. */
   fix?: () => Promise<string | void>
 }
 
@@ -116,7 +116,7 @@ async function* examineDatabases({ database, ...paths }: StatePaths): AsyncGener
     yield* look(path, 'index-damaged', findIndexFault)
 }
 
-/** Runs the fixes of all findings that have one. `reports`: what came of them. */
+/** Runs the fixes of all findings that have one. `reports`: the results, for people. */
 export async function fix(
   findings: readonly Finding[],
 ): Promise<{ fixed: Finding[]; failed: string[]; reports: string[] }> {

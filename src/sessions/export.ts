@@ -119,7 +119,7 @@ export interface Speech {
   text: string
 }
 
-export function speechOf(entry: TranscriptEntry): Speech[] {
+function speechOf(entry: TranscriptEntry): Speech[] {
   const say = (role: SpeechRole, text: string): Speech[] =>
     text.trim() === '' ? [] : [{ role, at: entry.timestamp, text }]
   switch (entry.type) {

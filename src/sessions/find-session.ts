@@ -22,7 +22,7 @@ export interface FoundSession {
   reset?: SessionReset
   /** The entry before the reset. */
   previous?: SessionEntry
-  /** Only times have changed. They are not stored yet; the caller stores them with the turn's result. */
+  /** Set if only times have changed. They are not stored yet; the caller stores them with the turn's result. */
   timesPending: boolean
   /** The entry as the store returned it. */
   stored?: SessionEntry

@@ -44,7 +44,7 @@ export async function forkSession(
   if (!force && isTooLong(parent.entry, most))
     throw new RockpoolError(
       'refused',
-      `Session ${key} fills ${parent.entry.totalTokens} tokens; a fork takes at most ${most} along.`,
+      `Session ${key} has ${parent.entry.totalTokens} tokens; a fork copies at most ${most}.`,
       { hint: 'Compact it first, fork from an earlier entry, or use --force.' },
     )
   const sessionId = randomUUID()

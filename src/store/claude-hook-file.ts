@@ -1,6 +1,6 @@
 // <state>/claude-hooks.conf: where Rockpool's plugin in Claude Code reports events, and the token for it. In the format of curl's
-// configuration, because two hooks are shell lines with curl; so the token is in no command line. Only the owner may read it. Each
-// gateway makes a new token, so that the file of a gateway that died is worth nothing.
+// configuration, because two hooks are shell lines with curl; so the token is in no command line. Only the owner may read it.
+// Each gateway makes a new token, so the token in the file of a dead gateway is not valid any more.
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { attempt } from '../domain/errors.ts'
@@ -13,7 +13,7 @@ export interface ClaudeHookFile {
   pid: number
 }
 
-export function claudeHookFile(stateDir: string): string {
+function claudeHookFile(stateDir: string): string {
   return join(stateDir, 'claude-hooks.conf')
 }
 

@@ -76,7 +76,8 @@ export async function loadConfig(environment: Environment): Promise<LoadedConfig
   return { config, file, written }
 }
 
-/** The same; while the file is not valid, the configuration before, if this program has read it. For a command that must always answer. */
+/** Like `loadConfig`, but if the file is not valid, the last valid configuration that Rockpool has read. For commands that must
+ *  always answer. */
 export async function loadLastConfig(environment: Environment): Promise<LoadedConfig> {
   try {
     return await loadConfig(environment)
@@ -123,7 +124,7 @@ export function readConfigText(file: string, isNamed: boolean): string {
       })
     throw new RockpoolError('config-invalid', `${file} ${isMissing ? 'does not exist' : 'cannot be read'}.`, {
       hint: isNamed
-        ? 'ROCKPOOL_CONFIG names it. Correct or unset that; `{}` in the file is enough to begin with.'
+        ? 'ROCKPOOL_CONFIG names this file. Correct or unset the variable, or make the file; `{}` in it is enough to begin with.'
         : 'Look at its owner and mode.',
       cause: error,
     })

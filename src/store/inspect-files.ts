@@ -62,9 +62,9 @@ export function findLeftovers(folder: string, clock: Clock): FileFault[] {
 export function findSetAside(folder: string): FileFault[] {
   return namesIn(folder, (name) => /\.corrupt-[^/]*Z$/.test(name)).map((name) => ({
     path: join(folder, name),
-    problem: 'could not be read and was set aside; what it held and was nowhere else is only in here',
+    problem: 'could not be read and was set aside; it may hold data that exists nowhere else',
     remedy:
-      'no automatic fix: keep it until nothing is missed (`rockpool sessions`, `rockpool cc list`), then move it away',
+      'no automatic fix: check that nothing is missing (`rockpool sessions`, `rockpool cc list`), then move it away',
   }))
 }
 
@@ -151,7 +151,7 @@ function salvageReport({ rows, dropped, incomplete, aside }: Salvaged): string {
     'The state database was rebuilt.',
     rows === 0 ? 'Nothing of the old one could be read.' : `${rows} rows of the old one could be read.`,
     ...(words === '' ? [] : [lost]),
-    ...(dropped > 0 ? [`Rows that could not be right and were left out: ${dropped}.`] : []),
+    ...(dropped > 0 ? [`Damaged rows that were left out: ${dropped}.`] : []),
     `The damaged file is ${aside}. For safety permission rules and paired people were left out: people have to be paired again, and the first who is approved is the owner.`,
   ].join(' ')
 }

@@ -102,7 +102,7 @@ export interface Inbox {
   replace(key: string, message: Message): Promise<boolean>
   /** Inputs that wait for a turn, oldest first. */
   waiting(lane?: string): Promise<WaitingInput[]>
-  /** Inputs of one lane that were given up: this one and later ones, in order. */
+  /** The inputs of one lane that were given up, from this one on, in order. */
   givenUp(first: number): Promise<WaitingInput[]>
   /** Ends inputs without a turn and enqueues deliveries; resolves to the new outbox rows. The text of inputs that were given up is
    *  kept, so that they can be asked again. */

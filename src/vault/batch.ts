@@ -1,5 +1,5 @@
-// Records that are written under one lock, and become visible together. Chunks are collected and compressed together, so that
-// what sessions have in common is stored once, and small sessions become as small as large ones.
+// Records that are written under one lock and become visible together. Chunks are collected and compressed together, so that
+// common content of sessions is stored once, and small sessions compress as well as large ones.
 import type { ChunkRow, FileRow, RemovalRow, VaultIndex } from '../store/sqlite/vault-index.ts'
 import { maskId } from './cut.ts'
 import {
@@ -14,14 +14,14 @@ import { chunkRows, rowOf, type ChunkRef, type FileVersion, type Removal } from 
 import type { Packs } from './packs.ts'
 import type { Seal } from './seal.ts'
 
-/** Chunks are compressed together when they have so many bytes. Reading one means reading so much. */
+/** Chunks are compressed together up to this many bytes. To read one chunk, all of them are read. */
 const groupBytes = 1024 * 1024
 /** So much of a file is read at once; no chunk is larger. */
 const readBytes = 2 * 1024 * 1024
 const roomBytes = groupBytes + readBytes
 /** The table of a record counts its chunks in two bytes. */
 const mostChunks = 4_000
-/** A damaged record would take the versions of so many files with it. */
+/** How many file versions one record has at most: a damaged record loses all of them. */
 const versionsTogether = 32
 
 interface BatchParts {

@@ -42,7 +42,7 @@ const placeholder = Buffer.from('\u0000rockpool-vault: the id of a session')
 /** Writes the placeholder over `id`; returns whether there was anything to replace. */
 export function maskId(bytes: Buffer, id: string): boolean {
   const wanted = Buffer.from(id)
-  // Bytes that contain the placeholder already could not be told apart afterwards.
+  // If the bytes contain the placeholder already, the two could not be distinguished afterwards.
   if (wanted.length !== placeholder.length || !bytes.includes(wanted) || bytes.includes(placeholder))
     return false
   replaceAll(bytes, wanted, placeholder)

@@ -14,7 +14,7 @@ import type { Vault } from './vault.ts'
 const gatherMs = 5_000
 /** Replaced versions are removed, and the limit is checked, so often. */
 const upkeepMs = 3_600_000
-/** What was kept is copied to the shared vault so often. */
+/** How often new content is copied to the shared vault. */
 const shareMs = 60_000
 /** After a failure, such as a full disk, the same sessions are tried again so much later. */
 const retryMs = 30_000

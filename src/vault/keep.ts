@@ -54,7 +54,7 @@ export async function keepSession(
       const keeper = new FileKeeper(store, batch, session, { file, isMain: index === 0, source, now })
       read += await keeper.keep()
     } catch (error) {
-      // What was kept of it stays.
+      // The copy that the vault has stays.
       if (!unreadable.has(errorCode(error) ?? '')) throw error
     }
   }

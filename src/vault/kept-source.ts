@@ -1,5 +1,5 @@
-// What the vault keeps under a path: the bytes of a file, or the rows of a session in a database as text. Everything else in the vault
-// sees bytes only.
+// The content that the vault keeps under a path: the bytes of a file, or the rows of a session in a database as text. All other
+// files of the vault work with bytes only.
 import { fstatSync, readSync } from 'node:fs'
 import { RockpoolError } from '../domain/errors.ts'
 import { closeAtEnd, isFile, modifiedAt, openForeign } from '../store/disk/foreign-file.ts'
@@ -9,7 +9,7 @@ import { readRows, rowsPlace, rowsState, sessionsIn, type RowsPlace } from '../s
 export interface KeptSource extends Disposable {
   readonly size: number
   readonly mtime: number
-  /** Of rows, how many there are: a file with another inode, and rows with another number, are read from the beginning. */
+  /** For rows, their number. The vault reads a file with another inode, or rows with another number, from the beginning. */
   readonly inode: number
   /** Nothing has changed since this version was kept. */
   isSame(known: FileRow): boolean
@@ -23,8 +23,8 @@ export function openSource(path: string): KeptSource {
   return place ? new RowsSource(place) : new FileSource(path)
 }
 
-/** Whether what was kept under a path is still there. Each database is read once. */
-export function presence(): (path: string) => boolean {
+/** Tells whether the file or rows of a path still exist. Reads each database once. */
+export function existenceCheck(): (path: string) => boolean {
   const databases = new Map<string, ReadonlySet<string> | undefined>()
   return (path) => {
     const place = rowsPlace(path)

@@ -3,7 +3,7 @@
 // after a damaged one.
 import { crc32 } from 'node:zlib'
 
-export const recordKinds = ['chunks', 'files', 'removal'] as const
+const recordKinds = ['chunks', 'files', 'removal'] as const
 /** `chunks`: pieces of files, compressed together. `files`: versions of kept files, each with the list of its chunks. `removal`: a
  *  session that was removed. */
 export type RecordKind = (typeof recordKinds)[number]

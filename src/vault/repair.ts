@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import type { FileRow } from '../store/sqlite/vault-index.ts'
 import type { ChunkRef } from './file-versions.ts'
 import type { SessionToKeep } from './keep.ts'
-import { presence } from './kept-source.ts'
+import { existenceCheck } from './kept-source.ts'
 import type { RecordStore } from './record-store.ts'
 import { rewritePacks } from './remove.ts'
 
@@ -14,7 +14,7 @@ export async function repairFiles(
   lost: ReadonlySet<string>,
   keep: (sessions: SessionToKeep[]) => Promise<unknown>,
 ): Promise<number> {
-  const isThere = presence()
+  const isThere = existenceCheck()
   const present = damaged.filter(({ root, path }) => isThere(join(root, path)))
   if (present.length === 0) return 0
   await store.index.write((rows) => {

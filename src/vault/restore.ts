@@ -60,8 +60,8 @@ export async function* contentOf(store: RecordStore, file: FileRow): AsyncGenera
   }
 }
 
-/** Where a file is put. `root`: another directory than the one that it was in. The path is stored data, and the copy of another
- *  machine may be forged: it may not lead out of the directory, nor to a file that is not a session's. */
+/** Where a file is put. `root`: another directory than the one that it was in. Another machine may have forged the stored path,
+ *  so it may lead neither out of the directory nor to a file that is not a session's. */
 export function placeOf({ path, agent, root: own }: FileRow, root = own): string {
   const inside = normalize(path)
   if (isAbsolute(inside) || inside === '..' || inside.startsWith(`..${sep}`))

@@ -8,7 +8,7 @@ import { readFileSafely, writeFileAtomically } from '../store/disk/atomic-file.t
 const dayMs = 86_400_000
 const defaultDays = 30
 /** What is reported as deleted soon. */
-export const soonDays = 7
+const soonDays = 7
 
 export interface Retention {
   configDir: string

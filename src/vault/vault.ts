@@ -11,7 +11,7 @@ import type { FileRow, SessionRow } from '../store/sqlite/vault-index.ts'
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { keepSession, type SessionToKeep } from './keep.ts'
-import { changedAt, presence } from './kept-source.ts'
+import { changedAt, existenceCheck } from './kept-source.ts'
 import { keepInThread } from './keep-thread.ts'
 import { RecordStore } from './record-store.ts'
 import { planPrune, removeSessions, rewritePacks, usedBytes, type PrunePlan } from './remove.ts'
@@ -42,7 +42,7 @@ export interface KeptSession {
 }
 
 function keptSessions(rows: readonly SessionRow[]): KeptSession[] {
-  const isThere = presence()
+  const isThere = existenceCheck()
   return rows.map(({ session, root, path, agent, about }) => {
     const filePath = join(root, path)
     const isGone = !isThere(filePath)
@@ -57,10 +57,10 @@ function keptSessions(rows: readonly SessionRow[]): KeptSession[] {
   })
 }
 
-/** A copy for reading that is older was left behind. */
+/** An older copy for reading was left behind by a process that ended early. */
 const leftoverMs = 3_600_000
 
-/** So much new content is written before it is committed: bounds what a crash makes to do again. */
+/** How much new content is written before a commit. A crash makes at most this much work necessary again. */
 const batchBytes = 128 * 1024 * 1024
 
 export class Vault {

@@ -44,10 +44,10 @@ export async function verifyRecords(
   return report
 }
 
-/** So many records of each pack are looked at: their headers alone tell whether a file was overwritten or cut. */
+/** How many records of each pack are checked; their headers alone tell whether a file was overwritten or cut. */
 const glanceRecords = 1_000
 
-/** Paths of the packs in which something else is where a record should begin. Reads only headers; `verifyRecords` reads everything. */
+/** Paths of the packs that have something else in the place of a record. Reads only headers; `verifyRecords` reads everything. */
 export async function damagedPacks({ packs }: RecordStore): Promise<string[]> {
   const damaged: string[] = []
   for (const { pack } of await packs.list()) {

@@ -1,4 +1,4 @@
-// An edit of another agent than Claude Code, and what stands around it in its conversation. Their sessions have no places in a file
+// An edit of another agent than Claude Code, and its context in the conversation. Their sessions have no places in a file
 // that all of them share, so an edit is found by its file and its time.
 import { callCost } from '../discovery/price-table.ts'
 import { isContinuation } from '../discovery/transcript-facts.ts'

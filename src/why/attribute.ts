@@ -101,7 +101,7 @@ async function attribute(parts: AttributeParts, question: Question): Promise<Att
 /** Commits that are passed over, one after the other. */
 const mostFormatters = 4
 
-/** A commit that changed only the form of a line did not write it: the commit before it that wrote the words is asked. */
+/** A commit that changed only the form of a line did not write it, so this looks for the earlier commit that wrote the words. */
 async function behindFormatters(
   parts: AttributeParts,
   question: Question,

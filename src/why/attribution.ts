@@ -16,7 +16,7 @@ export interface AttributeParts {
   reader: EditReader
 }
 
-/** What is looked at: exact matches; also the texts of edits; also whole transcripts, for commands. */
+/** How much to read: only exact matches; also the texts of edits; also whole transcripts, for commands. */
 export type Effort = 'matches' | 'edits' | 'transcripts'
 
 /** Edits that are read back to compare texts, the last before the commit. */
@@ -94,8 +94,8 @@ export class Attribution {
     const edits = this.#editsBefore(line, votes).filter(({ seconds }) => seconds < before)
     if (letters.length < fewestLetters || edits.length === 0) return undefined
     const together = lettersAround(line, votes.hunkOf(line))
-    // Short lines stand in many files, and a folder that is gone may have been another repository: then the edit must have the line
-    // together with the next ones.
+    // Many files have the same short lines, and a folder that is gone may have been another repository. In both cases the edit
+    // must have the line together with its neighbours.
     const isFrom = (written: string, isGone: boolean): boolean =>
       written.includes(letters) &&
       ((letters.length >= manyLetters && !isGone) || together.some((some) => written.includes(some)))

@@ -58,7 +58,7 @@ export function commandThatWrote(
   return undefined
 }
 
-/** Nearly all transcripts do not have the line, and are left after one search. */
+/** Most transcripts do not have the line; one search shows that. */
 function hasText(fd: number, text: string): boolean {
   const size = Math.min(fstatSync(fd).size, mostBytes)
   const bytes = Buffer.allocUnsafe(size)

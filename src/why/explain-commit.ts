@@ -112,7 +112,10 @@ function decide(
   reporter: DiscoveredSession | undefined,
 ): Decision {
   if (isBot(commit))
-    return { confidence: 'unknown', reason: `${commit.author} made the commit; no session is looked for.` }
+    return {
+      confidence: 'unknown',
+      reason: `${commit.author} made the commit; programs commit without a session.`,
+    }
   const [first, second] = contributions
   const made = reporter && asWhySession(reporter)
   if (!first)

@@ -141,7 +141,7 @@ async function pastOf(
 }
 
 function reasonUnknown({ commit, sha }: AttributedLine, lines: readonly AttributedLine[]): string {
-  if (commit && isBot(commit)) return `${commit.author} made the commit; no session is looked for.`
+  if (commit && isBot(commit)) return `${commit.author} made the commit; programs commit without a session.`
   const asked = lines.length === 1 ? 'this line' : 'any of these lines'
   return sha === undefined
     ? `Not committed, and no session is known to have written ${asked}.`

@@ -1,4 +1,4 @@
-// Reads what git prints about lines: which commit wrote each, and which lines a commit added and removed.
+// Parses the output of git about lines: which commit wrote each, and which lines a commit added and removed.
 import { hashOfLine } from '../discovery/line-hash.ts'
 import { plainLine } from '../domain/text.ts'
 

@@ -1,5 +1,5 @@
-// What happened to some lines before and after the edit that wrote them: what stood there, what was tried and taken back, and who
-// changed the lines later.
+// The history of some lines, before and after the edit that wrote them: the earlier lines, the attempts that were undone, and
+// later changes.
 import { hashOfLine } from '../discovery/line-hash.ts'
 import type { EditReader } from './edit-reader.ts'
 import type { EditHunk, EditRecord } from './edit-record.ts'

@@ -1,4 +1,4 @@
-// What git knows about lines: which commit wrote each, and which lines a commit added. The repository may be hostile, so git runs
+// Asks git about lines: which commit wrote each, and which lines a commit added. The repository may be hostile, so git runs
 // as everywhere (discovery/git.ts): no program of the repository is started, and nothing from outside becomes an option.
 import { existsSync, lstatSync } from 'node:fs'
 import { basename, dirname, join, relative } from 'node:path'

@@ -1,4 +1,4 @@
-// What stands around an edit in its conversation: the prompt that led to it, what Claude said just before, the plan or the answer that
+// Finds the context of an edit in its conversation: the prompt that led to it, what Claude said just before, the plan or the answer that
 // decided it, and what the turn cost.
 import type { FileHandle } from 'node:fs/promises'
 import { blocksIn, textIn } from '../discovery/cards.ts'

@@ -75,7 +75,7 @@ test('a session of Codex that only the vault has is named, with its prompt', asy
   expect(await again).toMatchObject({ session: { sessionId: id } })
 })
 
-test('an answer says how many sessions of an encrypted vault could not be asked', async () => {
+test('an answer says how many sessions of an encrypted vault could not be searched', async () => {
   const vault = { passphraseCommand: 'echo open sesame' }
   expect(await answerAfterDeletion({ vault })).toMatchObject({
     confidence: 'unknown',

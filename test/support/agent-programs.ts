@@ -41,7 +41,7 @@ function install(kind: OtherAgent, folder: string): void {
   execFileSync('tar', ['xzf', tarball!.filename], { cwd: folder })
 }
 
-/** pi needs a newer Node than the one that its first line finds. */
+/** pi needs a newer Node than the one on the PATH, which its first line starts. */
 function piCommand(folder: string, path: string): string {
   const command = join(folder, 'pi')
   writeFileSync(command, `#!/bin/sh\nexec ${process.execPath} ${path} "$@"\n`)

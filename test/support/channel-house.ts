@@ -48,7 +48,7 @@ export async function connected({ conversations }: ChannelHouse, name: string): 
   await vi.waitFor(() => expect(channel?.status().state).toBe('connected'), patience)
 }
 
-/** Until what was sent is known to be sent: nobody reads and answers faster. */
+/** Waits until the delivery is marked as sent, because no person reads and answers faster. */
 export async function allSent({ app }: ChannelHouse): Promise<void> {
   await vi.waitFor(async () => expect(await app.storage.work.outbox.open()).toEqual([]), patience)
 }

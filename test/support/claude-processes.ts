@@ -18,7 +18,7 @@ function worksIn(pid: string, folder: string): boolean {
     if (readFileSync(`/proc/${pid}/stat`, 'latin1').includes(') Z ')) return false
     return readlinkSync(`/proc/${pid}/cwd`).startsWith(`${folder}/repo-`)
   } catch {
-    // It ended meanwhile, or belongs to somebody else.
+    // The process has ended meanwhile, or belongs to another user.
     return false
   }
 }

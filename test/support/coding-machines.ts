@@ -30,9 +30,9 @@ export interface CodingMachine {
   child: ChildProcess
   /** A command typed on this machine; what it prints as JSON, or its error. */
   type<T = CodingRow>(...words: string[]): Promise<T>
-  /** The same for one that may fail, because somebody is killed. */
+  /** The same for a command that may fail, because a process is killed. */
   try(...words: string[]): Promise<unknown>
-  /** The same for one that must fail. */
+  /** The same for a command that must fail. */
   typeInVain(...words: string[]): Promise<{ code: string; message: string; hint?: string }>
   /** Until the session is so, as this machine sees it. */
   until(id: string, lifecycle: string): Promise<CodingRow>
@@ -46,7 +46,7 @@ export interface CodingMachines {
   b: CodingMachine
   /** The same repository at another path on each. */
   webapp: { a: string; b: string }
-  /** One that only `b` has. */
+  /** A repository that only `b` has. */
   model: string
   close(): Promise<void>
 }

@@ -1,4 +1,4 @@
-// What the stores of coding sessions, approvals, spending, decisions and schedules must keep, whatever database is behind them. A
+// The contract of the stores of coding sessions, approvals, spending, decisions and schedules, for every database. A
 // store's own test calls this with a way to open the stores of two processes that share what is written.
 import { expect, test } from 'vitest'
 import type { Approval, CodingSession } from '../../src/domain/coding-session.ts'

@@ -40,7 +40,7 @@ export async function copyBackAndForth(
     await fill(first, count)
     const there = await copied(first, shared)
     const again = await copied(first, shared)
-    // Meanwhile somebody went on here; the next copy has that too.
+    // Meanwhile the conversation continued here; the next copy has that too.
     await first.transcripts.append({ sessionId: 'id-3' }, [said('later')], { cwd: '/home/dev/workspace' })
     await copied(first, shared)
     const back = await copied(shared, second)

@@ -1,4 +1,4 @@
-// A machine on which somebody has been working for a while: repositories, sessions of many days, some of them alive.
+// A machine on which a person has been working for a while: repositories, sessions of many days, some of them alive.
 import { execFileSync } from 'node:child_process'
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -266,7 +266,7 @@ function smallOnes(home: ClaudeHome): void {
   beAlive(home, invoicesId, process.ppid, { status: 'waiting', waitingFor: 'permission to run: npm publish' })
 }
 
-/** As Claude Code says of itself that it runs; the process is one that really does. */
+/** An entry in Claude Code's registry of running sessions, for a process that really runs. */
 export function beAlive(
   home: ClaudeHome,
   sessionId: string,

@@ -1,4 +1,4 @@
-// The dashboard of a machine on which somebody works, and how each of its views is shown and examined.
+// The dashboard of a machine on which a person works, and how a test shows and examines each view.
 import axe from 'axe-core'
 import type { Page } from 'playwright-core'
 import { expect } from 'vitest'

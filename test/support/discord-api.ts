@@ -76,9 +76,9 @@ export class DiscordApi {
   readonly identified: number[] = []
   resumes = 0
   typings = 0
-  /** What the application offers when somebody types a slash. */
+  /** The commands that the application offers after a slash. */
   commands: RegisteredCommand[] = []
-  /** How often somebody asked for the channel of a private chat. */
+  /** The number of requests for the channel of a private chat. */
   directsOpened = 0
   /** Resuming works; off makes every session invalid, as after a long absence. */
   remembers = true

@@ -1,4 +1,4 @@
-// A coding session that is brought into the foreground of a chat: what it says comes as one message that grows.
+// A coding session in the foreground of a chat: its output arrives as one message that grows.
 import { expect, vi } from 'vitest'
 import type { ChannelHouse } from './channel-house.ts'
 

@@ -1,4 +1,5 @@
-// Several processes meet a lock whose holder is dead. Whoever looks and removes in two steps lets two of them in.
+// Several processes meet a lock whose holder is dead. If checking and removing the lock were two steps, two processes would get
+// it.
 import { writeFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { join } from 'node:path'

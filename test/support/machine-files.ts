@@ -1,4 +1,4 @@
-// What an agent noted on one machine, and what it was sent there, on another: the real program twice, each with a home of its
+// Notes of an agent and files that one machine received, on another machine: the real program twice, each with a home of its
 // own, the real Claude, one bot. The first machine is killed in the middle of a turn.
 import type { ChildProcess } from 'node:child_process'
 import { readdirSync, rmSync, writeFileSync } from 'node:fs'

@@ -110,7 +110,7 @@ export async function cutOffStorm(
   }
 }
 
-/** The server that takes writes is killed in the middle of it, or hands over as planned, and its standby takes its place. */
+/** The server that accepts writes is killed in the middle, or hands over as planned, and its standby takes over. */
 export function failoverStorm(
   pair: TestPostgresPair,
   storm: MachineStorm,
@@ -119,7 +119,7 @@ export function failoverStorm(
   const disturb: Disturb = async (_machines, progress, postgres) => {
     await progress.nextMoment()
     await pair[how]()
-    // Whoever only reads, as we do, does not notice that the others have left.
+    // A connection that only reads, like this one, does not notice that the others have left.
     await postgres.untilBack(() => postgres.write('DELETE FROM lane WHERE false'))
     progress.kills += 1
   }

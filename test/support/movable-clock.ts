@@ -1,4 +1,4 @@
-// Clocks that move when the test says so: timers fire in their order, and what they start gets its turn.
+// Clocks that the test moves: timers fire in their order, and the work that they start runs before the next one.
 import { systemClock } from '../../src/domain/clock.ts'
 import type { Clock } from '../../src/domain/clock.ts'
 import { settle } from './in-flight.ts'

@@ -19,7 +19,7 @@ export interface TestPostgres {
 export interface TestPostgresPair {
   /** Names both servers. */
   url: string
-  /** Kills the one that takes writes, and lets the other one take its place. */
+  /** Kills the server that accepts writes, and promotes the other one. */
   failOver(): Promise<void>
   /** As planned: the primary refuses writes from now on and still answers, and the other takes its place. */
   switchOver(): Promise<void>
@@ -45,7 +45,7 @@ export async function startPostgres(): Promise<TestPostgres | undefined> {
   }
 }
 
-/** One that takes writes, and a standby that has every commit before it is acknowledged. */
+/** A primary, and a standby that has every commit before it is acknowledged. */
 export async function startPostgresPair(): Promise<TestPostgresPair | undefined> {
   const bin = binaries()
   if (bin === undefined) return undefined
@@ -97,7 +97,7 @@ class Server {
     this.place = `127.0.0.1:${port}`
   }
 
-  /** `initdb` takes a second of processor time, and a copy of what it made a tenth of it. */
+  /** `initdb` takes a second of processor time; copying its result takes a tenth of that. */
   async create(): Promise<void> {
     const { ROCKPOOL_TEST_SHARED: shared } = process.env
     const made = shared === undefined ? undefined : join(shared, 'postgres')

@@ -70,7 +70,7 @@ export function startProgram(args: string[], env: Record<string, string>, input 
     })
     child.on('close', () => reject(new Error(`it ended before its first line: ${stderr}`)))
   })
-  // Whoever only waits for the end does not care whether there was a line.
+  // A caller that only waits for the end does not read the line.
   line.catch(() => {})
   const ended = new Promise<Ran>((resolve) => {
     child.on('close', (code) => resolve(ranWith(code, stdout, stderr)))

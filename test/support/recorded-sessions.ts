@@ -26,7 +26,7 @@ export interface RecordedSession {
   keptWords: [string, string]
 }
 
-/** Runs the binary once; resolves to what it printed. */
+/** Runs the binary once; resolves to its output. */
 export async function runClaude(home: ClaudeHome, prompt: string, ...more: string[]): Promise<string> {
   const tools = ['--allowedTools', 'Read', 'Bash', 'Edit', 'Write']
   const args = ['-p', prompt, '--model', testModel, ...tools, ...more]

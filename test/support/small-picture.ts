@@ -74,7 +74,7 @@ function predicted(filter: number, left: number, up: number, corner: number): nu
   return toUp! <= toCorner! ? up : corner
 }
 
-/** The colours that are used most; and of the others those that are least like any of them, for small bright things. */
+/** The most frequent colours, and the colours that differ most from them, for small bright things. */
 function paletteOf(points: Uint32Array): number[] {
   const uses = new Map<number, number>()
   for (const colour of points) uses.set(colour, (uses.get(colour) ?? 0) + 1)

@@ -98,7 +98,7 @@ export class TelegramApi {
     this.root = `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`
   }
 
-  /** Nobody listens any more; `open` brings it back at the same address. */
+  /** Stops listening; `open` listens at the same address again. */
   async close(): Promise<void> {
     this.cutAll()
     await new Promise((resolve) => this.#server.close(resolve))

@@ -321,7 +321,7 @@ export function check(
         if (n < last && !isResent && !seen.has(n) && !told.has(n))
           report.outOfOrder.push(`word-${chat}-${n} after ${last}`)
         copies.set(n, (copies.get(n) ?? 0) + 1)
-        // What somebody asks for again is no copy that we made.
+        // A message that a person asked for again is not a copy of ours.
         if (copies.get(n) === 3 && !told.has(n)) report.thirdCopies.push(`word-${chat}-${n}`)
         last = Math.max(last, n)
       }

@@ -121,7 +121,7 @@ function keyframes(frames: Frame[], total: number, width: number): string {
     .join(' ')
 }
 
-/** A piece begins at its column, whatever font the reader has. */
+/** A piece begins at its column, with any font of the reader. */
 function drawLine(spans: Span[]): string {
   let column = 0
   let drawn = ''

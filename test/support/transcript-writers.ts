@@ -1,4 +1,4 @@
-// Runs processes that append to one transcript, and gathers what they were promised.
+// Runs processes that append to one transcript, and collects the acknowledged entries.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
@@ -27,7 +27,7 @@ export function startWriter(
   isQuiet = false,
 ): Writer {
   const child = spawn(process.execPath, [script, dir, sessionId, name, String(count), variant], {
-    // When its disk goes away under it, what it says about that is of no interest.
+    // Errors of a process whose disk has gone are ignored.
     stdio: ['ignore', 'pipe', isQuiet ? 'ignore' : 'inherit'],
   })
   let output = ''

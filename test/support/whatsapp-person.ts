@@ -1,4 +1,4 @@
-// Somebody's phone on the loopback WhatsApp: real Signal sessions, so that what goes over the wire is encrypted for
+// The phone of a person on the loopback WhatsApp: real Signal sessions, so that what goes over the wire is encrypted for
 // them and by them, as between real phones.
 import {
   addTransactionCapability,

@@ -1,4 +1,4 @@
-// What every WorkStore must keep, whatever database is behind it. A store's own test calls this with a way to open
+// The contract of every WorkStore, with any database. A store's own test calls this with a way to open
 // one, and to open it again as after a crash.
 import { expect, test } from 'vitest'
 import type { Message } from '../../src/domain/message.ts'

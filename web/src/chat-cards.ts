@@ -22,11 +22,11 @@ export function itemsOf(entry: Entry): ChatItem[] {
 }
 
 /** Messages and notices in the order of time. Notices from before the first loaded message are left out until it is loaded. */
-export function inOrder(said: ChatItem[], notices: Notice[], hasMore: boolean): ChatItem[] {
-  const from = hasMore ? (said[0]?.at ?? 0) : 0
+export function inOrder(messages: ChatItem[], notices: Notice[], hasMore: boolean): ChatItem[] {
+  const from = hasMore ? (messages[0]?.at ?? 0) : 0
   const recent = notices.filter(({ at }) => at >= from)
-  const words = said.filter((item) => !('card' in item) || !isCopyOf(recent, item.card))
-  return [...words, ...recent.map((notice) => ({ key: notice.id, at: notice.at, notice }))].sort(
+  const others = messages.filter((item) => !('card' in item) || !isCopyOf(recent, item.card))
+  return [...others, ...recent.map((notice) => ({ key: notice.id, at: notice.at, notice }))].sort(
     (a, b) => a.at - b.at,
   )
 }

@@ -38,7 +38,7 @@ interface Question {
 
 export interface FoundAll {
   found: Found[]
-  /** The text with a word that was said, in place of one that was not. */
+  /** The corrected question: a word that occurs in the texts replaces a word that does not. */
   suggestion?: string
 }
 

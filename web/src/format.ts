@@ -2,8 +2,8 @@
 import { titleText } from '../../src/domain/machine-text.ts'
 import type { NativeSession } from './data.ts'
 
-export function ago(at: number, now = Date.now()): string {
-  const seconds = Math.max(0, Math.round((now - at) / 1000))
+export function ago(at: number): string {
+  const seconds = Math.max(0, Math.round((Date.now() - at) / 1000))
   if (seconds < 60) return 'now'
   if (seconds < 3600) return `${Math.floor(seconds / 60)} min`
   if (seconds < 86_400) return `${Math.floor(seconds / 3600)} h`
@@ -20,8 +20,8 @@ const dayAndTime = new Intl.DateTimeFormat(undefined, {
 })
 
 /** The time of day; with the day when it is not today. */
-export function clock(at: number, now = Date.now()): string {
-  const isToday = new Date(at).toDateString() === new Date(now).toDateString()
+export function clock(at: number): string {
+  const isToday = new Date(at).toDateString() === new Date().toDateString()
   return (isToday ? timeOfDay : dayAndTime).format(at)
 }
 

@@ -9,7 +9,7 @@ import type { Piece, Reading } from './reading.ts'
 const relevantEvents = new Set(['transcript-appended', 'turn-ended', 'message-accepted', 'session-changed'])
 
 /** `at`: the message that the address names; it must be among the items. */
-export function useSaid(key: string, at: string | undefined): Reading<ChatItem> {
+export function useChatMessages(key: string, at: string | undefined): Reading<ChatItem> {
   const { call } = useGateway()
   const read = async (wanted: { limit: number; before?: number }): Promise<Piece<ChatItem>> => {
     const { entries, before } = await call('sessions.history', { key, ...wanted })

@@ -11,7 +11,7 @@ export interface SessionRoute {
   at?: string
 }
 
-export const lists = ['inbox', 'review', 'working', 'failed', 'all'] as const
+const lists = ['inbox', 'review', 'working', 'failed', 'all'] as const
 export type ListName = (typeof lists)[number]
 
 export type Route =

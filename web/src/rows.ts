@@ -10,7 +10,7 @@ type State = CodingRow['state']
 export interface Row {
   id: string
   state: State
-  /** It asks, or failed and no person has looked at it yet. */
+  /** It asks a person, or it failed and no person has looked at it yet. */
   needsYou: boolean
   name: string
   /** One line: what it asks, does or said last. */
@@ -37,7 +37,7 @@ export interface Row {
 }
 
 /** The order of the groups of the inbox: who must act comes first. */
-export const groups: Array<[state: State, title: string]> = [
+const groups: Array<[state: State, title: string]> = [
   ['needs you', 'Needs you'],
   ['failed', 'Failed'],
   ['limited', 'Limited'],

@@ -1,5 +1,5 @@
-// The mail tools of a terminal session. They call the gateway in the name of the session: what it sends is its own word, and it
-// receives its own mail only.
+// The mail tools of a terminal session. They call the gateway in the name of the session: it writes as itself, never as the
+// owner, and receives only its own mail.
 import { callOverHttp } from '../../../src/rpc/http-call.ts'
 import { findRunningGateway } from '../../../src/store/gateway-file.ts'
 import { readGatewayToken } from '../../../src/store/gateway-tokens.ts'

@@ -1,9 +1,9 @@
-// Sends a hook event to the gateway and returns the answer for Claude Code. Whatever goes wrong, the session continues as if there
+// Sends a hook event to the gateway and returns the answer for Claude Code. If anything fails, the session continues as if there
 // were no hook.
 import { Agent, request } from 'node:http'
 import { readClaudeHookFile } from '../../../src/store/claude-hook-file.ts'
 
-/** No opinion. An empty answer would be worth a line in the transcript, and one to the model. */
+/** No opinion. Claude Code would add a line to the transcript, and one for the model, for an empty answer. */
 const noOpinion = '{"suppressOutput":true}'
 /** A gateway answers within milliseconds. After an answer that took longer no event is sent for a second, after the next one for two
  *  seconds, and so on. */
@@ -27,7 +27,7 @@ let events = 0
 
 /** The fields are texts, because Claude Code fills them into a template. `signal` fires when the session no longer waits. */
 export async function reportHook(fields: Record<string, string>, signal: AbortSignal): Promise<string> {
-  // Rockpool knows what the sessions do that it runs itself.
+  // Rockpool needs no reports of the sessions that it runs itself.
   if (runByRockpool || !isMeant(fields)) return noOpinion
   const answer = await answerTo(fields, signal)
   // After `/compact` Claude Code shows what a hook said.

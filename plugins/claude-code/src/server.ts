@@ -75,7 +75,7 @@ function parse(line: string): Request | undefined {
   try {
     return JSON.parse(line) as Request
   } catch {
-    // Not MCP; there is nobody to answer.
+    // Not a message of MCP, so it gets no answer.
     return undefined
   }
 }

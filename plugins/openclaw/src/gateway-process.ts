@@ -4,7 +4,7 @@ import type { ChildProcess } from 'node:child_process'
 
 export interface StartedGateway {
   url: string
-  /** Resolves when the process has ended, for whatever reason. */
+  /** Resolves when the process has ended, for any reason. */
   ended: Promise<void>
   stop(): Promise<void>
 }

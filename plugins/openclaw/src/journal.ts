@@ -68,7 +68,7 @@ export class Journal {
   }
 }
 
-/** A line that a crash has cut is left out: its message is then sent again, as if it had not been tried. */
+/** Ignores a line that a crash has cut: the message is then sent again, as if there had been no attempt. */
 function readLines(path: string): { lines: Line[]; isWhole: boolean } {
   let text = ''
   try {

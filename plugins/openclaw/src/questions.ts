@@ -1,4 +1,4 @@
-// Answers to a coding session that asks about its chat: what was said there, and what OpenClaw's agent remembers.
+// Answers questions of a coding session about its chat: its messages, and the memory of OpenClaw's agent.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { readForeign } from '../../../src/store/disk/foreign-file.ts'
@@ -40,7 +40,7 @@ export async function answerQuestion(api: OpenClawApi, question: Question): Prom
   }
 }
 
-/** 2026.1.30 keeps a file for each session. Later versions are asked for it. */
+/** 2026.1.30 keeps a file for each session. In later versions OpenClaw itself reads the session. */
 async function conversation(api: OpenClawApi, target: Target, limit: number): Promise<Line[]> {
   const messages = transcriptFile(api, target) ?? (await askForHistory(api, target, limit))
   return messages

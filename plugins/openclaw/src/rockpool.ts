@@ -63,7 +63,7 @@ export async function callRockpool(api: OpenClawApi, call: Call): Promise<unknow
 }
 
 /** The agents of OpenClaw have names of their own in Rockpool, so that they never meet Rockpool's agents. */
-export function rockpoolAgent(agentId: string): string {
+function rockpoolAgent(agentId: string): string {
   return `openclaw-${agentId}`
 }
 

@@ -77,7 +77,7 @@ class GeminiReader implements ProgramReader {
     }
   }
 
-  /** An answer comes in pieces, and nothing marks its end but what follows it. */
+  /** An answer comes in pieces; only the line after the last piece shows that the answer has ended. */
   #answer(line: Fields): ProgramItem[] {
     const text = textOf(line['content'])
     this.#text += text
@@ -104,7 +104,7 @@ class GeminiReader implements ProgramReader {
   }
 }
 
-/** Thoughts are in no count but the total, and are paid for as output. */
+/** Only the total includes the tokens of thoughts; they are billed as output. */
 function callOf(model: string, stats: Fields, at: string): ProgramItem {
   const cacheRead = countOf(stats['cached'])
   const read = countOf(stats['input_tokens'])

@@ -24,7 +24,7 @@ import { spawnProcess, type AgentProcess } from '../process.ts'
 import type { AgentProgram, ProgramTurn } from './program.ts'
 import { ProgramConversation } from './program-conversation.ts'
 import type { Spent, TurnParts } from './program-turn.ts'
-import { checkWish, findProgram, noticeOf, programOf } from './programs.ts'
+import { checkProgramOptions, findProgram, noticeOf, programOf } from './programs.ts'
 
 export interface ProgramRuntimeParts {
   environment: Environment
@@ -36,7 +36,7 @@ export interface ProgramRuntimeParts {
   files: SessionFiles
 }
 
-/** What the files of a program's sessions say. */
+/** The facts in the session files of a program. */
 export interface SessionFiles {
   /** Undefined if there is no such session. `pid`: the process that has it open. */
   find(sessionId: string): Promise<(Spent & { pid?: number }) | undefined>
@@ -121,7 +121,7 @@ class ProgramRuntime implements AgentRuntime {
   #check(options: ConversationOptions): void {
     findProgram(this.#program, this.#settings, this.#parts.environment)
     const { permissionMode, allowedTools, thinkingLevel: thinking, systemPromptAppend, resume } = options
-    checkWish(this.#program, {
+    checkProgramOptions(this.#program, {
       permissionMode,
       allowedTools,
       thinking,

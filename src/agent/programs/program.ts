@@ -25,9 +25,9 @@ export interface AgentProgram {
     /** Tools that `allowedTools` may name, beside those of the permission mode. */
     tools: readonly string[]
   }
-  /** What the session may do, because it cannot ask: completes "Codex cannot ask here: it …". */
+  /** The rights of the session, which cannot ask a person. Completes the sentence "Codex cannot ask here: it …". */
   rights(mode: PermissionMode): string
-  /** The lines of its output have no usage of single calls: what it spent is read from its own files. */
+  /** True if the program does not print the usage of each call. Rockpool then reads the usage from the files of the session. */
   readonly countsInFiles?: boolean
   commandFor(turn: ProgramTurn): ProgramCommand
   makeReader(): ProgramReader

@@ -8,7 +8,7 @@ import { permissionModes, type OtherAgent, type PermissionMode } from '../../dom
 import { parseRecord } from '../../domain/json.ts'
 import type { ProgramItem } from './program.ts'
 import { whyFailed } from './program-turn.ts'
-import { checkWish, findProgram, noticeOf, programOf } from './programs.ts'
+import { checkProgramOptions, findProgram, noticeOf, programOf } from './programs.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'programs-'))
 afterAll(() => rmSync(folder, { recursive: true }))
@@ -153,8 +153,8 @@ describe('what a program may do', () => {
           /danger|bypass|yolo|full-auto/i,
         )
       }
-      const wish = { permissionMode: 'bypassPermissions' as const, allowedTools: [] }
-      expect(() => checkWish(program, wish)).toThrow(/not run without its own protection/)
+      const options = { permissionMode: 'bypassPermissions' as const, allowedTools: [] }
+      expect(() => checkProgramOptions(program, options)).toThrow(/not run without its own protection/)
     },
   )
 
@@ -184,15 +184,19 @@ describe('what a program may do', () => {
   })
 
   test('what a program cannot do is refused, not ignored', () => {
-    const wish = { permissionMode: 'default' as const, allowedTools: [] }
-    expect(() => checkWish(programOf('codex'), { ...wish, allowedTools: ['Bash'] })).toThrow(/no tool "Bash"/)
-    expect(() => checkWish(programOf('codex'), { ...wish, thinking: 'off' })).toThrow(
+    const options = { permissionMode: 'default' as const, allowedTools: [] }
+    expect(() => checkProgramOptions(programOf('codex'), { ...options, allowedTools: ['Bash'] })).toThrow(
+      /no tool "Bash"/,
+    )
+    expect(() => checkProgramOptions(programOf('codex'), { ...options, thinking: 'off' })).toThrow(
       /no thinking level "off"/,
     )
-    expect(() => checkWish(programOf('gemini'), { ...wish, fork: true })).toThrow(/cannot fork/)
-    expect(() => checkWish(programOf('opencode'), { ...wish, systemPrompt: 'x' })).toThrow(/system prompt/)
+    expect(() => checkProgramOptions(programOf('gemini'), { ...options, fork: true })).toThrow(/cannot fork/)
+    expect(() => checkProgramOptions(programOf('opencode'), { ...options, systemPrompt: 'x' })).toThrow(
+      /system prompt/,
+    )
     expect(() =>
-      checkWish(programOf('pi'), { ...wish, fork: true, thinking: 'max', systemPrompt: 'x' }),
+      checkProgramOptions(programOf('pi'), { ...options, fork: true, thinking: 'max', systemPrompt: 'x' }),
     ).not.toThrow()
     expect(noticeOf(programOf('codex'), 'default')).toMatch(/^Codex cannot ask here: it reads files/)
   })

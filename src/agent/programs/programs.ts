@@ -50,7 +50,7 @@ function isExecutable(path: string): boolean {
 }
 
 /** What a launch asks of a program, beside the task. */
-export interface ProgramWish {
+export interface ProgramOptions {
   permissionMode: PermissionMode
   allowedTools: readonly string[]
   thinking?: string
@@ -59,8 +59,8 @@ export interface ProgramWish {
 }
 
 /** Refuses what the program cannot do without a terminal, instead of ignoring it. */
-export function checkWish({ name, kind, can }: AgentProgram, wish: ProgramWish): void {
-  const { permissionMode, allowedTools, thinking, systemPrompt, fork } = wish
+export function checkProgramOptions({ name, kind, can }: AgentProgram, options: ProgramOptions): void {
+  const { permissionMode, allowedTools, thinking, systemPrompt, fork } = options
   const refuse = (what: string, hint: string): never => {
     throw new RockpoolError('input-invalid', `${name} ${what}`, { hint })
   }
@@ -70,7 +70,7 @@ export function checkWish({ name, kind, can }: AgentProgram, wish: ProgramWish):
   if (closed !== undefined)
     refuse(
       `has no tool ${JSON.stringify(closed)} that can be allowed here.`,
-      can.tools.length === 0 ? 'Leave allowedTools out.' : `It can be: ${can.tools.join(', ')}.`,
+      can.tools.length === 0 ? 'Leave allowedTools out.' : `Allow one of these: ${can.tools.join(', ')}.`,
     )
   if (thinking !== undefined && !can.thinking.includes(thinking))
     refuse(

@@ -62,7 +62,7 @@ function wordsForAll({ id, kind }: Approval, alike: string[], inOpenClaw: boolea
   return `${alike.length} sessions ask exactly this: ${names}. For all of them: ${ways}`
 }
 
-/** Control characters could hide or move text on a screen, and some letters are drawn as nothing, so they are written out. */
+/** Writes out control characters, which could hide or move text on a screen, and letters that are drawn as nothing. */
 export function withVisibleControls(text: string): string {
   return text.replaceAll(/[\p{Cc}\p{Cf}\u2028\u2029\u115f\u1160\u3164\uffa0]/gu, (char) =>
     char === '\n' || char === '\t' ? char : `\\u{${char.codePointAt(0)!.toString(16)}}`,

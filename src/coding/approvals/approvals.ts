@@ -37,7 +37,7 @@ export interface ApprovalAnswer {
   /** How long the rule lasts, and whether for all coding sessions; this session, always, when absent. */
   lasts?: { until?: number; forAll?: boolean }
   by: string
-  /** Set for a caller that is bound to an agent: only questions of that agent's sessions exist for it. */
+  /** Set for a caller that is bound to an agent: the caller sees only questions of that agent's sessions. */
   agentId?: string
 }
 
@@ -111,7 +111,7 @@ export class Approvals {
     return this.#parts.store.pending().filter(isOf(agentId))
   }
 
-  /** Refused when the approval is no longer open, or when its input is not the one that was shown. */
+  /** Throws if the approval is no longer open, or if `shownHash` is not the hash of its input. */
   async answer(id: string, answer: ApprovalAnswer, shownHash?: string): Promise<Approval> {
     const approval = this.#find(id, answer.agentId)
     checkShown(approval, shownHash)
@@ -146,7 +146,7 @@ export class Approvals {
 
   /**
    * Answers the same question of several sessions together, also when the named one has been answered already. `others` are the
-   * requests that the person was shown with it: one that has come since is never among them, so it stays open.
+   * requests that the person saw with it; a request that came later stays open.
    */
   async answerTogether(
     id: string,
@@ -175,7 +175,7 @@ export class Approvals {
     return settled
   }
 
-  /** For questions that nothing waits for any more. */
+  /** Expires the open questions that `isMeant` accepts, because no session or turn waits for their answers any more. */
   async expireOpen(isMeant: (approval: Approval) => boolean): Promise<void> {
     for (const approval of this.pending().filter(isMeant)) {
       await this.#parts.store.settle(approval.id, 'expired', { at: this.#parts.clock.now(), by: 'restart' })
@@ -184,8 +184,8 @@ export class Approvals {
   }
 
   /**
-   * By id or a prefix of it. Without an id nothing is found: the only open approval need not be the one that the person saw. With
-   * `identical`, several that ask the same are one, and the last of them is returned.
+   * Finds an open approval by its id or a prefix of the id. Without an id it finds none: the only open approval need not be the
+   * one that the person saw. With `identical`, approvals that ask the same count as one, and the last of them is returned.
    */
   #find(id: string, agentId: string | undefined, identical = false): Approval {
     if (id === '') throw this.#unclear(agentId)
@@ -261,7 +261,7 @@ export class Approvals {
       if (await store.settle(approval.id, 'expired', { at: clock.now(), by })) this.#emit(approval, 'expired')
       return true
     } catch {
-      // Until it is stored, everybody sees that the question still waits.
+      // The question stays open for every reader until its expiry is stored.
       return false
     }
   }

@@ -1,6 +1,6 @@
 // Rules that let requests of coding sessions pass without a question: exactly this input, this command in this repository, or
-// edits below this folder. A rule holds for one session or for all, until a time or always. What a rule does not plainly
-// cover is asked about.
+// edits below this folder. A rule holds for one session or for all, until a time or always. A person decides on every request
+// that no rule plainly covers.
 import { lstatSync, realpathSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { basename, dirname, isAbsolute, join, resolve, sep } from 'node:path'
@@ -89,12 +89,13 @@ function coversEdit({ folder }: Grant, { toolName, input, cwd = '/' }: Asked): b
   return !below.some((name) => neverEdited.has(name.toLowerCase()))
 }
 
-/** A path that every program reads in the same way: `..` after a link and `~` are read in different ones. */
+/** A path that every program reads in the same way; programs differ on `~` and on `..` after a link. */
 function isPlainPath(path: string): boolean {
   return path !== '' && !/^~|\0/.test(path) && !path.split(sep).includes('..')
 }
 
-/** Where a write would really go; undefined if it cannot be told, or if the file has a second name elsewhere. */
+/** The real path of the file that a write would change; undefined if it is unknown, or if the file has a second name (a hard
+ *  link). */
 function realFile(path: string): string | undefined {
   const stat = lstatSync(path, { throwIfNoEntry: false })
   if (stat) return stat.isFile() && stat.nlink === 1 ? realPath(path) : undefined

@@ -1,10 +1,11 @@
 // The text of a question to a person, and what exactly an approval covers.
 import { createHash } from 'node:crypto'
 import { isAbsolute, relative } from 'node:path'
+import { z } from 'zod'
 import type { PermissionRequest } from '../../domain/agent.ts'
 import type { Approval, Script } from '../../domain/coding-session.ts'
+import { lineDiff } from '../../domain/line-diff.ts'
 import { oneLine } from '../session/names.ts'
-import { editText } from './edit-text.ts'
 import { scriptsIn } from './scripts.ts'
 
 /** A permission request of Claude's, or our own question about the budget. */
@@ -34,7 +35,7 @@ interface Place {
 /** Tools that do the same in every directory if their path is absolute. */
 const placeless = new Set(['Read', 'Write', 'Edit', 'MultiEdit', 'NotebookEdit', 'WebFetch', 'WebSearch'])
 
-/** Where the tool works and what it runs there, for tools that depend on it. */
+/** The directory of the tool call and the scripts that it would run; undefined for tools that depend on neither. */
 function placeOf({ toolName, input, cwd, scripts = [] }: Asked): Place | undefined {
   const path = input['file_path'] ?? input['notebook_path'] ?? '/'
   const isPlaceless = placeless.has(toolName) && typeof path === 'string' && isAbsolute(path)
@@ -84,6 +85,44 @@ function withRest(main: 'plan' | 'command' | undefined, input: Record<string, un
   const rest = Object.entries(input).filter(([field]) => field !== main && field !== 'planFilePath')
   const lines = rest.map(([field, value]) => `${field}: ${JSON.stringify(value)}`)
   return [main === undefined ? noPlan : String(input[main]), ...lines].join('\n')
+}
+
+const edit = z.strictObject({
+  old_string: z.string(),
+  new_string: z.string(),
+  replace_all: z.boolean().optional(),
+})
+const file_path = z.string()
+const editShapes = {
+  Edit: edit.extend({ file_path }),
+  MultiEdit: z.strictObject({ file_path, edits: z.array(edit) }),
+  Write: z.strictObject({ file_path, content: z.string() }),
+}
+
+/** An edit of a file as a difference, line by line. Undefined if the tool is not an edit, or if its input has a field that a difference would hide. */
+function editText(toolName: string, input: Record<string, unknown>): string | undefined {
+  if (toolName === 'Write') {
+    const { data } = editShapes.Write.safeParse(input)
+    return data && diffText(`Write ${data.file_path} (the whole file)`, '', data.content)
+  }
+  if (toolName === 'MultiEdit') {
+    const { data } = editShapes.MultiEdit.safeParse(input)
+    return data && editsText(data.file_path, data.edits)
+  }
+  const { data } = toolName === 'Edit' ? editShapes.Edit.safeParse(input) : {}
+  return data && editsText(data.file_path, [data])
+}
+
+function editsText(path: string, edits: Array<z.infer<typeof edit>>): string {
+  return edits
+    .map(({ old_string: before, new_string: after, replace_all: all }) =>
+      diffText(`Edit ${path}${all ? ' (every occurrence)' : ''}`, before, after),
+    )
+    .join('\n')
+}
+
+function diffText(heading: string, before: string, after: string): string {
+  return [heading, ...lineDiff(before, after).map(({ sign, line }) => `${sign} ${line}`)].join('\n')
 }
 
 function questionText(input: Record<string, unknown>): string {

@@ -28,7 +28,7 @@ export class Questions {
   #record: LiveRecord
   #hooks: QuestionHooks
   #open: Approval[] = []
-  /** The state to return to when the session already waited for a message as the first question came. */
+  /** The state to restore after the last answer, if the session already waited for a message when the first question came. */
   #idle: Pick<CodingSession, 'lifecycle' | 'waiting'> | undefined
   #hold: Promise<string | undefined> | undefined
 
@@ -54,7 +54,8 @@ export class Questions {
     return answer
   }
 
-  /** Asks about each reached limit, one after the other. Resolves to a refusal when one is not raised, else to undefined. */
+  /** Asks about each reached limit, one after the other. Resolves to a refusal if the person does not raise a limit, else to
+   *  undefined. */
   async holdForBudget(signal: AbortSignal): Promise<string | undefined> {
     await this.#hooks.metered()
     for (let reached = this.limitReached(); reached; reached = this.limitReached()) {

@@ -1,6 +1,6 @@
-// Reads a shell command that is plainly simple: one program and its arguments. A permission rule covers only such commands.
-// Everything else has no words here and is asked about: lists, pipes, redirections, substitutions, variables, wildcards,
-// assignments, comments, escapes, several lines. What looks harmless but is not understood is refused, too.
+// Reads a shell command that is plainly simple: one program and its arguments. A permission rule covers only such commands. A
+// person decides on every other command: lists, pipes, redirections, substitutions, variables, wildcards, assignments, comments,
+// escapes, several lines, and anything that this file does not understand, even if it looks harmless.
 
 /** Characters that mean only themselves to every shell. */
 const plain = /[A-Za-z0-9_@%+=:,./-]/

@@ -27,7 +27,8 @@ export class CallsInProgress {
     return this.#agents.has(agent)
   }
 
-  /** Without the calls of these agents; an agent that is not known yet made one of the starting calls. */
+  /** The number of calls in progress, without the calls of these agents. An agent that is not known yet made one of the starting
+   *  calls. */
   countWithout(...agents: string[]): number {
     const theirs = agents.filter((agent) => this.#agents.has(agent) || !this.#known.has(agent))
     return Math.max(0, this.count - theirs.length)

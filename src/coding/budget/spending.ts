@@ -63,7 +63,7 @@ export class Spending {
     await this.#meter.settle(result, turnId)
   }
 
-  /** No call is in progress any more. */
+  /** The turn has ended, so no call is in progress any more. */
   turnEnded(): void {
     this.#calls.clear()
     this.#unpriced = 0

@@ -73,7 +73,7 @@ export class Machines {
         repositories,
         isHere: name === this.name,
         running: running.filter(({ machine }) => machine === name).length,
-        // This machine is there, with or without a gateway.
+        // This machine is never away, even if no gateway runs here.
         awaySince: lives || name === this.name ? undefined : seenAt,
       }),
     )
@@ -126,10 +126,10 @@ function recipientOf(machine: string): string {
 
 function noAnswer(machine: string, wasStarted: boolean): RockpoolError {
   const what = wasStarted
-    ? `${machine} has begun with it and does not answer.`
+    ? `${machine} has started the request and does not answer.`
     : `${machine} does not answer; nothing was done there.`
   const hint = wasStarted
-    ? '`rockpool cc sessions` shows what came of it.'
-    : 'Try again when it is back, or name another machine: `rockpool machines` shows them.'
+    ? '`rockpool cc sessions` shows the result.'
+    : 'Try again when that machine answers, or name another one: `rockpool machines` lists them.'
   return new RockpoolError('unavailable', what, { hint })
 }

@@ -279,7 +279,7 @@ export async function chooseWhenFree(
   }
 }
 
-/** Does the session to continue, or any other one when none is named, work in the repository? */
+/** Does the session to continue work in the repository? Without such a session: does any session work there? */
 function isAtWork(
   repos: RepoGate,
   { id, request }: CodingSession,

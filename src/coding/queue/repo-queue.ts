@@ -1,6 +1,5 @@
-// One session works in a repository at a time (or as many as configured), in whichever of its folders, and `coding.maxSessions`
-// on the machine. Others wait in the order of their arrival. A session that waits for its next message does not hold the
-// repository.
+// One session works in a repository at a time (or as many as configured), in any of its folders, and `coding.maxSessions` on the
+// machine. Others wait in the order of their arrival. A session that waits for its next message does not hold the repository.
 import { Condition } from '../../domain/async.ts'
 import type { Clock } from '../../domain/clock.ts'
 import { isOn } from '../../domain/coding-session.ts'
@@ -33,7 +32,7 @@ export interface RepoGateParts {
 }
 
 export interface QueuePlace {
-  /** 1: it is next. */
+  /** 1 if the session is next. */
   place: number
   /** The sessions that work now; one of them must finish first. */
   waitsFor: string[]

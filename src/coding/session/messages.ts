@@ -43,7 +43,8 @@ export async function joinTurn(
   return false
 }
 
-/** Messages that Claude does not have, as far as the row tells. Without an owner, what was given may be lost. */
+/** Messages that Claude may not have, according to the row. Without an owner, the given messages count too: Claude may not have
+ *  recorded them. */
 export function pendingMessages({ inbox, given, owner }: CodingSession): string[] {
   return owner ? inbox : [...textsOf(given), ...inbox]
 }

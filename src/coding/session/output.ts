@@ -66,7 +66,7 @@ export class SessionOutput {
     return text === undefined ? undefined : { kind: 'tool', text }
   }
 
-  /** Nothing more comes in this turn: unfinished text becomes output. Resolves when all output is stored and passed on. */
+  /** Ends the output of a turn: unfinished text becomes output. Resolves when all output is stored and passed on. */
   async finish(): Promise<void> {
     this.#unfinished.flush()
     await this.#writing

@@ -18,7 +18,7 @@ export function ownOrigin(earlier: CodingSession): ResumeOrigin {
   return { sdkSessionId, request: { ...request, name: request.name ?? name } }
 }
 
-/** It continues in its directory, with our own defaults. Only an operator resumes a conversation that no agent owns. */
+/** The session continues in its directory, with our own defaults. Only an operator resumes a conversation that no agent owns. */
 export async function nativeOrigin(
   { findNative, config }: Pick<CodingParts, 'findNative' | 'config'>,
   ref: string,
@@ -47,14 +47,15 @@ export async function nativeOrigin(
   }
 }
 
-/** As people know it from lists: the message with which it is resumed says nothing about it. */
+/** A name from the title or the first message, which people know from lists. The message that resumes the session says nothing
+ *  about its task. */
 function nameOf({ title, firstMessage }: NativeSession): string | undefined {
   const about = title ?? firstMessage
   return about && generateSessionName(about)
 }
 
-/** Throws when the conversation is gone, or, unless it is to be forked, open elsewhere or damaged. `session`: the coding session
- *  whose conversation it is. */
+/** Throws if the conversation is gone. Throws also if it is open elsewhere or damaged, unless the caller wants a fork. `session`:
+ *  the coding session whose conversation it is. */
 export async function checkResumable(
   agents: Pick<AgentParts, 'runtime'>,
   kind: AgentKind,
@@ -66,8 +67,8 @@ export async function checkResumable(
   throw notResumable(resumable, session)
 }
 
-/** What changes when Rockpool resumes a session that Claude Code made without it; undefined for one of Rockpool's own, and for one of
- *  another agent, which tells what it may do when it starts. */
+/** The settings that change when Rockpool resumes a session that Claude Code started. Undefined for Rockpool's own sessions, and
+ *  for sessions of other agents: those report their rights when they start. */
 export function resumeChanges(
   native: NativeSession,
   config: Pick<CodingConfig, 'defaultModel' | 'permissionMode'>,

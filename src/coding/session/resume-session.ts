@@ -21,7 +21,7 @@ export interface ResumeOptions {
   /** Continue in a trimmed copy, which is a fork. */
   trim?: TrimLevel
   multiTurn?: boolean
-  /** The chat that resumes it, and the session if an agent does. As before when absent. */
+  /** The chat that resumes the session, and the resuming agent's own session. When absent, the earlier origin stays. */
   origin?: Pick<CodingRequest, 'originChannel' | 'originThreadId' | 'originSessionKey'>
   /** For a session that moves to this machine: its repository here, and the text for Claude about the move. */
   moved?: { workdir: string; aside: string }
@@ -45,7 +45,8 @@ export async function resumeSession(
   if (isRunning(earlier)) throw running.get(earlier.id)?.writes.failure ?? sessionStillRunning(earlier)
   const { store, owners, repos, config, agents, approvals, notifications } = parts
   const { sdkSessionId, request } = ownOrigin(earlier)
-  // Also an answer or a usage limit that ends resumes a session: not a conversation that another agent owns by now.
+  // An answer or the reset of a usage limit may resume the session long after its end. By then the conversation may belong to another
+  // agent.
   const latest = store.latestRun(sdkSessionId) ?? earlier
   if (!maySeeCoding(latest.request, request.agentId)) throw continuedFor(earlier, latest)
   const workdir = checkWorkdir(options.moved?.workdir ?? request.workdir, config.workspaceRoots)

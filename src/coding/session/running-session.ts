@@ -199,7 +199,7 @@ export class RunningSession {
     if (this.#parts.repos.holds(this.session.id)) await this.#turn.interrupt()
   }
 
-  /** A look at the result is no activity of the session. */
+  /** Looking at the result does not count as activity of the session. */
   async markSeen(): Promise<void> {
     await this.#record.request(({ lastActivityAt }) => ({ ...seen, lastActivityAt }))
   }
@@ -229,9 +229,9 @@ export class RunningSession {
     await this.#ending.write('killed', lifecycle, reason, message)
   }
 
-  /** Closes the process, so that somebody continues the conversation elsewhere. */
+  /** Closes the process, so that another process can continue the conversation. */
   async release(): Promise<void> {
-    // The row may show that the session waits a moment before that is on disk, and only then is it known here.
+    // A change of the state may still be on its way to the disk, and this object knows it only afterwards.
     await this.#record.settled()
     if (this.session.lifecycle !== 'awaiting-input') throw sessionAtWork(this.session)
     this.#ending.stop()

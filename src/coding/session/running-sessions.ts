@@ -50,7 +50,7 @@ export class RunningSessions {
     this.#sessions.set(session.id, running)
     this.#requests.add(session.id)
     void running.over.then(() => {
-      // It was resumed at once.
+      // The session was resumed at once and has another runner.
       if (this.#sessions.get(session.id) !== running) return
       this.#sessions.delete(session.id)
       this.#requests.remove(session.id)
@@ -110,7 +110,7 @@ export class RunningSessions {
 
   #find(id: string): RunningSession {
     const running = this.#sessions.get(id)
-    // It ended while it was asked.
+    // The session ended after the request was made.
     if (!running) throw notRunning(this.#parts.store.get(id)!)
     return running
   }

@@ -16,7 +16,7 @@ import { generateSessionName, newCodingId, oneLine } from './names.ts'
 
 type Fields = Partial<CodingSession>
 
-/** How a session starts, besides what it is asked to do. */
+/** Options of a start that are not part of the request. */
 export interface LaunchOptions {
   aside?: string
   /** Chosen by the machine that asks, so that a repeated request launches once. */
@@ -96,7 +96,7 @@ export function withoutGiven(
 }
 
 /** If a person ended the session, a later resume does not deliver the rest of its messages. */
-export const noMessages: Pick<CodingSession, 'inbox' | 'given'> = { inbox: [], given: [] }
+const noMessages: Pick<CodingSession, 'inbox' | 'given'> = { inbox: [], given: [] }
 
 export interface Ending {
   status: CodingStatus
@@ -106,9 +106,9 @@ export interface Ending {
 
 export function ended({ waiting }: Pick<CodingSession, 'waiting'>, how: Ending): Fields {
   const messages = how.end.reason === 'user' ? { ...noMessages, ...seen } : {}
-  // A person looks at the result or the failure of a session; that it was ended, its person knows.
+  // A person must look at a result or a failure. The person who ended a session knows that already.
   const unseen = how.status === 'killed' ? {} : { unseen: true }
-  // What a session waited for when its process was stopped, it still waits for.
+  // A session whose process was stopped still waits for the same answer.
   const stillWaits = how.status === 'killed' && how.lifecycle === 'suspended' && how.end.reason !== 'released'
   const over = { doing: undefined, writing: undefined, owner: undefined }
   return { ...how, ...over, waiting: stillWaits ? waiting : undefined, ...unseen, ...messages }

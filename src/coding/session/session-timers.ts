@@ -7,9 +7,9 @@ const longRunMs = 10 * 60_000
 
 export interface TimerActions {
   isBusy(): boolean
-  /** Nothing works, and the stream did not report that the turn is over. */
+  /** Claude is silent and no tool runs, but the stream did not report the end of the turn. */
   onSilence(): void
-  /** The session did nothing for as long as its launch allows. */
+  /** The session did nothing for the longest time that its launch allows. */
   onStuck(seconds: number): void
   onLongRun(): void
   onIdle(): void

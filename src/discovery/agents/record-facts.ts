@@ -1,13 +1,15 @@
 // The facts, the usage and the edits of a session of another agent, from its normalised records. What each agent's lines mean is decided in
 // its own folder; here all agents are counted in the same way.
-import type { EditTable } from '../edit-table.ts'
+import { isAbsolute, join } from 'node:path'
+import { nameHash, type EditTable } from '../edit-table.ts'
+import { hashesOfText } from '../line-hash.ts'
 import { identifyByPlace, noUsage, type UsageTable } from '../usage-table.ts'
 import { keptChars, type TranscriptFacts } from '../transcript-facts.ts'
 import type { AgentRecord, SessionAbout } from '../../domain/agent-records.ts'
 import type { ScannedSource } from './contract.ts'
-import { addEdit } from './record-edits.ts'
 
 type UsageOf = Extract<AgentRecord, { kind: 'usage' }>
+type EditOf = Extract<AgentRecord, { kind: 'edit' }>
 
 export class RecordFacts {
   readonly #facts: TranscriptFacts
@@ -119,4 +121,27 @@ export class RecordFacts {
     const found = models.indexOf(model)
     return found >= 0 ? found : models.push(model) - 1
   }
+}
+
+/** The agents report an edit when it has happened, as a diff or as the whole file; refused and failed edits have no records.
+ *  `offset`: where the line of the record begins; 0 where the session is not a file of lines. */
+function addEdit(table: EditTable, edit: EditOf, cwd: string | undefined, offset: number): void {
+  const file = isAbsolute(edit.path) ? edit.path : cwd === undefined ? undefined : join(cwd, edit.path)
+  const lines = hashesOfText(edit.change === 'delete' ? '' : (edit.content ?? addedText(edit.diff ?? '')))
+  if (file === undefined || lines.length === 0) return
+  table.edits.push({
+    file,
+    kind: edit.content === undefined ? 'edit' : 'write',
+    seconds: Math.trunc((Date.parse(edit.at) || 0) / 1000),
+    offset,
+    // Copies in a fork are left out, so the number only has to tell the edits of one session apart.
+    id: nameHash(`${file} ${edit.at} ${table.edits.length}`),
+    lines,
+  })
+}
+
+/** The added lines of a unified diff. The lines with the names of the files are before the first `@@`. */
+function addedText(diff: string): string {
+  const hunks = diff.slice(Math.max(0, diff.search(/^@@/m)))
+  return [...hunks.matchAll(/^\+(.*)$/gm)].map(([, line]) => line).join('\n')
 }

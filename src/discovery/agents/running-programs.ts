@@ -1,5 +1,5 @@
-// Processes of coding agents that hold no locks, and the sessions that they have open: of a process, the newest session of its folder
-// that has changed since it started. Of two processes in one folder nothing says which one writes which session.
+// Processes of coding agents that hold no locks, and the sessions that they have open: of a process, the newest session of its
+// folder that has changed since it started. If two processes work in one folder, it is unknown which session each of them writes.
 import { readFileSync, readlinkSync } from 'node:fs'
 import { attempt } from '../../domain/errors.ts'
 import { namesIn } from '../../store/disk/foreign-file.ts'

@@ -1,5 +1,5 @@
-// What is handed over of a conversation: its turns as the model last saw them, or a brief of them, and what is left out. The same for
-// every agent; write-handoff.ts writes it in the form of one.
+// The part of a conversation that is handed over: its turns as the model last saw them, or a brief of them. Also lists what is
+// left out. The same for every agent; write-handoff.ts writes it in the form of one.
 import type { AgentConversation, AgentRecord } from '../../domain/agent-records.ts'
 
 export type HandoffTurn =

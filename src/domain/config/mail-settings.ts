@@ -8,7 +8,8 @@ export const mailConfig = z.strictObject({
   /** How often mail may wake one session in an hour, and all sessions together in a day. */
   wakesPerHour: z.int().min(0).default(6),
   wakesPerDay: z.int().min(0).default(60),
-  /** A message that was written because of a message that was written because of … wakes a session only up to this depth. */
+  /** A message may be the answer to a message, which may be an answer too, and so on. A message deeper than this in such a chain
+   *  wakes no session. */
   maxDepth: z.int().min(0).default(3),
   /** Messages of one sender in a minute; further ones are refused. The owner has no limit. */
   perMinute: z.int().min(1).default(20),

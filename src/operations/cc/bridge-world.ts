@@ -29,41 +29,41 @@ import { recall } from './recall.ts'
 import { explain } from '../why/explain.ts'
 
 /** The session that uses the bridge. */
-export interface BridgeSeat {
+export interface BridgeClient {
   agentId: string
   repoPath: string
   /** A chat session, or the chat session that launched a coding session. */
   sessionKey?: string
   /** A coding session of ours. */
   codingId?: string
-  /** Of the process that asks, in a session that Claude Code runs without Rockpool: a descendant of the session's process. */
+  /** The calling process, in a session that Claude Code runs without Rockpool: a descendant of the session's process. */
   pid?: number
 }
 
-export function bridgeWorld(app: App, seat: BridgeSeat): BridgeWorld {
-  const { agentId, repoPath } = seat
-  const coding = (): CodingSession | undefined => codingSession(app, seat)
+export function bridgeWorld(app: App, client: BridgeClient): BridgeWorld {
+  const { agentId, repoPath } = client
+  const coding = (): CodingSession | undefined => codingSession(app, client)
   const projectStatus: BridgeWorld['projectStatus'] = async () => {
-    await checkRepositoryOf(app, seat)
+    await checkRepositoryOf(app, client)
     const sources = { discovery: app.discovery(), variables: app.environment.variables, clock: app.clock }
     return gatherProjectStatus(sources, repoPath, agentId)
   }
   return {
     agentId,
     repoPath,
-    task: async () => coding()?.request.prompt ?? (await nativeSession(app, seat))?.firstMessage,
-    conversation: (limit) => conversationOf(app, seat, limit),
-    searchMemory: (query, limit = 10) => searchMemory(app, seat, query, limit),
-    announce: (message) => announce(app, seat, message),
-    spending: () => spendingOf(app, seat),
+    task: async () => coding()?.request.prompt ?? (await nativeSession(app, client))?.firstMessage,
+    conversation: (limit) => conversationOf(app, client, limit),
+    searchMemory: (query, limit = 10) => searchMemory(app, client, query, limit),
+    announce: (message) => announce(app, client, message),
+    spending: () => spendingOf(app, client),
     projectStatus,
     recall: (handle, from) => recallFor(app, agentId, handle, from),
     sendMail: async (mail) => {
-      const { id, state, recipient, recipientName } = await sendMail(app, mail, await mailCaller(app, seat))
+      const { id, state, recipient, recipientName } = await sendMail(app, mail, await mailCaller(app, client))
       return { id, state, recipient, recipientName }
     },
-    receiveMail: async () => (await receiveMail(app, await mailCaller(app, seat))).text,
-    why: (target) => whyFor(app, seat, target),
+    receiveMail: async () => (await receiveMail(app, await mailCaller(app, client))).text,
+    why: (target) => whyFor(app, client, target),
     sessions: async () => {
       const { sessions } = await app.discovery().list({ repoPath })
       return sessions.filter((session) => session.agentId === undefined || session.agentId === agentId)
@@ -72,30 +72,30 @@ export function bridgeWorld(app: App, seat: BridgeSeat): BridgeWorld {
 }
 
 /** A session writes as itself. */
-async function mailCaller(app: App, seat: BridgeSeat): Promise<Caller> {
-  const { agentId, sessionKey, codingId } = seat
+async function mailCaller(app: App, client: BridgeClient): Promise<Caller> {
+  const { agentId, sessionKey, codingId } = client
   const basis: Caller = { via: 'mcp', scopes: ['read', 'write'], agentId, name: `agent:${agentId}` }
   if (codingId !== undefined)
-    return { ...basis, codingId, claudeSession: codingSession(app, seat)?.sdkSessionId ?? codingId }
-  return seat.pid === undefined
+    return { ...basis, codingId, claudeSession: codingSession(app, client)?.sdkSessionId ?? codingId }
+  return client.pid === undefined
     ? { ...basis, sessionKey }
     : {
         ...basis,
         agentId: undefined,
-        claudeSession: (await nativeSession(app, seat))?.sessionId ?? 'unknown',
+        claudeSession: (await nativeSession(app, client))?.sessionId ?? 'unknown',
       }
 }
 
 /** A session that a person started in a terminal has the rights of that person. */
-function checkRepositoryOf(app: App, { agentId, repoPath, pid }: BridgeSeat): Promise<void> {
+function checkRepositoryOf(app: App, { agentId, repoPath, pid }: BridgeClient): Promise<void> {
   return refuseForeignRepository(app, repoPath, pid === undefined ? agentId : undefined)
 }
 
 /** In the repository of the session only. An agent learns about its own sessions; a session that a person started in a terminal
  *  also about others that a person started. */
-async function whyFor(app: App, seat: BridgeSeat, target: string): Promise<Record<string, unknown>> {
-  const { agentId, repoPath, pid } = seat
-  await checkRepositoryOf(app, seat)
+async function whyFor(app: App, client: BridgeClient, target: string): Promise<Record<string, unknown>> {
+  const { agentId, repoPath, pid } = client
+  await checkRepositoryOf(app, client)
   const { root } = await (await app.repositories()).open(repoPath)
   const answer = await explain(
     app,
@@ -140,40 +140,40 @@ async function* bytesOf(data: string): AsyncGenerator<Buffer> {
 }
 
 /** By its id, and only if it belongs to this agent. */
-function codingSession(app: App, { codingId, agentId }: BridgeSeat): CodingSession | undefined {
+function codingSession(app: App, { codingId, agentId }: BridgeClient): CodingSession | undefined {
   if (codingId === undefined) return undefined
   const found = app.storage.coding.get(codingId)
   return found?.request.agentId === agentId ? found : undefined
 }
 
 /** Found at each call, because a session has no transcript yet when its tools start. */
-async function nativeSession(app: App, seat: BridgeSeat): Promise<DiscoveredSession | undefined> {
-  if (seat.pid === undefined) return undefined
-  const above = ancestorsOf(seat.pid)
-  const { sessions } = await app.discovery().list({ repoPath: seat.repoPath, running: true })
+async function nativeSession(app: App, client: BridgeClient): Promise<DiscoveredSession | undefined> {
+  if (client.pid === undefined) return undefined
+  const above = ancestorsOf(client.pid)
+  const { sessions } = await app.discovery().list({ repoPath: client.repoPath, running: true })
   return sessions.find(
     ({ pid, agentId }) =>
-      pid !== undefined && above.includes(pid) && (agentId === undefined || agentId === seat.agentId),
+      pid !== undefined && above.includes(pid) && (agentId === undefined || agentId === client.agentId),
   )
 }
 
 /** A session key is valid only in the store of its own agent. */
-async function chatEntry(app: App, seat: BridgeSeat): Promise<SessionEntry | undefined> {
-  const key = seat.sessionKey ?? codingSession(app, seat)?.request.originSessionKey
-  return key === undefined ? undefined : app.storage.sessions(seat.agentId).get(key)
+async function chatEntry(app: App, client: BridgeClient): Promise<SessionEntry | undefined> {
+  const key = client.sessionKey ?? codingSession(app, client)?.request.originSessionKey
+  return key === undefined ? undefined : app.storage.sessions(client.agentId).get(key)
 }
 
-async function conversationOf(app: App, seat: BridgeSeat, limit: number): Promise<ConversationLine[]> {
-  const target = openclawChat(app, seat)
+async function conversationOf(app: App, client: BridgeClient, limit: number): Promise<ConversationLine[]> {
+  const target = openclawChat(app, client)
   if (target) {
     const { lines = [] } = await askOpenClaw(app, { kind: 'conversation', target, limit })
     return lines.slice(-limit)
   }
-  const entry = await chatEntry(app, seat)
-  if (!entry) return claudeConversation(app, seat, limit)
+  const entry = await chatEntry(app, client)
+  if (!entry) return claudeConversation(app, client, limit)
   const ref = { sessionId: entry.sessionId, file: entry.sessionFile || undefined }
   // Read more entries than wanted, because tool calls and notes are between the messages.
-  const page = await app.storage.transcripts(seat.agentId).tail(ref, limit * 8)
+  const page = await app.storage.transcripts(client.agentId).tail(ref, limit * 8)
   return page.entries.flatMap(spokenEntry).slice(-limit)
 }
 
@@ -186,8 +186,12 @@ function spokenEntry(entry: TranscriptEntry): ConversationLine[] {
 }
 
 /** From Claude's own transcript, for a session without a chat of ours. */
-async function claudeConversation(app: App, seat: BridgeSeat, limit: number): Promise<ConversationLine[]> {
-  const session = (await nativeSession(app, seat)) ?? (await transcriptOf(app, seat))
+async function claudeConversation(
+  app: App,
+  client: BridgeClient,
+  limit: number,
+): Promise<ConversationLine[]> {
+  const session = (await nativeSession(app, client)) ?? (await transcriptOf(app, client))
   const lines: ConversationLine[] = []
   for await (const { kind, text, at } of session ? conversationRecords(session.filePath) : []) {
     if (kind !== 'prompt' && kind !== 'answer') continue
@@ -198,17 +202,22 @@ async function claudeConversation(app: App, seat: BridgeSeat, limit: number): Pr
   return lines
 }
 
-async function transcriptOf(app: App, seat: BridgeSeat): Promise<DiscoveredSession | undefined> {
-  const sdkSessionId = codingSession(app, seat)?.sdkSessionId
+async function transcriptOf(app: App, client: BridgeClient): Promise<DiscoveredSession | undefined> {
+  const sdkSessionId = codingSession(app, client)?.sdkSessionId
   if (sdkSessionId === undefined) return undefined
-  const { sessions } = await app.discovery().list({ repoPath: seat.repoPath })
+  const { sessions } = await app.discovery().list({ repoPath: client.repoPath })
   return sessions.find(({ sessionId }) => sessionId === sdkSessionId)
 }
 
 /** Only notes of this agent. */
-async function searchMemory(app: App, seat: BridgeSeat, query: string, limit: number): Promise<MemoryHit[]> {
-  const { agentId } = seat
-  const target = openclawChat(app, seat)
+async function searchMemory(
+  app: App,
+  client: BridgeClient,
+  query: string,
+  limit: number,
+): Promise<MemoryHit[]> {
+  const { agentId } = client
+  const target = openclawChat(app, client)
   if (target) {
     const { hits = [] } = await askOpenClaw(app, { kind: 'memory', target, query, limit })
     return hits.slice(0, limit)
@@ -219,9 +228,9 @@ async function searchMemory(app: App, seat: BridgeSeat, query: string, limit: nu
 
 /** The chat of OpenClaw in which the session was asked for. Its conversation and its agent's memory are OpenClaw's; Rockpool's
  *  own data belongs to other agents. */
-function openclawChat(app: App, seat: BridgeSeat): OpenClawTarget | undefined {
-  const target = parseOpenClawOrigin(codingSession(app, seat)?.request.originChannel ?? '')
-  if (!target || `${openclawPrefix}${target.agentId}` === seat.agentId) return target
+function openclawChat(app: App, client: BridgeClient): OpenClawTarget | undefined {
+  const target = parseOpenClawOrigin(codingSession(app, client)?.request.originChannel ?? '')
+  if (!target || `${openclawPrefix}${target.agentId}` === client.agentId) return target
   throw new RockpoolError('refused', 'This session belongs to another agent than its chat in OpenClaw.')
 }
 
@@ -235,14 +244,18 @@ async function askOpenClaw(app: App, question: Omit<OpenClawQuestion, 'id'>): Pr
 }
 
 /** Stored in the outbox before it is acknowledged, so that it is delivered also after a crash. */
-async function announce(app: App, seat: BridgeSeat, message: string): ReturnType<BridgeWorld['announce']> {
+async function announce(
+  app: App,
+  client: BridgeClient,
+  message: string,
+): ReturnType<BridgeWorld['announce']> {
   const { config, storage, clock } = app
-  const address = await addressOf(app, seat)
+  const address = await addressOf(app, client)
   if (!address) return undefined
   await storage.people.ready()
   const readers = readersOf(() => config.channels, storage.people)
   const id = randomUUID()
-  const sessionKey = seat.sessionKey ?? codingSession(app, seat)?.request.originSessionKey
+  const sessionKey = client.sessionKey ?? codingSession(app, client)?.request.originSessionKey
   const delivery = {
     id,
     lane: sessionKey ?? `${address.channel}|${address.accountId}|${address.to}`,
@@ -250,9 +263,9 @@ async function announce(app: App, seat: BridgeSeat, message: string): ReturnType
     reply: { text: message },
     idempotencyKey: `announce:${id}`,
     // A coding session belongs to the owner, also if a reply to its announcement goes to the chat session that launched it.
-    forOwner: seat.codingId !== undefined || readers.isOwners(address),
+    forOwner: client.codingId !== undefined || readers.isOwners(address),
     mirror: true,
-    ...(codingSession(app, seat)?.request.byProgram ? { writer: 'program' as const } : {}),
+    ...(codingSession(app, client)?.request.byProgram ? { writer: 'program' as const } : {}),
     sessionKey,
     createdAt: clock.now(),
   }
@@ -263,21 +276,21 @@ async function announce(app: App, seat: BridgeSeat, message: string): ReturnType
 }
 
 /** The chat that launched a coding session, else where the chat session's replies go. */
-async function addressOf(app: App, seat: BridgeSeat): Promise<Address | undefined> {
-  const request = codingSession(app, seat)?.request
+async function addressOf(app: App, client: BridgeClient): Promise<Address | undefined> {
+  const request = codingSession(app, client)?.request
   const origin = request && parseOriginChannel(request.originChannel)
   if (origin) return { ...origin, threadId: request.originThreadId }
-  const entry = await chatEntry(app, seat)
+  const entry = await chatEntry(app, client)
   const { channel, to, accountId, threadId } = (entry && deliveryContextOf(entry)) ?? {}
   if (channel === undefined || to === undefined) return undefined
   const thread = threadId === undefined ? undefined : String(threadId)
   return { channel, to, accountId: accountId ?? 'default', threadId: thread }
 }
 
-async function spendingOf(app: App, seat: BridgeSeat): ReturnType<BridgeWorld['spending']> {
-  const coding = codingSession(app, seat)
+async function spendingOf(app: App, client: BridgeClient): ReturnType<BridgeWorld['spending']> {
+  const coding = codingSession(app, client)
   if (coding) return { costUsd: coding.costUsd, budgetUsd: coding.budgetUsd }
-  const native = await nativeSession(app, seat)
+  const native = await nativeSession(app, client)
   if (native) return { costUsd: native.totalCostUsd ?? native.costUsd }
-  return { costUsd: (await chatEntry(app, seat))?.estimatedCostUsd ?? 0 }
+  return { costUsd: (await chatEntry(app, client))?.estimatedCostUsd ?? 0 }
 }

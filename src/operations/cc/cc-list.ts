@@ -35,7 +35,7 @@ const listInput = once(() =>
     search: z.string().max(500).optional().describe('Words in the title, prompts, branch, directory or id.'),
     limit: z.int().min(1).optional().describe('How many at most.'),
     offset: z.int().min(0).optional().describe('How many to skip.'),
-    sort: z.enum(sessionSorts).default('recent').describe('The order after the running ones.'),
+    sort: z.enum(sessionSorts).default('recent').describe('How to sort the sessions that do not run.'),
   }),
 )
 
@@ -50,7 +50,7 @@ export const listSessions = operation({
   output: z.lazy(() =>
     z.object({
       total: z.number(),
-      archivedLeftOut: z.number().optional().describe('How many archived ones `--no-archived` left out.'),
+      archivedLeftOut: z.number().optional().describe('How many archived sessions `--no-archived` left out.'),
       sessions: z.array(sessionRecord),
       unreadable: z
         .array(z.object({ path: z.string(), reason: z.string() }))

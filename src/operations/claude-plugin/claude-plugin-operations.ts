@@ -1,16 +1,23 @@
 // Rockpool's plugin in Claude Code: where it is installed, what an installation would change, installing and removing it.
+import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { z } from 'zod'
 import { findPlugin, installPlugin, isOutdated, pluginIn, removePlugin } from '../../claude-hooks/install.ts'
 import type { PluginSource } from '../../claude-hooks/install.ts'
 import { configDirsOf } from '../../discovery/list-files.ts'
-import { asRockpoolError } from '../../domain/errors.ts'
+import { asRockpoolError, attempt } from '../../domain/errors.ts'
 import { packageFolder } from '../../store/package-folder.ts'
 import { readClaudeHookFile } from '../../store/claude-hook-file.ts'
 import type { App } from '../app.ts'
 import { operation } from '../operation.ts'
-import { claudeVersion } from './claude-version.ts'
+
+const execute = promisify(execFile)
+
+/** The oldest Claude Code with every hook of the plugin, and the one with which everything was tried last. */
+const oldest = '2.1.200'
+const tried = '2.1.325'
 
 const home = z.object({
   configDir: z.string().describe("Claude's config directory."),
@@ -161,6 +168,36 @@ async function reportOn(app: App): Promise<z.infer<typeof report>> {
       ...(isRunning ? [] : ['The gateway does not run; sessions are connected when it does: `rockpool up`.']),
     ],
   }
+}
+
+/** The Claude Code that people start on this machine, and what of the plugin does not work in it. */
+async function claudeVersion({
+  environment,
+  config,
+}: Pick<App, 'environment' | 'config'>): Promise<{ version?: string; missing: string[] }> {
+  const program = config.claude.binary || 'claude'
+  const { PATH, HOME } = environment.variables
+  const asked = execute(program, ['--version'], { env: { PATH, HOME }, timeout: 5_000 })
+  const text = await asked.then(({ stdout }) => stdout).catch(() => '')
+  const version = attempt(() => /\d+\.\d+\.\d+/.exec(text)?.[0])
+  return { version, missing: missingIn(version) }
+}
+
+function missingIn(version: string | undefined): string[] {
+  if (version === undefined) return ['There is no `claude` on the PATH; the plugin waits for it.']
+  if (isOlder(version, oldest))
+    return [`Claude Code ${version} is older than ${oldest} and may not load the plugin. Update Claude Code.`]
+  if (isOlder(version, tried))
+    return [
+      `Claude Code ${version} may not report what resuming a session costs (${tried} does); everything else works.`,
+    ]
+  return []
+}
+
+function isOlder(version: string, than: string): boolean {
+  const [one, other] = [version, than].map((text) => text.split('.').map(Number)) as [number[], number[]]
+  const at = one.findIndex((number, i) => number !== other[i])
+  return at >= 0 && one[at]! < (other[at] ?? 0)
 }
 
 export const operations = [status, install, remove]

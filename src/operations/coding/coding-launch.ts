@@ -109,7 +109,7 @@ async function launchThere(
 ): Promise<Launched> {
   const { machines, pool } = app.coding()
   const { workdir: path, by } = input
-  // That machine refuses a closed directory by its path, which an agent is not told.
+  // The other machine refuses a closed directory with its path in the error. An agent must not learn that path.
   if (by.agentId !== undefined) await asSeenBy(by, () => lookAt(app, machine, { path, agentId: by.agentId }))
   try {
     const answer = await machines!.ask(machine, 'launch', { id, input, caller })
@@ -178,8 +178,8 @@ export async function launchHere(app: App, input: Here, caller: Caller, id?: str
   return { session, action, reason: chosen.reason }
 }
 
-/** A conversation of a session that may do more without asking than the caller can allow is not continued. A launch that names it, or
- *  its label, is refused; any other task gets a conversation of its own. */
+/** Does not continue a conversation whose session may do more without asking than the caller can allow. Refuses a launch that
+ *  names the session or its label; starts a new conversation for any other task. */
 function withinRights(app: App, { by, label, resumeSessionId }: Here, chosen: Chosen): Chosen {
   const { resume, decisionId } = chosen
   if (!resume || resume.fork) return chosen

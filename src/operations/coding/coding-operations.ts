@@ -166,10 +166,10 @@ const release = operation({
 
 const kill = operation({
   name: 'coding.kill',
-  description: 'End a session now, with every process that it started; or take its end back.',
+  description: 'End a session now, with every process that it started; or undo its end.',
   input: z.strictObject({
     session: codingSession,
-    undo: flag('Take the end back: the session waits for its next message again.'),
+    undo: flag('Undo the end: the session waits for its next message again.'),
   }),
   output: codingRow.extend({ killed: z.boolean() }),
   scope: 'write',

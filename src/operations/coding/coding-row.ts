@@ -53,8 +53,8 @@ const storedFields = {
 export const stateFields = {
   state: z.enum(sessionStates).describe('The state in one word.'),
   stateText: z.string().describe('What it asks, does, or said last, or why it failed, in one line.'),
-  needsYou: z.boolean().describe('It asks, or failed and no person has looked at it yet.'),
-  limitedUntil: z.number().optional().describe("When Claude's usage limit is reset that stopped it."),
+  needsYou: z.boolean().describe('It asks a person, or it failed and no person has looked at it yet.'),
+  limitedUntil: z.number().optional().describe('When Claude resets the usage limit that stopped it.'),
   cutOff: z.boolean().describe('A stop of Rockpool interrupted its turn; resuming continues it.'),
 }
 

@@ -8,27 +8,27 @@ import type { CodingSession } from '../../domain/coding-session.ts'
 import type { Giver } from '../../domain/giver.ts'
 
 export interface CodingWorld {
-  pool: Omit<CodingPool, GivingMethod>
-  /** The way to start sessions and to give them messages, for those who give. */
-  givenBy: (first: Giver, ...others: Giver[]) => CodingDoor
+  pool: Omit<CodingPool, CheckedMethod>
+  /** The pool for callers who start sessions or give them messages: checks the rights of the givers first. */
+  givenBy: (first: Giver, ...others: Giver[]) => CheckedPool
   notifications: NotificationRouter
   approvals: Approvals
   /** The machines among which sessions are divided, where several share a database. */
   machines?: Machines
   /** The day by which budgets count, YYYY-MM-DD in the configured time zone. */
   today(): string
-  /** Do as many others work in its repository as may, so that it has to wait? */
+  /** Is its repository full, so that the session has to wait? */
   isTaken(session: CodingSession): boolean
   /** Which session takes a task. */
   choice: SessionChoice
 }
 
-/** What gives a message to a session, or lets it go on. */
-type GivingMethod = 'spawn' | 'respond' | 'resume' | 'reopen' | 'handOver'
+/** The methods that give a message to a session or let it continue. */
+type CheckedMethod = 'spawn' | 'respond' | 'resume' | 'reopen' | 'handOver'
 
-export interface CodingDoor extends Pick<CodingPool, GivingMethod> {
+export interface CheckedPool extends Pick<CodingPool, CheckedMethod> {
   /** Throws if this giver may not give a message to the session. */
   check(session: CodingSession): Promise<void>
-  /** Throws if any session in this conversation is one to which this giver may not give a message. */
+  /** Throws if this giver may not give a message to one of the sessions in this conversation. */
   checkConversation(sdkSessionId: string): void
 }

@@ -51,8 +51,8 @@ const commands: Readonly<Record<string, CodingCommand>> = {
       return {
         ...options,
         session: required(session, 'which session'),
-        ...(prompt ? { prompt } : {}),
-        ...(fork ? { fork: true } : {}),
+        prompt: prompt || undefined,
+        fork: fork ? true : undefined,
       }
     },
   },
@@ -84,7 +84,7 @@ const commands: Readonly<Record<string, CodingCommand>> = {
     description: 'Allow what a session asks, or all that ask the same.',
     read: (rest, shownWith) => {
       const { text, ...which } = whichApproval(rest, shownWith)
-      return text === 'always' ? { ...which, always: true } : { ...which, ...(text ? { text } : {}) }
+      return text === 'always' ? { ...which, always: true } : { ...which, text: text || undefined }
     },
   },
   deny: {
@@ -92,7 +92,7 @@ const commands: Readonly<Record<string, CodingCommand>> = {
     description: 'Deny what a session asks.',
     read: (rest, shownWith) => {
       const { text, ...which } = whichApproval(rest, shownWith)
-      return { ...which, ...(text ? { text } : {}) }
+      return { ...which, text: text || undefined }
     },
   },
 }

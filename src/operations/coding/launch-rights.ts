@@ -12,7 +12,12 @@ import { defaultAgentId } from '../../domain/session-key.ts'
 import { RockpoolError } from '../../domain/errors.ts'
 import type { Giver } from '../../domain/giver.ts'
 import { isSameOrigin } from '../../coding/session/origin.ts'
-import { checkWish, findProgram, programOf, type ProgramWish } from '../../agent/programs/programs.ts'
+import {
+  checkProgramOptions,
+  findProgram,
+  programOf,
+  type ProgramOptions,
+} from '../../agent/programs/programs.ts'
 import { mayCost, mayUseDirectory, type LaunchLimits } from '../../rights/rights.ts'
 import type { App } from '../app.ts'
 import type { Caller, CommandPlace } from '../operation.ts'
@@ -127,7 +132,7 @@ export function refuseOtherPrograms(kind: AgentKind, { mayApprove }: Giver): voi
 export function checkProgram(
   app: App,
   kind: AgentKind,
-  asked: Omit<ProgramWish, 'allowedTools' | 'fork'> & {
+  asked: Omit<ProgramOptions, 'allowedTools' | 'fork'> & {
     allowedTools?: string[]
     trim?: string
     atMessage?: string
@@ -141,7 +146,7 @@ export function checkProgram(
     throw new RockpoolError('input-invalid', `trim and atMessage are for sessions of Claude Code.`, {
       hint: 'Leave them out.',
     })
-  checkWish(program, { ...asked, allowedTools: asked.allowedTools ?? [], fork })
+  checkProgramOptions(program, { ...asked, allowedTools: asked.allowedTools ?? [], fork })
 }
 
 /** The same for a command, before there is a gateway. A session on another machine needs the program there. */

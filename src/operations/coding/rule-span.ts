@@ -28,6 +28,6 @@ export function readSpan(text: string | undefined, now: number): { until?: numbe
 export function refuseBound({ agentId }: Caller): void {
   if (agentId === undefined) return
   throw new RockpoolError('refused', 'Only a person may add a rule for all sessions.', {
-    hint: 'Name one of the own sessions.',
+    hint: 'Name one of your own sessions.',
   })
 }

@@ -8,12 +8,12 @@ import { RockpoolError } from '../../domain/errors.ts'
 import type { Giver } from '../../domain/giver.ts'
 import { requireAgent } from '../../store/agents.ts'
 import type { App } from '../app.ts'
-import type { CodingDoor } from './coding-world.ts'
+import type { CheckedPool } from './coding-world.ts'
 import { refuseDirectory, refuseOtherPrograms, unaskedRight } from './launch-rights.ts'
 import { isElsewhere } from './which-machine.ts'
 
 /** For a text of several givers, such as several messages at once, each of them must have the right. */
-export function openCodingDoor(app: App, pool: CodingPool, givers: readonly Giver[]): CodingDoor {
+export function openCheckedPool(app: App, pool: CodingPool, givers: readonly Giver[]): CheckedPool {
   const check = async (session: CodingSession): Promise<void> => {
     for (const giver of givers) await refuseSteering(app, session, giver)
     if (session.sdkSessionId !== undefined) checkConversation(session.sdkSessionId)

@@ -70,7 +70,8 @@ export async function placeOfMove(app: App, session: CodingSession, called: stri
   return placeFor(others, wantedOf(all, session, undefined))
 }
 
-/** The machines and their repositories are for the operator to see (`machines.list`): an agent is not told which there are. */
+/** Replaces errors that name machines or repositories, if the caller is an agent: only the operator may see these
+ *  (`machines.list`). */
 export async function asSeenBy<T>({ agentId }: Pick<Caller, 'agentId'>, find: () => Promise<T>): Promise<T> {
   try {
     return await find()
@@ -143,8 +144,9 @@ interface Sides {
   to: Side
 }
 
-/** What is checked out on both machines. The new one must answer, and its directory must be open to the caller: an agent chooses the
- *  address in its own repository, by which one of another machine is found. Of the old machine nothing is known if it is away. */
+/** Reads what is checked out on both machines. The new machine must answer, and its directory must be open to the caller: the
+ *  address in a repository decides which repository of the other machine is found, and an agent can change that address. If the
+ *  old machine is away, its state is unknown. */
 export async function sidesOf(
   app: App,
   { machine = 'unknown', request }: CodingSession,

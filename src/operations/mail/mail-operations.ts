@@ -88,7 +88,7 @@ export async function sendMail(app: App, input: MailInput, caller: Caller): Prom
   if (refusal !== undefined)
     throw new RockpoolError('forbidden', refusal, { hint: 'Ask the owner to send it.' })
   const giver = giverOfMail(app, caller)
-  // Asked again at the delivery, which may be later and to another session of the lineage.
+  // Checked again at the delivery, which may be later and to another session of the lineage.
   const coding = kind === 'session' ? codingAt(app, to) : undefined
   if (coding && (isRunning(coding) || input.resume)) await app.coding().givenBy(giver).check(coding)
   return app.mail().office.send(
@@ -146,7 +146,7 @@ const list = operation({
   description: 'List messages with their receipts, the latest first.',
   input: z.strictObject({
     session: recipient.optional().describe('Only mail to or from this session, chat or person.'),
-    state: z.enum(mailStates).optional().describe('Only messages that are this far.'),
+    state: z.enum(mailStates).optional().describe('Only messages in this state.'),
     limit: z.int().min(1).max(1_000).default(50).describe('How many at most.'),
   }),
   output: z.object({ mail: z.array(mailSchema) }),

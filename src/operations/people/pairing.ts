@@ -54,7 +54,7 @@ export const operations = [
         .describe('A pairing counts only while `dmPolicy` is `pairing`.'),
       full: z
         .array(z.object({ channel: z.string(), accountId: z.string(), until: z.number() }))
-        .describe('Accounts that take no further request until then, because so many wait.'),
+        .describe('Accounts that accept no further request until then, because too many wait.'),
       firstOwns: z.boolean().describe('The next person who is approved becomes the owner.'),
     }),
     scope: 'admin',
@@ -78,7 +78,7 @@ export const operations = [
         .boolean()
         .default(false)
         .describe(
-          'The person becomes an owner. Without it only the first person ever does, if no owner is or was configured.',
+          'Make the person an owner. Without this option only the first approved person becomes one, if no owner is or was configured.',
         ),
     }),
     output: z.object({ person }),

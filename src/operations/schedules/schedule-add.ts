@@ -62,7 +62,7 @@ const addInput = z.strictObject({
   overlap: z
     .enum(overlapPolicies)
     .default('skip')
-    .describe('While the run before still works: skip, queue, or replace it.'),
+    .describe('If the earlier run still works: skip the later run, queue it, or replace the earlier run.'),
   runBudgetUsd: z.number().positive().optional().describe('The budget of each run, in dollars.'),
   totalBudgetUsd: z
     .number()

@@ -40,7 +40,12 @@ const list = operation({
       .max(10_000)
       .default(200)
       .describe('How many at most; those that are due next come first.'),
-    days: z.int().min(0).max(31).default(0).describe('Also the due times of so many days, for a calendar.'),
+    days: z
+      .int()
+      .min(0)
+      .max(31)
+      .default(0)
+      .describe('Also list the due times of the next days, as many as given here, for a calendar.'),
   }),
   output: z.object({
     total: z.number(),
@@ -192,7 +197,7 @@ const remove = operation({
 
 const log = operation({
   name: 'schedules.log',
-  description: 'Show what ran: when each run was due, began, ended and was told, and what it cost.',
+  description: 'Show the runs: when each was due, began, ended and was announced, and what it cost.',
   input: z.strictObject({
     schedule: scheduleRef.optional(),
     limit: z.int().min(1).max(1_000).default(50).describe('How many at most.'),

@@ -25,9 +25,7 @@ export const scheduleRow = scheduleSchema.extend({
   calendar: z
     .array(z.number())
     .optional()
-    .describe(
-      'The due times of the asked days, at most 30: more than two a day are no entries of a calendar.',
-    ),
+    .describe('The due times of the requested days; at most the next 30.'),
 })
 const shownTimes = 5
 const calendarTimes = 30

@@ -35,7 +35,7 @@ export const searchOutput = z.lazy(() =>
     suggestion: z
       .string()
       .optional()
-      .describe('The question with a word that was said, in place of one that was not.'),
+      .describe('The corrected question: a word that occurs in the texts replaces a word that does not.'),
   }),
 )
 
@@ -64,8 +64,10 @@ export const searchSessions = operation({
     agentKind: z.enum(agentKinds).optional().describe('Only sessions of this program.'),
     source: z.enum(searchKinds).optional().describe('Only this kind of files.'),
     regex: flag('Treat the words as a regular expression.'),
-    indexed: flag('Search only what is indexed, and wait for nothing: for answers while somebody types.'),
-    explain: flag('Show why each hit ranks where it does.'),
+    indexed: flag(
+      'Search only what is indexed, without reading new text first: for answers while a person types.',
+    ),
+    explain: flag('Explain the rank of each hit.'),
     commands: flag('Show the commands that open, continue and fork each session.'),
     limit: z.int().min(1).max(200).default(20).describe('How many hits.'),
   }),

@@ -154,7 +154,8 @@ const removeToken = operation({
   },
 })
 
-/** What a program planned must not go on after it lost its token. The owner may want it, so it is not removed. */
+/** The schedules of a program must not run after the program lost its token. They are paused and not removed, because the owner
+ *  may want them. */
 async function pauseSchedules({ storage }: App, token: string): Promise<string[]> {
   const added = storage.schedules.list().filter(({ addedWith }) => addedWith === token)
   const paused = `The token ${token}, with which it was added, was removed. Only the owner can resume it.`
@@ -163,7 +164,7 @@ async function pauseSchedules({ storage }: App, token: string): Promise<string[]
   return added.map(({ name }) => name)
 }
 
-/** What it allowed is asked again. */
+/** Removes the permission rules that the program added: sessions ask again. */
 async function removeRules({ storage }: App, token: string): Promise<string[]> {
   const added = storage.approvals.grants().filter(({ grantedBy }) => grantedBy === `token:${token}`)
   for (const { id } of added) await storage.approvals.revoke(id)

@@ -17,7 +17,7 @@ export const stoppedParts = z.object({
   rules: z.array(z.string()).describe('The ids of removed permission rules.'),
 })
 
-/** The tokens go first, so that nobody starts with them what was just stopped. */
+/** Removes the tokens first, so that no program uses them to start again what was just stopped. */
 export async function stopAgent(app: App, agentId: string): Promise<z.input<typeof stoppedParts>> {
   const tokens = await removeTokens(app, agentId)
   const schedules = await pauseSchedules(app, agentId)

@@ -43,7 +43,7 @@ const codingRow = z.object({
 
 export const slowStatement = z.object({ at: z.number(), ms: z.number(), statement: z.string() })
 
-/** A message that will not be sent, or not again. */
+/** A message that Rockpool will not send, or will not send again. */
 const undeliveredRow = z.object({
   channel: z.string(),
   to: z.string(),
@@ -98,7 +98,10 @@ const showStatus = operation({
     claude: z
       .object({ connected: z.boolean(), source: z.string().optional(), hint: z.string().optional() })
       .describe('Whether Claude is logged in, and what to do if not.'),
-    demo: z.boolean().optional().describe('The gateway is that of `rockpool demo`; no Claude is asked.'),
+    demo: z
+      .boolean()
+      .optional()
+      .describe('True in the gateway of `rockpool demo`, which does not use Claude.'),
     agent: z.object({ kind: z.string() }).optional(),
     /** The result of checking each token with its platform (`deep`). */
     probes: z.array(channelProbe).optional(),

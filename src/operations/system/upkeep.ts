@@ -62,16 +62,17 @@ const doctor = operation({
   },
 })
 
-/** The file was changed while Rockpool runs; until it is valid, the configuration before it stays in force. */
+/** The finding if the configuration file was changed while Rockpool runs and is not valid. The earlier configuration stays in
+ *  force until the file is valid. */
 async function invalidConfig({ environment }: App): Promise<Finding[]> {
   const problem = await configProblem(environment)
-  const remedy = 'Correct the file; the configuration before the change stays in force until then.'
+  const remedy = 'Correct the file; the earlier configuration stays in force until then.'
   return problem === undefined
     ? []
     : [{ kind: 'config-invalid', where: environment.configFile, problem, remedy }]
 }
 
-/** A vault that cannot be opened is a note. */
+/** Damaged files of the vault. If the vault cannot be opened, `retentionNotes` reports that instead. */
 async function damagedVault(app: App): Promise<Finding[]> {
   const vault = await app.vault().catch(() => undefined)
   const damaged = await vault?.damagedPacks().catch((error: unknown) => asRockpoolError(error))
@@ -94,10 +95,11 @@ function notesOn(app: App): string[] {
   return claude.connected ? [] : [`Claude is not connected. ${claude.hint}`]
 }
 
-/** How long Claude Code keeps sessions, what it will delete soon, and whether the vault has it. The doctor answers also if the vault cannot. */
+/** How long Claude Code keeps sessions, which it will delete soon, and whether the vault has them. If the vault cannot be read,
+ *  the doctor reports that and continues. */
 async function retentionNotes(app: App): Promise<string[]> {
   const all = await retentionOf(app).catch((error: unknown) => errorText(error))
-  if (typeof all === 'string') return [`The vault cannot be looked at: ${all}`]
+  if (typeof all === 'string') return [`The vault cannot be read: ${all}`]
   return all.flatMap(({ configDir, settingsFile, days, deletedSoon, keptOfThem, problem }) => {
     const soon = deletedSoon === 0 ? 'none' : String(deletedSoon)
     const kept = deletedSoon === 0 ? '' : `, ${keptOfThem} of them in the vault`

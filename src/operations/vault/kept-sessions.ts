@@ -26,7 +26,7 @@ export function asDiscovered({ about, filePath, root }: KeptSession): Discovered
   const record = about as unknown as SessionRecord
   return {
     ...record,
-    // Copies of earlier versions do not say it.
+    // Copies of earlier versions of Rockpool lack the field.
     agentKind: record.agentKind ?? 'claude',
     createdAt: record.createdAt === undefined ? undefined : new Date(record.createdAt),
     lastModified: new Date(record.lastModified),
@@ -79,7 +79,7 @@ export async function purgeKept(app: App, sessionIds: readonly string[]): Promis
   await removeShared(app)
 }
 
-/** Removes from the shared copy what is no longer in the vault; resolves to why that failed. The gateway tries it again. */
+/** Removes from the shared copy what is no longer in the vault. Resolves to the reason of a failure; the gateway then retries. */
 export async function removeShared(app: App): Promise<string | undefined> {
   try {
     await (await app.sharedVault())?.send()
@@ -128,8 +128,8 @@ function damagedCopy(sessionId: string): RockpoolError {
   })
 }
 
-/** Restores a session whose transcript is gone, so that it can be resumed; does nothing for any other, nor for one that the
- *  caller may not read. */
+/** Restores a session whose transcript is gone, so that it can be resumed; does nothing for other sessions, or if the caller may
+ *  not read the session. */
 export async function restoreIfGone(app: App, ref: string, caller: Caller): Promise<void> {
   if (!existsSync(app.paths.vault)) return
   const gone = await app

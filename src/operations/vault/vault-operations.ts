@@ -36,7 +36,7 @@ const status = operation({
     originalBytes: z.number(),
     bytes: z.number(),
     maxBytes: z.number(),
-    damagedFiles: z.number().describe('Files of the vault that are damaged, as far as a quick look shows.'),
+    damagedFiles: z.number().describe('Damaged files of the vault that a quick check finds.'),
     shared: shared.optional(),
     retention: z.array(retention),
   }),

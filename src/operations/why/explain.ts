@@ -39,7 +39,7 @@ export interface Access {
 
 export type Answer = LineAnswer | CommitAnswer | PullRequestAnswer | FileAnswer
 
-/** `note`: what could not be asked. */
+/** `note`: the sessions that could not be searched. */
 export type NotedAnswer = Answer & { note?: string }
 
 export async function explain(app: App, question: Question, access: Access): Promise<NotedAnswer> {
@@ -48,11 +48,11 @@ export async function explain(app: App, question: Question, access: Access): Pro
   // Sessions that Claude Code has deleted cost more to ask, and are few.
   const gone = isComplete(answer) ? [] : await goneSessions(app)
   if (gone.length === 0) return answer
-  const { notAsked, openKeptWorld } = await import('./kept-edits.ts')
+  const { notSearched, openKeptWorld } = await import('./kept-edits.ts')
   await using kept = await openKeptWorld(app, readers, gone)
   return kept
     ? explainWith(app, kept, question, access)
-    : { ...answer, note: notAsked(gone.filter(access.mayRead)) }
+    : { ...answer, note: notSearched(gone.filter(access.mayRead)) }
 }
 
 function isComplete(answer: Answer): boolean {

@@ -35,7 +35,7 @@ interface PackedEdits {
 
 const longestFile = 64 << 20
 
-/** Discovery with the sessions that only the vault has. Copies that are read exist until it is disposed. */
+/** Discovery with the sessions that only the vault has. Its temporary copies of transcripts exist until it is disposed. */
 export interface KeptWorld extends AsyncDisposable {
   discovery: WhyParts['discovery']
   reader: EditReader
@@ -74,10 +74,10 @@ export async function openKeptWorld(
 }
 
 /** What an answer without a known session says about sessions of an encrypted vault. */
-export function notAsked({ length }: readonly DiscoveredSession[]): string | undefined {
+export function notSearched({ length }: readonly DiscoveredSession[]): string | undefined {
   if (length === 0) return undefined
   const sessions = length === 1 ? '1 session' : `${length} sessions`
-  return `${sessions} that only the vault has could not be asked, because the vault is encrypted. \`rockpool vault list\` shows them; \`rockpool vault restore <id>\` brings one back.`
+  return `${sessions} that only the vault has could not be searched, because the vault is encrypted. \`rockpool vault list\` shows them; \`rockpool vault restore <id>\` brings one back.`
 }
 
 function isWanted({ names, sessionId }: WantedEdits): (edits: TranscriptEdits) => boolean {

@@ -18,7 +18,7 @@ import { explain, livingLines, type Access } from './explain.ts'
 
 const extras = {
   markdown: z.string().optional().describe('With annotate: a block for a pull request.'),
-  note: z.string().optional().describe('Which sessions could not be asked, and what to do about it.'),
+  note: z.string().optional().describe('Which sessions could not be searched, and what to do about it.'),
 }
 
 const ask = operation({

@@ -64,7 +64,7 @@ export function describeHolder(content: Buffer | undefined, ageMs: number, now: 
     return `process ${holder.pid}${where} has had it for ${seconds(Math.max(0, now - holder.startedAt))} (${holder.op})`
   }
   const pid = parse(content)?.pid
-  const who = typeof pid === 'number' ? `process ${pid}` : 'a process that does not say its name'
+  const who = typeof pid === 'number' ? `process ${pid}` : 'an unknown process'
   return `${who} has had it, last touched ${seconds(ageMs)} ago`
 }
 

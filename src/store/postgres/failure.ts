@@ -29,10 +29,14 @@ export function asFailure(error: unknown): unknown {
   if (error instanceof RockpoolError) return error
   const code = codeOf(error)
   if (code === declaredDeadCode)
-    return new RockpoolError('lock-lost', 'This process was taken for dead, and others have its work now.', {
-      hint: 'Nothing was changed. It joins the others again by itself.',
-      cause: error,
-    })
+    return new RockpoolError(
+      'lock-lost',
+      'Other processes considered this one dead and have taken over its work.',
+      {
+        hint: 'Nothing was changed. It joins the others again by itself.',
+        cause: error,
+      },
+    )
   if (isConnectionLoss(error))
     return new StoreUnavailable(`PostgreSQL cannot be reached: ${reasonOf(error)}.`, {
       hint: 'Nothing that was acknowledged is lost. Check the server and ROCKPOOL_DATABASE_URL.',
@@ -40,7 +44,7 @@ export function asFailure(error: unknown): unknown {
     })
   if (code === '57014' || code === '55P03')
     return new RockpoolError('busy', `PostgreSQL did not answer in time: ${messageOf(error)}.`, {
-      hint: 'Try again in a moment; `rockpool db status` shows how it is.',
+      hint: 'Try again in a moment; `rockpool db status` shows its state.',
       cause: error,
     })
   const refusal =
@@ -61,7 +65,7 @@ const refusals: Record<string, string> = {
   '28P01': 'the name or the password is wrong',
   '28000': 'this name may not connect from here',
   '3D000': 'there is no such database',
-  '42501': 'a right is missing; to make its schema this name needs CREATE on the database',
+  '42501': 'a right is missing; to create its schema this user needs CREATE on the database',
 }
 
 /** By the code: the system's message names the address. */

@@ -205,7 +205,7 @@ export class Members {
     if (me === null || this.#isClosed) return
     const sentAt = this.#options.clock.monotonic()
     const [row] = await this.#postgres.write<{ others: number }>(
-      // The reach, too: the database may have been away when it changed.
+      // Also stores `reach`, which may have changed while the database was away.
       `WITH me AS (UPDATE member SET seen_at = clock_timestamp(), reach = $2 WHERE id = $1 RETURNING id)
        SELECT (SELECT count(*) FROM member) - 1 AS others FROM me`,
       [me, this.#reach],
@@ -217,7 +217,8 @@ export class Members {
     this.#checkListener()
   }
 
-  /** A database that was unavailable to us was so to the others: they get a moment to come back. */
+  /** If the database was unavailable to us, it was unavailable to the others, too. They get a moment to send a heartbeat before
+   *  this member may declare them dead. */
   #mayDeclareDead(): boolean {
     const { lastError, since } = this.#postgres.health
     return lastError === undefined || this.#options.clock.now() - since > comeBackMs

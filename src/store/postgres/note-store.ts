@@ -205,7 +205,7 @@ export class SharedNotes {
       if (!isSameNote(here?.body, merged.body) && !replaceNote(path, here?.body, merged.body, at)) continue
       return this.#saveBase(agentId, name, path, revision, merged.body)
     }
-    throw new RockpoolError('busy', `The note ${name} of ${agentId} is being changed by others all the time.`)
+    throw new RockpoolError('busy', `Other processes keep changing the note ${name} of ${agentId}.`)
   }
 
   async #saveBase(

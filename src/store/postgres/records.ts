@@ -106,7 +106,7 @@ export class SharedRecords implements Records {
         return true
       }
     }
-    throw new RockpoolError('busy', `${kind} ${id} is being changed by others all the time.`, {
+    throw new RockpoolError('busy', `Other processes keep changing ${kind} ${id}.`, {
       hint: 'Try again in a moment.',
     })
   }

@@ -45,7 +45,7 @@ export class Servers {
       return found
     } catch (cause) {
       // Without the addresses: a chat may show it.
-      const error = new Error(`none of the ${this.all.length} servers takes writes`, { cause })
+      const error = new Error(`none of the ${this.all.length} servers accepts writes`, { cause })
       throw Object.assign(error, { code: '08001' })
     }
   }
@@ -61,7 +61,7 @@ export class Servers {
       const { rows } = await client.query<{ refuses: boolean }>(
         `SELECT pg_is_in_recovery() OR current_setting('default_transaction_read_only')::boolean AS refuses`,
       )
-      if (rows[0]?.refuses) throw new Error('it takes no writes')
+      if (rows[0]?.refuses) throw new Error('it accepts no writes')
     } catch (error) {
       throw new Error(`${placeOf(url)}: ${messageOf(error)}`, { cause: error })
     } finally {

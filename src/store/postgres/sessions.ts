@@ -154,7 +154,7 @@ export class PostgresSessions implements SessionStore {
       delete attempted.entry
       await new Promise((resolve) => setTimeout(resolve, Math.random() * 10))
     }
-    throw new RockpoolError('busy', `${key} is being changed by others all the time.`, {
+    throw new RockpoolError('busy', `Other processes keep changing ${key}.`, {
       hint: 'Try again in a moment.',
     })
   }

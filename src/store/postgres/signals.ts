@@ -119,7 +119,7 @@ function groupsOf(signals: Signal[]): Signal[][] {
   return groups
 }
 
-/** Runs `task` when another machine sends such a signal, and at intervals: a poll finds what a lost signal would have told. */
+/** Runs `task` when another machine sends such a signal, and at intervals: a poll finds changes whose signal was lost. */
 export function onSignalAndPoll(
   from: Pick<Signals, 'on'> | undefined,
   kind: Signal['kind'],

@@ -1,5 +1,5 @@
-// What people are asked and what they answered, and what they allowed always. The first valid answer wins, whichever
-// process, machine or interface it comes through.
+// The questions to people, their answers, and the permission rules. The first valid answer wins, from any process, machine or
+// interface.
 import type { Approval, ApprovalState, Grant } from '../../domain/coding-session.ts'
 import { getRecord, readRecords } from './record-tables.ts'
 import { RecordStore } from './records.ts'

@@ -51,8 +51,8 @@ export class CodingStore extends RecordStore {
       // As it is after it was written and read.
       const owner: unknown = by && JSON.parse(JSON.stringify(by))
       if (!owner || !stored || isDeepStrictEqual(stored.owner, owner)) return
-      const message = `${stored.name} was taken from this process: it was silent for too long.`
-      throw new RockpoolError('lock-lost', message, { hint: 'It can be resumed.' })
+      const message = `This process sent no heartbeat for too long, so it no longer owns ${stored.name}.`
+      throw new RockpoolError('lock-lost', message, { hint: 'The session can be resumed.' })
     }
     return this.records.put('coding', session.id, session, { guard })
   }
@@ -94,8 +94,8 @@ export class CodingStore extends RecordStore {
   }
 
   /** By id, then by Claude's id, then by name (the latest of each agent), then by a prefix of either id or of a name. Of several
-   *  runs of one conversation the newest that has not ended counts. For an agent only among the sessions that it may see: names
-   *  of others exist for it as little as the sessions. */
+   *  runs of one conversation the newest that has not ended counts. For an agent only among the sessions that it may see: neither
+   *  the other sessions nor their names exist for it. */
   resolve(ref: string, visibleTo?: string): CodingSession[] {
     const prefix = `${ref.replace(/[\\%_]/g, '\\$&')}%`
     const tiers: Array<[string, string]> = [
@@ -202,7 +202,7 @@ export class CodingStore extends RecordStore {
     return readRecords(this.db.queries, 'request', which, JSON.stringify(codingIds))
   }
 
-  /** Calls `listener` when requests or answers of other machines have come. Those of this machine are found by looking. */
+  /** Calls `listener` when requests or answers of other machines have come. Callers poll for those of this machine. */
   onRequests(listener: () => void): () => void {
     return this.records.onCopied?.('request', listener) ?? (() => {})
   }

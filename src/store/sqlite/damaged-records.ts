@@ -12,7 +12,7 @@ interface RecordShape {
   schema: z.ZodObject
   /** The fields that columns repeat, or that can be derived from one. */
   columns: Record<string, string>
-  /** The part that says what it may do. */
+  /** The part of the record that limits rights. */
   limits: (record: Record<string, unknown>) => unknown
 }
 

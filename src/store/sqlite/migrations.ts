@@ -108,7 +108,7 @@ export function refuseEmpty(path: string): void {
   throw new DamagedContent('it is empty')
 }
 
-/** Creates the file if it is missing, with mode 0600 whatever the umask. A symbolic link is not followed. */
+/** Creates the file if it is missing, with mode 0600, independent of the umask. A symbolic link is not followed. */
 function makeDatabaseFile(path: string): void {
   const fd = openSync(path, constants.O_RDWR | constants.O_CREAT | constants.O_NOFOLLOW, 0o600)
   fchmodSync(fd, 0o600)

@@ -1,10 +1,10 @@
-// Schedules and their runs. A run is written before it begins, under the id of its schedule and due time, so that no due time runs
-// twice, whatever machine writes it first. Every change compares the stored row: of two machines one wins.
+// Schedules and their runs. A run is written before it begins, under the id of its schedule and due time, so that no due time
+// runs twice, even if two machines write it. Every change compares the stored row, so only one of two machines succeeds.
 import { randomUUID } from 'node:crypto'
 import { RockpoolError } from '../../domain/errors.ts'
 import type { Schedule, ScheduleRun } from '../../domain/schedule.ts'
 import type { Database } from './database.ts'
-import { getRecord, readRecords } from './record-tables.ts'
+import { getRecord, readRecords, type RecordBodies } from './record-tables.ts'
 import { localRecords, type Records } from './records.ts'
 
 /** Runs are kept a little longer than a year: total budgets are sums over them. */
@@ -42,16 +42,11 @@ export class ScheduleStore {
   }
 
   /** Undefined when `change` returned undefined, or there is no such schedule. */
-  async change(
+  change(
     id: string,
     change: (stored: Schedule) => Partial<Schedule> | undefined,
   ): Promise<Schedule | undefined> {
-    let after: Schedule | undefined
-    await this.#records.update('schedule', id, (stored) => {
-      const fields = stored && change(stored)
-      return (after = fields && { ...stored, ...fields })
-    })
-    return after
+    return this.#change('schedule', id, change)
   }
 
   remove(id: string): Promise<boolean> {
@@ -95,23 +90,18 @@ export class ScheduleStore {
   }
 
   /** Undefined when `change` returned undefined: the run is in another state by now. */
-  async changeRun(
+  changeRun(
     id: string,
     change: (stored: ScheduleRun) => Partial<ScheduleRun> | undefined,
   ): Promise<ScheduleRun | undefined> {
-    let after: ScheduleRun | undefined
-    await this.#records.update('run', id, (stored) => {
-      const fields = stored && change(stored)
-      return (after = fields && { ...stored, ...fields })
-    })
-    return after
+    return this.#change('run', id, change)
   }
 
   run(id: string): ScheduleRun | undefined {
     return this.#db.read((q) => getRecord(q, 'run', id))
   }
 
-  /** Runs that have to begin, to be followed, or to be told; the oldest first. */
+  /** Runs that must be begun, followed or announced; the oldest first. */
   unfinished(): ScheduleRun[] {
     return this.#db.read((q) => readRecords(q, 'run', `WHERE ${isUnfinished} ORDER BY due_at LIMIT 1000`))
   }
@@ -153,5 +143,18 @@ export class ScheduleStore {
     const before = now - keptMs
     await this.#records.forget('run', { before })
     await this.#db.write((q) => q.run('DELETE FROM schedule_run WHERE due_at < ?', before))
+  }
+
+  async #change<Kind extends 'schedule' | 'run'>(
+    kind: Kind,
+    id: string,
+    change: (stored: RecordBodies[Kind]) => Partial<RecordBodies[Kind]> | undefined,
+  ): Promise<RecordBodies[Kind] | undefined> {
+    let after: RecordBodies[Kind] | undefined
+    await this.#records.update(kind, id, (stored) => {
+      const fields = stored && change(stored)
+      return (after = fields && { ...stored, ...fields })
+    })
+    return after
   }
 }

@@ -161,7 +161,7 @@ export class IndexChange {
     insertRow(this.#q, 'file', { ...row, kept_at: keptAt })
   }
 
-  /** The next time that the file is kept, all of it is read. */
+  /** Marks the file as changed: the vault reads all of it when it keeps it the next time. */
   distrust({ session, root, path }: Pick<FileRow, 'session' | 'root' | 'path'>): void {
     this.#q.run('UPDATE file SET inode = -1 WHERE session = ? AND root = ? AND path = ?', session, root, path)
   }

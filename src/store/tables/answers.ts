@@ -89,7 +89,7 @@ function earlierAnswer(earlier: StoredAnswer, request: Request, hash: string): u
   })
 }
 
-/** The same text for the same value, whatever the order of its fields. */
+/** Equal values give the same text; the order of fields does not matter. */
 function stableJson(value: unknown): string {
   return JSON.stringify(value, (_key, inner: unknown) =>
     typeof inner === 'object' && inner !== null && !Array.isArray(inner)

@@ -201,7 +201,7 @@ export class MailStore {
     return row && fromRow<MailSession>(row)
   }
 
-  /** A session has started, on this machine. Its root stays what it was first. */
+  /** Records that a session has started on this machine. A root that is stored already stays. */
   async sessionStarted({
     session,
     root,
@@ -233,7 +233,7 @@ export class MailStore {
     ])
   }
 
-  /** Its transcript tells that it is a fork: from now on it has the address of its origin. */
+  /** Records that a session is a fork, as its transcript says: from now on it has the address of its origin. */
   async setRoot(session: string, root: string): Promise<void> {
     await this.#sql.repeat('UPDATE mail_session SET root = ? WHERE session = ?', [root, session])
   }

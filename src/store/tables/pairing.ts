@@ -47,8 +47,8 @@ const codeLetters = 'ABCDEFGHJKLMNPQRSTUVWXYZ23456789'
 const codeLength = 8
 const codeLifeMs = 3_600_000
 const maxPending = 3
-/** A request keeps its place for this long. After that a newer one may replace the oldest, so that strangers who never get an approval
- *  block nobody for the whole hour; and they get at most three codes in this time, whatever their number. */
+/** No newer request replaces a request before this time. After it a newer one may replace the oldest, so that strangers without
+ *  an approval cannot block others for the whole hour. Any number of strangers gets at most three codes in this time. */
 const keepsPlaceMs = 10 * 60_000
 const samePerson = 'channel = ? AND account = ? AND sender = ?'
 const columns = 'channel, account AS account_id, sender AS sender_id, name'

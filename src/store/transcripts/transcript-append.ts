@@ -106,7 +106,7 @@ export function headerLine(header: HeaderFields): string {
 }
 
 /** The line of an entry, with the fields in pi's order. */
-export function entryLine(entry: TranscriptEntry): string {
+function entryLine(entry: TranscriptEntry): string {
   const { id, parentId, timestamp, ...body } = entry
   return lineOf(body.type, bodyText(body), { id, parentId, timestamp })
 }

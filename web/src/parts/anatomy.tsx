@@ -4,7 +4,6 @@ import { minutes, tokens, usd, visible } from '../format.ts'
 import { useLazy, useLive, wrote } from '../live.ts'
 import type { Live } from '../live.ts'
 import { resumedConversation } from '../rows.ts'
-import { ContextBar } from './context-bar.tsx'
 import { Link } from './link.tsx'
 import { LivingLines } from './living-lines.tsx'
 import { Loaded } from './states.tsx'
@@ -43,6 +42,34 @@ export function CostTab({ session, coding }: { session: NativeSession; coding: C
         )}
       </Loaded>
     </>
+  )
+}
+
+/** The bar is a little wider than the context window, so that the end of the window, where Claude Code compacts, is visible. */
+const shownOfWindow = 1.04
+
+/** What fills the context, by kind, in proportion to the model's window, with the point at which Claude Code compacts it. */
+function ContextBar({ context, contextTokens, contextWindow }: Anatomy) {
+  const window = Math.max(contextWindow, contextTokens, 1)
+  const share = (count: number): string => `${(count / (window * shownOfWindow)) * 100}%`
+  const words = context.map((part) => `${part.kind} ${tokens(part.tokens)}`).join(', ')
+  return (
+    <figure class="context">
+      <div class="context-bar" role="img" aria-label={`Context: ${words}, of ${tokens(window)} tokens`}>
+        {context.map((part) => (
+          <span key={part.kind} class={part.kind} style={{ width: share(part.tokens) }} />
+        ))}
+        <i style={{ left: share(window) }} title="Compacted when it is full" />
+      </div>
+      <figcaption>
+        {context.map((part) => (
+          <span key={part.kind}>
+            <b class={part.kind} /> {part.kind} {tokens(part.tokens)}
+          </span>
+        ))}
+        <span class="faint">compacted when it reaches {tokens(window)}</span>
+      </figcaption>
+    </figure>
   )
 }
 

@@ -1,17 +1,17 @@
-// What can be done with several sessions at once: allow what they ask, after seeing all of it, and archive them.
+// Actions on several sessions at once: allow their requests, after the person has seen all of them, and archive the sessions.
 import { useState } from 'preact/hooks'
 import { count, visible } from '../format.ts'
 import { useAction } from '../live.ts'
 import { useSessions } from '../needs-you.ts'
 import type { Row } from '../rows.ts'
 import { useCanWork } from './claude-state.tsx'
-import { useStood } from './decision.tsx'
+import { useSettled } from './decision.tsx'
 import { Problem } from './states.tsx'
-import { useTell } from './toasts.tsx'
+import { useShowToast } from './toasts.tsx'
 
 export function Bulk({ rows, done }: { rows: Row[]; done: () => void }) {
   const { reload } = useSessions()
-  const tell = useTell()
+  const showToast = useShowToast()
   const { run, busy, error } = useAction()
   const ids = rows.flatMap(({ sessionId }) => sessionId ?? [])
   const archive = async (restore: boolean): Promise<void> => {
@@ -27,7 +27,7 @@ export function Bulk({ rows, done }: { rows: Row[]; done: () => void }) {
         disabled={busy || ids.length === 0}
         onClick={() => {
           void archive(false).then(() => {
-            tell({ text: `${ids.length} archived`, undo: () => void archive(true) })
+            showToast({ text: `${ids.length} archived`, undo: () => void archive(true) })
             done()
           })
         }}
@@ -42,8 +42,8 @@ export function Bulk({ rows, done }: { rows: Row[]; done: () => void }) {
   )
 }
 
-/** Allows the requests that were there when the person opened the list. A request that has come since is named below it, and is only
- *  added by a click of its own, because it would be allowed unread. */
+/** Allows the requests that were there when the person opened the list. A later request is named below the list and must be added
+ *  by its own click; otherwise the person would allow it unread. */
 function AllowSelected({ rows, done }: { rows: Row[]; done: () => void }) {
   const { reload } = useSessions()
   const { run, busy, error } = useAction()
@@ -51,7 +51,7 @@ function AllowSelected({ rows, done }: { rows: Row[]; done: () => void }) {
   const asking = rows.flatMap(({ approval }) => (approval?.kind === 'tool' ? [approval] : []))
   const these = asking.filter(({ id }) => read.has(id))
   const later = asking.length - these.length
-  const hasStood = useStood(these.map(({ id }) => id).join())
+  const isSettled = useSettled(these.map(({ id }) => id).join())
   const show = (): void => setRead(new Set(asking.map(({ id }) => id)))
   const allow = async (): Promise<void> => {
     for (const { id, inputHash } of these) await run('approvals.answer', { id, inputHash, decision: 'allow' })
@@ -66,7 +66,7 @@ function AllowSelected({ rows, done }: { rows: Row[]; done: () => void }) {
         <pre key={one.id}>{visible(one.shown)}</pre>
       ))}
       {these.length > 0 && (
-        <button type="button" class="primary" disabled={busy || !hasStood} onClick={() => void allow()}>
+        <button type="button" class="primary" disabled={busy || !isSettled} onClick={() => void allow()}>
           Allow these {these.length}
         </button>
       )}
@@ -83,7 +83,7 @@ function AllowSelected({ rows, done }: { rows: Row[]; done: () => void }) {
 /** After a restart: sessions that were interrupted in their turn. */
 export function CutOff({ rows }: { rows: Row[] }) {
   const { reload } = useSessions()
-  const tell = useTell()
+  const showToast = useShowToast()
   const { run, busy, error } = useAction()
   const canWork = useCanWork()
   const number = rows.filter(({ coding }) => coding?.cutOff).length
@@ -91,7 +91,7 @@ export function CutOff({ rows }: { rows: Row[] }) {
   const resume = async (): Promise<void> => {
     const resumed = await run('coding.resume-all', {})
     reload()
-    for (const { name, reason } of resumed?.refused ?? []) tell({ text: `${name}: ${reason}` })
+    for (const { name, reason } of resumed?.refused ?? []) showToast({ text: `${name}: ${reason}` })
   }
   return (
     <div class="bulk" role="group" aria-label="Interrupted sessions">

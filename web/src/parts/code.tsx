@@ -1,8 +1,9 @@
 // Code as it is read: with simple colours, a button that copies it, and the changes of an edit as a difference.
 import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
+import { lineDiff } from '../../../src/domain/line-diff.ts'
+import type { DiffLine } from '../../../src/domain/line-diff.ts'
 import { visible } from '../format.ts'
-import { Diff } from './diff.tsx'
 
 /** Longer code is shown without colours: they would cost more than they help. */
 const maxColoured = 20_000
@@ -78,4 +79,21 @@ export function Changes({ input }: { input: Record<string, unknown> }) {
       ))}
     </>
   )
+}
+
+/** What an edit changed, line by line, with a sign and a colour. */
+function Diff({ before, after }: { before: string; after: string }) {
+  return (
+    <pre class="diff">
+      {lineDiff(before, after).map(({ sign, line }, i) => (
+        <Line key={i} sign={sign} line={visible(line)} />
+      ))}
+    </pre>
+  )
+}
+
+function Line({ sign, line }: DiffLine) {
+  const text = `${sign} ${line}\n`
+  if (sign === '-') return <del>{text}</del>
+  return sign === '+' ? <ins>{text}</ins> : <span>{text}</span>
 }

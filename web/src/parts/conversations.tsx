@@ -4,7 +4,8 @@ import { ago, download, readableKey, visible } from '../format.ts'
 import { useAction, useLive } from '../live.ts'
 import { follow, pathOf } from '../route.ts'
 import { Problem } from './states.tsx'
-import { useTell } from './toasts.tsx'
+import { Switch } from './switch.tsx'
+import { useShowToast } from './toasts.tsx'
 
 interface SessionRow {
   key: string
@@ -50,14 +51,7 @@ export function Conversations({ current, own }: { current: string; own: string }
         ))}
       </ul>
       {archived && rows.length === 0 && <p class="faint">Nothing is archived.</p>}
-      <label class="switch">
-        <input
-          type="checkbox"
-          checked={archived}
-          onChange={(event) => setArchived(event.currentTarget.checked)}
-        />
-        Show archived
-      </label>
+      <Switch label="Show archived" checked={archived} set={setArchived} />
       <Agents known={new Set(rows.map((one) => one.key))} current={current} />
       {row && <Tidy key={row.key} row={row} reload={sessions.reload} />}
     </aside>
@@ -66,14 +60,14 @@ export function Conversations({ current, own }: { current: string; own: string }
 
 /** Under the same key; the earlier conversation is archived and can be brought back. */
 function NewConversation({ sessionKey: key, reload }: { sessionKey: string; reload: () => void }) {
-  const tell = useTell()
+  const showToast = useShowToast()
   const { run, busy, error } = useAction()
   const start = async (): Promise<void> => {
     const started = await run('sessions.reset', { key, reason: 'new' })
     if (!started) return
     reload()
     const undo = (): void => void run('sessions.restore', { ref: started.archived ?? key }).then(reload)
-    tell({ text: 'New conversation; the earlier one is archived', undo })
+    showToast({ text: 'New conversation; the earlier one is archived', undo })
   }
   return (
     <>

@@ -39,12 +39,12 @@ export function Decision({ approval, onAnswered, isSeen, hasKeys = false }: Deci
     }
   }
   const { alike } = approval
-  const canAllowAll = useStood(alike.join())
+  const canAllowAll = useSettled(alike.join())
   const canAllow = !busy && (!isQuestion || text.trim() !== '')
   const byKey =
     (act: () => Promise<void>, isAllowed = true) =>
     (event: KeyboardEvent) => {
-      // Nor does a key that is held down.
+      // A key that is held down decides nothing, either.
       if (!event.repeat && !busy && isAllowed) void act()
     }
   const choices = approval.choices.map((_, i): [string, (event: KeyboardEvent) => void] => [
@@ -150,14 +150,15 @@ export function useSeen(rowId: string | undefined, id: string | undefined): bool
   return !isNext
 }
 
-/** False for a moment after the requests that a button answers have changed: a click was meant for those before. */
-export function useStood(ids: string): boolean {
-  const [stood, setStood] = useState<string>()
+/** False for a moment after the requests that a button answers have changed: the click may have been meant for the earlier
+ *  requests. */
+export function useSettled(ids: string): boolean {
+  const [settled, setSettled] = useState<string>()
   useEffect(() => {
-    const timer = setTimeout(() => setStood(ids), readMs)
+    const timer = setTimeout(() => setSettled(ids), readMs)
     return () => clearTimeout(timer)
   }, [ids])
-  return stood === ids
+  return settled === ids
 }
 
 interface ChoicesProps {

@@ -75,7 +75,7 @@ export function Dock({ row, coding, info, forkAt, endFork }: DockProps) {
   return info ? <NativeDock info={info} /> : <div class="dock to-come" />
 }
 
-/** What the next message costs at least, so that it is known before it is sent. */
+/** The least that the next message costs, shown before the person sends it. */
 function NextPrice({ info: { price }, isFork }: { info: Info; isFork: boolean }) {
   // Without a context there is nothing to send but the message.
   if (!price || price.tokens === 0) return null

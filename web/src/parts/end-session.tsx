@@ -9,7 +9,7 @@ import { useModal } from '../modal.ts'
 import { useSessions } from '../needs-you.ts'
 import type { Row } from '../rows.ts'
 import { Problem } from './states.tsx'
-import { useTell } from './toasts.tsx'
+import { useShowToast } from './toasts.tsx'
 
 interface EndAndArchiveProps {
   row: Row | undefined
@@ -57,12 +57,12 @@ function Seen({ id }: { id: string }) {
 /** The list is loaded again at once, so its row has the state first. */
 function Archive({ id, isArchived }: { id: string; isArchived: boolean }) {
   const { reload } = useSessions()
-  const tell = useTell()
+  const showToast = useShowToast()
   const { run, busy, error } = useAction()
   const set = async (restore: boolean): Promise<void> => {
     if (!(await run('cc.archive', { id, restore }))) return
     reload()
-    if (!restore) tell({ text: 'Archived', undo: () => void set(true) })
+    if (!restore) showToast({ text: 'Archived', undo: () => void set(true) })
   }
   return (
     <>
@@ -77,7 +77,7 @@ function Archive({ id, isArchived }: { id: string; isArchived: boolean }) {
 /** Ends a session and offers to take that back. */
 export function useEnding(): Omit<Action, 'run'> & { end: (row: Row) => Promise<boolean> } {
   const { reload } = useSessions()
-  const tell = useTell()
+  const showToast = useShowToast()
   const { run, busy, error } = useAction()
   const end = async (row: Row): Promise<boolean> => {
     const session = row.id
@@ -89,7 +89,7 @@ export function useEnding(): Omit<Action, 'run'> & { end: (row: Row) => Promise<
     }
     if (!(await run('coding.kill', { session }))) return false
     reload()
-    tell({ text: `${row.name} ended`, undo: () => void undo() })
+    showToast({ text: `${row.name} ended`, undo: () => void undo() })
     return true
   }
   return { end, busy, error }

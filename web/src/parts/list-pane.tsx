@@ -12,6 +12,7 @@ import type { Column, Listed, Row } from '../rows.ts'
 import { Bulk, CutOff } from './bulk.tsx'
 import { RowView } from './list-row.tsx'
 import { Empty, Loading, Problem } from './states.tsx'
+import { Switch } from './switch.tsx'
 
 interface ListPaneProps {
   title: string
@@ -94,14 +95,7 @@ export function ListPane(props: ListPaneProps) {
         {rows.length === 0 && <Nothing listed={listed} q={look.q} />}
       </ul>
       <footer class="list-foot">
-        <label class="switch">
-          <input
-            type="checkbox"
-            checked={archived}
-            onChange={(event) => setArchived(event.currentTarget.checked)}
-          />
-          Show archived
-        </label>
+        <Switch label="Show archived" checked={archived} set={setArchived} />
         <span class="faint">
           {rows.length} shown{isGrouped && sessions.total > rows.length && `, ${sessions.total} in all`}
         </span>

@@ -1,4 +1,4 @@
-// What of a session is still in HEAD: its commits, and its lines by file.
+// The part of a session's work that is still in HEAD: its commits, and its lines by file.
 import { ago, count, visible } from '../format.ts'
 import { useLive } from '../live.ts'
 import { Link } from './link.tsx'

@@ -14,7 +14,7 @@ export function Words({ text }: { text: string }) {
 }
 
 /** Marks the whole phrase if the text has it, otherwise each word. */
-export function withMarks(text: string, words: string): ComponentChildren[] {
+function withMarks(text: string, words: string): ComponentChildren[] {
   const wanted = words.trim().toLowerCase()
   if (wanted === '') return [text]
   const parts = text.toLowerCase().includes(wanted)

@@ -38,7 +38,7 @@ function NoticeText({ text, isAsked }: { text: string; isAsked: boolean }) {
   return isAsked && !isShownWhole(seen) ? <pre>{seen}</pre> : <Markdown text={seen} />
 }
 
-/** Without what is meant for chats that have no buttons: commands to type, and the ids in them. What a session asks stays as it is. */
+/** Removes the parts for chats without buttons: the commands to type, and their ids. The question itself stays unchanged. */
 export function textOnPage({ text, buttons }: Pick<Notice, 'text' | 'buttons'>): string {
   if (buttons.length > 0) return text.replace(/\n\nAnswer [^\n]*\/approve [^\n]*$/, '')
   return withoutCommands(withoutIds(text))

@@ -8,6 +8,7 @@ import type { OutputOf } from '../../../src/rpc/client.ts'
 import { Copy } from './code.tsx'
 import { Markdown } from './markdown.tsx'
 import { Loaded, Problem } from './states.tsx'
+import { Switch } from './switch.tsx'
 
 type Review = OutputOf<'coding.review'>
 
@@ -108,10 +109,7 @@ function PullRequest({ id }: { id: string }) {
   return (
     <details>
       <summary>Open a pull request…</summary>
-      <label class="switch">
-        <input type="checkbox" checked={draft} onChange={(event) => setDraft(event.currentTarget.checked)} />
-        As a draft
-      </label>
+      <Switch label="As a draft" checked={draft} set={setDraft} />
       <p class="faint">The GitHub CLI opens it from the branch as it was pushed.</p>
       <div class="buttons">
         <button type="button" class="primary" disabled={busy} onClick={() => void open()}>

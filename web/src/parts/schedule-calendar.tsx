@@ -1,5 +1,5 @@
-// The calendar of schedules: two weeks in weeks of seven days; on a phone only the days on which something is due, one below another.
-// A schedule that is due more than twice a day would fill every day, so it stands above the calendar.
+// The calendar of schedules: two weeks in weeks of seven days; on a phone only the days on which something is due, one below
+// another. A schedule that is due more than twice a day would fill every day, so it is listed above the calendar.
 import type { OutputOf } from '../../../src/rpc/client.ts'
 import { clock, visible } from '../format.ts'
 

@@ -6,7 +6,7 @@ import { useAction, useLive } from '../live.ts'
 import { useSessions } from '../needs-you.ts'
 import type { Row } from '../rows.ts'
 import { Problem } from './states.tsx'
-import { useTell } from './toasts.tsx'
+import { useShowToast } from './toasts.tsx'
 
 type Worker = Pick<InputOf<'schedules.add'>, 'do' | 'agent' | 'session' | 'workdir'>
 
@@ -20,13 +20,13 @@ export function AddSchedule() {
   const [repo, setRepo] = useState('')
   const { run, busy, error } = useAction()
   const { rows } = useSessions()
-  const tell = useTell()
+  const showToast = useShowToast()
   const isReady = [when, text].every((value) => value.trim() !== '') && (who !== newSession || repo !== '')
   const add = async (): Promise<void> => {
     const added = await run('schedules.add', { when: when.trim(), text, ...workerOf(who, repo.trim(), rows) })
     if (!added) return
     const [next] = added.nextTimes
-    tell({
+    showToast({
       text: `${added.name} added, ${next === undefined ? 'never due' : `next ${clock(next)}`}`,
       undo: () => void run('schedules.remove', { schedule: added.id }),
     })

@@ -27,7 +27,7 @@ export function Problem({ text, retry }: { text: string; retry?: () => void }) {
   )
 }
 
-/** Text of the gateway; what it has between backticks is code. */
+/** A text of the gateway; shows text between backticks as code. */
 export function Words({ text }: { text: string }) {
   const parts = text.split(/`([^`\n]+)`/)
   return <>{parts.map((part, i) => (i % 2 === 0 ? visible(part) : <code key={i}>{visible(part)}</code>))}</>

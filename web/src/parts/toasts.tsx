@@ -17,13 +17,13 @@ interface Toast {
   undo?: () => void
 }
 
-type Tell = (toast: Omit<Toast, 'id'> & { id?: string }) => void
+type ShowToast = (toast: Omit<Toast, 'id'> & { id?: string }) => void
 
-const TellContext = createContext<Tell>(() => undefined)
+const ToastContext = createContext<ShowToast>(() => undefined)
 
 /** Shows a message for a few seconds. */
-export function useTell(): Tell {
-  return useContext(TellContext)
+export function useShowToast(): ShowToast {
+  return useContext(ToastContext)
 }
 
 const shownMs = 8_000
@@ -42,7 +42,7 @@ export function Toasts({ placeOf, isShown, children }: ToastsProps) {
   const [toasts, setToasts] = useState<Toast[]>([])
   const timers = useRef(new Set<number>())
   const remove = (id: string): void => setToasts((now) => now.filter((other) => other.id !== id))
-  const tell: Tell = ({ id = crypto.randomUUID(), ...more }) => {
+  const showToast: ShowToast = ({ id = crypto.randomUUID(), ...more }) => {
     setToasts((before) => [...before.filter((other) => other.id !== id), { id, ...more }].slice(-maxShown))
     timers.current.add(window.setTimeout(() => remove(id), shownMs))
   }
@@ -55,7 +55,7 @@ export function Toasts({ placeOf, isShown, children }: ToastsProps) {
       const name = sessionIn.exec(text)?.[1]
       if (latest.current.isShown(name)) return
       const route = (name && latest.current.placeOf(name)) || ({ view: 'chat' } as const)
-      tell({ id, text: inShort(text), route })
+      showToast({ id, text: inShort(text), route })
     }
     const stop = gateway.listen('web', {}, { event, gap: () => undefined })
     return () => {
@@ -64,7 +64,7 @@ export function Toasts({ placeOf, isShown, children }: ToastsProps) {
     }
   }, [gateway])
   return (
-    <TellContext.Provider value={tell}>
+    <ToastContext.Provider value={showToast}>
       {children}
       <div class="toasts" role="status" aria-label="Notices">
         {toasts.map((toast) => (
@@ -90,7 +90,7 @@ export function Toasts({ placeOf, isShown, children }: ToastsProps) {
           </div>
         ))}
       </div>
-    </TellContext.Provider>
+    </ToastContext.Provider>
   )
 }
 

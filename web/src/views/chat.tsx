@@ -15,7 +15,7 @@ import type { Answered } from '../parts/say.tsx'
 import { SentFiles } from '../parts/sent-files.tsx'
 import { Empty, Loaded, Loading, Problem } from '../parts/states.tsx'
 import { VirtualList } from '../parts/virtual-list.tsx'
-import { useSaid } from '../read-chat.ts'
+import { useChatMessages } from '../read-chat.ts'
 import { go } from '../route.ts'
 
 interface ChatProps {
@@ -45,19 +45,22 @@ export function Chat({ sessionKey, at, mark }: ChatProps) {
 }
 
 function Talk({ sessionKey, isOwn, at }: { sessionKey: string; isOwn: boolean; at?: string }) {
-  const said = useSaid(sessionKey, at)
+  const messages = useChatMessages(sessionKey, at)
   const { notices, answers } = useSentMessages(isOwn, sessionKey)
   const [answered, setAnswered] = useState<Answered>()
   const agent = useAgentName(sessionKey)
-  const turn = useTurn(sessionKey, said.reload)
+  const turn = useTurn(sessionKey, messages.reload)
   const unfolded = useMemo(() => new Set<string>(), [sessionKey])
-  const items = useMemo(() => inOrder(said.items, notices, said.hasMore), [said.items, notices, said.hasMore])
+  const items = useMemo(
+    () => inOrder(messages.items, notices, messages.hasMore),
+    [messages.items, notices, messages.hasMore],
+  )
   const results = useMemo(() => resultsOf(items), [items])
   const shown = useMemo(
     () => [...items.filter((item) => !('card' in item) || item.card.kind !== 'result'), ...turn.items],
     [items, turn.items],
   )
-  const place = at === undefined ? -1 : placeInChat(shown, at, said.hasMore)
+  const place = at === undefined ? -1 : placeInChat(shown, at, messages.hasMore)
   const onLink = useCallback(
     (entry: string) => go({ view: 'chat', key: sessionKey, at: entry }),
     [sessionKey],
@@ -65,15 +68,15 @@ function Talk({ sessionKey, isOwn, at }: { sessionKey: string; isOwn: boolean; a
   return (
     <section class="conversation" aria-label="Conversation">
       <ClaudeMissing follows="the offline agent answers" />
-      {said.error && <Problem text={said.error} retry={() => void said.reload()} />}
+      {messages.error && <Problem text={messages.error} retry={() => void messages.reload()} />}
       {shown.length === 0 ? (
-        <Beginning isLoading={said.isLoading} />
+        <Beginning isLoading={messages.isLoading} />
       ) : (
         <Unfolded.Provider value={unfolded}>
           <VirtualList
             items={shown}
             keyOf={({ key }) => key}
-            onStart={said.more}
+            onStart={messages.more}
             target={place === -1 ? undefined : place}
             weightOf={(item) => ('card' in item ? weightOf(item.card) : 1)}
             label="Transcript"
@@ -101,7 +104,7 @@ function Talk({ sessionKey, isOwn, at }: { sessionKey: string; isOwn: boolean; a
         sessionKey={sessionKey}
         isOwn={isOwn}
         isBusy={turn.isBusy}
-        onSent={() => void said.reload()}
+        onSent={() => void messages.reload()}
         answered={answered}
         onAnswered={setAnswered}
       />

@@ -44,7 +44,7 @@ export function Cost({ by: wanted = 'repo', look }: { by?: string; look: Look })
   const { totals, parts, pricesAsOf } = days.data
   // The day of the machine, as in the header; a browser may be in another time zone.
   const today = status?.cost.todayUsd
-  const show = (next: Look, grouping: string = by): void => go({ view: 'cost', by: grouping }, next)
+  const show = (next: Look): void => go({ view: 'cost', by }, next)
   return (
     <div class="page cost">
       <h1>Cost</h1>

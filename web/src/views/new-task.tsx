@@ -9,7 +9,7 @@ import { Candidates, Options, optionOf } from '../parts/candidates.tsx'
 import type { LaunchOptions, Option } from '../parts/candidates.tsx'
 import { ClaudeMissing, useCanWork } from '../parts/claude-state.tsx'
 import { Problem } from '../parts/states.tsx'
-import { useTell } from '../parts/toasts.tsx'
+import { useShowToast } from '../parts/toasts.tsx'
 import { go } from '../route.ts'
 
 export function NewTask({ inRepo }: { inRepo?: string }) {
@@ -19,7 +19,7 @@ export function NewTask({ inRepo }: { inRepo?: string }) {
   const [picked, setPicked] = useState<Option>()
   const { run, busy, error } = useAction()
   const { call } = useGateway()
-  const tell = useTell()
+  const showToast = useShowToast()
   const known = useLive('cc.list', { limit: 500 })
   const sessions = known.data?.sessions ?? []
   const { agentKind } = more
@@ -44,7 +44,7 @@ export function NewTask({ inRepo }: { inRepo?: string }) {
       ...option.launch,
     })
     if (!started) return
-    tell({ text: `${started.name}: ${option.nameWith(names)}` })
+    showToast({ text: `${started.name}: ${option.nameWith(names)}` })
     go({ view: 'coding', id: started.id })
   }
   return (

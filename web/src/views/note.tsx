@@ -22,7 +22,7 @@ function Gone({ path }: { path: string }) {
   return (
     <Empty title="This note no longer exists">
       <p>
-        It was at <code>{visible(path)}</code>. Agents tidy their notes; what became of it is found with{' '}
+        It was at <code>{visible(path)}</code>. Agents tidy their notes; find its text with{' '}
         <kbd>{modKey}K</kbd>.
       </p>
     </Empty>

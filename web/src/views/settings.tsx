@@ -7,6 +7,7 @@ import { Devices } from '../parts/devices.tsx'
 import { Doctor } from '../parts/doctor.tsx'
 import { OnPhone } from '../parts/on-phone.tsx'
 import { Loaded, Problem } from '../parts/states.tsx'
+import { Switch } from '../parts/switch.tsx'
 import { VaultPanel } from '../parts/vault-panel.tsx'
 import { follow, pathOf } from '../route.ts'
 
@@ -191,14 +192,7 @@ function Configuration() {
           value={words}
           onInput={(event) => setWords(event.currentTarget.value)}
         />
-        <label class="switch">
-          <input
-            type="checkbox"
-            checked={onlySet}
-            onChange={(event) => setOnlySet(event.currentTarget.checked)}
-          />
-          Only changed
-        </label>
+        <Switch label="Only changed" checked={onlySet} set={setOnlySet} />
       </div>
       <Loaded live={config}>
         {(data) => {

@@ -148,6 +148,19 @@ test('a working session gets its mail after its tools, once, and has read it whe
   expect(await stateOf(id)).toMatchObject({ state: 'read', readAt: now })
 })
 
+test('two events of a session at the same moment bring a message once, also if the carrier looks meanwhile', async () => {
+  const { office, event, look } = openOffice()
+  await event('SessionStart', a, { source: 'startup' })
+  const id = await send(office)
+  const [first, second] = await Promise.all([office.collect(a), office.collect(a)])
+  expect([first, second].filter(Boolean)).toHaveLength(1)
+  now += 5_000
+  await look()
+  expect(await stateOf(id)).toMatchObject({ state: 'accepted', repeats: 0 })
+  await (first ?? second)!.arrived()
+  expect(await stateOf(id)).toMatchObject({ state: 'delivered', repeats: 0 })
+})
+
 /** Writes a transcript with these records, and returns its path. */
 function record(...records: object[]): string {
   const path = join(folder, 'transcript.jsonl')

@@ -198,7 +198,9 @@ export class PostOffice {
     const recipients = await this.#recipientsOf(session)
     if (this.#recipients && !recipients.some((recipient) => this.#recipients!.has(recipient)))
       return undefined
-    const wanted = await this.eligible(session, await store.waiting(recipients, 50))
+    const eligible = await this.eligible(session, await store.waiting(recipients, 50))
+    // Another event of the session may be collecting at the same moment.
+    const wanted = eligible.filter((id) => !this.#inFlight.has(id))
     // Before they are claimed, so that the carrier never finds a claim of this process that is not in flight.
     for (const id of wanted) this.#inFlight.add(id)
     // If the database fails, the carrier releases what is no longer in flight.

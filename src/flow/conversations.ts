@@ -8,6 +8,7 @@ import { RockpoolError } from '../domain/errors.ts'
 import { noticeFor } from '../domain/reply.ts'
 import type { Delivery, Reply } from '../domain/reply.ts'
 import { retryWhileUnavailable } from '../store/store-unavailable.ts'
+import type { WaitingInput } from '../store/work-store.ts'
 import { conversationOptions } from './ask-agent.ts'
 import { internalChannel } from '../rights/author.ts'
 import { askedInput } from './asked-input.ts'
@@ -101,7 +102,7 @@ export class Conversations {
       if (!(await this.converse.ask(input, { onEvent, onEnd: resolve }))) throw alreadyAsked(request.key)
       const end = await within(clock, timeoutMs, promise, () => undefined)
       if (end) return end
-      await this.stopTurn(sessionKey)
+      await this.stopInput(sessionKey, key)
       throw tookTooLong(timeoutMs)
     } finally {
       this.#commandAnswers.delete(key)
@@ -119,12 +120,26 @@ export class Conversations {
   /** Interrupts the running turn of a session and removes the waiting messages. */
   async stopTurn(sessionKey: string): Promise<{ wasRunning: boolean; forgotten: number }> {
     const { wasRunning, cancelled } = await this.converse.queue.stop(sessionKey)
-    if (cancelled.length > 0)
-      await this.#parts.work.inbox.end(
-        cancelled.map((input) => input.id),
-        'stopped',
-      )
+    await this.#endStopped(cancelled)
     return { wasRunning, forgotten: cancelled.length }
+  }
+
+  /** The same for one message, by its key; the turn and the messages of others stay. */
+  async stopInput(sessionKey: string, key: string): Promise<{ wasRunning: boolean; forgotten: number }> {
+    const { wasRunning } = await this.converse.queue.stopInput(sessionKey, key)
+    // No process may have taken it from the inbox yet.
+    const waiting = wasRunning ? [] : await this.#parts.work.inbox.waiting(sessionKey)
+    const stopped = waiting.filter((input) => input.key === key)
+    await this.#endStopped(stopped)
+    return { wasRunning, forgotten: stopped.length }
+  }
+
+  async #endStopped(inputs: readonly WaitingInput[]): Promise<void> {
+    if (inputs.length === 0) return
+    await this.#parts.work.inbox.end(
+      inputs.map(({ id }) => id),
+      'stopped',
+    )
   }
 
   /** Ends the work of people who lost rights. Turns of other processes end when they use a tool. */

@@ -138,6 +138,18 @@ export class TurnQueue {
     return { wasRunning, cancelled }
   }
 
+  /** Interrupts the turn of one input, or removes the input from the queue. Other inputs stay. */
+  async stopInput(laneKey: string, inputKey: string): Promise<{ wasRunning: boolean }> {
+    const lane = this.#lanes.get(laneKey)
+    if (!lane) return { wasRunning: false }
+    const isMeant = ({ key }: WaitingInput): boolean => key === inputKey
+    lane.waiting = lane.waiting.filter((input) => !isMeant(input))
+    lane.placing = lane.placing.filter(({ input }) => !isMeant(input))
+    const wasRunning = lane.taken.some(isMeant)
+    if (wasRunning) await interrupt(lane)
+    return { wasRunning }
+  }
+
   /**
    * The work of a lane failed. Its inputs are forgotten, also those that are being placed: the store gives all of them again, and one
    * that was placed late would come before those.

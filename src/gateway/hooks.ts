@@ -155,7 +155,7 @@ async function followRun(calls: Calls, run: HookRun): Promise<void> {
   const call: HookCall = (method, params) => calls.call({ jsonrpc: '2.0', method, params }, hookCaller)
   try {
     const status = await untilEnded(calls, call, run)
-    if (status === 'timeout') await call('turns.stop', { sessionKey: run.sessionKey })
+    if (status === 'timeout') await call('turns.stop', { sessionKey: run.sessionKey, runId: run.runId })
     if (run.wakeMode !== undefined) await reportToMain(call, run, status)
   } catch (thrown) {
     const error = asRockpoolError(thrown)

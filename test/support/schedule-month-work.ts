@@ -82,7 +82,7 @@ export class MonthWorker {
             clock.now(),
           ),
         ),
-      stopTurn: (lane) => this.#stopTurn(lane),
+      stopInput: (lane, key) => this.#stopInput(lane, key),
       launch: (_schedule, { text: prompt, workdir }, id) =>
         coding.add(newSession({ id, prompt, workdir }, clock.now()), () => {}),
       resume: (id) =>
@@ -149,16 +149,17 @@ export class MonthWorker {
     }
   }
 
-  async #stopTurn(lane: string): Promise<void> {
+  async #stopInput(lane: string, inputKey: string): Promise<void> {
     const { lanes, inbox } = this.#parts.stores.work
-    const waiting = await inbox.waiting(lane)
+    const isMeant = ({ key }: { key: string }): boolean => key === inputKey
+    const waiting = (await inbox.waiting(lane)).filter(isMeant)
     if (waiting.length > 0)
       await inbox.end(
         waiting.map(({ id }) => id),
         'stopped',
       )
     for (const turn of await lanes.running()) {
-      if (turn.lane !== lane) continue
+      if (!turn.inputs.some(isMeant)) continue
       await lanes.finish(turn.id, { end: { kind: 'interrupted' }, deliveries: [] })
       this.#turns.delete(turn.id)
     }

@@ -31,7 +31,8 @@ export interface ScheduleWorld extends ChatRights {
   requireAgent: (agentId: string) => void
   hand: (request: AskRequest) => Promise<void>
   wake: (request: WakeRequest) => Promise<unknown>
-  stopTurn: (sessionKey: string) => Promise<unknown>
+  /** Stops the turn of one message, or the message while it waits. */
+  stopInput: (sessionKey: string, inputKey: string) => Promise<unknown>
   /** The same id launches once. */
   launch: (schedule: Schedule, action: CodingAction, id: string, maxBudgetUsd?: number) => Promise<unknown>
   resume: (id: string, prompt: string) => Promise<unknown>
@@ -101,13 +102,12 @@ async function followTurn(
   action: Turn,
   run: ScheduleRun,
 ): Promise<RunOutcome | undefined> {
-  const key = `schedule:${run.id}`
-  const inputKey = action.kind === 'wake' ? `wake:${key}` : `ask:${key}`
+  const inputKey = inputKeyOf(action, run)
   const state = await world.work.inbox.state(inputKey)
   if (state === undefined) {
     if (isKeyExpired(world, run)) return unknownOutcome('its turn was taken')
     await beginOnce(
-      () => beginTurn(world, schedule, action, key),
+      () => beginTurn(world, schedule, action, keyOf(run)),
       () => world.work.inbox.knows(inputKey),
     )
     return undefined
@@ -120,6 +120,13 @@ async function followTurn(
     note: isDone ? 'The agent took its turn.' : whyTurnFailed(world, turn?.end ?? state),
     costUsd: turn?.costUsd ?? 0,
   }
+}
+
+const keyOf = ({ id }: ScheduleRun): string => `schedule:${id}`
+
+/** The key of the run's message in the inbox. */
+function inputKeyOf({ kind }: Turn, run: ScheduleRun): string {
+  return `${kind === 'wake' ? 'wake' : 'ask'}:${keyOf(run)}`
 }
 
 /** For the log of the schedule and the notice to people. */
@@ -210,7 +217,8 @@ async function stop(world: ScheduleWorld, schedule: Schedule, run: ScheduleRun):
   const { action } = schedule
   if (action.kind === 'coding') {
     if (world.coding.get(codingIdOf(run))) await world.kill(codingIdOf(run))
-  } else if (action.kind !== 'message') await world.stopTurn(sessionKeyOf(world, schedule, action))
+  } else if (action.kind !== 'message')
+    await world.stopInput(sessionKeyOf(world, schedule, action), inputKeyOf(action, run))
 }
 
 /** To the chat of the schedule, unless that is a private chat of somebody else than the owner; the log of the schedule has it. */

@@ -45,7 +45,7 @@ function worldOf(app: App): ScheduleWorld {
     },
     hand: async (request) => (await app.conversations()).hand(request),
     wake: async (request) => (await app.conversations()).wake(request),
-    stopTurn: async (sessionKey) => (await app.conversations()).stopTurn(sessionKey),
+    stopInput: async (sessionKey, inputKey) => (await app.conversations()).stopInput(sessionKey, inputKey),
     launch: (schedule, action, id, maxBudgetUsd) => launch(app, schedule, action, id, maxBudgetUsd),
     // It goes on with what the schedule launched.
     resume: (id, prompt) => app.coding().givenBy(ownerGives).resume(id, prompt),

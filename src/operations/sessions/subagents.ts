@@ -115,10 +115,11 @@ async function announceWhenOver(app: App, agentId: string, key: string): Promise
 
 /** The end of the announcement, or undefined while the sub-agent works. */
 async function outcomeOf(app: App, session: Session, run: SubagentRun): Promise<string | undefined> {
-  const state = await app.storage.work.inbox.state(`ask:${run.runId}`)
+  const inputKey = `ask:${run.runId}`
+  const state = await app.storage.work.inbox.state(inputKey)
   if (state === 'waiting' || state === 'running') {
     if (app.clock.now() < run.until) return undefined
-    await (await app.conversations()).stopTurn(session.key)
+    await (await app.conversations()).stopInput(session.key, inputKey)
     return 'was stopped: it took too long.'
   }
   const [last] = (await previewOf(app, session, 1, 20_000)).slice(-1)

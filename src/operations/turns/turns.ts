@@ -78,7 +78,7 @@ const stop = operation({
   description: 'Stop the running turn of a session, and drop its queued messages.',
   input: z.strictObject({
     sessionKey: z.string().min(1).describe('The session: key, id or label.'),
-    runId: z.string().optional().describe('Only this turn.'),
+    runId: z.string().optional().describe('Stop only this turn, and keep the queued messages of others.'),
   }),
   output: z.object({ ok: z.boolean(), aborted: z.boolean(), forgotten: z.number() }),
   scope: 'write',
@@ -87,7 +87,11 @@ const stop = operation({
   command: { positional: ['sessionKey'], examples: ['rockpool turns stop main'] },
   async run(app, input, caller) {
     const { key } = await findSession(app, caller, input.sessionKey)
-    const { wasRunning, forgotten } = await (await app.conversations()).stopTurn(key)
+    const conversations = await app.conversations()
+    const { wasRunning, forgotten } =
+      input.runId === undefined
+        ? await conversations.stopTurn(key)
+        : await conversations.stopInput(key, `ask:${input.runId}`)
     return { ok: true, aborted: wasRunning, forgotten }
   },
 })

@@ -427,6 +427,25 @@ test('more messages than the queue holds: the agent or the sender learns what wa
   )
 })
 
+test('each chat of a session learns that its messages were dropped', async () => {
+  const bench = await flow({
+    config: { session: { dmScope: 'main' }, messages: { queue: { mode: 'followup', cap: 5, drop: 'old' } } },
+  })
+  const toldChats: string[] = []
+  const { send } = bench.channel
+  bench.channel.send = (address, reply, options) => {
+    if (reply.text?.includes('not taken')) toldChats.push(address.to)
+    return send.call(bench.channel, address, reply, options)
+  }
+  await bench.channel.say('[[offline: wait 2000]][[offline: say busy]]', { from: '1' })
+  for (const from of ['1', '2', '3']) await bench.channel.say(`from ${from}`, { from })
+  await bench.channel.say('/queue cap:1', { from: '1' })
+  await expect.poll(() => bench.channel.texts.join()).toContain('cap 1')
+  await bench.channel.say('one too many', { from: '4' })
+  await bench.settled()
+  expect(toldChats.sort()).toEqual(['1', '2', '3'])
+})
+
 /** Ten seconds pass in one. */
 const hurried: Clock = {
   ...systemClock,

@@ -64,6 +64,17 @@ test('a turn is stopped by its run id, alone', async () => {
   expect(await call('turns.stop', stop)).toEqual({ ok: true, aborted: false, forgotten: 0 })
 })
 
+test('a question that is stopped before its turn is answered with an error at once', async () => {
+  await busySession()
+  const question = call('turns.run', { message: 'a question', sessionKey, timeout: 600 })
+  await expect.poll(() => app.storage.work.inbox.waiting(sessionKey)).toHaveLength(2)
+  expect(await call('turns.stop', { sessionKey })).toEqual({ ok: true, aborted: true, forgotten: 2 })
+  await expect(question).rejects.toMatchObject({
+    code: 'refused',
+    message: 'The message was stopped before its turn.',
+  })
+})
+
 test('a schedule that replaces its run stops that run alone', async () => {
   const { states } = await busySession()
   await call('schedules.add', {

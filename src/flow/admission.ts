@@ -2,6 +2,7 @@
 // does not address the agent, an edit, a button).
 import { randomUUID } from 'node:crypto'
 import type { Access } from '../domain/access.ts'
+import { chatKey } from '../domain/address.ts'
 import type { Message } from '../domain/message.ts'
 import type { Reply } from '../domain/reply.ts'
 import { sessionKeyOf } from '../domain/session-key.ts'
@@ -144,13 +145,17 @@ export class Admission {
   /** Ends inputs for which the queue had no room. Their senders get a notice, unless the agent gets a summary. */
   async drop(inputs: WaitingInput[], isSummarized: boolean): Promise<void> {
     const { work, clock } = this.#parts
-    const last = inputs.at(-1)
-    if (!last) return
-    const count = inputs.length === 1 ? 'A message was' : `${inputs.length} messages were`
-    const text = `${count} not taken: too many wait for me. Please send it again later.`
-    const notice = noticeFor(last.message.address, text, `dropped:${randomUUID()}`, clock.now())
     const ids = inputs.map((input) => input.id)
-    this.#deliverer.add(await work.inbox.end(ids, 'dropped', isSummarized ? [] : [notice]))
+    // Several chats may share a session.
+    const byChat = [...Map.groupBy(inputs, ({ message }) => chatKey(message.address)).values()]
+    const notices = byChat.map((some) => {
+      const text =
+        some.length === 1
+          ? 'A message was not taken: too many wait for me. Please send it again later.'
+          : `${some.length} messages were not taken: too many wait for me. Please send them again later.`
+      return noticeFor(some[0]!.message.address, text, `dropped:${randomUUID()}`, clock.now())
+    })
+    this.#deliverer.add(await work.inbox.end(ids, 'dropped', isSummarized ? [] : notices))
   }
 
   async #sendAgain(message: Message): Promise<Reply | undefined> {

@@ -101,11 +101,9 @@ const handlers: Record<Exclude<CommandName, 'new' | 'reset' | 'compact'>, Handle
     `You are ${message.sender.id} on ${message.address.channel}${message.sender.name ? `, called ${message.sender.name}` : ''}.`,
   status: (_rest, input, parts) => statusText(input, parts),
   stop: async (_rest, input, parts) => {
-    const { wasRunning, cancelled } = await parts.queue.stop(input.lane)
-    const ids = cancelled.map((waiting) => waiting.id)
-    if (ids.length > 0) await parts.work.inbox.end(ids, 'stopped')
-    if (!wasRunning && ids.length === 0) return 'Nothing is running.'
-    return `Stopped.${ids.length > 0 ? ` ${ids.length} waiting ${ids.length === 1 ? 'message is' : 'messages are'} forgotten.` : ''}`
+    const { wasRunning, forgotten } = await parts.stop(input.lane)
+    if (!wasRunning && forgotten === 0) return 'Nothing is running.'
+    return `Stopped.${forgotten > 0 ? ` ${forgotten} waiting ${forgotten === 1 ? 'message is' : 'messages are'} forgotten.` : ''}`
   },
   model: chooseModel,
   think: choose('thinkingLevel', ['off', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'], 'Thinking'),

@@ -8,7 +8,6 @@ import { RockpoolError } from '../domain/errors.ts'
 import { noticeFor } from '../domain/reply.ts'
 import type { Delivery, Reply } from '../domain/reply.ts'
 import { retryWhileUnavailable } from '../store/store-unavailable.ts'
-import type { WaitingInput } from '../store/work-store.ts'
 import { conversationOptions } from './ask-agent.ts'
 import { internalChannel } from '../rights/author.ts'
 import { askedInput } from './asked-input.ts'
@@ -17,7 +16,7 @@ import { Converse } from './converse.ts'
 import { Heartbeats } from './heartbeat.ts'
 import type { WakeRequest } from './heartbeat.ts'
 import { OpenChannels } from './open-channels.ts'
-import type { FlowParts, WatchedEnd } from './flow-parts.ts'
+import type { FlowParts, Stopped, WatchedEnd } from './flow-parts.ts'
 import { recoverWork, tidyWork } from './turn-recovery.ts'
 import { rightsOfTurn } from './turn-rights.ts'
 
@@ -118,28 +117,13 @@ export class Conversations {
   }
 
   /** Interrupts the running turn of a session and removes the waiting messages. */
-  async stopTurn(sessionKey: string): Promise<{ wasRunning: boolean; forgotten: number }> {
-    const { wasRunning, cancelled } = await this.converse.queue.stop(sessionKey)
-    await this.#endStopped(cancelled)
-    return { wasRunning, forgotten: cancelled.length }
+  stopTurn(sessionKey: string): Promise<Stopped> {
+    return this.converse.stop(sessionKey)
   }
 
   /** The same for one message, by its key; the turn and the messages of others stay. */
-  async stopInput(sessionKey: string, key: string): Promise<{ wasRunning: boolean; forgotten: number }> {
-    const { wasRunning } = await this.converse.queue.stopInput(sessionKey, key)
-    // No process may have taken it from the inbox yet.
-    const waiting = wasRunning ? [] : await this.#parts.work.inbox.waiting(sessionKey)
-    const stopped = waiting.filter((input) => input.key === key)
-    await this.#endStopped(stopped)
-    return { wasRunning, forgotten: stopped.length }
-  }
-
-  async #endStopped(inputs: readonly WaitingInput[]): Promise<void> {
-    if (inputs.length === 0) return
-    await this.#parts.work.inbox.end(
-      inputs.map(({ id }) => id),
-      'stopped',
-    )
+  stopInput(sessionKey: string, key: string): Promise<Stopped> {
+    return this.converse.stopInput(sessionKey, key)
   }
 
   /** Ends the work of people who lost rights. Turns of other processes end when they use a tool. */

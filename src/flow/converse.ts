@@ -3,6 +3,7 @@
 import { isTerminal } from '../domain/address.ts'
 import { KeyedQueue } from '../domain/async.ts'
 import type { NotAccepted } from '../domain/channel.ts'
+import { RockpoolError } from '../domain/errors.ts'
 import type { Message } from '../domain/message.ts'
 import type { Delivery } from '../domain/reply.ts'
 import { commandText } from '../inbound/message-text.ts'
@@ -15,7 +16,7 @@ import { untrustedWakePrompt, wakeInput } from './asked-input.ts'
 import { commandIn, isTurnCommand, runCommand } from './chat-commands.ts'
 import type { FoundCommand } from './chat-commands.ts'
 import { FailedWork } from './failed-work.ts'
-import type { FlowParts, HeldBack, TurnParts, TurnWatcher } from './flow-parts.ts'
+import type { FlowParts, HeldBack, Stopped, TurnParts, TurnWatcher } from './flow-parts.ts'
 import { resolveQueueSettings } from './queue-settings.ts'
 import { SharedLanes } from './shared-lanes.ts'
 import { receive, takeTurn } from './turn.ts'
@@ -108,6 +109,23 @@ export class Converse {
   /** Adds an event that the agent reads before the next message of this session. */
   async systemEvent(sessionKey: string, text: string): Promise<void> {
     await this.parts.work.systemEvents.add(sessionKey, text, MAX_SYSTEM_EVENTS)
+  }
+
+  /** Interrupts the running turn of a session and removes the waiting messages. */
+  async stop(lane: string): Promise<Stopped> {
+    const { wasRunning, cancelled } = await this.queue.stop(lane)
+    await this.#endUnanswered(cancelled, 'stopped')
+    return { wasRunning, forgotten: cancelled.length }
+  }
+
+  /** The same for one message, by its key; the turn and the messages of others stay. */
+  async stopInput(lane: string, key: string): Promise<Stopped> {
+    const { wasRunning } = await this.queue.stopInput(lane, key)
+    // No process may have taken it from the inbox yet.
+    const waiting = wasRunning ? [] : await this.parts.work.inbox.waiting(lane)
+    const stopped = waiting.filter((input) => input.key === key)
+    await this.#endUnanswered(stopped, 'stopped')
+    return { wasRunning, forgotten: stopped.length }
   }
 
   /** Resolves when every accepted message is answered, and every answer is sent or waits for its channel. */
@@ -203,13 +221,21 @@ export class Converse {
     return inputs.length === 0 ? [] : takeTurn({ ...batch, inputs }, onStart, this.#turnParts)
   }
 
-  /** Ends inputs of people who may no longer write; they get no answer. */
-  async #refuse(inputs: WaitingInput[]): Promise<void> {
+  /** Ends inputs without a turn. A caller that waits for the answer gets an error at once. */
+  async #endUnanswered(inputs: readonly WaitingInput[], how: 'stopped' | 'refused'): Promise<void> {
     if (inputs.length === 0) return
     await this.parts.work.inbox.end(
       inputs.map(({ id }) => id),
-      'refused',
+      how,
     )
+    const error = new RockpoolError('refused', `The message was ${how} before its turn.`)
+    for (const { key, lane } of inputs)
+      this.#watchers.get(key)?.onEnd({ sessionKey: lane, replies: [], error })
+  }
+
+  /** Ends inputs of people who may no longer write; they get no answer. */
+  async #refuse(inputs: WaitingInput[]): Promise<void> {
+    await this.#endUnanswered(inputs, 'refused')
     for (const { lane, message } of inputs) {
       const { channel } = message.address
       this.parts.log.info(
@@ -255,7 +281,8 @@ export class Converse {
     const present = withPresentRights(input, this.parts)
     const command = present && this.#commandOf(present)
     if (!present || !command) return this.#refuse([input])
-    await runCommand(command, present, { ...this.parts, queue: this.queue, deliverer: this.deliverer })
+    const { queue, deliverer } = this
+    await runCommand(command, present, { ...this.parts, queue, deliverer, stop: (lane) => this.stop(lane) })
   }
 
   /** Events of other authors get a turn of their own, with their rights. */

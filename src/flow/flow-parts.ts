@@ -142,4 +142,12 @@ export interface TurnParts extends FlowParts {
 export interface CommandParts extends FlowParts {
   queue: TurnQueue
   deliverer: Deliverer
+  /** Interrupts the running turn of a session and removes the waiting messages. */
+  stop: (lane: string) => Promise<Stopped>
+}
+
+export interface Stopped {
+  wasRunning: boolean
+  /** How many waiting messages were removed. */
+  forgotten: number
 }

@@ -155,6 +155,16 @@ test.each([
   expect(turns[1]!.dropped).toEqual(told ? gone : [])
 })
 
+test('a question whose caller waits is not dropped, and takes no place of a message', async () => {
+  const { queue, dropped } = bench({ cap: 2, drop: 'old' })
+  await queue.offer(input('running'))
+  const question = { ...input('question'), turnOptions: { deliver: false } }
+  await queue.offer(question)
+  for (const text of ['1', '2', '3']) await queue.offer(input(text))
+  expect(dropped).toEqual([{ texts: ['1'], told: false }])
+  expect(queue.waiting('a').map((i) => i.message.text)).toEqual(['question', '2', '3'])
+})
+
 test('stop interrupts the turn and gives back what waits', async () => {
   const { queue, turns } = bench()
   await queue.offer(input('one'))

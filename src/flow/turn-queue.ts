@@ -239,9 +239,12 @@ export class TurnQueue {
   }
 
   async #keepWithinCap(lane: Lane, settings: QueueSettings): Promise<void> {
-    const excess = lane.waiting.length - settings.cap
+    // A caller waits for the answer to a question; only messages of chats are dropped.
+    const messages = lane.waiting.filter(({ turnOptions }) => turnOptions === undefined)
+    const excess = messages.length - settings.cap
     if (excess <= 0) return
-    const dropped = settings.drop === 'new' ? lane.waiting.splice(-excess) : lane.waiting.splice(0, excess)
+    const dropped = settings.drop === 'new' ? messages.slice(-excess) : messages.slice(0, excess)
+    lane.waiting = lane.waiting.filter((input) => !dropped.includes(input))
     const isSummarized = settings.drop === 'summarize'
     if (isSummarized) lane.dropped.push(...dropped.map((input) => input.message.text))
     await this.#options.drop(dropped, isSummarized)

@@ -427,6 +427,31 @@ test('more messages than the queue holds: the agent or the sender learns what wa
   )
 })
 
+test('a message that joins a turn which ends at that moment is answered once', async () => {
+  const bench = await flow()
+  const { lanes, inbox } = bench.work
+  const { promise: turnEnded, resolve: endTurn } = Promise.withResolvers<void>()
+  const { join, finish } = lanes
+  lanes.join = async (...about) => {
+    await turnEnded
+    return join.call(lanes, ...about)
+  }
+  lanes.finish = async (...about) => {
+    const rows = await finish.call(lanes, ...about)
+    endTurn()
+    return rows
+  }
+  await bench.channel.say('[[offline: wait 300]]')
+  await bench.untilAsked(key)
+  await bench.channel.say('by the way', { id: 'joins' })
+  await bench.settled()
+  expect(await inbox.waiting()).toEqual([])
+  expect(await inbox.state('memory|default|7|joins')).toBe('answered')
+  expect(
+    (await bench.transcript(key)).filter((entry) => JSON.stringify(entry).includes('by the way')),
+  ).toHaveLength(1)
+})
+
 test('each chat of a session learns that its messages were dropped', async () => {
   const bench = await flow({
     config: { session: { dmScope: 'main' }, messages: { queue: { mode: 'followup', cap: 5, drop: 'old' } } },

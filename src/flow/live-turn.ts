@@ -32,6 +32,7 @@ export type Preview = { messageId: string } | { messageId?: undefined; mayBeTher
 export class LiveTurn implements TurnControls {
   readonly events: TurnEvent[] = []
   readonly steered = new Map<string, WaitingInput>()
+  #result: TurnResult | undefined
   preview: Preview | undefined
   /** The last entry that this turn wrote. */
   lastEntryId: string | undefined
@@ -183,7 +184,10 @@ export class LiveTurn implements TurnControls {
     this.steered.set(uuid, input)
     // Record first: a joined input ends with the turn, and then it must be in the transcript.
     await this.recordUser(text.forAgent)
-    await this.#parts.work.lanes.join(this.#turnId, [input.id])
+    if (await this.#parts.work.lanes.join(this.#turnId, [input.id])) return true
+    // The turn ended before the store knew that the input had joined. Unanswered, it is one of `unanswered` and gets its own turn.
+    if (!this.#result) return false
+    if (this.#result.prompts.includes(uuid)) await this.#parts.work.inbox.end([input.id], 'answered')
     return true
   }
 
@@ -206,6 +210,7 @@ export class LiveTurn implements TurnControls {
 
   /** The agent has finished. Resolves when the last preview is shown and everything is recorded. */
   async ended(result: TurnResult): Promise<void> {
+    this.#result = result
     this.stopShowing()
     const recorded = this.#record.end(result)
     await (this.#stream ? Promise.all([this.#stream.end(), recorded]) : recorded)

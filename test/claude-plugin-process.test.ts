@@ -98,6 +98,15 @@ async function callTools(calls: object[], more: Record<string, string> = {}): Pr
   return said
 }
 
+/** The answer of the tool for mail; `gateway` is the process that the file of the gateway names. */
+function callMail(gateway: ProcessIdentity, more: Record<string, string> = {}): Promise<string> {
+  const url = `http://127.0.0.1:${(listener.address() as AddressInfo).port}`
+  mkdirSync(join(dir, 'credentials'), { recursive: true, mode: 0o700 })
+  writePrivateFile(join(dir, 'credentials', 'gateway-token'), 'token-of-the-operator')
+  writePrivateFile(join(dir, 'gateway.json'), JSON.stringify({ url, wsUrl: url, process: gateway }))
+  return callTools([{ name: 'mail_inbox', arguments: {} }], more)
+}
+
 /** An event from each of the two kinds of programs. */
 async function reportBoth(more: Record<string, string> = {}): Promise<string> {
   const said = await Promise.all([runLine('end.sh', 'SessionEnd', more), callServer(['Stop'], more)])
@@ -121,20 +130,29 @@ test('a program that took the port of a gateway that died receives nothing', asy
 
 test('the tools for mail give the token of the operator to the process of the gateway alone', async () => {
   connect(process.pid)
-  const { port } = listener.address() as AddressInfo
-  const url = `http://127.0.0.1:${port}`
-  const callMail = (gateway: ProcessIdentity): Promise<string> => {
-    writePrivateFile(join(dir, 'gateway.json'), JSON.stringify({ url, wsUrl: url, process: gateway }))
-    return callTools([{ name: 'mail_inbox', arguments: {} }])
-  }
-  mkdirSync(join(dir, 'credentials'), { recursive: true, mode: 0o700 })
-  writePrivateFile(join(dir, 'credentials', 'gateway-token'), 'token-of-the-operator')
   const gateway = identifyProcess(process.pid)!
   // The gateway died, another program took its port, and a third one its pid.
   expect(await callMail({ ...gateway, startTime: '1' })).toContain('The gateway of Rockpool does not run')
   expect(received).toEqual([])
   await callMail(gateway)
   expect(received.join()).toContain('Bearer token-of-the-operator')
+})
+
+test('events and calls go to the gateway itself, also where other requests go through a proxy', async () => {
+  connect(process.pid)
+  const proxied: string[] = []
+  const proxy = createServer((request, response) => {
+    proxied.push(`${request.url} ${request.headers.authorization}`)
+    response.end()
+  })
+  await new Promise<void>((resolve) => void proxy.listen(0, '127.0.0.1', resolve))
+  const address = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`
+  const more = { http_proxy: address, HTTP_PROXY: address, ALL_PROXY: address, NODE_USE_ENV_PROXY: '1' }
+  await reportBoth(more)
+  await callMail(identifyProcess(process.pid)!, more)
+  proxy.close()
+  expect(proxied).toEqual([])
+  expect(received).toHaveLength(3)
 })
 
 test('a session that Rockpool runs itself reports nothing: Rockpool knows what it does', async () => {

@@ -1,5 +1,5 @@
 // One call to a gateway over POST /rpc, for commands: node:http loads faster than fetch.
-import { request } from 'node:http'
+import { Agent, request } from 'node:http'
 import type { IncomingMessage } from 'node:http'
 import { RockpoolError } from '../domain/errors.ts'
 import { fromRpcError } from './frames.ts'
@@ -29,7 +29,10 @@ export async function callOverHttp(
 
 async function post(target: CallTarget, body: string): Promise<IncomingMessage> {
   const url = rpcUrl(target.url)
-  const send = url.protocol === 'https:' ? (await import('node:https')).request : request
+  const isEncrypted = url.protocol === 'https:'
+  const send = isEncrypted ? (await import('node:https')).request : request
+  // Node's own agent may go through a proxy of the environment, which would read the token.
+  const agent = isEncrypted ? undefined : new Agent()
   const headers = {
     'content-type': 'application/json',
     'content-length': Buffer.byteLength(body),
@@ -37,7 +40,7 @@ async function post(target: CallTarget, body: string): Promise<IncomingMessage> 
     ...(target.session ? { 'rockpool-session': target.session } : {}),
   }
   return new Promise((resolve, reject) => {
-    const call = send(url, { method: 'POST', headers, timeout: answerMs }, resolve)
+    const call = send(url, { method: 'POST', headers, agent, timeout: answerMs }, resolve)
     call.on('timeout', () => call.destroy(new RockpoolError('timed-out', `${target.url} did not answer.`)))
     call.on('error', (cause) => {
       const message = `The gateway at ${target.url} cannot be reached: ${cause.message}.`

@@ -9,9 +9,9 @@ report() {
   conf="$state/claude-hooks.conf"
   [ -r "$conf" ] && [ -O "$conf" ] || return
   read -r _ _ pid < "$conf"
-  # Another program may have the port of a gateway that died.
+  # Another program may have the port of a gateway that died. A proxy would read the event and the token.
   kill -0 "$pid" 2>/dev/null || return
-  curl --silent --max-time 2 --config "$conf" --header "claude-entrypoint: ${CLAUDE_CODE_ENTRYPOINT:-}" \
+  curl --noproxy '*' --silent --max-time 2 --config "$conf" --header "claude-entrypoint: ${CLAUDE_CODE_ENTRYPOINT:-}" \
     --header "claude-pid: ${CLAUDE_PID:-}" \
     --data-binary @- 2>/dev/null
 }

@@ -56,6 +56,9 @@ describe('answers', () => {
     expect((await home.run(['statusline', '--refresh'])).code).toBe(0)
     const line = await startProgram(['statusline'], home.env, claude).ended
     expect(line.stdout).toBe('$0.00 today · 5h 62% · next call $0.03, cold $0.60\n')
+    // Claude Code would show an error in its place.
+    const odd = await startProgram(['statusline'], home.env, '{"model":{"id":{}}}').ended
+    expect([odd.code, odd.stdout]).toEqual([0, 'rockpool\n'])
   })
 
   test('the status line keeps what Claude reports of the usage windows, and shows when a window ends at this pace', async () => {

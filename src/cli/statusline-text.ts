@@ -3,6 +3,7 @@
 // refreshes.
 import { fstatSync, readFileSync } from 'node:fs'
 import { pricesOf } from '../discovery/model-prices.ts'
+import { attempt } from '../domain/errors.ts'
 import { claimRefresh, leaveUsage, readStatusline } from '../store/statusline-file.ts'
 import type { StatuslineFacts } from '../store/statusline-file.ts'
 import type { Host } from './host.ts'
@@ -28,7 +29,10 @@ export function printStatusline(host: LineHost): void {
   }
   const claude = readClaude()
   if (claude.rate_limits) leaveUsage(environment.stateDir, { ...claude.rate_limits }, now)
-  terminal.out(`${statusline(facts, claude, !environment.variables['NO_COLOR'])}\n`)
+  const hasColor = !environment.variables['NO_COLOR']
+  // Fails if Claude Code, or the file with the facts, has values of other types: then there is nothing to say.
+  const line = attempt(() => statusline(facts, claude, hasColor)) ?? statusline(undefined, {}, hasColor)
+  terminal.out(`${line}\n`)
 }
 
 /** The parts of Claude's JSON that the line uses. Older versions of Claude Code report neither the windows nor the tokens. */

@@ -328,6 +328,23 @@ describe('what a scan continues and what it leaves alone', () => {
     expect(() => rowsState({ database: join(long, 'opencode.db'), sessionId })).toThrow('too long to be kept')
   })
 
+  test('an old session of opencode is read from its own folders, whatever id its file names', () => {
+    const home = mkdtempSync(join(folder, 'old-'))
+    const write = (path: string, content: object): void => {
+      mkdirSync(dirname(join(home, path)), { recursive: true })
+      writeFileSync(join(home, path), JSON.stringify(content))
+    }
+    const message = { role: 'user', time: { created: 1 } }
+    write('storage/session/project/ses_own.json', { id: '../../elsewhere', title: 'old' })
+    write('storage/message/ses_own/msg_own.json', message)
+    write('storage/part/msg_own/prt_own.json', { type: 'text', text: 'own' })
+    write('elsewhere/msg_other.json', message)
+    write('storage/part/msg_other/prt_other.json', { type: 'text', text: 'of another program' })
+    const { sources } = list(readerOf('opencode'), home)
+    const { records } = readerOf('opencode').read(sources[0]!)
+    expect(records.flatMap((record) => (record.kind === 'prompt' ? [record.text] : []))).toEqual(['own'])
+  })
+
   test('a fork of opencode names the session that it copied', async () => {
     const { home, sessions } = freshHome('opencode')
     const { list: found } = await discovered([{ kind: 'opencode', path: home }])

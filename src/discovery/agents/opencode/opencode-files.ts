@@ -205,7 +205,8 @@ class RowParser {
 function readFiles(path: string): OpencodeSession {
   const parser = new RowParser()
   const info = parser.file(path) ?? {}
-  const id = textField(info['id']) ?? basename(path, '.json')
+  // The name of the file, as in the list: an id in it may lead to another folder.
+  const id = basename(path, '.json')
   const storage = dirname(dirname(dirname(path)))
   const time = isRecord(info['time']) ? info['time'] : {}
   const ignored: Listing = { files: [], side: new Map(), unreadable: [] }

@@ -119,6 +119,24 @@ test('forged rows of a session reach no other session, and no table that is not 
   expect(inDatabase((db) => db.prepare('SELECT * FROM project').all())).toEqual(projects)
 })
 
+test('a forged copy makes only empty tables in a database that is missing: it runs no query, which may never end', async () => {
+  await home.keep()
+  const [sessionId] = sessionIds() as [string]
+  const [head, ...rows] = readRows({ database: home.database, sessionId })!.toString().split('\n')
+  const forged = JSON.parse(head!) as { schema: string[] }
+  const endless = 'WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n LIMIT 9) SELECT x FROM n'
+  forged.schema.push(`CREATE TABLE endless AS ${endless}`, `CREATE TABLE "(" AS ${endless}`)
+  const database = join(dirname(home.database), 'made', 'opencode.db')
+  const text = [JSON.stringify(forged), ...rows].join('\n')
+  expect(writeRows({ database, sessionId }, Buffer.from(text))).toBe('restored')
+  const made = new DatabaseSync(database)
+  const names = made.prepare("SELECT name FROM sqlite_master WHERE type = 'table'").all()
+  made.close()
+  expect(names.map(({ name }) => name)).toContain('session')
+  expect(names.map(({ name }) => name)).not.toContain('endless')
+  expect(names.map(({ name }) => name)).not.toContain('(')
+})
+
 test('what is appended to a session of opencode is kept, an unchanged one is not read again, and a lost database is made', async () => {
   await home.keep()
   expect(await home.keep()).toBe(0)

@@ -115,7 +115,8 @@ export function writeRows(place: RowsPlace, text: Buffer): RowsOutcome {
 }
 
 const busyMs = 5_000
-const madeBy = /^CREATE (?:TABLE|(?:UNIQUE )?INDEX)\b/
+/** A table with its columns, or an index: no `CREATE TABLE … AS`, which runs a query. */
+const madeBy = /^CREATE (?:TABLE\s+(?:`[^`]+`|"[^"]+"|\w+)\s*\(|(?:UNIQUE )?INDEX\b)/
 
 interface Key {
   column: string

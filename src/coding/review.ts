@@ -169,7 +169,8 @@ async function untrackedFiles({ git, top }: Repository, problems: string[]): Pro
   return Promise.all(paths.slice(0, maxFiles).map((path) => newFile(top, path)))
 }
 
-/** Files of the working tree that the index marks as unchanged (a small letter) or as absent (`S`), whatever they contain. */
+/** Files of the working tree that the index marks as unchanged (a small letter) or as absent (`S`), even if their content has
+ *  changed. */
 async function uncomparedFiles({ git, top }: Repository): Promise<string[]> {
   const marked = names(await git(['ls-files', '-v', '-z'])).filter((line) => /^[a-zS] /.test(line))
   return marked.map((line) => line.slice(2)).filter((path) => existsSync(join(top, path)))

@@ -160,7 +160,7 @@ export interface SessionFilter {
 }
 
 export interface SessionList {
-  /** How many match, whatever the limit. */
+  /** How many match, independent of the limit. */
   total: number
   /** Archived ones that `archived: false` left out; not counted with words. */
   archivedLeftOut?: number

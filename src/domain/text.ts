@@ -26,7 +26,7 @@ export function printableText(text: string): string {
     .toWellFormed()
 }
 
-/** One word of a POSIX shell command, whatever it contains. */
+/** The text as one word of a POSIX shell command, quoted if necessary. */
 export function shellWord(text: string): string {
   return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`
 }

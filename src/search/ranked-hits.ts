@@ -5,7 +5,7 @@ import type { FoundPassage } from './index-rows.ts'
 import { readPassage } from './passages.ts'
 import type { ParsedQuery } from './query.ts'
 
-/** So many are read to be counted, although fewer are shown; the number of more is estimated. */
+/** How many passages are read and counted, although fewer are shown; the number beyond that is estimated. */
 const mostCounted = 60
 /** The words as they were written, and next to each other: of keywords they count, of a sentence they decide between equals. */
 const exactWeight = { keywords: 0.3, sentence: 0.02 }

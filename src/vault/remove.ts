@@ -9,7 +9,7 @@ import { versionOf, type ChunkRef } from './file-versions.ts'
 import type { RecordStore } from './record-store.ts'
 
 const yearMs = 365 * 86_400_000
-/** A pack is written again when so much of it is unused, to free space. */
+/** A pack is written again when this share of it is unused, to free space. */
 const unusedShare = 0.25
 
 export interface PrunePlan {

@@ -19,7 +19,7 @@ export interface Verdict {
 const slackSeconds = 90
 const clearShare = 0.5
 const distinctLetters = 8
-/** So many letters are rarely written twice; fewer say something only for a day. */
+/** Lines with this many letters are rarely written twice; shorter ones are evidence only for a day. */
 const lastingLetters = 16
 const daySeconds = 86_400
 const almostEqual = 0.9
@@ -210,8 +210,8 @@ export class Votes {
       .length
   }
 
-  /** No session is known to have written these words. A line without letters belongs to the lines around it. Any other line is
-   *  somebody else's, unless the session of the lines on both sides made the commit itself. */
+  /** No session is known to have written these words. A line without letters belongs to the lines around it. Any other line
+   *  belongs to another author, unless the session of the lines on both sides made the commit itself. */
   #byNeighbours(line: AddedLine): Verdict {
     const [above, below] = [this.#neighbour(line, -1), this.#neighbour(line, 1)]
     const edit = above?.edit ?? below?.edit

@@ -10,8 +10,7 @@ import type { AgentParts, SessionParts } from '../coding-parts.ts'
 import type { LiveRecord } from './live-record.ts'
 import { originTag } from './origin.ts'
 
-const continuedByOthers =
-  'Somebody continued this session in another process. Resuming it with what was said there.'
+const continuedByOthers = 'Another process continued this session. Resuming it with the messages from there.'
 
 type Continuation = Pick<ConversationOptions, 'resume' | 'newSdkSessionId'>
 
@@ -45,8 +44,8 @@ export class SessionConversation {
     return this.#open
   }
 
-  /** Starts the process if there is none. Checks before every turn whether somebody else continues the conversation: with
-   *  two writers, each loses turns of the other. */
+  /** Starts the process if there is none. Checks before every turn whether another process continues the conversation: with two
+   *  writers, each loses turns of the other. */
   async ready(): Promise<Conversation> {
     const other = this.#open?.otherWriter()
     if (other) await this.park()

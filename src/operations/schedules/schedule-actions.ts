@@ -93,8 +93,8 @@ async function beginOnce(
   }
 }
 
-/** A turn in the agent's main session, or in the named one. Its reply goes to the chat of that session. A session in which nobody has
- *  had a turn has no chat yet; the reply then goes to where the schedule was added. */
+/** A turn in the agent's main session, or in the named one. Its reply goes to the chat of that session. A session without a turn
+ *  has no chat yet; the reply then goes to where the schedule was added. */
 async function followTurn(
   world: ScheduleWorld,
   schedule: Schedule,
@@ -213,7 +213,7 @@ async function stop(world: ScheduleWorld, schedule: Schedule, run: ScheduleRun):
   } else if (action.kind !== 'message') await world.stopTurn(sessionKeyOf(world, schedule, action))
 }
 
-/** To the chat of the schedule, unless that is a private chat of somebody else than the owner; the log of the schedule has it. */
+/** To the chat of the schedule, unless that is a private chat of another person than the owner; the log of the schedule has it. */
 async function tell(world: ScheduleWorld, schedule: Schedule, run: ScheduleRun, text: string): Promise<void> {
   const address = schedule.tell === undefined ? undefined : parseOriginChannel(schedule.tell)
   if (address && isPrivateChat(address) && !world.isOwners(address)) return

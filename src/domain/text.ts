@@ -54,7 +54,7 @@ export function splitText(text: string, limit: number): string[] {
 interface OpenFence {
   /** The line that opens the block, with its language. */
   line: string
-  /** What closes it: the same character, as often. */
+  /** The closing fence: the same character, as often. */
   fence: string
 }
 

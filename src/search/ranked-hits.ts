@@ -18,7 +18,7 @@ export interface Ranked {
   mask: number
   /** The query is a list of words, and it has all of them. */
   hasAll: boolean
-  /** What the score is made of; undefined if it was not asked. */
+  /** The parts of the score; undefined unless the caller asked for them. */
   why?: string[]
 }
 

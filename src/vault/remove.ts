@@ -78,7 +78,7 @@ export async function rewritePacks(store: RecordStore, share = unusedShare): Pro
   return before - (await usedBytes(store))
 }
 
-/** What the index knows of each record: only that is needed. */
+/** The records that the index knows: only these are needed. */
 interface RecordUsage {
   chunks: Set<string>
   /** By pack and offset. */

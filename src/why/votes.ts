@@ -1,5 +1,5 @@
-// Decides which session wrote a line. The lines that a commit added vote for the sessions that had added the same lines to the same
-// file before: lines next to the asked one count most, lines that many sessions wrote count little, closing braces nothing.
+// Decides which session wrote a line. The lines that a commit added vote for the sessions that had added the same lines to the
+// same file before: lines next to the asked one count most, lines that many sessions wrote count little, closing braces nothing.
 import type { Confidence, Evidence } from '../domain/why-answers.ts'
 import type { FoundEdit, FoundEdits } from './find-edits.ts'
 import type { AddedLine, CommitDiff } from './git-lines.ts'
@@ -190,7 +190,7 @@ export class Votes {
   #isClear({ hash, hunk, file, text }: AddedLine, edit: FoundEdit, copies: number): boolean {
     const { sessionId } = edit
     const letters = lettersOf(text).length
-    // What is not committed has no date.
+    // Uncommitted lines have no date.
     const isFresh = this.commit.sha === '' || this.commit.authoredAt - edit.seconds <= daySeconds
     const hasLetters = letters >= (isFresh ? distinctLetters : lastingLetters)
     const around = this.#hunks.get(hunk)!

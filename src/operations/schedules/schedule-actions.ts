@@ -1,5 +1,5 @@
-// What schedules do. Each run begins under a key or an id that follows from the run, and the inbox, the outbox and the coding store
-// accept it once. So a repeat after a crash, also on another machine, finds what was begun and follows it.
+// The actions of schedules. Each run begins under a key or an id that follows from the run, and the inbox, the outbox and the
+// coding store accept it once. So a repeat after a crash, also on another machine, finds what was begun and follows it.
 import { createHash } from 'node:crypto'
 import { continuePrompt } from '../../coding/session/session-changes.ts'
 import { formatOriginChannel, isPrivateChat, parseOriginChannel } from '../../domain/address.ts'

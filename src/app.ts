@@ -33,7 +33,7 @@ export interface AppOptions {
   /** Called with the progress of a long indexing of transcripts. */
   onIndexProgress?: (progress: IndexProgress) => void
   onCopyProgress?: App['onCopyProgress']
-  /** What the offline agent does for each prompt, in the demo. */
+  /** The directions of the offline agent for each prompt, in the demo. */
   offlineScripts?: Readonly<Record<string, string>>
   /** This process holds the channels. */
   isGateway?: boolean

@@ -280,7 +280,7 @@ test('a waiting session that is continued in a terminal is noticed before its ne
   const resumed = await coding.say(id, `what landed? ${inline({ text: 'a heron' })}`)
   expect(resumed.sdkSessionId).toBe(sdkSessionId)
   expect(coding.real.api.calls().at(-1)!.text).toContain('the heron landed')
-  expect(coding.said(id)).toContainEqual(expect.stringContaining('Somebody continued this session'))
+  expect(coding.said(id)).toContainEqual(expect.stringContaining('Another process continued this session'))
   // Its own commands are no other writer.
   await coding.say(id, '/compact')
   await coding.say(id, inline({ text: 'and on' }))

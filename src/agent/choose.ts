@@ -9,7 +9,7 @@ import { howToConnect, makeOfflineAgent } from './offline.ts'
 import type { OfflineOptions } from './offline.ts'
 
 interface ChoiceOptions extends Omit<ClaudeAgentOptions, 'credential'> {
-  /** What the offline agent does for each prompt. */
+  /** The directions of the offline agent for each prompt. */
   offlineScripts?: OfflineOptions['scripts']
 }
 

@@ -35,7 +35,7 @@ export interface ChildSettings {
   version: string
 }
 
-/** What every agent gets: the ordinary variables, those for the network, and those with these names. */
+/** The variables that every agent gets: the ordinary ones, those for the network, and those with these names. */
 export function passedVariables(environment: Environment, names: readonly string[]): Record<string, string> {
   const passed: Record<string, string> = {}
   for (const name of [...ordinary, ...network, ...names.filter((name) => !dangerous.test(name))]) {

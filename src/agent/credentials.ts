@@ -12,7 +12,7 @@ type CredentialKind = Exclude<ClaudeConfig['credential'], 'auto' | 'none'>
 export interface Credential {
   kind: CredentialKind
   billing: Billing
-  /** What Claude's process needs in its environment. Secret. */
+  /** The variables that Claude's process needs. Secret. */
   variables: Record<string, string>
   /** The command that prints a key, for `api-key-helper`. */
   apiKeyHelper?: string

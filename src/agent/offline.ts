@@ -242,7 +242,7 @@ function spoken(text: string): string {
   return withoutMarker(text.replace(/^(System: (?!\[).*\n)+\n*/, '')).trim()
 }
 
-/** What a test may tell the offline agent to do, in the prompt: `[[offline: say Hello]]`. */
+/** Directions of a test for the offline agent, in the prompt: `[[offline: say Hello]]`. */
 type Direction =
   | { do: 'wait'; ms: number }
   /** `after`: only if the last question of the turn was answered so. */
@@ -252,7 +252,8 @@ type Direction =
   | { do: 'call'; tool: string; input: Record<string, unknown> }
   | { do: 'emit'; event: TurnEvent }
 
-/** `wait 200`, `say words`, `allowed words`, `denied words`, `fail rate-limited`, `limit 1794850852000`, `ask Bash {"command":"ls"}`, `call tool {…}`, `emit {event}`. */
+/** `wait 200`, `say words`, `allowed words`, `denied words`, `fail rate-limited`, `limit 1794850852000`, `ask Bash
+ *  {"command":"ls"}`, `call tool {…}`, `emit {event}`. */
 function readDirections(text: string): Direction[] {
   return [...text.matchAll(/\[\[offline: (\w+) ?([\s\S]*?)\]\]/g)].map(([, verb = '', rest = '']) =>
     readDirection(verb, rest),

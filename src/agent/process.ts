@@ -1,6 +1,6 @@
-// A process of a coding agent and everything that it starts: started so that it ends with us, and ended so that nothing of it is left.
-// Tools of Claude run in sessions of their own, which a signal to the process group does not reach, and may detach processes from
-// Claude's tree. So each process has a scope (store/disk/process-scope.ts).
+// A process of a coding agent and everything that it starts: started so that it ends with us, and ended so that nothing of it is
+// left. Tools of Claude run in sessions of their own, which a signal to the process group does not reach, and may detach
+// processes from Claude's tree. So each process has a scope (store/disk/process-scope.ts).
 import { spawn } from 'node:child_process'
 import { accessSync, constants } from 'node:fs'
 import { join } from 'node:path'
@@ -14,7 +14,7 @@ import { cgroupName, markerVariable, newMarker, processesOf } from '../store/dis
 
 export interface AgentProcess {
   scope: ProcessScope
-  /** What the SDK talks to. */
+  /** The process as the SDK expects it. */
   spawned: SpawnedProcess
   exited: Promise<void>
   /** Ends the process and everything that it started. Called by itself when the process exits. */

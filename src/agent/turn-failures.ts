@@ -61,7 +61,7 @@ function whyApiFailed({ apiError, apiStatus, text }: ClaudeResult): TurnFailure 
 interface Explanation {
   /** What happened. */
   what: string
-  /** What happened and what to do about it in a chat. */
+  /** The failure, and the remedy in a chat. */
   message: string
 }
 

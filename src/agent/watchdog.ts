@@ -77,7 +77,7 @@ class Watchdog {
     this.#extraMs = 0
   }
 
-  /** Claude announced a pause: allows so much more silence until the next event. */
+  /** Claude announced a pause: allows this much additional silence until the next event. */
   allow(ms: number): void {
     this.#extraMs = ms
   }

@@ -1,4 +1,4 @@
-// What channels have in common: `BaseChannel` has a status that others can follow; `PlatformChannel` adds a sender and
+// The common parts of channels: `BaseChannel` has a status that others can follow; `PlatformChannel` adds a sender and
 // the right to receive for an account.
 import { createHash } from 'node:crypto'
 import type { Address } from '../domain/address.ts'
@@ -53,7 +53,7 @@ export abstract class BaseChannel {
 /** Takes over a message. Resolves when it is durable. */
 export type Accept = (message: Message) => Promise<void>
 
-/** What the intake of every platform needs. */
+/** The dependencies of the intake of every platform. */
 export interface IntakeParts {
   accept: Accept
   host: ChannelHost
@@ -73,7 +73,7 @@ export abstract class PlatformChannel extends BaseChannel implements Channel {
   protected abstract readonly sender: Sender
   protected abstract begin(accept: Accept): Promise<void>
   protected abstract showTyping(address: Address): Promise<unknown>
-  /** What went wrong, in words that contain no secret. */
+  /** The error in words, without secrets. */
   protected abstract readonly describe: (error: unknown) => string
   abstract stop(): Promise<void>
 
@@ -110,7 +110,7 @@ export abstract class PlatformChannel extends BaseChannel implements Channel {
   }
 }
 
-/** What a channel holds while it receives: the exclusive right to do so, and state that must survive a restart. */
+/** The resources of a channel while it receives: the exclusive right to do so, and state that must survive a restart. */
 export interface Receiving {
   store: SecretStore
   stopping: AbortController

@@ -17,7 +17,7 @@ import type { Message, Sender } from '../domain/message.ts'
 import type { Reply } from '../domain/reply.ts'
 import { BaseChannel } from './base-channel.ts'
 
-/** What a person did on the page. The gateway has authenticated the person. */
+/** An action of a person on the page. The gateway has authenticated the person. */
 export interface WebInput {
   /** The chat on the page; one for each person unless they open more. */
   chatId: string

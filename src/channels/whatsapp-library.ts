@@ -1,4 +1,4 @@
-// What Baileys needs from us: a store for its secrets (our identity on WhatsApp and the keys of every conversation), and a
+// The dependencies of Baileys: a store for its secrets (our identity on WhatsApp and the keys of every conversation), and a
 // logger. The store changes as a whole, so that a crash never leaves half of a key exchange.
 import { BufferJSON, initAuthCreds, proto } from 'baileys'
 import type { AuthenticationCreds, AuthenticationState, SignalDataTypeMap } from 'baileys'

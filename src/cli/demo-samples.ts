@@ -4,7 +4,7 @@ export interface SampleSession {
   name: string
   repo: string
   prompt: string
-  /** What the offline agent does, as directions. */
+  /** The directions for the offline agent. */
   script: string
   /** Files that the session changes in its repository. */
   changes?: Readonly<Record<string, string>>

@@ -104,7 +104,7 @@ function announce(
   )
 }
 
-/** What a person types to run this program: its name if the shell finds it, else the path of the file. */
+/** The words that a person types to run this program: its name if the shell finds it, else the path of the file. */
 function typedCommand({ environment, program, cwd }: Host): string {
   const folders = (environment.variables['PATH'] ?? '').split(delimiter)
   if (folders.some((folder) => existsSync(join(folder, 'rockpool')))) return 'rockpool'

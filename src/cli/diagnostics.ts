@@ -1,4 +1,4 @@
-// What a command writes to stderr besides its output: errors of the log, and how far a long task is.
+// The diagnostics of a command on stderr: errors of the log, and the progress of long tasks.
 import { systemClock } from '../domain/clock.ts'
 import type { ScanProgress } from '../domain/discovered-session.ts'
 import { silentLog } from '../domain/log.ts'

@@ -1,5 +1,5 @@
-// What main.ts passes to the command line: the terminal, the environment and the parts in higher layers; and the shape of
-// a command that exists only here, because it starts, installs or explains something and is not an operation.
+// The environment that main.ts passes to the command line: the terminal, the environment and the parts in higher layers; and the
+// shape of a command that exists only here, because it starts, installs or explains something and is not an operation.
 import { fstatSync, writeSync } from 'node:fs'
 import type { App } from '../operations/app.ts'
 import type { CatalogEntry } from '../operations/catalog.ts'
@@ -18,7 +18,8 @@ export interface Host {
   cwd: string
   /** The path of bin/rockpool.js. */
   program: string
-  /** `light`: without the heavy parts; the caller awaits `prepare` itself. `withLastConfig`: also while the configuration is not valid. */
+  /** `light`: without the heavy parts; the caller awaits `prepare` itself. `withLastConfig`: also while the configuration is not
+   *  valid. */
   openApp(options?: { light?: boolean; withLastConfig?: boolean }): Promise<App>
   catalog(): Promise<CatalogEntry[]>
   /** Serves MCP on stdin and stdout until the client disconnects. */
@@ -29,7 +30,7 @@ export interface Host {
 
 export interface DemoWorld {
   environment: Environment
-  /** What the offline agent does for each prompt. */
+  /** The directions of the offline agent for each prompt. */
   scripts: Readonly<Record<string, string>>
 }
 
@@ -42,7 +43,7 @@ export interface LocalCommand extends CommandDefinition {
 
 export interface McpInput {
   bridge: boolean
-  /** What the client may do; the bridge has rules of its own. */
+  /** The scopes of the client; the bridge has rules of its own. */
   scope: Scope[]
   /** The running gateway, if there is one. */
   gateway?: { url: string; token?: string }
@@ -58,7 +59,7 @@ export interface UpInput {
   console?: boolean
 }
 
-/** What `rockpool up --json` prints when the gateway is ready. */
+/** The line that `rockpool up --json` prints when the gateway is ready. */
 export interface ReadyLine {
   url: string
   wsUrl: string
@@ -156,7 +157,7 @@ function wantsColor(variables: Variables, isTty: boolean): boolean {
   return isTty && variables['TERM'] !== 'dumb'
 }
 
-/** What printers need to know about this terminal. */
+/** The properties of this terminal for printers. */
 export function pageOf({ terminal, now }: Pick<Host, 'terminal' | 'now'>): Page {
   const { width, color, isInteractive: interactive } = terminal
   return { width, color, interactive, now: now() }

@@ -1,4 +1,4 @@
-// What `--json` prints. A separate file, because it must load fast.
+// The text of `--json`. A separate file, because it must load fast.
 
 /** JSON for a pipe or a terminal: control characters that JSON leaves as they are become escapes, too. */
 export function jsonText(value: unknown, indent?: number): string {

@@ -1,4 +1,4 @@
-// What a session asks, as a person at a terminal sees it before the answer; and the lists of requests and rules.
+// The request of a session, as a person at a terminal sees it before the answer; and the lists of requests and rules.
 import { requestHeading } from '../domain/request-heading.ts'
 import { readableKey } from '../domain/session-key-forms.ts'
 import type { OutputOf } from '../rpc/client.ts'

@@ -227,7 +227,7 @@ function contextStyle(row: Row): Style | undefined {
   return fill > 0.8 ? 'red' : fill > 0.6 ? 'yellow' : undefined
 }
 
-/** What is known only about a session that Rockpool runs. */
+/** Facts that exist only for a session that Rockpool runs. */
 function printCoding(row: NonNullable<Info['coding']>, page: Page): string {
   return pairs(page, {
     name: oneLine(row.name),
@@ -304,7 +304,8 @@ function costLine(session: Row): string {
   return `${usd(costUsd)}${costGuessed ? ' (price guessed)' : ''}${said}`
 }
 
-/** Claude Code does not record every call, for example compactions; its own sum is missing calls after a crash or an interruption. */
+/** Claude Code does not record every call, for example compactions; its own sum is missing calls after a crash or an
+ *  interruption. */
 function differenceOf(reported: number, costUsd: number): string {
   if (usd(reported) === usd(costUsd)) return ''
   return reported > costUsd

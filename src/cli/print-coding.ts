@@ -27,13 +27,13 @@ export const printers: Printers = {
   'machines.list': printMachines,
 }
 
-/** What a table shows of a session: a coding session, or one that Claude Code runs in a terminal of its own. */
+/** A row of a table: a coding session, or a session that Claude Code runs in a terminal of its own. */
 export interface SessionLine {
   id: string
   name: string
   state: SessionState
   needsYou: boolean
-  /** What it asks, does, or said last. */
+  /** Its request, its activity, or its last words. */
   now: string
   where: string
   lastActivityAt: number

@@ -182,7 +182,7 @@ function marked(hit: Hit, page: Page, width: number): string {
   return text + oneLineOf(snippet.slice(done, to)) + (to < snippet.length ? '…' : '')
 }
 
-/** How many letters of the text fit into so many cells, with a sign after them if that is not all of it. */
+/** The number of letters of the text that fit into this number of cells, with room for an ellipsis if the text is longer. */
 function fitting(text: string, width: number): number {
   return cellWidth(text) <= width ? text.length : truncate(text, width).length - 1
 }

@@ -86,7 +86,7 @@ function printPrices(scores: SessionScore[], sessionId: string | undefined, page
   return styled(page, 'dim', prose(`${tokens(price.tokens)} tokens, ${pricesOf(price)}`, page))
 }
 
-/** What it costs to resume, trim, compact or start fresh, and what each way keeps. */
+/** The price of each way to continue (resume, trim, compact, fresh), and what that way keeps. */
 export function pricesOf(price: OutputOf<'cc.anatomy'>['price'] & { guessed?: boolean }): string {
   const why = price.coldBecause === undefined ? '' : ` (${price.coldBecause})`
   const warm = price.warmForMs === undefined ? `cold${why}` : `warm for ${duration(price.warmForMs)}`

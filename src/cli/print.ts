@@ -5,7 +5,7 @@ import { eastAsianWidth } from 'get-east-asian-width'
 import { formatUsd } from '../domain/text.ts'
 import type { MethodName, OutputOf } from '../rpc/client.ts'
 
-/** What a printer needs to know about the terminal and the command. */
+/** The properties of the terminal and the command that printers use. */
 export interface Page {
   width: number
   color: boolean

@@ -1,4 +1,4 @@
-// What each key does in `cc watch`: a new state of the screen, and an action if there is one.
+// The effect of each key in `cc watch`: a new state of the screen, and an action if there is one.
 import { isAsking } from './print-coding.ts'
 import { alikeIn, isShownWhole } from './watch-screen.ts'
 import type { Screen, WatchRow, WatchState } from './watch-screen.ts'

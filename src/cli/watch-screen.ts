@@ -39,7 +39,7 @@ export type Screen = Page & { height: number }
 type Typed = { prompt: string; key: string; help: string }
 type WaitsFor = NonNullable<CodingRow['waiting']>['for']
 
-/** What a typed text does, which depends on what the session waits for. */
+/** The effect of a typed text, which depends on the request that the session waits for. */
 const typed: Readonly<Record<WaitsFor, Typed>> = {
   approval: {
     prompt: 'deny, because>',
@@ -92,7 +92,7 @@ function roomOf(state: WatchState, page: Screen): number {
 
 const maxNoticeLines = 3
 
-/** What a typed text does, or what happened: at least one line. */
+/** The effect of the typed text, or the result of the last action: at least one line. */
 function noticeLines({ answer, notice = '' }: WatchState, { width }: Screen): string[] {
   const text = oneLine(answer ? typedFor(answer.row).help : notice)
   return wrap(text, width)

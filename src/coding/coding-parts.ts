@@ -1,4 +1,4 @@
-// What coding sessions work with, split by who needs it. src/compose/coding.ts constructs it.
+// The dependencies of coding sessions, split by their users. src/compose/coding.ts constructs it.
 import type { Agent, AgentKind, AgentRuntime, ToolServer } from '../domain/agent.ts'
 import type { Clock } from '../domain/clock.ts'
 import type { CodingSession, RepositoryBase } from '../domain/coding-session.ts'
@@ -17,7 +17,7 @@ import type { NotificationRouter } from './notifications.ts'
 import type { Choice } from './queue/choose.ts'
 import type { RepoGate } from './queue/repo-queue.ts'
 
-/** What everything in this folder may use. */
+/** Dependencies of all files in this folder. */
 export interface CodingBase {
   store: CodingStore
   /** The configuration in force. A reload replaces it, so read it at each use. */
@@ -27,7 +27,7 @@ export interface CodingBase {
   events: Events
 }
 
-/** What a running session needs. */
+/** Dependencies of a running session. */
 export interface SessionParts extends CodingBase {
   agents: AgentParts
   budget: BudgetParts
@@ -40,7 +40,7 @@ export interface SessionParts extends CodingBase {
   choose: (session: CodingSession) => Promise<Choice>
 }
 
-/** What the pool needs besides. */
+/** Further dependencies of the pool. */
 export interface CodingParts extends SessionParts {
   owners: Owners
   /** Finds a session that an agent made without us, by its id or a prefix of it. */

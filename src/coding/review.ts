@@ -1,4 +1,4 @@
-// What a coding session changed: the files of its repository now against the repository when the session began, with the
+// The changes of a coding session: the files of its repository now against the repository when the session began, with the
 // commits in between. Git is asked as safely as in any stranger's repository, and everything is limited in size; see
 // docs/decisions/0011-asking-git-about-strangers.md.
 import { createHash } from 'node:crypto'
@@ -151,8 +151,8 @@ async function trackedFiles(
     })
 }
 
-/** One for each file, in their order. Only headers begin with `diff --git`: lines of files begin with a space, + or -. Of a file that
- *  became a link, git prints two patches with the same header. */
+/** One for each file, in their order. Only headers begin with `diff --git`: lines of files begin with a space, + or -. Of a file
+ *  that became a link, git prints two patches with the same header. */
 function patchesIn(output: string): string[] {
   const patches = new Map<string, string>()
   // A line ends with a line feed only; text of a file may have other separators.
@@ -169,7 +169,8 @@ async function untrackedFiles({ git, top }: Repository, problems: string[]): Pro
   return Promise.all(paths.slice(0, maxFiles).map((path) => newFile(top, path)))
 }
 
-/** Files of the working tree that the index marks as unchanged (a small letter) or as absent (`S`), whatever they contain. */
+/** Files of the working tree that the index marks as unchanged (a small letter) or as absent (`S`), even if their content has
+ *  changed. */
 async function uncomparedFiles({ git, top }: Repository): Promise<string[]> {
   const marked = names(await git(['ls-files', '-v', '-z'])).filter((line) => /^[a-zS] /.test(line))
   return marked.map((line) => line.slice(2)).filter((path) => existsSync(join(top, path)))

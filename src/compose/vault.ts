@@ -49,7 +49,7 @@ async function secretOf({ environment, config }: App): Promise<Buffer | undefine
   })
 }
 
-/** What the command prints, without the end of the line. The owner wrote it into the configuration, so a shell runs it. */
+/** The output of the command, without the end of the line. The owner wrote it into the configuration, so a shell runs it. */
 async function printedBy(command: string): Promise<Buffer> {
   const run = promisify(execFile)
   const { stdout } = await run('/bin/sh', ['-c', command], { timeout: commandMs }).catch((error: unknown) => {

@@ -104,7 +104,7 @@ function isSameStart(a: ListFacts, b: ListFacts): boolean {
   return a.start === b.start && a.firstTimestamp === b.firstTimestamp
 }
 
-/** What lists filter and sort sessions by. */
+/** The facts by which lists filter and sort sessions. */
 export interface Outline extends Pick<
   DiscoveredSession,
   | ('sessionId' | 'agentKind' | 'source' | 'agentId' | 'repoPath' | 'isRunning' | 'archived' | 'title')

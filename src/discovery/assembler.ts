@@ -35,7 +35,7 @@ interface Outlines {
   sorted: Map<SessionSort, Outline[]>
 }
 
-/** Other tasks run after so many sessions. */
+/** Other tasks run after this many sessions. */
 const atOnce = 250
 /** Assembled sessions that are kept. Each takes 2 KB; more of them are assembled again for each list. */
 const mostKept = 5_000

@@ -1,5 +1,5 @@
-// What Claude Code itself has scheduled: the tasks that a session keeps in its repository, and jobs that it runs in the background. We
-// only read them; Claude Code runs them while one of its sessions is open.
+// The schedules of Claude Code itself: the tasks that a session keeps in its repository, and jobs that it runs in the background.
+// We only read them; Claude Code runs them while one of its sessions is open.
 import { join } from 'node:path'
 import { isRecord } from '../domain/json.ts'
 import { namesIn, readForeign } from '../store/disk/foreign-file.ts'

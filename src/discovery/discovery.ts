@@ -50,7 +50,7 @@ export interface DiscoveryParts {
   registries: readonly RegistrySource[]
   /** The workspaces in which our agents answer chats. */
   workspaces?: () => string[]
-  /** What sessions with the plugin report themselves. */
+  /** Reports of sessions with the plugin. */
   reports?: LiveReports
   clock: Clock
   log: Log
@@ -332,7 +332,7 @@ class SessionDiscovery implements Discovery {
     return readRegistries(this.#parts.registries, this.#parts.log)
   }
 
-  /** What sessions are made from, as it is now. */
+  /** The current sources from which sessions are assembled. */
   async #sources(groups = this.#groups!): Promise<SessionSources> {
     const rows = await this.#registryRows()
     return {

@@ -64,7 +64,7 @@ export class EditScan {
     if (pending.size > mostPending) pending.delete(pending.keys().next().value!)
   }
 
-  /** What a command writes itself, and whether it may make a commit; undefined if it does neither. */
+  /** The lines that a command writes itself, and whether it may make a commit; undefined if it does neither. */
   #changes(span: Span): Pick<PendingCall, 'written' | 'mayCommit'> | undefined {
     if (span.end - span.start > longestCommand) return undefined
     const command = this.#text(span) ?? ''
@@ -92,7 +92,7 @@ export class EditScan {
       if (edit.lines.length > 0) this.#table.edits.push({ ...edit, ...about })
   }
 
-  /** What the tool has really changed; if its result does not show that, what it was asked for. */
+  /** The real change of the tool; if its result does not show that, the change that the call asked for. */
   #changed(call: PendingCall): Array<Pick<Edit, 'file' | 'lines'>> {
     const lines = this.#code.fields[this.#field.isShown] === 1 ? this.#code.hashes() : undefined
     const file = this.#text(this.#file)
@@ -133,8 +133,8 @@ export class EditScan {
   }
 }
 
-/** The edit that a call asked for, for transcripts whose results do not show what changed: old ones, and those of programs that use
- *  the Agent SDK. `record`: the reply that has the call; undefined if it does not. */
+/** The edit that a call asked for, for transcripts whose results do not show what changed: old ones, and those of programs that
+ *  use the Agent SDK. `record`: the reply that has the call; undefined if it does not. */
 function askedEdit(
   record: Record<string, unknown> | undefined,
   toolUseId: string,

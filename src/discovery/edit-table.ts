@@ -1,5 +1,5 @@
-// The edits in one transcript, packed: for each its file, its time, its place in the transcript and the hashes of the lines that it
-// added, at four bytes a line. Also the commits that the session made, and calls whose result is not in the transcript yet.
+// The edits in one transcript, packed: for each its file, its time, its place in the transcript and the hashes of the lines that
+// it added, at four bytes a line. Also the commits that the session made, and calls whose result is not in the transcript yet.
 
 /** `shell`: a command whose text has the lines, for example a here-document. */
 const editKinds = ['edit', 'write', 'shell'] as const
@@ -27,7 +27,7 @@ export interface ReportedCommit {
   offset: number
 }
 
-/** What the calls do whose results are waited for. */
+/** The kinds of calls whose results are pending. */
 export const callKinds = ['edit', 'write', 'command'] as const
 
 /** A call whose result is not known yet. */

@@ -1,5 +1,5 @@
-// Which folders git reads to describe a directory. A text file in the directory can lead git to any repository of the machine: `.git`,
-// `commondir`, `objects/info/alternates`, or `core.worktree` in the configuration.
+// Which folders git reads to describe a directory. A text file in the directory can lead git to any repository of the machine:
+// `.git`, `commondir`, `objects/info/alternates`, or `core.worktree` in the configuration.
 import { realpathSync } from 'node:fs'
 import { isAbsolute, join, resolve } from 'node:path'
 import { attempt } from '../domain/errors.ts'
@@ -12,9 +12,9 @@ const longestFile = 65_536
 /** An object store may name others, which may name others. */
 const mostStores = 20
 
-/** The real paths of what git reads outside of the repository that the directory is in. A working tree that its repository knows (`git
- *  worktree add`) is in that repository. Empty outside of a repository. Undefined if it cannot be checked completely: then git could
- *  read any repository. */
+/** The real paths of what git reads outside of the repository that the directory is in. A working tree that its repository knows
+ *  (`git worktree add`) is in that repository. Empty outside of a repository. Undefined if it cannot be checked completely: then
+ *  git could read any repository. */
 export async function foreignGitFolders(directory: string, git: Git): Promise<string[] | undefined> {
   const wanted = ['--absolute-git-dir', '--git-common-dir', '--git-path', 'objects']
   // The last one fails without a working tree.
@@ -36,7 +36,7 @@ function foreignAmong([gitFolder = '/', common = '/', objects = '/', tree]: stri
   return read.filter((folder) => !own.some((each) => isInside(folder, each)))
 }
 
-/** What belongs to the tree without doubt: its own `.git`, or the repository that has the tree in its list. */
+/** The folder that certainly belongs to the tree: its own `.git`, or the repository that has the tree in its list. */
 function ownFolders({
   gitFolder,
   common,

@@ -26,7 +26,7 @@ export interface TranscriptFile {
   mtimeMs: number
 }
 
-/** What the side files of a session say. */
+/** The facts in the side files of a session. */
 export interface SideFiles {
   customTitle?: string
   archived: boolean

@@ -1,5 +1,6 @@
-// What live sessions report about themselves through the plugin, the moment it happens. Claude's registry says the same a little
-// later and in fewer words; the newer of the two is right. Without the plugin there are no reports, and the registry alone decides.
+// Reports of live sessions about themselves, through the plugin, at the moment of a change. Claude's registry says the same a
+// little later and in fewer words; the newer of the two is right. Without the plugin there are no reports, and the registry alone
+// decides.
 import type { LiveSession } from './registries.ts'
 
 export interface LiveReport {

@@ -37,7 +37,7 @@ export class NativeIndex {
   /** By path; replaced, never mutated, so that a holder of an old map keeps a consistent view. */
   readonly files = new Map<string, KnownFile>()
   side = new Map<string, SideFiles>()
-  /** What the last refresh could not read, with the reason. */
+  /** The paths that the last refresh could not read, with the reasons. */
   readonly #unreadable = new Map<string, string>()
   readonly #index: DiscoveryIndex
   readonly #agents: AgentHomes
@@ -64,7 +64,7 @@ export class NativeIndex {
     )
   }
 
-  /** What the last refresh could not read. */
+  /** The paths that the last refresh could not read. */
   get unreadable(): UnreadablePath[] {
     return [...this.#unreadable].map(([path, reason]) => ({ path, reason }))
   }
@@ -128,7 +128,7 @@ export class NativeIndex {
     return this.#index.edits(paths)
   }
 
-  /** What is known of a transcript, from memory or from the index. */
+  /** The facts of a transcript, from memory or from the index. */
   listFactsOf(file: TranscriptFile): ListFacts | undefined {
     const known = this.files.get(file.path)
     if (known) return known.listFacts

@@ -1,4 +1,4 @@
-// What calls to a model cost, and the price of resuming a session.
+// The cost of calls to a model, and the price of resuming a session.
 import type { DiscoveredSession } from '../domain/discovered-session.ts'
 import type { SessionPrice } from '../domain/selection.ts'
 import type { TrimSaving } from '../domain/trim.ts'

@@ -16,7 +16,7 @@ import {
   type RunLimits,
 } from './git.ts'
 
-/** A shell that has run nothing for so long ends. */
+/** A shell ends when it has run nothing for this long. */
 const idleMs = 60_000
 const mostIdle = 4
 /** How a shell reports that a program does not exist. */

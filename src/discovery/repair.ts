@@ -125,7 +125,7 @@ function unansweredOf(order: ChainRecord[], link: ChainRecord, unanswered: Set<s
   return message.flatMap((other) => other.calls).filter((call) => unanswered.has(call))
 }
 
-/** Gives records by their offset in any order. Almost always they are asked for in file order, so few are held in memory. */
+/** Gives records by their offset in any order. Callers nearly always ask in file order, so it holds few records in memory. */
 function recordsByOffset(path: string, order: ChainRecord[]): (offset: number) => JsonRecord {
   const wanted = new Set(order.map((link) => link.offset))
   const held = new Map<number, JsonRecord>()

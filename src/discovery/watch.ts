@@ -21,10 +21,11 @@ type OnChange = (change: Change) => Promise<void>
 /** Changes come in bursts; this much later they are handled together. */
 const gatherMs = 15
 const pollMs = 30_000
-/** A check of all transcripts takes a second if there are very many: it is repeated after so many times its own duration. */
+/** A check of all transcripts takes a second if there are very many: the pause between two checks is this many times as long as a
+ *  check. */
 const checkAllShare = 1_000
 const maxCheckAllMs = 10 * 60_000
-/** Folders without a watch: so many of them, those that changed last, are polled this often. */
+/** Folders without a watch are polled: at most this many, those that changed last, at this interval. */
 const polledFolders = 50
 const pollUnwatchedMs = 3_000
 /** Folders of sessions without a change for this long are not watched: a system has few watches. */

@@ -9,7 +9,7 @@ export type RefusalReason =
   | 'sender-unknown'
   /** Waits for the owner to approve the pairing code. */
   | 'not-paired'
-  /** So many strangers wait for the owner that this one gets no code now. */
+  /** Too many strangers wait for the owner, so this one gets no code now. */
   | 'pairing-full'
   | 'not-allowed'
   | 'group-not-allowed'

@@ -14,7 +14,7 @@ export interface Address {
 /** The channel into the chats of OpenClaw; `to` is then a target as domain/openclaw-contract.ts describes it. */
 export const openclawChannel = 'openclaw'
 
-/** The terminal in which somebody talks to a session (`rockpool chat`). */
+/** The terminal in which a person talks to a session (`rockpool chat`). */
 export function terminalAddress(sessionKey: string): Address {
   return { channel: 'console', accountId: 'default', to: sessionKey }
 }
@@ -23,7 +23,7 @@ export function isTerminal({ channel, to }: Address): boolean {
   return channel === 'console' && to.startsWith('agent:')
 }
 
-/** Are both in one chat, whatever their threads? */
+/** Are both in one chat? Threads are ignored. */
 export function isSameChat(one: Address, other: Address): boolean {
   return one.channel === other.channel && one.accountId === other.accountId && one.to === other.to
 }

@@ -1,4 +1,4 @@
-// What happened in a session of another coding agent, in one form for all of them. Each agent's folder below discovery/agents/ makes
+// The events in a session of another coding agent, in one form for all agents. Each agent's folder below discovery/agents/ makes
 // these records from its own files; reading, searching, counting and handing over use nothing else.
 
 export interface AgentConversation {

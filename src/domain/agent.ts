@@ -43,7 +43,7 @@ export interface PermissionRequest {
   toolUseId?: string
   /** The sub-agent that asks, if it is one. */
   subagentId?: string
-  /** What `always` would allow from then on, as Claude writes rules: `Bash(git status:*)`. Empty: `always` has no effect. */
+  /** The rules that `always` would add, as Claude writes them: `Bash(git status:*)`. Empty: `always` has no effect. */
   rules?: string[]
 }
 
@@ -109,7 +109,7 @@ export interface ConversationOptions {
   newSdkSessionId?: string
   systemPromptAppend?: string
   permissionMode: PermissionMode
-  /** What Claude may use without asking, of the tools that are open. */
+  /** The open tools that Claude may use without asking. */
   allowedTools: string[]
   toolRights: ToolRights
   maxBudgetUsd?: number
@@ -202,7 +202,7 @@ export interface AgentRuntime {
   resumable(sdkSessionId: string): Promise<Resumable>
   /** The uuids of those prompts that are in Claude's transcript and need not be sent again on resume. */
   received(sdkSessionId: string, prompts: ReadonlyArray<Pick<Prompt, 'uuid' | 'text'>>): Promise<Set<string>>
-  /** What a person must know before a session in this mode starts: what the agent does without asking. */
+  /** A notice for the person before a session in this mode starts: the actions that the agent takes without asking. */
   notice?(mode: PermissionMode): string
   /** Starts a process ahead of time for a conversation like this one, so that its first turn is nearly as fast as later
    *  ones. */

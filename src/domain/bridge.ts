@@ -45,17 +45,18 @@ export interface BridgeWorld {
   agentId: string
   /** The directory that the session works in. */
   repoPath: string
-  /** What the session was asked to do, when it is known. */
+  /** The task of the session, if known. */
   task(): Promise<string | undefined>
   /** The conversation that the session belongs to, oldest first. */
   conversation(limit: number): Promise<ConversationLine[]>
   searchMemory(query: string, limit?: number): Promise<MemoryHit[]>
-  /** Resolves when the message is in the outbox, or to the reason why the chat may not get it; undefined if the session has no chat. */
+  /** Resolves when the message is in the outbox, or to the reason why the chat may not get it; undefined if the session has no
+   *  chat. */
   announce(message: string): Promise<{ deliveryId: string } | { withheld: string } | undefined>
   /** The cost so far, and the budget. */
   spending(): Promise<{ costUsd: number; budgetUsd?: number }>
   projectStatus(): Promise<ProjectStatus>
-  /** What a trimmed copy of a session left out, from this character on. */
+  /** The text that a trimmed copy of a session left out, from this character on. */
   recall(handle: string, from: number): Promise<RecalledText>
   /** Sends mail as this session; resolves to the receipt. */
   sendMail(mail: {

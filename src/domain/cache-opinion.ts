@@ -6,7 +6,7 @@ import type { SessionPrice } from './selection.ts'
 
 export interface CacheOpinion {
   isExpired: boolean
-  /** What writing the cache again costs, by Claude Code's estimate. */
+  /** The cost of writing the cache again, by Claude Code's estimate. */
   writeUsd?: number
   at: number
 }

@@ -15,11 +15,11 @@ export interface ChannelStatus {
   identity?: { id: string; name: string }
   since: number
   lastError?: string
-  /** What a person must do, if anything: scan this QR code, check this token. */
+  /** The step that a person must take, if any: scan this QR code, check this token. */
   needs?: { kind: 'qr' | 'token' | 'login'; detail: string }
 }
 
-/** What a channel can do; the rest of the program adapts to it. An ability that is absent is not there. */
+/** The abilities of a channel, to which the rest of the program adapts. The channel lacks an ability that is absent here. */
 export interface ChannelAbilities {
   maxTextLength: number
   edits?: boolean
@@ -96,19 +96,19 @@ export interface CommandInfo {
   /** Without the slash. */
   name: string
   description: string
-  /** What may follow it; nothing when absent. */
+  /** The arguments of the command; none when absent. */
   usage?: string
 }
 
-/** What the program provides to a channel. */
+/** The services of the program for a channel. */
 export interface ChannelHost {
   clock: Clock
   log: Log
   commands: readonly CommandInfo[]
   media: MediaFiles
   secrets(name: string): SecretStore
-  /** May the files of this message be fetched and stored? Only if it gets a turn: strangers must not fill the disk, and of a message
-   *  that is only overheard no file is needed. */
+  /** May the files of this message be fetched and stored? Only if it gets a turn: strangers must not fill the disk, and of a
+   *  message that is only overheard no file is needed. */
   takesMedia(message: Message): Promise<boolean>
   /**
    * Locks a name for this process; the returned function releases it. Rejects with `locked` while another live process

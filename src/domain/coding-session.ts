@@ -1,5 +1,5 @@
-// A coding session: a background session of Claude Code, or of another coding agent, in a repository. `codingSessionSchema` is its row in the store; what operations
-// show is made from the same schema.
+// A coding session: a background session of Claude Code, or of another coding agent, in a repository. `codingSessionSchema` is
+// its row in the store; what operations show is made from the same schema.
 import { z } from 'zod'
 import { trimLevels } from './trim.ts'
 import { agentKinds, permissionModes, type AgentKind } from './agent.ts'
@@ -53,7 +53,7 @@ const usageLimit = z.object({
 })
 export type UsageLimit = z.infer<typeof usageLimit>
 
-/** What the session waits for, and since when. */
+/** The request that the session waits for, and since when. */
 const waiting = z.object({
   for: z.enum(['input', 'approval', 'answer', 'plan', 'budget']),
   since: z.number(),
@@ -63,7 +63,7 @@ const waiting = z.object({
 })
 export type Waiting = z.infer<typeof waiting>
 
-/** What the launch asked for. Only `workdir` changes later, when the session moves to another machine. */
+/** The options of the launch. Only `workdir` changes later, when the session moves to another machine. */
 const codingRequest = z.object({
   prompt: z.string(),
   workdir: z.string(),
@@ -185,7 +185,7 @@ export const codingSessionSchema = z.object({
   writing: z.string().optional(),
   /** The current activity, in one line. */
   doing: z.string().optional(),
-  /** What Claude said last in its last turn, in one line. */
+  /** Claude's last words in its last turn, in one line. */
   lastWords: z.string().optional(),
   /** No person has looked at the result, or at the failure. */
   unseen: z.boolean().optional(),

@@ -26,7 +26,7 @@ const hooksConfig = z.strictObject({
   allowRequestSessionKey: z.boolean().default(false),
 })
 
-/** What is indexed, and how search by meaning works. */
+/** Settings of the search index, and of search by meaning. */
 const memoryConfig = z.strictObject({
   /** Further folders with Markdown files. */
   folders: z.array(z.string()).default([]),
@@ -53,7 +53,7 @@ const memoryConfig = z.strictObject({
 const machineConfig = z.strictObject({
   /** Its name for the others; the host name when absent. */
   name: z.string().min(1).max(100).optional(),
-  /** What it can do that others cannot, for launches that ask for it: `gpu`, `office`. */
+  /** Its special abilities, for launches that ask for one: `gpu`, `office`. */
   labels: z.array(z.string().min(1).max(64)).default([]),
   /** How many chat turns it takes at once; others take the rest. */
   turnsAtOnce: z.int().min(1).max(1_000).default(16),

@@ -25,7 +25,7 @@ export function addressOfDevice(id: string): Address {
   return { channel: deviceChannel, accountId: 'default', to: id }
 }
 
-/** What the channel of devices needs from the stored devices. */
+/** The stored devices as the channel of devices uses them. */
 export interface DeviceKeys {
   find(id: string): Device | undefined
   /** The key pair by which push servers recognize this Rockpool. */

@@ -1,5 +1,5 @@
-// A session of Claude Code or of another coding agent, found on this machine, ours or native: what its file, the registries and the
-// live processes say about it. discovery/ makes these; selection, project status, the commands and the dashboard read them.
+// A session of Claude Code or of another coding agent, found on this machine, ours or native: what its file, the registries and
+// the live processes say about it. discovery/ makes these; selection, project status, the commands and the dashboard read them.
 import { z } from 'zod'
 import { agentKinds, type AgentKind } from './agent.ts'
 import type { AgentConversation } from './agent-records.ts'
@@ -17,7 +17,7 @@ export type SessionSource = (typeof sessionSources)[number]
 
 // The schemas are built on first use (by the reference page and an agent's list of tools): a command does not wait for them.
 
-/** What was billed, each message once. */
+/** The billed tokens, each message once. */
 const tokenCounts = () =>
   z.object({
     inputTokens: number,
@@ -160,7 +160,7 @@ export interface SessionFilter {
 }
 
 export interface SessionList {
-  /** How many match, whatever the limit. */
+  /** How many match, independent of the limit. */
   total: number
   /** Archived ones that `archived: false` left out; not counted with words. */
   archivedLeftOut?: number
@@ -214,7 +214,7 @@ export type CostParts = z.infer<typeof costParts>
 export const costReport = z.lazy(() =>
   z.object({
     totals: cost(),
-    /** What the totals consist of. */
+    /** The parts of the totals. */
     parts: costParts,
     /** Most expensive first; days in their order. */
     by: z.array(
@@ -242,7 +242,7 @@ export interface ScanProgress {
   bytesDone: number
 }
 
-/** What a resume finds in a session's file. */
+/** The health of a session's file: the records that a resume finds. */
 export const sessionHealth = z.lazy(() =>
   z.object({
     sessionId: text,
@@ -309,8 +309,8 @@ export interface WantedEdits {
 export interface EditLookup {
   /** The edits of all transcripts, or of those that are wanted. */
   find(wanted?: WantedEdits): TranscriptEdits[]
-  /** Transcripts of Claude Code that were in use at a time (milliseconds), the nearest last write first: some in these folders, then
-   *  some in folders above them. */
+  /** Transcripts of Claude Code that were in use at a time (milliseconds), the nearest last write first: some in these folders,
+   *  then some in folders above them. */
   inUse(folders: readonly string[], at: number, most: number): Array<{ path: string; sessionId: string }>
 }
 
@@ -351,8 +351,8 @@ export interface Discovery {
   snapshot(): Promise<TranscriptSnapshot>
   /** The ids of all sessions, as they were at the last look. */
   ids(): Promise<ReadonlySet<string>>
-  /** The one session with this id, this title, or a unique beginning of either, among those for which `mayBe` returns true. Refuses
-   *  with `not-found` or `ambiguous`. */
+  /** The one session with this id, this title, or a unique beginning of either, among those for which `mayBe` returns true.
+   *  Refuses with `not-found` or `ambiguous`. */
   get(idOrTitle: string, mayBe?: (session: DiscoveredSession) => boolean): Promise<DiscoveredSession>
   /** The sub-agents of exactly this session, in the order of their start. */
   subagents(sessionId: string): Promise<Subagent[]>

@@ -1,4 +1,4 @@
-// What the rest of the program needs of a logger. store/log-file.ts makes a real one (pino).
+// The logger as the rest of the program uses it. store/log-file.ts makes a real one (pino).
 
 /** `event` is a stable name of what happened, to search logs for; the message may be reworded. */
 type Fields = { event: string } & Record<string, unknown>

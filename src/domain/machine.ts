@@ -31,7 +31,7 @@ export const machine = z.lazy(() =>
 )
 export type Machine = z.infer<typeof machine>
 
-/** What a launch asks for. */
+/** The requirements of a launch. */
 export interface Wanted {
   /** A path, the name of a repository, or its address. */
   workdir: string

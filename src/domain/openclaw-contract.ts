@@ -1,5 +1,5 @@
-// What Rockpool and its plugin in OpenClaw say to each other: where a coding session was asked for, what OpenClaw's
-// configuration says about its agents, deliveries into OpenClaw's chats, and questions to OpenClaw.
+// The contract between Rockpool and its plugin in OpenClaw: the chat in which a coding session was launched, the agents in
+// OpenClaw's configuration, deliveries into OpenClaw's chats, and questions to OpenClaw.
 import { z } from 'zod'
 import { attempt } from './errors.ts'
 import { openclawChannel, parseOriginChannel } from './address.ts'
@@ -63,7 +63,7 @@ export interface OpenClawAgent {
   claudeCode: ClaudeCodeSettings
 }
 
-/** What the plugin reports when it connects. */
+/** The report of the plugin when it connects. */
 export interface OpenClawReport {
   version: string
   pluginVersion: string
@@ -87,7 +87,7 @@ export interface OpenClawDelivery {
   isMaybeSecond: boolean
 }
 
-/** What a coding session asks through the bridge. */
+/** A question of a coding session through the bridge. */
 export interface OpenClawQuestion {
   id: string
   kind: 'conversation' | 'memory'

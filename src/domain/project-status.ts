@@ -70,7 +70,7 @@ export const projectStatus = z.object({
   sessions: z.object({ active: z.array(session), recent: z.array(session), ownRecent: z.array(session) }),
   docs: docsStatus,
   timestamp: z.string(),
-  /** What could not be read, in words. */
+  /** The parts that could not be read, in words. */
   problems: z.array(z.string()),
 })
 

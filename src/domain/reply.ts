@@ -1,4 +1,4 @@
-// What goes back to the chat. replies/ composes it from what the agent said; the outbox keeps it until it is sent.
+// A reply to a chat. replies/ composes it from the agent's text; the outbox keeps it until it is sent.
 import type { Address } from './address.ts'
 import type { UntrustedWriter } from './transcript.ts'
 import { orderedId } from './turn.ts'

@@ -1,4 +1,4 @@
-// What a session asks for, in a few words: `wants to run a command`. The same in terminals, chats and notifications
+// The request of a session in a few words: `wants to run a command`. The same in terminals, chats and notifications
 // of devices.
 import type { Approval } from './coding-session.ts'
 

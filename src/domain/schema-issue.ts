@@ -1,4 +1,4 @@
-// What a value of an input or of the configuration should have been, in words for people. The schema library has its own, for
+// The expected value of an input or of a configuration key, in words for people. The texts of the schema library are for
 // programmers.
 import type { z } from 'zod'
 

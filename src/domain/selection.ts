@@ -26,7 +26,7 @@ const taskRelevance = z.object({
 })
 export type TaskRelevance = z.infer<typeof taskRelevance>
 
-/** What the search found in a session for a task. */
+/** A match of the search in a session for a task. */
 export interface FoundInSession {
   /** The passage that is nearest to the task. */
   text: string
@@ -41,7 +41,7 @@ export type FindInSessions = (
   before?: number,
 ) => Promise<Map<string, FoundInSession>>
 
-/** What each factor adds to the score, as a fraction of 1. */
+/** The contribution of each factor to the score, as a fraction of 1. */
 const scoreFactors = z.object({
   branch: z.number(),
   recency: z.number(),
@@ -62,11 +62,11 @@ export const sessionPrice = z.object({
   /** How long it stays warm. */
   warmForMs: z.number().optional(),
   sure: z.number().optional().describe('How sure the prediction of the cache is, from 0.5 to 1.'),
-  /** What Claude Code itself expects of its cache, where its plugin runs. */
+  /** Claude Code's own prediction of its cache, where the plugin runs. */
   secondOpinion: z.object({ cache: z.enum(['warm', 'cold']), writeUsd: z.number().optional() }).optional(),
   /** Why the cache cannot be used although it was filled recently. */
   coldBecause: z.string().optional(),
-  /** What a resume changes in the session, when Rockpool did not start it. */
+  /** The settings that a resume changes in a session that Rockpool did not start. */
   resumesWith: z.string().optional(),
   resumeUsd: z.number(),
   forkUsd: z.number(),

@@ -1,5 +1,5 @@
-// Builds session keys: who writes, and where. `agent:<agentId>:<rest>`, in OpenClaw's forms. Two identities that the
-// configured scope keeps apart never share a key, whatever characters their ids contain.
+// Builds session keys: who writes, and where. `agent:<agentId>:<rest>`, in OpenClaw's forms. Two identities that the configured
+// scope keeps apart never share a key, with any characters in their ids.
 import type { Address } from './address.ts'
 import type { SessionConfig } from './config/session-settings.ts'
 import { RockpoolError } from './errors.ts'

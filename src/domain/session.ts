@@ -126,7 +126,7 @@ export interface SessionEntry {
   [unknown: string]: unknown
 }
 
-/** What our part of the system prompt takes, as of the session's first turn, in OpenClaw's shape. */
+/** The size of our part of the system prompt, as of the session's first turn, in OpenClaw's shape. */
 export interface SessionSystemPromptReport {
   source: string
   generatedAt: number

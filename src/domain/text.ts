@@ -26,7 +26,7 @@ export function printableText(text: string): string {
     .toWellFormed()
 }
 
-/** One word of a POSIX shell command, whatever it contains. */
+/** The text as one word of a POSIX shell command, quoted if necessary. */
 export function shellWord(text: string): string {
   return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`
 }
@@ -54,7 +54,7 @@ export function splitText(text: string, limit: number): string[] {
 interface OpenFence {
   /** The line that opens the block, with its language. */
   line: string
-  /** What closes it: the same character, as often. */
+  /** The closing fence: the same character, as often. */
   fence: string
 }
 

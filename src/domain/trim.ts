@@ -31,7 +31,7 @@ export const trimCut = z.object({
 })
 export type TrimCut = z.infer<typeof trimCut>
 
-/** What a trim saves, before and after in tokens; estimated, because Claude reports only the size of the whole context. */
+/** The saving of a trim: tokens before and after; estimated, because Claude reports only the size of the whole context. */
 export const trimSaving = z.object({
   level: z.enum(trimLevels),
   cuts: z.number(),

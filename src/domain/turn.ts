@@ -31,7 +31,7 @@ export type TurnEvent =
   | { type: 'thinking'; text: string }
   | { type: 'tool-start'; toolUseId: string; name: string; input: Record<string, unknown> }
   | { type: 'tool-end'; toolUseId: string; isError: boolean; output: string }
-  /** What a sub-agent does: shown as progress, never as the reply. */
+  /** The activity of a sub-agent: shown as progress, never as the reply. */
   | { type: 'subagent'; toolUseId: string; text: string }
   | { type: 'waiting'; for: 'permission' | 'question' | 'plan' | 'input' }
   | { type: 'retry'; attempt: number; delayMs: number; reason: string }

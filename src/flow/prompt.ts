@@ -109,7 +109,7 @@ async function eventsFor(
   }
 }
 
-/** `<channel>:<account>:<kind>:<chat>`: names the history of one group, whatever session it belongs to. */
+/** `<channel>:<account>:<kind>:<chat>`: names the history of one group, independent of its session. */
 export function historyKeyOf(message: Pick<Message, 'address' | 'chatType'>): string {
   const { channel, accountId, to, threadId } = message.address
   const thread = threadId === undefined ? '' : `:${threadId}`
@@ -135,7 +135,7 @@ function withOverheard(text: string, message: Message, overheard: readonly Overh
   const envelope = { channel: message.address.channel, chat: message.address.to }
   const sender = message.sender.name ?? senderLabel(message.sender) ?? 'somebody'
   const current = formatEnvelope({ ...envelope, timestamp: message.sentAt, sender, body: text })
-  // A second line of a message could look like the message of somebody else.
+  // A second line of a message could look like the message of another person.
   return buildHistoryContext(overheard, current, (entry) =>
     formatEnvelope({ ...envelope, ...entry, body: withSeenLineEnds(entry.body) }),
   )

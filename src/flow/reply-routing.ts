@@ -85,7 +85,7 @@ function mayFollow(
   entry: SessionEntry | undefined,
   parts: Pick<ReplyRoutingParts, 'isOwners'>,
 ): boolean {
-  // The author is judged by the chat of the reply, whatever session it would reach.
+  // The chat of the reply decides its author, not the session that it would reach.
   const author = authorOf({ sessionKey: '', chatType, address }, parts.isOwners)
   const session = { author: authorOfSession(sessionKey, entry, parts), address: addressOfSession(entry) }
   return mayFollowReply({ author, address }, session)

@@ -30,7 +30,7 @@ export async function findTurnSession(
   const { clock, events } = parts
   const found = await findSession({
     key,
-    // Words that reset a session are a command, whatever the configuration calls them.
+    // The words that reset a session count as a command, also those of the configuration.
     commandText: input.mayCommand && mayGiveIn(input, 'reset') ? text.forCommands : '',
     parentKey: parentKeyOf(input, parts),
     message: turnOptions?.heartbeat ? undefined : message,

@@ -28,7 +28,7 @@ export interface Admission {
   credentialId: string
 }
 
-/** What a browser stores after a login to the dashboard. Only both together are a credential. */
+/** The secrets that a browser stores after a login to the dashboard. Only both together are a credential. */
 export interface PageSecrets {
   cookie: string
   pageKey: string
@@ -231,8 +231,8 @@ export class Auth {
     }
   }
 
-  /** Pages that logged in under an earlier operator token are logged out, also if the gateway was down meanwhile. Its login codes open
-   *  no page any more. */
+  /** Pages that logged in under an earlier operator token are logged out, also if the gateway was down meanwhile. Its login codes
+   *  open no page any more. */
   #useOperator(operator: string): void {
     if (operator === this.#pagesOperator) return
     this.#pagesOperator = operator

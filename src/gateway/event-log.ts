@@ -38,7 +38,7 @@ const maxBytes = 4 * 1024 * 1024
 const sliceSize = 25
 /** More listeners than one slice get what happened in this time together: a write to a socket takes longer than an event. */
 const pauseMs = 100
-/** The pause is at least so many times as long as the writes took: very many pages are updated later, and requests stay fast. */
+/** The pause is at least this many times as long as the writes took: very many pages are updated later, and requests stay fast. */
 const pauseShare = 10
 const maxPauseMs = 2_000
 

@@ -88,7 +88,7 @@ export class Peer {
     return this.#admission?.credentialId
   }
 
-  /** Sends a ping if the last one was sent so long ago; disconnects a client that did not answer the last one. `now` is monotonic. */
+  /** Sends a ping if the last one is older than `everyMs`; disconnects a client that did not answer the last one. `now` is monotonic. */
   pingWhenDue(now: number, everyMs: number): void {
     this.#pingedAt ??= now
     if (now - this.#pingedAt < everyMs) return

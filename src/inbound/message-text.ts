@@ -70,7 +70,7 @@ function untrustedOf(message: Message): string[] {
   return [
     ...(group?.title ? [`Group: ${group.title}`] : []),
     ...(replyTo?.text ? [`In reply to ${replyTo.senderName ?? 'an earlier message'}: ${replyTo.text}`] : []),
-    ...(forwarded ? ['The message was forwarded from somebody else.'] : []),
+    ...(forwarded ? ['The message was forwarded from another person.'] : []),
     ...media.map(({ kind, name, path }) => `Attached ${kind}: ${name ?? 'unnamed'} at ${path}`),
     ...untrusted.filter((text) => text.trim() !== ''),
   ]

@@ -1,5 +1,5 @@
-// Brings mail that no event of a session asks for: to our own coding sessions, to idle sessions by waking them, to ended sessions by
-// resuming them, to chats. Runs in the gateway; with several machines each one serves the sessions that it hosts.
+// Brings mail that no event of a session asks for: to our own coding sessions, to idle sessions by waking them, to ended sessions
+// by resuming them, to chats. Runs in the gateway; with several machines each one serves the sessions that it hosts.
 import { SharedRun } from '../domain/async.ts'
 import type { Clock } from '../domain/clock.ts'
 import type { MailConfig } from '../domain/config/mail-settings.ts'
@@ -32,7 +32,7 @@ export interface CarrierActions {
   isDone(codingId: string, mailId: string): boolean
   /** The path of the transcript of a session on this machine, if discovery knows the session. */
   transcriptOf(session: string): Promise<string | undefined>
-  /** What Claude's registry on this machine says; undefined if the session does not run here. */
+  /** The entry of Claude's registry on this machine; undefined if the session does not run here. */
   statusOf(session: string): 'busy' | 'idle' | 'waiting' | undefined
   ring(session: string): void
   /** Continues the lineage in the background with this text, once for each message. Undefined: it is not on this machine. */
@@ -41,7 +41,7 @@ export interface CarrierActions {
   post(mail: Mail): Promise<'sent' | 'failed' | undefined>
 }
 
-/** What operations need of mail. */
+/** The parts of mail that operations use. */
 export interface MailPart {
   office: PostOffice
   carrier: MailCarrier

@@ -29,8 +29,8 @@ export interface PostOfficeParts {
   onChange: () => void
 }
 
-/** What a session is about to receive. Call `arrived` when it was sent, `unsure` when that is unknown, or `keep` when it
- *  was not sent. */
+/** The messages that a session is about to receive. Call `arrived` when it was sent, `unsure` when that is unknown, or `keep`
+ *  when it was not sent. */
 export interface Handout {
   text: string
   mails: Mail[]
@@ -191,7 +191,7 @@ export class PostOffice {
     this.#addresses.delete(session)
   }
 
-  /** What waits for this session, claimed for it; undefined if there is nothing. */
+  /** The waiting messages of this session, claimed for it; undefined if there are none. */
   async collect(session: string): Promise<Handout | undefined> {
     const { store, clock, holder, onChange } = this.#parts
     if (this.#recipients?.size === 0) return undefined
@@ -241,8 +241,8 @@ export class PostOffice {
     return mine
   }
 
-  /** The session that was named has priority while it lives; then every session of its lineage may have the message. A coding session
-   *  gets it only if its sender may give messages to that session. */
+  /** The session that was named has priority while it lives; then every session of its lineage may have the message. A coding
+   *  session gets it only if its sender may give messages to that session. */
   async mayReceive(session: string, mail: Pick<Mail, 'id' | 'session'>): Promise<boolean> {
     if (!(await this.#isFor(session, mail))) return false
     const reason = await this.#parts.whyNotGive(session, mail.id)

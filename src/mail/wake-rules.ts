@@ -1,10 +1,10 @@
-// Whether a message may wake a session that waits for its user. Waking costs money, so the owner decides who may do it, and a depth
-// and two budgets end every loop of sessions that answer each other.
+// Whether a message may wake a session that waits for its user. Waking costs money, so the owner decides who may do it, and a
+// depth and two budgets end every loop of sessions that answer each other.
 import type { MailConfig } from '../domain/config/mail-settings.ts'
 import { ownerAddress, type Mail, type WakePolicy } from '../domain/mail.ts'
 
 export interface WakeFacts {
-  /** What the owner decided for this session; absent: the configuration decides. */
+  /** The owner's decision for this session; if absent, the configuration decides. */
   policy?: WakePolicy
   /** How often mail woke this session in the last hour, and all sessions in the last day. */
   wakesOfSession: number

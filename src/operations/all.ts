@@ -81,7 +81,7 @@ const groups: Readonly<Record<string, Group>> = {
   status: () => import('./system/status.ts'),
 }
 
-/** Used so often from a terminal that they are loaded without the rest of their group. */
+/** Frequent commands, loaded without the rest of their group. */
 const singleOperations: Readonly<Record<string, () => Promise<Operation>>> = {
   'sessions.search': async () => (await import('./search/search-sessions.ts')).searchSessions,
   'cc.list': async () => (await import('./cc/cc-list.ts')).listSessions,

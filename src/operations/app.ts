@@ -48,7 +48,7 @@ export interface App {
   gateway?: GatewayPart
   /** Loads the code of these heavy parts, or of all. Awaited before every operation. */
   prepare(needs?: readonly HeavyPart[]): Promise<void>
-  /** What terminal sessions report about their state, in the gateway. */
+  /** Reports of terminal sessions about their state, in the gateway. */
   liveReports: LiveReports
   /** Every Claude Code session of this machine. */
   discovery: () => Discovery
@@ -60,7 +60,7 @@ export interface App {
   runtime(kind?: AgentKind): Promise<AgentRuntime>
   /** The turns of chat sessions, and in the gateway the channels. */
   conversations(): Promise<Conversations>
-  /** What Claude Code expects of the cache of sessions that were resumed in a terminal. */
+  /** Claude Code's own predictions of the cache of sessions that were resumed in a terminal. */
   cacheOpinions: CacheOpinions
   /** The connection to the plugin in OpenClaw. */
   openclaw: OpenClawLink

@@ -105,7 +105,7 @@ export interface Operation<Input extends z.ZodObject = z.ZodObject, Output exten
   changesState?: boolean
   /** The output is a secret that is shown once, so no answer is stored for a repeated request. */
   returnsSecret?: boolean
-  /** The output contains texts of people, agents or platforms: whatever looks like a secret is masked in it. */
+  /** The output contains texts of people, agents or platforms: texts in it that look like a secret are masked. */
   redactOutput?: boolean
   /** The output may be as long as a transcript: few such calls run at the same time for one credential. */
   largeOutput?: boolean

@@ -88,8 +88,8 @@ export function requireAgentOf(app: Pick<App, 'config' | 'paths'>, { agentId }: 
 
 type Guarded = Pick<Operation, 'name' | 'scope' | 'operatorOnly' | 'forHosts'>
 
-/** A caller that is bound to an agent sees only what belongs to that agent, whatever its scopes. Only the operator, who is
- *  bound to no agent, may use what belongs to all agents. */
+/** A caller that is bound to an agent sees only what belongs to that agent, with any scopes. Only the operator, who is bound to
+ *  no agent, may use what belongs to all agents. */
 export function authorizeOperation(caller: Caller, operation: Guarded): void {
   authorize(caller, operation.scope, operation.name, operation.forHosts)
   if (caller.agentId === undefined || !isOperatorOnly(operation)) return

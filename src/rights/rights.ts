@@ -30,9 +30,9 @@ export interface Rights {
   writesNotes: boolean
 }
 
-/** What the configuration of an agent grants, and where its files are. */
+/** The grants in the configuration of an agent, and the places of its files. */
 export interface Grants {
-  /** What the agent may use without asking: for the owner, and for a program that is bound to the agent. */
+  /** The tools that the agent may use without asking: for the owner, and for a program that is bound to the agent. */
   owner: readonly string[]
   program: readonly string[]
   /** The names of the tools and files that the owner shares with guests and groups. */

@@ -40,8 +40,8 @@ const working = [
 /** A coding session may also watch what it started and coordinate its own sub-agents. */
 const coding = [...working, 'Monitor', 'Workflow']
 
-/** Claude's own tools that reach other sessions or later turns. They do not know the author of the turn, so no author has
- *  them, whatever the configuration says. Rockpool's own tools (`sessions_send`, schedules) do. */
+/** Claude's own tools that reach other sessions or later turns. They do not know the author of the turn, so no author has them,
+ *  and the configuration cannot open them. Rockpool's own tools (`sessions_send`, schedules) do. */
 export const refusedEverywhere: readonly string[] = [
   'ListAgents',
   'SendMessage',

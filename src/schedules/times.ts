@@ -80,7 +80,7 @@ export function jitterOf({ id, jitterSeconds }: Pick<Schedule, 'id' | 'jitterSec
 export const graceMs = 60_000
 /** `all` runs at most as many missed times. */
 const maxMissed = 100
-/** Months of minutes are not counted one by one, which would take seconds: after so many times only the latest are counted. */
+/** Months of minutes are not counted one by one, which would take seconds: beyond this number only the latest times are counted. */
 export const maxCounted = 1_000
 
 export interface DueTimes {

@@ -12,7 +12,7 @@ const firstGroup = 50
 const mostOfGroup = 400
 /** Up to this many passages are sorted; of more, all passages are walked through by their time. */
 const mostSorted = 1_000
-/** So many passages are checked against the filter at first; then twice as many, and so on. */
+/** How many passages are checked against the filter at first; then twice as many, and so on. */
 const checkedAtOnce = 500
 
 /** Groups of ids; only those of `among`, if it is given. Deleted passages may be in them. */

@@ -5,7 +5,7 @@ import type { FoundPassage } from './index-rows.ts'
 import { readPassage } from './passages.ts'
 import type { ParsedQuery } from './query.ts'
 
-/** So many are read to be counted, although fewer are shown; the number of more is estimated. */
+/** How many passages are read and counted, although fewer are shown; the number beyond that is estimated. */
 const mostCounted = 60
 /** The words as they were written, and next to each other: of keywords they count, of a sentence they decide between equals. */
 const exactWeight = { keywords: 0.3, sentence: 0.02 }
@@ -18,7 +18,7 @@ export interface Ranked {
   mask: number
   /** The query is a list of words, and it has all of them. */
   hasAll: boolean
-  /** What the score is made of; undefined if it was not asked. */
+  /** The parts of the score; undefined unless the caller asked for them. */
   why?: string[]
 }
 

@@ -36,7 +36,7 @@ const sharpness = 2
 const sessionWeights = { second: 0.5, third: 0.25, coverage: 0.5 }
 /** Only the two best passages of a session rank with it; more would leave no room for other sessions. */
 const shownOfSession = 2
-/** What a time that the question names adds at most. */
+/** The most that a time in the question adds. */
 const timeWeight = 0.2
 const piecesWeight = 0.5
 /** What meaning adds at most, and how much more if the passages have few of the words: then words say little. */
@@ -51,8 +51,8 @@ const allWordsBonus = 4
 const toolWeight = 0.6
 
 export interface RankedAnswer extends SearchAnswer {
-  /** How much of the question the passages have: none of its words; of keywords, not all, not even together; of a sentence, none has
-   *  most of the words. */
+  /** How much of the question the passages have: none of its words; of keywords, not all, not even together; of a sentence, none
+   *  has most of the words. */
   lack?: 'all' | 'some' | 'most'
 }
 
@@ -267,7 +267,7 @@ function sessionOf({ source }: FoundPassage): string {
   return `${source.kind} ${source.sessionId}`
 }
 
-/** What the repository, the branch and the channel of a source are called. */
+/** The names of the repository, the branch and the channel of a source. */
 export function placeNamesOf({ repoPath, branch = '', channel = '' }: SearchSource): string[] {
   return [repoPath === undefined ? '' : basename(repoPath), branch, channel]
 }

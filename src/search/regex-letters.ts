@@ -3,7 +3,7 @@
 // passage that matches may be missed.
 import { eitherOf, inSequence, noBound, oneWay, repeated, stepsOn, type Effort } from './regex-steps.ts'
 
-/** What a text must have to match: these letters, one of several things, or all of them. */
+/** The requirement for a text to match: these letters, one of several things, or all of them. */
 export type NeededLetters = { letters: string } | { any: NeededLetters[] } | { all: NeededLetters[] }
 
 /** Substrings are indexed by three characters. */
@@ -22,7 +22,7 @@ export function mostStepsOf(pattern: string): (length: number) => number {
   return (length) => stepsOn(length, effort)
 }
 
-/** What is known of a part of an expression. */
+/** The known facts of a part of an expression. */
 interface Part {
   needs?: NeededLetters
   effort: Effort

@@ -16,7 +16,7 @@ type ToolText = FoundText['passage']
 export interface RegexQuestion {
   pattern: string
   filter: SearchFilter
-  /** Search the tool texts that are not indexed, for so long, instead of the passages of the index. */
+  /** Search the tool texts that are not indexed, for at most this time, instead of the passages of the index. */
   unindexedMs?: number
 }
 
@@ -32,16 +32,16 @@ export interface RegexFinding {
 /** The match of each text, in their order. */
 export type MatchTexts = (texts: string[]) => Iterable<RegExpExecArray | null, void>
 
-/** So many bytes of transcripts are read before an expression is tried on their texts. */
+/** How many bytes of transcripts are read before an expression is tried on their texts. */
 const bytesAtOnce = 64 << 10
 
-/** So many tool texts are read before an expression is tried on them. */
+/** How many tool texts are read before an expression is tried on them. */
 const textsAtOnce = 50
 
 /** An expression is tried in the main thread for this long before a worker thread takes over. */
 const briefMs = 25
 
-/** An expression with at most so many steps on a text ends within milliseconds. */
+/** An expression with at most this many steps on a text ends within milliseconds. */
 const quickSteps = 4_000_000
 
 /** Searches in this thread, but only for a moment. Most expressions find enough in that time, and a thread takes longer to start. */

@@ -7,7 +7,7 @@ import { WordList } from './word-lists.ts'
 
 /** If a filter allows at most this many passages, their ids are looked up first. */
 const fewAllowed = 20_000
-/** So many passages are checked at first; then twice as many, and so on. */
+/** How many passages are checked at first; then twice as many, and so on. */
 const checkedAtOnce = 1_000
 
 /** The newest allowed passages that all of these lists have, the newest first. */

@@ -51,8 +51,8 @@ interface IndexState {
 
 interface FoundTerm {
   /**
-   * How many passages of the agent have the term, or of all agents if none is named, whatever else the filter allows. Passages of
-   * other agents must not count: the weight of a word would tell whether they have it.
+   * How many passages of the agent have the term, or of all agents if none is named, independent of the rest of the filter.
+   * Passages of other agents must not count: the weight of a word would tell whether they have it.
    */
   count: number
   list: WordList

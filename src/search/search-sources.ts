@@ -36,7 +36,7 @@ export interface TranscriptCopies {
   /** Reads what is new in the shared database. */
   catchUp(): Promise<void>
   all(): TranscriptCopy[]
-  /** What changed since the previous call. */
+  /** The changes since the previous call. */
   takeChanges(): Record<'changed' | 'dropped' | 'gone', TranscriptCopy[]>
   clear(): Promise<void>
   close(): Promise<void>

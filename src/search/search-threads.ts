@@ -17,7 +17,7 @@ const stopMs = 1_000
 const startMs = 10_000
 /** An idle thread is kept this long, because messages come in bursts; then it is ended to free its memory. */
 const lingerMs = 2_000
-/** A thread that watches the time itself gets so much more of it, to rank what it found. */
+/** The additional time of a thread that watches its own time limit, to rank its hits. */
 const graceMs = 2_000
 /** People try an expression several times. */
 const regexLingerMs = 30_000

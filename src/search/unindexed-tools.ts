@@ -100,7 +100,7 @@ export class UnindexedTools {
     }
   }
 
-  /** Whether the file has all patterns, in whatever lines. One after the other: most files lack the first one. */
+  /** Whether the file has all patterns, in any lines. One after the other: most files lack the first one. */
   #mayHave(fd: number, known: KnownSource, patterns: LinePatterns): boolean {
     for (let pattern = 1; pattern <= patterns.all; pattern <<= 1)
       if (!this.#has(fd, known, (bytes) => patterns.in(bytes, pattern) !== 0)) return false

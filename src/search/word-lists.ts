@@ -5,7 +5,7 @@ import type { Queries } from '../store/sqlite/queries.ts'
 import { PhraseReader, PlainSetReader, SetReader } from './list-readers.ts'
 import { Postings, type PostingTable } from './postings.ts'
 
-/** What a passage must have: these words next to each other, one of several expressions, or all of them. */
+/** The requirement for a passage: these words next to each other, one of several expressions, or all of them. */
 export type WordExpression =
   /** With `isPrefix` the last word is the beginning of a word. With `isRough` some of the pieces of letters are enough. */
   | { words: string; isPrefix?: boolean; isRough?: boolean }

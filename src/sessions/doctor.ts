@@ -51,7 +51,7 @@ export interface Finding {
   /** A path, or the key of a session. */
   where: string
   problem: string
-  /** What the database itself reports; people read `problem`. */
+  /** The report of the database itself; people read `problem`. */
   details?: string
   /** The effect of the fix, or a remedy for a person if there is no fix. */
   remedy: string

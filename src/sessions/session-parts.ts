@@ -1,4 +1,4 @@
-// What functions that change a session need, and the steps that they share.
+// The dependencies of functions that change a session, and their common steps.
 import { randomUUID } from 'node:crypto'
 import type { Clock } from '../domain/clock.ts'
 import { RockpoolError } from '../domain/errors.ts'

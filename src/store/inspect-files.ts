@@ -15,7 +15,7 @@ import { isDead } from './disk/lock-payload.ts'
 export interface FileFault {
   path: string
   problem: string
-  /** What the database itself reports. */
+  /** The report of the database itself. */
   details?: string
   remedy: string
   fix?: () => Promise<string | void>
@@ -162,7 +162,7 @@ export async function findIndexFault(path: string): Promise<FileFault | undefine
   if (!fault?.isDamaged) return fault
   const remove = async (): Promise<void> => {
     refuseIfOpen(path)
-    // What a person has put there is not ours to remove.
+    // Rockpool does not remove a file that a person has put there.
     if (isFolder(path)) await setDatabaseAside(path)
     else removeDatabase(path)
   }

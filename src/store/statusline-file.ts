@@ -1,5 +1,5 @@
-// What the status line of Claude Code shows, as a background process last found it. The status line itself only reads this file,
-// because Claude Code runs it several times a minute and waits for it.
+// The facts for the status line of Claude Code, as a background process last found them. The status line itself only reads this
+// file, because Claude Code runs it several times a minute and waits for it.
 import {
   mkdirSync,
   openSync,

@@ -30,7 +30,7 @@ import type { WorkStore } from './work-store.ts'
 export interface Storage {
   readonly sessions: (agentId: string) => SessionStore
   readonly transcripts: (agentId: string) => TranscriptStore
-  /** What must happen with messages: inbox, turns, outbox. */
+  /** Pending work: inbox, turns, outbox. */
   readonly work: WorkStore
   readonly people: People
   readonly coding: CodingStore
@@ -61,7 +61,7 @@ export type NoteExchange = Pick<SharedNotes, 'sync' | 'give' | 'refresh'>
 /** Exchanges the files of messages and replies with other machines. Without a cluster nothing is copied. */
 export type MediaExchange = Pick<SharedMedia, 'give' | 'bring' | 'remove' | 'forget'>
 
-/** What several machines on one database do together. */
+/** The parts for several machines on one database. */
 export interface Cluster {
   /** The processes that share the database, this one among them. */
   readonly members: Members

@@ -16,7 +16,7 @@ import type { Seal } from './seal.ts'
 
 /** Chunks are compressed together up to this many bytes. To read one chunk, all of them are read. */
 const groupBytes = 1024 * 1024
-/** So much of a file is read at once; no chunk is larger. */
+/** How much of a file is read at once; no chunk is larger. */
 const readBytes = 2 * 1024 * 1024
 const roomBytes = groupBytes + readBytes
 /** The table of a record counts its chunks in two bytes. */

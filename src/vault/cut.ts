@@ -6,10 +6,10 @@
 /** No chunk is smaller, except the last of a file; large enough to compress well. */
 const minBytes = 128 * 1024
 const maxBytes = 1024 * 1024
-/** After the smallest size, there is a cut in so many bytes on average: the longer a line, the likelier is one after it. */
+/** The average distance of two cuts after the smallest size: a cut after a long line is more likely. */
 const usualBytes = 256 * 1024
 const lineEnd = 10
-/** So much of the next line decides whether a chunk ends before it; the first bytes of a record are often the same. */
+/** How much of the next line decides whether a chunk ends before it; the first bytes of a record are often the same. */
 const decidingBytes = 96
 
 /** The offset after the next chunk in `bytes`; undefined if the chunk does not end here and more bytes may follow. `id` is the id

@@ -1,4 +1,4 @@
-// What records of the vault say, and the rows of the index that they become.
+// The content of the vault's records, and the rows of the index that they become.
 import { z } from 'zod'
 import type { ChunkRow, FileRow } from '../store/sqlite/vault-index.ts'
 import type { RecordPlace, TableEntry } from './pack-records.ts'

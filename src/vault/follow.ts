@@ -10,13 +10,13 @@ import type { SessionToKeep } from './keep.ts'
 import type { SharedVault } from './shared-vault.ts'
 import type { Vault } from './vault.ts'
 
-/** Changes come in bursts; they are kept together, at most so often. */
+/** Changes come in bursts and are kept together, at most once in this time. */
 const gatherMs = 5_000
-/** Replaced versions are removed, and the limit is checked, so often. */
+/** How often replaced versions are removed and the limit is checked. */
 const upkeepMs = 3_600_000
 /** How often new content is copied to the shared vault. */
 const shareMs = 60_000
-/** After a failure, such as a full disk, the same sessions are tried again so much later. */
+/** After a failure, such as a full disk, the same sessions are tried again after this time. */
 const retryMs = 30_000
 
 export interface FollowParts {

@@ -23,10 +23,10 @@ export interface SessionToKeep {
   about: Record<string, unknown> | undefined
 }
 
-/** What was appended piece by piece is joined and cut by content when there are so many pieces, or so many bytes. */
+/** Appended pieces are joined and cut by content when there are this many pieces, or this many bytes. */
 const mostTailChunks = 32
 const mostTailBytes = 512 * 1024
-/** Others may work after so long. The files are read without the pool of threads: that takes much less processor time. */
+/** Other tasks get a turn after this time. The files are read without the pool of threads, which takes much less processor time. */
 const sliceMs = 10
 
 /** Deleted meanwhile, not a regular file, or a database that cannot be read now, which discovery reports. */

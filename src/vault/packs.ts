@@ -202,7 +202,7 @@ export class Packs {
   }
 }
 
-/** A folder in place of a pack counts as an empty one: its records are missing, and the vault goes on. */
+/** A folder in place of a pack counts as an empty one: its records are missing, and the vault continues. */
 function sizeOf(stats: Stats): number {
   return stats.isFile() ? stats.size : 0
 }

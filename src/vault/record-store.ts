@@ -184,7 +184,7 @@ export class RecordStore {
   }
 }
 
-/** What a scan found, and where its last record ends. */
+/** The records that a scan found, and where the last one ends. */
 interface PackContent {
   chunks: ChunkRow[]
   others: Array<[RecordPlace, FileVersion[] | Removal]>

@@ -9,7 +9,7 @@ import { versionOf, type ChunkRef } from './file-versions.ts'
 import type { RecordStore } from './record-store.ts'
 
 const yearMs = 365 * 86_400_000
-/** A pack is written again when so much of it is unused, to free space. */
+/** A pack is written again when this share of it is unused, to free space. */
 const unusedShare = 0.25
 
 export interface PrunePlan {
@@ -78,7 +78,7 @@ export async function rewritePacks(store: RecordStore, share = unusedShare): Pro
   return before - (await usedBytes(store))
 }
 
-/** What the index knows of each record: only that is needed. */
+/** The records that the index knows: only these are needed. */
 interface RecordUsage {
   chunks: Set<string>
   /** By pack and offset. */

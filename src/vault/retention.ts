@@ -7,7 +7,7 @@ import { readFileSafely, writeFileAtomically } from '../store/disk/atomic-file.t
 
 const dayMs = 86_400_000
 const defaultDays = 30
-/** What is reported as deleted soon. */
+/** Sessions that Claude deletes within this many days are reported. */
 const soonDays = 7
 
 export interface Retention {

@@ -29,7 +29,7 @@ export class Seal {
     return this.#key !== undefined
   }
 
-  /** The name of a content. With a key, somebody without it cannot test whether the vault has a known text. */
+  /** The name of a content. With a key, a person without the key cannot test whether the vault has a known text. */
   nameOf(content: Buffer): Buffer {
     if (this.#key) return createHmac('sha256', this.#key).update(content).digest()
     return hash('sha256', content, 'buffer')

@@ -6,7 +6,8 @@ import type { DiscoveredSession, Discovery } from '../domain/discovered-session.
 import { isFile, namesIn } from '../store/disk/foreign-file.ts'
 import type { SessionToKeep } from './keep.ts'
 
-/** What the vault must know of a session of any agent: its transcript, below the directory of the program that made it. */
+/** The facts about a session of any agent that the vault needs: its transcript, below the directory of the program that made it.
+ *  */
 type KeepableSession = Pick<DiscoveredSession, 'agentKind' | 'sessionId' | 'filePath' | 'configDir' | 'slug'>
 
 /** The slug of a session is the name of its plan. */
@@ -21,7 +22,7 @@ export async function sessionToKeep(
   return { sessionId, agent, root, files, about: { ...session } }
 }
 
-/** What discovery names, its transcript first, and a folder of the same name beside the transcript. */
+/** The files that discovery names, the transcript first, and a folder of the same name beside the transcript. */
 async function filesOfOthers(
   { sessionId, filePath, configDir }: KeepableSession,
   discovery: Pick<Discovery, 'files'>,

@@ -25,7 +25,7 @@ export interface AttributedFile {
 }
 
 const longestFile = 32 << 20
-/** For a question about so few lines, transcripts are read for commands that changed them. */
+/** For a question about at most this many lines, transcripts are read for commands that changed them. */
 const fewLines = 20
 /** Other files of a commit whose lines vote, too. */
 const mostFiles = 40

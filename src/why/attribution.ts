@@ -22,7 +22,7 @@ export type Effort = 'matches' | 'edits' | 'transcripts'
 /** Edits that are read back to compare texts, the last before the commit. */
 const mostRead = 60
 const fewestLetters = 10
-/** So many letters in the same order are no chance. */
+/** This many letters in the same order are no coincidence. */
 const manyLetters = 25
 const mostTranscripts = 4
 /** Lines on each side among which the next ones with letters are looked for. */

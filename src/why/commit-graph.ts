@@ -10,7 +10,7 @@ import type { Git } from '../discovery/git.ts'
 
 /** New commits are read without a graph until it is written again. */
 const maxAgeMs = 86_400_000
-/** So many commits get their paths at once; git writes those of others the next time. */
+/** How many commits get their paths at once; git writes those of the others the next time. */
 const mostFilters = 20_000
 const waitMs = 500
 /** Of each changed path. In the small filters that git makes by itself, with 10 bits, some names collide with that of their folder, and

@@ -39,7 +39,7 @@ export async function historyOf(
   const asked = hashesOf(texts)
   const at = edits.indexOf(source)
   const own = await reader.read(source)
-  // What stood there before: the lines that the edit replaced.
+  // The earlier lines, which the edit replaced.
   const places = new Set(asked)
   for (const { added, removed } of own?.hunks ?? [])
     if (hasOne(added, asked)) for (const hash of hashesOf(removed)) places.add(hash)

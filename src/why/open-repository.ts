@@ -1,5 +1,5 @@
-// Finds the repository of a file. A process costs the gateway more than all other work for an answer, so git is asked once for each
-// folder, and then only the files are checked that would change its answer.
+// Finds the repository of a file. A process costs the gateway more than all other work for an answer, so git is asked once for
+// each folder, and then only the files are checked that would change its answer.
 import { existsSync, statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { gitIn, runBounded, withoutFilters, type Run, type Variables } from '../discovery/git.ts'
@@ -17,7 +17,7 @@ const longestFile = 1 << 20
 /** A name may stand for another name. */
 const mostNames = 5
 
-/** What git said about a folder, and how its files were then. */
+/** Git's answer about a folder, and the state of its files at that time. */
 interface Place {
   /** The real path of the working tree. */
   root: string

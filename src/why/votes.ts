@@ -1,5 +1,5 @@
-// Decides which session wrote a line. The lines that a commit added vote for the sessions that had added the same lines to the same
-// file before: lines next to the asked one count most, lines that many sessions wrote count little, closing braces nothing.
+// Decides which session wrote a line. The lines that a commit added vote for the sessions that had added the same lines to the
+// same file before: lines next to the asked one count most, lines that many sessions wrote count little, closing braces nothing.
 import type { Confidence, Evidence } from '../domain/why-answers.ts'
 import type { FoundEdit, FoundEdits } from './find-edits.ts'
 import type { AddedLine, CommitDiff } from './git-lines.ts'
@@ -19,7 +19,7 @@ export interface Verdict {
 const slackSeconds = 90
 const clearShare = 0.5
 const distinctLetters = 8
-/** So many letters are rarely written twice; fewer say something only for a day. */
+/** Lines with this many letters are rarely written twice; shorter ones are evidence only for a day. */
 const lastingLetters = 16
 const daySeconds = 86_400
 const almostEqual = 0.9
@@ -190,7 +190,7 @@ export class Votes {
   #isClear({ hash, hunk, file, text }: AddedLine, edit: FoundEdit, copies: number): boolean {
     const { sessionId } = edit
     const letters = lettersOf(text).length
-    // What is not committed has no date.
+    // Uncommitted lines have no date.
     const isFresh = this.commit.sha === '' || this.commit.authoredAt - edit.seconds <= daySeconds
     const hasLetters = letters >= (isFresh ? distinctLetters : lastingLetters)
     const around = this.#hunks.get(hunk)!
@@ -210,8 +210,8 @@ export class Votes {
       .length
   }
 
-  /** No session is known to have written these words. A line without letters belongs to the lines around it. Any other line is
-   *  somebody else's, unless the session of the lines on both sides made the commit itself. */
+  /** No session is known to have written these words. A line without letters belongs to the lines around it. Any other line
+   *  belongs to another author, unless the session of the lines on both sides made the commit itself. */
   #byNeighbours(line: AddedLine): Verdict {
     const [above, below] = [this.#neighbour(line, -1), this.#neighbour(line, 1)]
     const edit = above?.edit ?? below?.edit

@@ -13,7 +13,7 @@ export interface Row {
   /** It asks a person, or it failed and no person has looked at it yet. */
   needsYou: boolean
   name: string
-  /** One line: what it asks, does or said last. */
+  /** One line: its request, its activity or its last words. */
   now: string
   repo: string
   /** The program, if it is not Claude Code. */
@@ -28,11 +28,11 @@ export interface Row {
   /** Claude's id of the conversation, once there is a transcript. */
   sessionId?: string
   coding?: CodingRow
-  /** What it asks, if the page can answer it. */
+  /** Its open request, if the page can answer it. */
   approval?: Approval
   /** Claude Code has deleted its transcript, and the vault has it. */
   kept?: boolean
-  /** What a native session waits for in its terminal. */
+  /** The request that a native session shows in its terminal. */
   waitingFor?: string
 }
 

@@ -1,6 +1,6 @@
-// A service worker that stores the page itself (its document, scripts, styles, icon), so that it opens and shows a message
-// while the gateway is not reachable, and that shows notifications while the page is closed. Answers of the gateway are never stored. Built as a separate file, because a browser
-// loads a service worker only from a fixed address.
+// A service worker that stores the page itself (its document, scripts, styles, icon), so that it opens and shows a message while
+// the gateway is not reachable, and that shows notifications while the page is closed. Answers of the gateway are never stored.
+// Built as a separate file, because a browser loads a service worker only from a fixed address.
 
 /** The worker API that is used here; the types of the page do not include it. */
 interface ShellScope {
@@ -26,7 +26,7 @@ interface Pressed extends Lasting {
   notification: { data: Notice; close(): void }
 }
 
-/** What the gateway sends; see `Notification` in src/channels/devices.ts. */
+/** A notification from the gateway; see `Notification` in src/channels/devices.ts. */
 interface Notice {
   title: string
   body: string

@@ -18,7 +18,7 @@ export interface Delivery {
   wake?: boolean
 }
 
-/** What Rockpool learns about a delivery. */
+/** The acknowledgement of a delivery for Rockpool. */
 export interface Outcome {
   id: string
   messageIds?: string[]

@@ -1,4 +1,5 @@
-// What the plugin uses of OpenClaw, from 2026.1.30 to 2026.9.6. Optional members exist only in some versions.
+// The part of OpenClaw's interface that the plugin uses, from 2026.1.30 to 2026.9.6. Optional members exist only in some
+// versions.
 
 export interface OpenClawApi {
   /** 2026.9.6: "full" in the gateway, "discovery" where tools run, "cli-metadata" without a runtime. 2026.1.30 names none. */
@@ -150,7 +151,7 @@ export interface Presentation {
   >
 }
 
-/** What OpenClaw says about the turn in which a tool is offered. 2026.1.30 has no `deliveryContext` and no `senderIsOwner`. */
+/** OpenClaw's context of the turn in which a tool is offered. 2026.1.30 has no `deliveryContext` and no `senderIsOwner`. */
 export interface ToolContext {
   agentId?: string
   sessionKey?: string

@@ -1,5 +1,5 @@
-// One turn of an agent program: a process that gets the prompt, reports what it does line by line, and ends. The calls to the model
-// that it reports are passed to the budget; while a person is asked about the budget, the process is paused.
+// One turn of an agent program: a process that gets the prompt, reports what it does line by line, and ends. The calls to the
+// model that it reports are passed to the budget; while a person is asked about the budget, the process is paused.
 import { createInterface } from 'node:readline'
 import type { BeforeTool, Prompt } from '../../domain/agent.ts'
 import { sleep } from '../../domain/async.ts'
@@ -13,7 +13,7 @@ import { TurnTally } from '../running-turn.ts'
 import { TurnWatchdog, type SilenceLimits } from '../watchdog.ts'
 import type { AgentProgram, ProgramItem, ProgramReader } from './program.ts'
 
-/** What a session's own files say about it so far. */
+/** The facts in the session's own files so far. */
 export interface Spent {
   costUsd: number
   usage: Usage

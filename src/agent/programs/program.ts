@@ -1,6 +1,6 @@
-// The contract of a coding agent that Rockpool runs as a program: the command for one turn, and what the lines of its standard output
-// mean. One file beside this one for each agent; program-runtime.ts makes conversations of them. Claude is not one of them: its
-// process stays open between turns and asks for permission (../claude.ts).
+// The contract of a coding agent that Rockpool runs as a program: the command for one turn, and what the lines of its standard
+// output mean. One file beside this one for each agent; program-runtime.ts makes conversations of them. Claude is not one of
+// them: its process stays open between turns and asks for permission (../claude.ts).
 import type { OtherAgent, PermissionMode } from '../../domain/agent.ts'
 import type { TurnEvent } from '../../domain/turn.ts'
 
@@ -15,7 +15,7 @@ export interface AgentProgram {
   readonly login: string
   /** Environment variables that it reads: its folders, its keys, the address of its API. */
   readonly variables: readonly string[]
-  /** What it can do when it runs without a terminal. None of them can ask a person. */
+  /** The abilities of the program without a terminal. No program can then ask a person. */
   readonly can: {
     fork: boolean
     /** Add text to its system prompt. */

@@ -37,7 +37,7 @@ export function findProgram(
   })
 }
 
-/** What the program does without asking: for the person who launches a session of it. */
+/** A notice for the person who launches a session: the actions that the program takes without asking. */
 export function noticeOf(program: AgentProgram, mode: PermissionMode): string {
   return `${program.name} cannot ask here: it ${program.rights(mode)}. Messages wait until its turn is over.`
 }
@@ -49,7 +49,7 @@ function isExecutable(path: string): boolean {
   }, false)
 }
 
-/** What a launch asks of a program, beside the task. */
+/** The options of a launch, besides the task. */
 export interface ProgramOptions {
   permissionMode: PermissionMode
   allowedTools: readonly string[]

@@ -117,7 +117,7 @@ function realPath(path: string): string | undefined {
   return attempt(() => realpathSync(path))
 }
 
-/** What a rule covers, made from a request, or from the words of a person. */
+/** Makes a rule from a request, or from the words of a person. */
 export type RuleScope = Pick<Grant, 'kind' | 'tool' | 'pattern' | 'folder'>
 
 export function ruleFor(kind: RuleKind, request: Asked, folder?: string): RuleScope {

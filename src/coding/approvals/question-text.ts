@@ -99,7 +99,8 @@ const editShapes = {
   Write: z.strictObject({ file_path, content: z.string() }),
 }
 
-/** An edit of a file as a difference, line by line. Undefined if the tool is not an edit, or if its input has a field that a difference would hide. */
+/** An edit of a file as a difference, line by line. Undefined if the tool is not an edit, or if its input has a field that a
+ *  difference would hide. */
 function editText(toolName: string, input: Record<string, unknown>): string | undefined {
   if (toolName === 'Write') {
     const { data } = editShapes.Write.safeParse(input)
@@ -142,7 +143,7 @@ function questionText(input: Record<string, unknown>): string {
 export interface AskedQuestion {
   question: string
   options: string[]
-  /** What each option means; empty where Claude wrote nothing. */
+  /** The meaning of each option; empty where Claude wrote nothing. */
   descriptions: string[]
   /** More than one option may be chosen. */
   several: boolean

@@ -61,7 +61,7 @@ export function answerFor(approval: Approval, request: QuestionRequest): Permiss
   }
 }
 
-/** What people read of a request that was not allowed: `denied: not on main`, `expired, no answer in 5 min`. */
+/** The text for people about a request that was not allowed: `denied: not on main`, `expired, no answer in 5 min`. */
 export function refusalText(approval: Approval): string | undefined {
   if (approval.state === 'denied') return approval.answer ? `denied: ${approval.answer}` : 'denied'
   return approval.state === 'expired' ? expiryText(approval) : undefined

@@ -27,7 +27,7 @@ export function budgetReached(session: CodingSession, state: LimitState): Budget
   return reached && { of: reached.of, limitUsd: reached.limitUsd, spentUsd: reached.spentUsd }
 }
 
-/** What may be spent before the nearest limit. */
+/** The amount that may be spent before the nearest limit. */
 export function leftUsd(session: CodingSession, state: LimitState): number {
   return Math.min(...limitsOf(session, state).map((limit) => limit.leftUsd))
 }

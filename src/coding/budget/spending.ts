@@ -1,4 +1,4 @@
-// What a running session spends. Each call is metered when it is reported, and the next one is held at a limit. Near a limit
+// The spending of a running session. Each call is metered when it is reported, and the next call is held at a limit. Near a limit
 // only as many calls are allowed as there is room for, so that parallel sub-agents do not each exceed it.
 import type { BeforeTool } from '../../domain/agent.ts'
 import type { CodingSession } from '../../domain/coding-session.ts'

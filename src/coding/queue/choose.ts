@@ -186,7 +186,7 @@ function chosenScore({ scores, sessionId }: SessionSelection): SessionScore | un
   return scores.find((score) => score.sessionId === sessionId)
 }
 
-/** What a selection means for a launch. A trimmed copy is a fork. */
+/** Turns a selection into a choice for a launch. A trimmed copy is a fork. */
 export function choiceOf(
   { action, sessionId }: SessionSelection,
   wanted: { fork?: boolean; trim?: TrimLevel } = {},

@@ -75,7 +75,7 @@ export async function identifyRepository(
   return { path: top, name: top === path ? name : undefined, origin, rootCommit }
 }
 
-/** What is checked out in a directory, to compare two machines. */
+/** The checkout of a directory, to compare two machines. */
 export interface CheckedOut {
   branch: string
   commit: string

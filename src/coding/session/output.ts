@@ -119,7 +119,7 @@ function shortened(text: string): string {
   return `${text.slice(0, maxBlockChars).toWellFormed()}… (${rest} more characters in Claude's own transcript)`
 }
 
-/** What an event adds to the output of a session, if anything. */
+/** The addition of an event to the output of a session, if there is one. */
 function outputOf(event: TurnEvent): { kind: OutputKind; text: string } | undefined {
   switch (event.type) {
     case 'text':

@@ -28,7 +28,7 @@ import type { TurnOutcome } from './session-turn.ts'
 
 export const continuedElsewhere = 'It continues elsewhere. It can be resumed.'
 
-/** What a session asks of the other sessions of this process. */
+/** Requests of a session to the other sessions of this process. */
 export interface OtherSessions {
   /** Idle sessions close their processes if too many are open. */
   makeRoom(): Promise<void>

@@ -1,4 +1,4 @@
-// What the row of a session becomes: at launch, during and after a turn, at its end, when it starts again, when it moves to
+// The new values in the row of a session: at launch, during and after a turn, at its end, when it starts again, when it moves to
 // another machine. Everything here is pure.
 import { randomUUID } from 'node:crypto'
 import type {

@@ -1,5 +1,5 @@
-// The agent's process for one coding session: Claude's, or the one of another program. It starts with the first turn. While the session waits for a message, the
-// process may be closed to stay below `coding.maxSessions`; the next message starts it again.
+// The agent's process for one coding session: Claude's, or the one of another program. It starts with the first turn. While the
+// session waits for a message, the process may be closed to stay below `coding.maxSessions`; the next message starts it again.
 import { randomUUID } from 'node:crypto'
 import type { AgentRuntime, AskPermission, BeforeTool } from '../../domain/agent.ts'
 import type { Conversation, ConversationEnd, ConversationOptions } from '../../domain/agent.ts'
@@ -10,8 +10,7 @@ import type { AgentParts, SessionParts } from '../coding-parts.ts'
 import type { LiveRecord } from './live-record.ts'
 import { originTag } from './origin.ts'
 
-const continuedByOthers =
-  'Somebody continued this session in another process. Resuming it with what was said there.'
+const continuedByOthers = 'Another process continued this session. Resuming it with the messages from there.'
 
 type Continuation = Pick<ConversationOptions, 'resume' | 'newSdkSessionId'>
 
@@ -45,8 +44,8 @@ export class SessionConversation {
     return this.#open
   }
 
-  /** Starts the process if there is none. Checks before every turn whether somebody else continues the conversation: with
-   *  two writers, each loses turns of the other. */
+  /** Starts the process if there is none. Checks before every turn whether another process continues the conversation: with two
+   *  writers, each loses turns of the other. */
   async ready(): Promise<Conversation> {
     const other = this.#open?.otherWriter()
     if (other) await this.park()
@@ -124,7 +123,7 @@ function trimNotice({ cuts, tokensBefore, tokensAfter }: TrimSaving): string {
   return `Continuing in a trimmed copy: ${cuts} old results cut, about ${thousands(tokensAfter)} instead of ${thousands(tokensBefore)} tokens. The tool recall_lost gives each of them back.`
 }
 
-/** What the launch asked for, as options of the agent. */
+/** The options of the launch as options of the agent. */
 export function conversationOptions(
   session: CodingSession,
   { agentOf, toolsFor }: Pick<AgentParts, 'agentOf' | 'toolsFor'>,

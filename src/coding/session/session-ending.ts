@@ -96,7 +96,7 @@ export function limitOf({ why, retryAt, window }: Failed): UsageLimit | undefine
 
 type Failed = Extract<TurnEnd, { kind: 'failed' }>
 
-/** What happened, and what to do now: a session that has ended accepts no messages and no chat commands. */
+/** The reason of the end, and the next step: a session that has ended accepts no messages and no chat commands. */
 export function failureText(
   { why, message, what = message }: Failed,
   { id, name, sdkSessionId }: Pick<CodingSession, 'id' | 'name' | 'sdkSessionId'>,

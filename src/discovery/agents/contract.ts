@@ -1,5 +1,5 @@
-// The contract of a reader: where a coding agent keeps its sessions, and what is in them. A new agent is one folder beside this file
-// and one line in readers.ts; test/agents.test.ts runs the same checks over all of them.
+// The contract of a reader: where a coding agent keeps its sessions, and what is in them. A new agent is one folder beside this
+// file and one line in readers.ts; test/agents.test.ts runs the same checks over all of them.
 import type { AgentConversation } from '../../domain/agent-records.ts'
 import type { AgentKind, OtherAgent } from '../../domain/agent.ts'
 import type { EditTable } from '../edit-table.ts'
@@ -27,7 +27,7 @@ export interface AgentProcess {
   startedMs: number
 }
 
-/** What readers without locks ask about processes. */
+/** Facts about processes for readers without locks. */
 export interface LiveWorld {
   /** The processes of coding agents that run now. */
   processes(): AgentProcess[]

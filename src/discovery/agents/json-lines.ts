@@ -159,7 +159,7 @@ function isBlank(bytes: Buffer): boolean {
   return bytes.every((byte) => byte === 32 || byte === 13 || byte === 9)
 }
 
-/** What follows the last line break; undefined if that is longer than any line. */
+/** The bytes after the last line break; undefined if they are longer than any line. */
 function restOf(fd: number, from: number): Buffer | undefined {
   const length = Math.max(0, fstatSync(fd).size - from)
   if (length > longestLineBytes) return undefined

@@ -7,7 +7,7 @@ export type HandoffTarget = 'claude' | 'codex' | 'pi'
 type ToolTurn = Extract<HandoffTurn, { role: 'tool' }>
 type Fields = Record<string, unknown>
 
-/** What a tool does, whatever it is called. */
+/** The action of a tool call, independent of the name of the tool. */
 type Act =
   | { does: 'run'; command: string }
   | { does: 'read'; path: string }

@@ -90,7 +90,7 @@ function spokenIn(records: readonly AgentRecord[]): number {
 
 const briefChars = 4_000
 
-/** What a new session needs to know: the task, what was asked last, the changed files and the last answer. */
+/** The brief for a new session: the task, the last prompts, the changed files and the last answer. */
 export function briefOf(
   conversation: AgentConversation,
   about: { title?: string; program: string },

@@ -25,7 +25,7 @@ export interface WrittenHandoff {
   callsAsText: number
 }
 
-/** The file is new: no session of anybody is changed. */
+/** The file is new, so no existing session changes. */
 export async function writeHandoff(
   turns: readonly HandoffTurn[],
   place: HandoffPlace,

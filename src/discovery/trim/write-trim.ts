@@ -36,7 +36,7 @@ export interface TrimmedCopy extends TrimPlan {
   filePath: string
 }
 
-/** What a trim would cut. */
+/** The results that a trim would cut. */
 export function previewTrim(
   { sessionId, filePath }: Pick<Original, 'sessionId' | 'filePath'>,
   level: TrimLevel,
@@ -71,8 +71,8 @@ export async function withRecords<T>(
   }
 }
 
-/** Records without an id that the copy needs: its tag names the agent that owns it. Requests, costs and snapshots of files belong to
- *  the original; a rewind with snapshots whose files are missing would delete files. */
+/** Records without an id that the copy needs: its tag names the agent that owns it. Requests, costs and snapshots of files belong
+ *  to the original; a rewind with snapshots whose files are missing would delete files. */
 const keptBookkeeping = new Set(['tag', 'mode', 'permission-mode', 'worktree-state', 'agent-name'])
 
 async function* copyOf(

@@ -58,10 +58,11 @@ export const codingConfig = z.strictObject({
   approvalTimeoutMinutes: z.number().min(0).default(0),
   /** Continue in a trimmed copy by itself when the cache is cold and the copy saves at least a quarter. */
   trimWhenCold: z.enum(['off', ...trimLevels]).default('off'),
-  /** Sessions that Claude's usage limit stopped continue by themselves after the reset. Absent: they do not, and the owner is asked
-   *  once. */
+  /** Sessions that Claude's usage limit stopped continue by themselves after the reset. Absent: they do not, and the owner is
+   *  asked once. */
   continueAfterLimit: z.boolean().optional(),
-  /** What is left of a usage window for the owner: from then on new sessions wait for the reset, or the launch asks. */
+  /** The share of a usage window that is reserved for the owner: when only this share is left, new sessions wait for the reset,
+   *  or the launch asks. */
   reserve: z
     .strictObject({
       percent: z.number().min(0).max(90).default(0),
@@ -82,7 +83,8 @@ export const discoveryConfig = z.strictObject({
   configDirs: z.array(z.string()).default([]),
   /** Folders of other coding agents to look into, beside the usual ones and those that their variables name. */
   agentHomes: z.partialRecord(z.enum(['codex', 'gemini', 'opencode', 'pi']), z.array(z.string())).default({}),
-  /** Look only into `configDirs`, `agentHomes` and CLAUDE_CONFIG_DIR, not into ~/.claude, ~/.config/claude and other usual places. */
+  /** Look only into `configDirs`, `agentHomes` and CLAUDE_CONFIG_DIR, not into ~/.claude, ~/.config/claude and other usual
+   *  places. */
   onlyConfigured: z.boolean().default(false),
 })
 

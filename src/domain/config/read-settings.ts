@@ -66,7 +66,7 @@ export function allowedToolsOf(
   return own?.allowedTools ?? defaults.allowedTools ?? (withOwner ? readOnlyTools : [])
 }
 
-/** What the configuration grants an agent, by author; rights/ decides with it. */
+/** The grants of the configuration for an agent, by author; rights/ uses them. */
 export function grantsOf(config: AgentsConfig, agentId: string) {
   const own = config.list.find((agent) => agent.id === agentId)
   return {

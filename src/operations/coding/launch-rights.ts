@@ -1,5 +1,5 @@
-// What an agent may give to a session that it starts: no more than the agent has itself. The agent's call needs no approval, so
-// more rights would run without one.
+// The rights that an agent may give to a session that it starts: no more than the agent has itself. The agent's call needs no
+// approval, so more rights would run without one.
 import { existsSync } from 'node:fs'
 import { gitIn } from '../../discovery/git.ts'
 import { foreignGitFolders } from '../../discovery/git-folders.ts'
@@ -65,8 +65,8 @@ interface UnaskedRight {
   setting: string
 }
 
-/** What a session would do without asking beyond the configuration, if this giver may not allow it. A coding session that writes to
- *  another one has its own rights, too. */
+/** What a session would do without asking beyond the configuration, if this giver may not allow it. A coding session that writes
+ *  to another one has its own rights, too. */
 export function unaskedRight(
   { config, storage }: App,
   asked: Pick<Rights, 'permissionMode' | 'allowedTools'>,
@@ -89,8 +89,8 @@ function mayUseMode(mode: PermissionMode, { permissionMode }: App['config']['cod
   return [...askingModes, permissionMode].includes(mode)
 }
 
-/** What a session of this agent gets when its launch names nothing. OpenClaw's configuration can name repositories of its own
- *  agents; apart from that it narrows what Rockpool's configuration allows. */
+/** The defaults of a session of this agent. OpenClaw's configuration can name repositories of its own agents; apart from that it
+ *  narrows what Rockpool's configuration allows. */
 export function launchDefaults(app: App, agentId: string, kind: AgentKind = 'claude') {
   const { coding } = app.config
   const own = openclawAgentOf(app.paths, agentId)?.claudeCode ?? {}
@@ -174,8 +174,8 @@ export async function refuseDirectory(
   })
 }
 
-/** Refuses a directory in which git would read a repository that is closed to this agent: files of the directory can lead git to any
- *  repository. `undefined` stands for a person. */
+/** Refuses a directory in which git would read a repository that is closed to this agent: files of the directory can lead git to
+ *  any repository. `undefined` stands for a person. */
 export async function refuseForeignRepository(
   app: App,
   directory: string,

@@ -33,7 +33,7 @@ function thisMachine(app: App): Machine {
   return { name, labels, isHere: true, running, repositories: [] }
 }
 
-/** What other machines ask of this one, with the rights of their caller. */
+/** Answers requests of other machines, with the rights of their caller. */
 interface LaunchRequest {
   id: string
   input: LaunchInput & { workdir: string }

@@ -19,7 +19,7 @@ export function openCheckedPool(app: App, pool: CodingPool, givers: readonly Giv
     if (session.sdkSessionId !== undefined) checkConversation(session.sdkSessionId)
   }
   const checkConversation = (sdkSessionId: string): void => {
-    // Each of them can be resumed, with its own rights, and then goes on from what the conversation contains.
+    // Each of these sessions can be resumed with its own rights and then continues the conversation.
     const runs = app.storage.coding.runsOf(sdkSessionId)
     for (const giver of givers) for (const run of runs) refuseWide(app, run, giver)
   }

@@ -224,7 +224,7 @@ async function chatOf(app: App, recipient: string): Promise<Address | undefined>
     : addressOfSession(await app.storage.sessions(agentId).get(sessionKey))
 }
 
-/** The chat that the configuration names, unless it is a private chat of somebody else. */
+/** The chat that the configuration names, unless it is a private chat of another person than the owner. */
 async function ownersChat({ config, storage: { people } }: App): Promise<Address | undefined> {
   await people.ready()
   const chat = parseOriginChannel(config.coding.fallbackChannel ?? '')

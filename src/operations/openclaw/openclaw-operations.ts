@@ -1,5 +1,5 @@
-// What the plugin in OpenClaw calls: it reports OpenClaw's agents, acknowledges deliveries and answers questions. Deliveries
-// and questions reach the plugin by the subscription `openclaw`.
+// The operations that the plugin in OpenClaw calls: it reports OpenClaw's agents, acknowledges deliveries and answers questions.
+// Deliveries and questions reach the plugin by the subscription `openclaw`.
 import { z } from 'zod'
 import { openclawPrefix } from '../../domain/agent.ts'
 import { operation } from '../operation.ts'

@@ -1,5 +1,6 @@
-// What ends when a person loses access or the rights of the owner: running turns, waiting messages, schedules of the chat, and the output
-// of coding sessions that is streamed to the chat. Each part also asks for the rights when it acts; this ends it at once.
+// Ends the work of a person who loses access or the rights of the owner: running turns, waiting messages, schedules of the chat,
+// and the output of coding sessions that is streamed to the chat. Each part also asks for the rights when it acts; this ends it
+// at once.
 import { formatOriginChannel, parseOriginChannel, personAt, privateChatWith } from '../../domain/address.ts'
 import { onlyOwnerResumes } from '../../domain/schedule.ts'
 import type { Schedule } from '../../domain/schedule.ts'

@@ -1,5 +1,5 @@
-// What schedules do. Each run begins under a key or an id that follows from the run, and the inbox, the outbox and the coding store
-// accept it once. So a repeat after a crash, also on another machine, finds what was begun and follows it.
+// The actions of schedules. Each run begins under a key or an id that follows from the run, and the inbox, the outbox and the
+// coding store accept it once. So a repeat after a crash, also on another machine, finds what was begun and follows it.
 import { createHash } from 'node:crypto'
 import { continuePrompt } from '../../coding/session/session-changes.ts'
 import { formatOriginChannel, isPrivateChat, parseOriginChannel } from '../../domain/address.ts'
@@ -94,8 +94,8 @@ async function beginOnce(
   }
 }
 
-/** A turn in the agent's main session, or in the named one. Its reply goes to the chat of that session. A session in which nobody has
- *  had a turn has no chat yet; the reply then goes to where the schedule was added. */
+/** A turn in the agent's main session, or in the named one. Its reply goes to the chat of that session. A session without a turn
+ *  has no chat yet; the reply then goes to where the schedule was added. */
 async function followTurn(
   world: ScheduleWorld,
   schedule: Schedule,
@@ -221,7 +221,7 @@ async function stop(world: ScheduleWorld, schedule: Schedule, run: ScheduleRun):
     await world.stopInput(sessionKeyOf(world, schedule, action), inputKeyOf(action, run))
 }
 
-/** To the chat of the schedule, unless that is a private chat of somebody else than the owner; the log of the schedule has it. */
+/** To the chat of the schedule, unless that is a private chat of another person than the owner; the log of the schedule has it. */
 async function tell(world: ScheduleWorld, schedule: Schedule, run: ScheduleRun, text: string): Promise<void> {
   const address = schedule.tell === undefined ? undefined : parseOriginChannel(schedule.tell)
   if (address && isPrivateChat(address) && !world.isOwners(address)) return

@@ -7,7 +7,7 @@ import { readersOf } from '../../rights/owners.ts'
 import type { App } from '../app.ts'
 import type { Caller } from '../operation.ts'
 
-/** Refuses a chat into which this caller may not write; the operator may write to anybody. */
+/** Refuses a chat into which this caller may not write; the operator may write to every chat. */
 export async function refuseChat(app: App, address: Address, { agentId }: Caller): Promise<void> {
   if (agentId === undefined) return
   if (!(await isChatOfAgent(app, agentId, address)))

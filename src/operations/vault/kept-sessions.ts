@@ -91,8 +91,7 @@ export async function removeShared(app: App): Promise<string | undefined> {
   }
 }
 
-/** Runs `read` on the transcript of a session that only the vault has: on a copy that exists so long. `all` are the files of the
- *  session. */
+/** Runs `read` on the transcript of a session that only the vault has: on a temporary copy. `all` are the files of the session. */
 export async function withKeptTranscript<T>(
   app: App,
   { sessionId }: DiscoveredSession,

@@ -11,7 +11,7 @@ import { operation } from '../operation.ts'
 export const retention = z.object({
   configDir: z.string(),
   settingsFile: z.string(),
-  days: z.number().describe('Claude Code deletes sessions that were not changed for so many days.'),
+  days: z.number().describe('Claude Code deletes sessions that were not changed for this many days.'),
   isDefault: z.boolean(),
   problem: z.string().optional(),
   deletedSoon: z.number().describe('Sessions that Claude Code may delete within seven days.'),

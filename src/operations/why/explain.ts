@@ -1,5 +1,5 @@
-// Explains lines, files, commits and pull requests of a repository, for everybody who may ask: the command, the page, agents, and the
-// sessions that use the bridge.
+// Explains lines, files, commits and pull requests of a repository, for everybody who may ask: the command, the page, agents, and
+// the sessions that use the bridge.
 import { existsSync, lstatSync } from 'node:fs'
 import { resolve } from 'node:path'
 import type { DiscoveredSession, EditLookup } from '../../domain/discovered-session.ts'
@@ -30,7 +30,7 @@ export interface Question {
   text?: boolean
 }
 
-/** What the person or program that asks may see. */
+/** The rights of the person or program that asks. */
 export interface Access {
   mayRead: WhyParts['mayRead']
   /** Throws if this repository is not open to it. */

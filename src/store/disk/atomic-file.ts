@@ -123,8 +123,8 @@ export async function ensureDirectory(path: string): Promise<void> {
   }
 }
 
-/** Creates a folder and its parents; returns the first that was missing. Node's recursive mkdir loops for ever where the system reports
- *  "no such file" although the parent exists, as /proc does. */
+/** Creates a folder and its parents; returns the first that was missing. Node's recursive mkdir loops for ever where the system
+ *  reports "no such file" although the parent exists, as /proc does. */
 export function makeFolders(path: string): string | undefined {
   if (statSync(path, { throwIfNoEntry: false })?.isDirectory()) return undefined
   const first = dirname(path) === path ? undefined : makeFolders(dirname(path))
@@ -212,7 +212,7 @@ export function unlessMissing(error: unknown): undefined {
   if (errorCode(error) !== 'ENOENT') throw error
 }
 
-/** What `read` returns; undefined if the file or folder that it reads does not exist. */
+/** The result of `read`; undefined if the file or folder that it reads does not exist. */
 export function ifThere<T>(read: () => T): T | undefined {
   try {
     return read()

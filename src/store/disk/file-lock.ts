@@ -78,7 +78,7 @@ export class FileLock implements Lock {
     }
   }
 
-  /** What the live holder of the lock does (`op`); undefined if the lock is free. */
+  /** The operation of the live holder (`op`); undefined if the lock is free. */
   heldFor(): string | undefined {
     const content = readLock(this.#file)
     return content && !this.#isDead(content) ? holderOf(content)?.op : undefined

@@ -33,7 +33,7 @@ export function isProcessAlive(line: string): boolean {
   return isSameProcess({ pid: Number(pid), startTime, domain: domain.join(' ') })
 }
 
-/** What Claude Code writes as `pidDomain` beside pid and start time: the machine and pid namespace. */
+/** The `pidDomain` that Claude Code writes beside pid and start time: the machine and pid namespace. */
 export function claudePidDomain(): string {
   return `linux:${readMachineId()}:${pidNamespace()}`
 }

@@ -1,4 +1,4 @@
-// What the plugin in OpenClaw last reported about OpenClaw's agents, in the state directory. Kept so that the limits of these
+// The last report of the plugin in OpenClaw about OpenClaw's agents, in the state directory. Kept so that the limits of these
 // agents are known after a restart, before the plugin connects again.
 import { join } from 'node:path'
 import { openclawPrefix } from '../../domain/agent.ts'

@@ -62,7 +62,7 @@ export class SharedRecords implements Records {
     await this.#pulls.idle()
   }
 
-  /** Puts of one record run one after another, whatever their connections: the last call decides. */
+  /** Puts of one record run one after another, over all connections: the last call decides. */
   put<K extends RecordKind>(
     kind: K,
     id: string,

@@ -5,7 +5,7 @@ import { damagedHint } from '../../domain/json.ts'
 /** Content that cannot be right although SQLite read it. */
 export class DamagedContent extends Error {}
 
-/** No Rockpool has so many migrations: a higher version is a damaged byte. */
+/** No Rockpool has more migrations than this: a higher version is a damaged byte. */
 const highestSchema = 10_000
 
 export function newerSchema(path: string, found: number, known: number): Error {

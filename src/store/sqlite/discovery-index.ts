@@ -1,4 +1,4 @@
-// What was read of Claude's transcripts, so that the next scan reads only what was added. An index: it may be deleted at any
+// The facts read from transcripts, so that the next scan reads only new lines. An index: it may be deleted at any
 // time, and is when it is damaged or was made by another version.
 import type { TranscriptEdits } from '../../domain/discovered-session.ts'
 import { RockpoolError } from '../../domain/errors.ts'
@@ -18,7 +18,7 @@ export interface FilePlace {
 export interface IndexedFile extends FilePlace {
   /** 1 when it ended in the middle of a line. A number, as in the database, because thousands of rows are read. */
   torn: number
-  /** What lists need of every file, in the scanner's own format. */
+  /** The facts of every file that lists need, in the scanner's own format. */
   listFacts: string
 }
 

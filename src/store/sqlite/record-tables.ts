@@ -1,5 +1,5 @@
-// The records of the state database (records.ts): coding sessions, approvals, spend, decisions, usage windows, schedules. This file says how each kind
-// is written to its table and read back.
+// The records of the state database (records.ts): coding sessions, approvals, spend, decisions, usage windows, schedules. This
+// file says how each kind is written to its table and read back.
 import { RockpoolError } from '../../domain/errors.ts'
 import { parseStored } from '../../domain/json.ts'
 import type { SQLInputValue } from 'node:sqlite'
@@ -23,7 +23,7 @@ export interface Watch {
   foreground: boolean
 }
 
-/** What another process asks the owner of a coding session, or a machine (`machine:<name>`), to do. */
+/** A request of another process to the owner of a coding session, or to a machine (`machine:<name>`). */
 export interface OwnerRequest {
   id: string
   codingId: string
@@ -47,7 +47,7 @@ export interface Spend {
   subagent: boolean
 }
 
-/** What a machine publishes about itself. */
+/** The facts that a machine publishes about itself. */
 export interface MachineBody {
   labels: string[]
   repositories: Repository[]

@@ -1,4 +1,4 @@
-// What each call to a model cost, one row per call. Budgets and charts are sums over these rows.
+// The cost of each call to a model, one row per call. Budgets and charts are sums over these rows.
 import type { Spend } from './record-tables.ts'
 import { RecordStore } from './records.ts'
 

@@ -37,7 +37,8 @@ export interface FileRow {
   keptAt: number
   pack: string
   offset: number
-  /** So many chunks at the beginning end where the content decided; those after them are joined and cut again when more follows. */
+  /** How many chunks, from the beginning, end at a place that the content decided. The chunks after them are joined and cut again
+   *  when more content follows. */
   settled: number
   /** The session as JSON, for lists; only of its main file. */
   about: string | null

@@ -77,7 +77,7 @@ function insertInput(q: Queries, input: Input, now: number): WaitingInput | unde
   return changes === 0 ? undefined : { ...input, id: lastInsertRowid, acceptedAt: now, lostTurns: 0 }
 }
 
-/** Their text is no longer needed, unless somebody may ask for them again. */
+/** Their text is no longer needed, unless a person may ask for them again. */
 const endInput = `UPDATE inbox SET state = ?1, record = iif(?1 = 'given-up', record, '{}')`
 
 function sqliteTurnLanes(db: Database, clock: Clock): TurnLanes {

@@ -90,7 +90,7 @@ export abstract class People {
     return (await this.#sql.all<object>(sql, [this.#clock.now() - codeLifeMs])).map(asRequest)
   }
 
-  /** Accounts that take no further request for now, because so many wait, and until when. */
+  /** Accounts that accept no further request for now, because too many wait, and until when. */
   async full(): Promise<Array<{ channel: string; accountId: string; until: number }>> {
     const accounts = Map.groupBy(await this.pending(), ({ channel, accountId }) =>
       JSON.stringify([channel, accountId]),

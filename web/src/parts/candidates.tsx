@@ -14,7 +14,7 @@ export interface Option {
   action: Action
   sessionId?: string
   launch: LaunchOptions
-  /** What the button says. */
+  /** The label of the button. */
   nameWith: (names: Map<string, string>) => string
 }
 

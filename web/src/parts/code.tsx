@@ -66,7 +66,7 @@ interface Edit {
   new_string?: string
 }
 
-/** What Edit, MultiEdit or Write does to a file, in the form of Claude Code. */
+/** The change of Edit, MultiEdit or Write to a file, from its input in Claude Code's form. */
 export function Changes({ input }: { input: Record<string, unknown> }) {
   const { old_string, new_string: after, content, edits } = input
   const before = typeof old_string === 'string' ? old_string : ''
@@ -81,7 +81,7 @@ export function Changes({ input }: { input: Record<string, unknown> }) {
   )
 }
 
-/** What an edit changed, line by line, with a sign and a colour. */
+/** The difference of an edit, line by line, with a sign and a colour. */
 function Diff({ before, after }: { before: string; after: string }) {
   return (
     <pre class="diff">

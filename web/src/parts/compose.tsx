@@ -9,7 +9,7 @@ import { go } from '../route.ts'
 import { useCanWork } from './claude-state.tsx'
 import { Problem } from './states.tsx'
 
-/** What the text becomes. */
+/** The purpose of the text. */
 export type Send =
   | { kind: 'respond'; coding: CodingRow }
   | { kind: 'resume'; coding: CodingRow }

@@ -1,4 +1,4 @@
-// What each day cost, as a bar stacked by model. Days without costs have an empty place. A click on a day shows that day alone.
+// The cost of each day, as a bar stacked by model. Days without costs have an empty place. A click on a day shows that day alone.
 import type { Costs } from '../data.ts'
 import { usd, visible } from '../format.ts'
 

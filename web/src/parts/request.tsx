@@ -1,4 +1,4 @@
-// What a session asks, shown as it will happen: an edit as a difference, a command with its description, a question with its
+// The request of a session, shown as its effect: an edit as a difference, a command with its description, a question with its
 // options, a plan as text. Everything of the request is shown: a person must see all of it before approving it.
 import type { Approval } from '../data.ts'
 import { visible } from '../format.ts'

@@ -1,4 +1,4 @@
-// What a coding session changed since it began: files with their difference, commits, tests, its last words; and a pull request
+// The changes of a coding session since it began: files with their difference, commits, tests, its last words; and a pull request
 // from it.
 import { useState } from 'preact/hooks'
 import type { CodingRow } from '../data.ts'

@@ -9,7 +9,7 @@ import { Loaded, Problem, Words } from './states.tsx'
 type Status = OutputOf<'vault.status'>
 type Retention = Status['retention'][number]
 
-/** What is offered; other numbers of days are for the terminal. */
+/** The offered number of days; the terminal takes any other. */
 const offeredDays = 365
 
 export function VaultPanel() {

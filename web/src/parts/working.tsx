@@ -1,4 +1,4 @@
-// What a coding session does at this moment: the text that Claude is writing, and for how long the turn has been running.
+// The current activity of a coding session: the text that Claude is writing, and for how long the turn has been running.
 import { useEffect, useMemo, useState } from 'preact/hooks'
 import type { CodingRow } from '../data.ts'
 import { visible } from '../format.ts'

@@ -137,7 +137,7 @@ function Body({ tab, route, look, row, coding, info, onFork }: BodyProps) {
   )
 }
 
-/** What a tab shows of a coding session before Claude Code has written a transcript. */
+/** The content of a tab for a coding session before Claude Code has written a transcript. */
 function NotWritten({ tab, coding }: { tab: keyof typeof missingWithout; coding: CodingRow }) {
   return (
     <>

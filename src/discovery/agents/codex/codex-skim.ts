@@ -2,7 +2,7 @@
 // instructions, which no fact needs. Also what later lines need to know of earlier ones.
 import type { Skimmed } from '../json-lines.ts'
 
-/** What later lines need to know of earlier ones. */
+/** Facts of earlier lines that later lines need. */
 export interface CodexState {
   id?: string
   /** The history of a parent is copied into the file: turns older than the thread itself are the parent's. */

@@ -232,7 +232,8 @@ class SessionDiscovery implements Discovery {
   async health(sessionId: string): Promise<SessionHealth> {
     const session = await this.get(sessionId)
     if (session.agentKind !== 'claude') return agentHealth(session)
-    return checkHealth(session.sessionId, session.filePath)
+    const isInTurn = session.status === 'busy' || session.status === 'waiting'
+    return checkHealth(session.sessionId, session.filePath, isInTurn)
   }
 
   async repair(

@@ -99,6 +99,15 @@ test('recorded sessions are sound, but for the torn one, the one that its budget
   expect(await checkHealth('x', fixture(numbered('1d')))).toMatchObject({ tornLines: 1, verdict: 'degraded' })
 })
 
+test('a tool that still runs or waits for permission is no damage; without a result it is one afterwards', async () => {
+  const file = write('asks', [prompt('a'), call('b', 'toolu_1')])
+  expect(await checkHealth('asks', file, true)).toMatchObject({ verdict: 'sound', findings: [] })
+  expect(await checkHealth('asks', file)).toMatchObject({
+    verdict: 'degraded',
+    findings: ['1 tool call without a result'],
+  })
+})
+
 test('parallel tool calls are one way, not two', async () => {
   expect(await checkHealth('x', fixture(numbered('2')))).toMatchObject({
     records: 15,

@@ -171,6 +171,14 @@ test('a repaired fork joins cut chains, drops orphaned results and torn lines, a
   expect(uuids.slice(6)).toEqual(['g', 'h', undefined])
 })
 
+test('a session that is not damaged gets no repaired copy', async () => {
+  const file = write('whole', [prompt('a'), reply('b')])
+  const folder = dirname(file)
+  const before = readdirSync(folder)
+  await expect(repairTranscript('whole', file)).rejects.toMatchObject({ code: 'refused' })
+  expect(readdirSync(folder)).toEqual(before)
+})
+
 test('a file without a conversation is not repaired', async () => {
   await expect(repairTranscript('none', write('none', []))).rejects.toMatchObject({ code: 'damaged' })
 })

@@ -3,12 +3,14 @@ import { RockpoolError } from '../domain/errors.ts'
 import type { DiscoveredSession, SessionHealth } from '../domain/discovered-session.ts'
 import { readChain, type Chain, type ChainRecord } from '../store/transcripts/claude-chain.ts'
 
+export async function sessionHealth(session: DiscoveredSession): Promise<SessionHealth> {
+  const { agentKind, sessionId, filePath, status } = session
+  if (agentKind !== 'claude') return agentHealth(session)
+  return checkHealth(sessionId, filePath, status === 'busy' || status === 'waiting')
+}
+
 /** `isInTurn`: a tool that still runs, or waits for permission, has no result yet. */
-export async function checkHealth(
-  sessionId: string,
-  path: string,
-  isInTurn = false,
-): Promise<SessionHealth> {
+export async function checkHealth(sessionId: string, path: string, isInTurn = false): Promise<SessionHealth> {
   return healthOf(
     sessionId,
     await readChain(path).catch((error: unknown) => Promise.reject(asDeleted(error, sessionId))),
@@ -26,7 +28,7 @@ function asDeleted(error: unknown, sessionId: string): unknown {
 }
 
 /** Of another agent's session only this is known: which lines could not be read. */
-export function agentHealth({ sessionId, messageCount, ...session }: DiscoveredSession): SessionHealth {
+function agentHealth({ sessionId, messageCount, ...session }: DiscoveredSession): SessionHealth {
   const { damagedLines, overlongLines } = session
   const isDamaged = damagedLines + overlongLines > 0
   return {

@@ -56,6 +56,7 @@ test('without a gateway the turn is taken here, and the session is the same the 
 test('exit codes tell apart what went wrong', async () => {
   expect(await type(['agent', '-m', 'x', '--session-id', 'no-such-session'])).toMatchObject({ code: 3 })
   expect(await type(['agent', '-m', 'x', '--deliver'])).toMatchObject({ code: 2 })
+  expect(await type(['agent', '-m', ' '])).toMatchObject({ code: 2 })
   const nowhere = await type(['agent', '-m', 'x', '--deliver', '--channel', 'telegram', '--to', '7'])
   expect(nowhere).toMatchObject({ code: 3, stdout: '' })
   expect(nowhere.stderr).toMatch(/telegram \(default\) is not set up/)

@@ -3,7 +3,7 @@
 // by their number in src/discovery.
 import { rmSync } from 'node:fs'
 import { describe, expect, test, vi } from 'vitest'
-import { codingMetrics } from '../src/coding/listing.ts'
+import { codingMetrics, formatStats } from '../src/coding/listing.ts'
 import { formatDuration, generateSessionName } from '../src/coding/session/names.ts'
 import { addressOfOrigin, resolveOriginChannel, withOriginMarker } from '../src/coding/session/origin.ts'
 import {
@@ -332,6 +332,17 @@ describe('cost and metrics', () => {
     const after = open({ folder })
     expect(codingMetrics(after.store, after.spend, Date.now())).toEqual(metrics)
     expect(metrics).toMatchObject({ totalLaunched: 1, sessionsWithDuration: 1 })
+  })
+
+  test('the text counts states as the lists do: a session that is ready stays ready after a restart', async () => {
+    const folder = sharedFolder()
+    const before = open({ folder })
+    const { id } = await before.launch('x')
+    await until(before, id, 'awaiting-input')
+    const textOf = ({ store, spend }: typeof before) => formatStats(codingMetrics(store, spend, Date.now()))
+    expect(textOf(before)).toMatch(/^Launched 1, 1 ready\nIn all,/)
+    await before.close()
+    expect(textOf(open({ folder }))).toMatch(/^Launched 1, 1 ready\nAverage duration/)
   })
 
   test('metrics table: every row of it, over three sessions and two days', async () => {

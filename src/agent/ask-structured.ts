@@ -64,7 +64,7 @@ async function askApi(
   const body = (await response.json().catch(() => ({}))) as ApiAnswer
   const answer = body.content?.find((block) => block.type === 'tool_use')
   if (answer) return answer.input
-  const reason = body.error?.message ?? `it answered with status ${response.status} and no answer`
+  const reason = body.error?.message ?? `status ${response.status} without an answer`
   throw new RockpoolError('unavailable', `The model ${question.model} did not answer: ${reason}.`)
 }
 

@@ -59,6 +59,28 @@ test('the cost of a turn is what was added to the running total', () => {
   expect(second!.costUsd).toBeCloseTo(0.037764 - 0.034122)
 })
 
+test('what a call keeps in the cache for an hour is told apart while the turn runs', () => {
+  const reader = makeStreamReader()
+  const assistant = {
+    type: 'assistant',
+    parent_tool_use_id: null,
+    message: {
+      id: 'msg_1',
+      model: 'claude-sonnet-4-5',
+      content: [],
+      usage: {
+        input_tokens: 3,
+        cache_creation_input_tokens: 900,
+        cache_creation: { ephemeral_5m_input_tokens: 100, ephemeral_1h_input_tokens: 800 },
+      },
+    },
+  } as unknown as SDKMessage
+  const next = { ...assistant, message: { id: 'msg_2', content: [], usage: {} } } as unknown as SDKMessage
+  expect([assistant, next].flatMap((message) => reader.read(message))).toMatchObject([
+    { event: { type: 'usage', usage: { cacheWrite: 900, cacheWrite1h: 800 } } },
+  ])
+})
+
 test('tools are reported with input, outcome and output, and the reply is the last text', () => {
   const events = eventsOf('02-tools')
   const starts = named(events, 'tool-start').map((event) => (event as { name: string }).name)

@@ -330,12 +330,14 @@ function readUsage(usage: {
   output_tokens?: number | null
   cache_read_input_tokens?: number | null
   cache_creation_input_tokens?: number | null
+  cache_creation?: { ephemeral_1h_input_tokens?: number | null } | null
 }): Usage {
   return {
     input: usage.input_tokens ?? 0,
     output: usage.output_tokens ?? 0,
     cacheRead: usage.cache_read_input_tokens ?? 0,
     cacheWrite: usage.cache_creation_input_tokens ?? 0,
+    cacheWrite1h: usage.cache_creation?.ephemeral_1h_input_tokens ?? undefined,
   }
 }
 

@@ -98,6 +98,12 @@ test('what is wrong with a value is one sentence with one full stop', () => {
   expect(parse).toThrow(/^--beach " ": It has no words\.$/)
 })
 
+test('a number that must be above a limit is not said to be allowed at it', () => {
+  const shells = { ...command, input: z.strictObject({ beach: z.number().positive() }) }
+  const parse = (): unknown => parseCommand(shells, 'shells list', ['--beach', '0'])
+  expect(parse).toThrow(/^--beach "0": more than 0\.$/)
+})
+
 test('an address that is none is explained', () => {
   const shells = { ...command, input: z.strictObject({ beach: z.url() }) }
   const parse = (): unknown => parseCommand(shells, 'shells list', ['--beach', 'west'])

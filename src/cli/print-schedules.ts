@@ -30,9 +30,18 @@ export const printers: Printers = {
     ].join('\n\n'),
   'schedules.pause': (row) => `Paused ${oneLine(row.name)}.`,
   'schedules.resume': (row, page) => [`Resumed ${oneLine(row.name)}.`, facts(row, page)].join('\n'),
-  'schedules.run': (run) => `${run.state}: ${oneLine(run.note ?? 'it began')}`,
+  'schedules.run': (run) =>
+    `${runTexts[run.state]}: ${oneLine(run.note ?? '`rockpool schedules log` shows how it ends')}.`,
   'schedules.remove': ({ removed }) => `Removed ${oneLine(removed)}.`,
   'schedules.log': ({ runs }, page) => (runs.length === 0 ? 'Nothing ran yet.' : runTable(runs, page)),
+}
+
+const runTexts = {
+  due: 'The run waits',
+  begun: 'The run has begun',
+  ended: 'The run has ended',
+  skipped: 'The run was skipped',
+  failed: 'The run failed',
 }
 
 const nothingYet =

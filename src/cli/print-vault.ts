@@ -56,7 +56,7 @@ export const printers: Printers = {
     ]
     if (ok) return [styled(page, 'green', `The vault is undamaged: ${checked}.`), ...note].join('\n')
     return [
-      styled(page, 'red', `${count(damage.length, 'place')} of ${checked} are damaged.`),
+      styled(page, 'red', `Damaged: ${count(damage.length, 'place')} in ${checked}.`),
       ...damage.map(({ pack, offset, problem }) => safe`  ${pack} at ${String(offset)}: ${problem}`),
       ...files.map(({ sessionId, path }) => safe`  ${sessionId.slice(0, 8)} needs it: ${path}`),
       ...note,

@@ -2,7 +2,13 @@
 // from the store: they survive restarts and count each session once.
 import { kindOf } from '../domain/coding-session.ts'
 import type { CodingLifecycle, CodingSession, CodingStatus, OutputBlock } from '../domain/coding-session.ts'
-import { isLimited, sessionState, stateText } from '../domain/coding-state.ts'
+import {
+  isLimited,
+  sessionState,
+  sessionStates,
+  stateText,
+  type SessionState,
+} from '../domain/coding-state.ts'
 import { formatUsd } from '../domain/text.ts'
 import type { CodingStore } from '../store/sqlite/coding-store.ts'
 import type { SpendStore } from '../store/sqlite/spend-store.ts'
@@ -71,6 +77,8 @@ export interface CodingMetrics {
   /** By day, YYYY-MM-DD. */
   costPerDay: Record<string, number>
   sessionsByStatus: Record<Exclude<CodingStatus, 'starting'>, number>
+  /** As the lists show them. A status is coarser: a session that waits for its next message is killed after a restart. */
+  sessionsByState: Record<SessionState, number>
   totalLaunched: number
   totalDurationMs: number
   sessionsWithDuration: number
@@ -101,6 +109,7 @@ export function codingMetrics(
       failed: count('failed'),
       killed: count('killed'),
     },
+    sessionsByState: countOfStates(sessions),
     totalLaunched: sessions.length,
     totalDurationMs,
     sessionsWithDuration: ended.length,
@@ -108,6 +117,12 @@ export function codingMetrics(
     mostExpensive: mostExpensiveOf(sessions),
     waitedMs: sessions.reduce((sum, session) => sum + waitedOf(session, now), 0),
   }
+}
+
+function countOfStates(sessions: CodingSession[]): Record<SessionState, number> {
+  const states = sessions.map(sessionState)
+  const counts = sessionStates.map((state) => [state, states.filter((one) => one === state).length])
+  return Object.fromEntries(counts) as Record<SessionState, number>
 }
 
 function mostExpensiveOf(sessions: CodingSession[]): CodingMetrics['mostExpensive'] {
@@ -118,10 +133,10 @@ function mostExpensiveOf(sessions: CodingSession[]): CodingMetrics['mostExpensiv
 }
 
 export function formatStats(metrics: CodingMetrics): string {
-  const { running, completed, failed, killed } = metrics.sessionsByStatus
+  const states = Object.entries(metrics.sessionsByState).filter(([, count]) => count > 0)
   const lines = [
-    `Launched ${metrics.totalLaunched}, running ${running}, completed ${completed}, failed ${failed}, stopped ${killed}`,
-    `Average duration ${formatDuration(metrics.averageDurationMs)}; in all, sessions waited ${formatDuration(metrics.waitedMs)} for people`,
+    [`Launched ${metrics.totalLaunched}`, ...states.map(([state, count]) => `${count} ${state}`)].join(', '),
+    `${averageOf(metrics)}In all, sessions waited ${formatDuration(metrics.waitedMs)} for people`,
     `Cost ${formatUsd(metrics.totalCostUsd)}`,
     ...Object.entries(metrics.costPerDay)
       .toSorted(([a], [b]) => (a < b ? -1 : 1))
@@ -132,4 +147,8 @@ export function formatStats(metrics: CodingMetrics): string {
       : []),
   ]
   return lines.join('\n')
+}
+
+function averageOf({ sessionsWithDuration, averageDurationMs }: CodingMetrics): string {
+  return sessionsWithDuration > 0 ? `Average duration ${formatDuration(averageDurationMs)}. ` : ''
 }

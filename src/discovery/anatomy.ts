@@ -5,7 +5,7 @@ import { isRecord, parseRecord } from '../domain/json.ts'
 import { contextKinds, type Anatomy, type ContextKind } from '../domain/transcript-views.ts'
 import { TimeSlice } from '../domain/async.ts'
 import { linesOfFile } from '../store/disk/file-lines.ts'
-import { blocksIn, subagentIn, textIn } from './cards.ts'
+import { blocksIn, subagentIn, textIn, usageIn } from './cards.ts'
 import { callCost } from './price-table.ts'
 import { openForeign } from '../store/disk/foreign-file.ts'
 
@@ -115,16 +115,7 @@ class AnatomyReader {
     const { usage } = message
     const id = textIn(message['id'])
     if (!isRecord(usage) || id === undefined) return
-    const count = (name: string): number => {
-      const value = usage[name]
-      return typeof value === 'number' && value >= 0 && value < Number.MAX_SAFE_INTEGER ? value : 0
-    }
-    const used = {
-      input: count('input_tokens'),
-      output: count('output_tokens'),
-      cacheRead: count('cache_read_input_tokens'),
-      cacheWrite: count('cache_creation_input_tokens'),
-    }
+    const used = usageIn(usage)
     this.#calls.set(id, {
       at,
       contextTokens: used.input + used.cacheRead + used.cacheWrite,

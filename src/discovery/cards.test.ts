@@ -82,6 +82,23 @@ test('messages and blocks that are none are passed over, and the others shown an
   expect(anatomy.context.map(({ kind }) => kind)).toEqual(expect.arrayContaining(['prompts', 'answers']))
 })
 
+test('the anatomy charges the cache for an hour at its own price, as the list does', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'rockpool-cards-'))
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  const path = join(folder, 'hour.jsonl')
+  const cached = (created: object) => ({
+    model: 'claude-sonnet-4-5-20250929',
+    usage: { cache_creation_input_tokens: 100_000, cache_creation: created },
+  })
+  const lines = [
+    said('assistant', 'x', { id: 'a', ...cached({ ephemeral_5m_input_tokens: 100_000 }) }),
+    said('assistant', 'y', { id: 'b', ...cached({ ephemeral_1h_input_tokens: 100_000 }) }),
+  ]
+  writeFileSync(path, `${lines.join('\n')}\n`)
+  const { calls } = await anatomyOf(path, 1_000)
+  expect(calls.map(({ costUsd }) => costUsd)).toEqual([0.375, 0.975])
+})
+
 test('what a hook or a task put into the conversation is a notice, not a prompt of the person', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'rockpool-cards-'))
   onTestFinished(() => rmSync(folder, { recursive: true }))

@@ -5,9 +5,11 @@ import type { Card, CardPage } from '../domain/transcript-views.ts'
 import { attempt, RockpoolError } from '../domain/errors.ts'
 import { isRecord, parseRecord } from '../domain/json.ts'
 import { withoutMarker, withoutTags } from '../domain/machine-text.ts'
+import type { Usage } from '../domain/turn.ts'
 import { readChain } from '../store/transcripts/claude-chain.ts'
 import { linesBackward, linesForward, type Line } from '../store/transcripts/transcript-lines.ts'
 import { openForeignHandle } from '../store/disk/foreign-file.ts'
+import { countField } from './agents/contract.ts'
 import { readPrompt } from './transcript-facts.ts'
 
 type Fields = Record<string, unknown>
@@ -234,6 +236,18 @@ function clip(text: string): string {
 
 export function textIn(value: unknown): string | undefined {
   return typeof value === 'string' ? value : undefined
+}
+
+/** The usage of a message as Claude wrote it down. */
+export function usageIn(usage: Fields): Usage {
+  const created = usage['cache_creation']
+  return {
+    input: countField(usage['input_tokens']),
+    output: countField(usage['output_tokens']),
+    cacheRead: countField(usage['cache_read_input_tokens']),
+    cacheWrite: countField(usage['cache_creation_input_tokens']),
+    cacheWrite1h: isRecord(created) ? countField(created['ephemeral_1h_input_tokens']) : undefined,
+  }
 }
 
 /** The content blocks of a message. */

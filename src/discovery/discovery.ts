@@ -39,7 +39,7 @@ import { repairTranscript } from './repair.ts'
 import { idOf, subagentsOf } from './subagents.ts'
 import { usageByFile } from './usage-by-file.ts'
 import { watchTranscripts, type Change } from './watch.ts'
-import { agentHealth, checkHealth } from './transcript-health.ts'
+import { sessionHealth } from './transcript-health.ts'
 
 export interface DiscoveryParts {
   configDirs: readonly string[]
@@ -230,9 +230,7 @@ class SessionDiscovery implements Discovery {
   }
 
   async health(sessionId: string): Promise<SessionHealth> {
-    const session = await this.get(sessionId)
-    if (session.agentKind !== 'claude') return agentHealth(session)
-    return checkHealth(session.sessionId, session.filePath)
+    return sessionHealth(await this.get(sessionId))
   }
 
   async repair(

@@ -2,35 +2,32 @@
 import type { DiscoveredSession } from '../domain/discovered-session.ts'
 import type { SessionPrice } from '../domain/selection.ts'
 import type { TrimSaving } from '../domain/trim.ts'
+import type { Usage } from '../domain/turn.ts'
 import { factsOf, large, pricesOf, type ModelPrice, type Prices } from './model-prices.ts'
 import { noUsage, type UsageRecord, type UsageTable } from './usage-table.ts'
 
 /** A trim is offered, and done by itself where the owner allows it, only if it saves at least this share of the price. */
 const worthwhileShare = 0.25
 
-/** Tokens of one call to a model, or what they cost in dollars. */
-interface CallParts {
-  input: number
-  output: number
-  cacheRead: number
-  cacheWrite: number
-}
+/** What the kinds of tokens of one call cost in dollars. */
+type CallCost = Record<'input' | 'output' | 'cacheRead' | 'cacheWrite', number>
 
-/** The cost of one call to a model in dollars. Cache writes have the price of the five-minute cache. */
-export function callCost(model: string, usage: CallParts): number {
+/** The cost of one call to a model in dollars. */
+export function callCost(model: string, usage: Usage): number {
   const { input, output, cacheRead, cacheWrite } = costOfParts(model, usage)
   return input + output + cacheRead + cacheWrite
 }
 
 /** The cost in dollars of each kind of tokens of one call. */
-export function costOfParts(model: string, usage: CallParts): CallParts {
+export function costOfParts(model: string, usage: Usage): CallCost {
   const promptTokens = usage.input + usage.cacheRead + usage.cacheWrite
   const price = pricesOf(model).ofCall({ promptTokens, fast: false })
+  const h1 = Math.min(usage.cacheWrite1h ?? 0, usage.cacheWrite)
   return {
     input: (usage.input * price.input) / 1_000_000,
     output: (usage.output * price.output) / 1_000_000,
     cacheRead: (usage.cacheRead * price.cacheRead) / 1_000_000,
-    cacheWrite: (usage.cacheWrite * price.cacheWrite5m) / 1_000_000,
+    cacheWrite: ((usage.cacheWrite - h1) * price.cacheWrite5m + h1 * price.cacheWrite1h) / 1_000_000,
   }
 }
 

@@ -134,7 +134,7 @@ test('a model that does not answer in time is aborted', async () => {
 })
 
 test('the answer of a model that fails, at once or later, is not used', async () => {
-  expect(await assess(() => Promise.reject(new Error('overloaded')))).toMatchObject({
+  expect(await assess(() => Promise.reject(new Error('overloaded.')))).toMatchObject({
     by: 'keywords',
     fallback: 'overloaded',
   })

@@ -34,7 +34,7 @@ export async function assessTaskRelevance(
     const answer = await askInTime(question, ask, config.relevanceTimeoutMs, clock)
     return { relevance: checkAnswer(answer, sessions), by: 'model' }
   } catch (error) {
-    const why = plainLine(errorText(error))
+    const why = plainLine(errorText(error)).replace(/\.$/, '')
     return { relevance: byKeywords(), by: 'keywords', fallback: why }
   }
 }

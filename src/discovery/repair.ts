@@ -22,9 +22,14 @@ type JsonRecord = Record<string, unknown>
 export async function repairTranscript(sessionId: string, path: string): Promise<Repaired> {
   const chain = await readChain(path)
   const order = inOneChain(chain)
+  const { findings } = healthOf(sessionId, chain)
   if (order.length === 0)
     throw new RockpoolError('damaged', `${path} contains no conversation that could be repaired.`, {
-      hint: `Findings: ${healthOf(sessionId, chain).findings.join('; ')}.`,
+      hint: `Findings: ${findings.join('; ')}.`,
+    })
+  if (findings.length === 0)
+    throw new RockpoolError('refused', `${sessionId} is not damaged.`, {
+      hint: `\`rockpool cc resume ${sessionId.slice(0, 8)}\` continues it as it is.`,
     })
   const newId = randomUUID()
   const filePath = join(dirname(path), `${newId}.jsonl`)

@@ -99,6 +99,15 @@ test('recorded sessions are sound, but for the torn one, the one that its budget
   expect(await checkHealth('x', fixture(numbered('1d')))).toMatchObject({ tornLines: 1, verdict: 'degraded' })
 })
 
+test('a tool that still runs or waits for permission is no damage; without a result it is one afterwards', async () => {
+  const file = write('asks', [prompt('a'), call('b', 'toolu_1')])
+  expect(await checkHealth('asks', file, true)).toMatchObject({ verdict: 'sound', findings: [] })
+  expect(await checkHealth('asks', file)).toMatchObject({
+    verdict: 'degraded',
+    findings: ['1 tool call without a result'],
+  })
+})
+
 test('parallel tool calls are one way, not two', async () => {
   expect(await checkHealth('x', fixture(numbered('2')))).toMatchObject({
     records: 15,
@@ -160,6 +169,14 @@ test('a repaired fork joins cut chains, drops orphaned results and torn lines, a
   expect(uuids.slice(0, 5)).toEqual(['a', 'b', 'c', 'd', 'f'])
   expect(JSON.parse(lines[5]!).message.content[0]).toMatchObject({ tool_use_id: 'toolu_2', is_error: true })
   expect(uuids.slice(6)).toEqual(['g', 'h', undefined])
+})
+
+test('a session that is not damaged gets no repaired copy', async () => {
+  const file = write('whole', [prompt('a'), reply('b')])
+  const folder = dirname(file)
+  const before = readdirSync(folder)
+  await expect(repairTranscript('whole', file)).rejects.toMatchObject({ code: 'refused' })
+  expect(readdirSync(folder)).toEqual(before)
 })
 
 test('a file without a conversation is not repaired', async () => {

@@ -3,10 +3,18 @@ import { RockpoolError } from '../domain/errors.ts'
 import type { DiscoveredSession, SessionHealth } from '../domain/discovered-session.ts'
 import { readChain, type Chain, type ChainRecord } from '../store/transcripts/claude-chain.ts'
 
-export async function checkHealth(sessionId: string, path: string): Promise<SessionHealth> {
+export async function sessionHealth(session: DiscoveredSession): Promise<SessionHealth> {
+  const { agentKind, sessionId, filePath, status } = session
+  if (agentKind !== 'claude') return agentHealth(session)
+  return checkHealth(sessionId, filePath, status === 'busy' || status === 'waiting')
+}
+
+/** `isInTurn`: a tool that still runs, or waits for permission, has no result yet. */
+export async function checkHealth(sessionId: string, path: string, isInTurn = false): Promise<SessionHealth> {
   return healthOf(
     sessionId,
     await readChain(path).catch((error: unknown) => Promise.reject(asDeleted(error, sessionId))),
+    isInTurn,
   )
 }
 
@@ -20,7 +28,7 @@ function asDeleted(error: unknown, sessionId: string): unknown {
 }
 
 /** The findings for a session of another agent: only the number of unreadable lines is known. */
-export function agentHealth({ sessionId, messageCount, ...session }: DiscoveredSession): SessionHealth {
+function agentHealth({ sessionId, messageCount, ...session }: DiscoveredSession): SessionHealth {
   const { damagedLines, overlongLines } = session
   const isDamaged = damagedLines + overlongLines > 0
   return {
@@ -45,7 +53,7 @@ function unreadable(lines: number): string {
   return lines === 1 ? '1 line could not be read.' : `${lines} lines could not be read.`
 }
 
-export function healthOf(sessionId: string, chain: Chain): SessionHealth {
+export function healthOf(sessionId: string, chain: Chain, isInTurn = false): SessionHealth {
   const records = [...chain.links.values()].filter((link) => link.kind !== 'note')
   const reached = records.filter((link) => chain.reached.has(link.uuid))
   const { orphaned, unanswered } = toolsOf(reached)
@@ -57,7 +65,7 @@ export function healthOf(sessionId: string, chain: Chain): SessionHealth {
     reachable: reached.length,
     reachableShare: records.length === 0 ? 0 : reached.length / records.length,
     orphanedToolResults: orphaned.length,
-    unansweredToolCalls: unanswered.length,
+    unansweredToolCalls: isInTurn ? 0 : unanswered.length,
     tornLines: chain.isTorn ? 1 : 0,
     damagedLines: chain.damagedLines,
     overlongLines: chain.overlongLines,

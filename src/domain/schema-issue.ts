@@ -8,8 +8,10 @@ export function expectationOf(issue: z.core.$ZodIssue): string {
     return `${issue.values.join(', ').replace(/, ([^,]*)$/, ' or $1')} is expected`
   if (issue.code === 'too_small' && issue.origin === 'string' && issue.minimum === 1)
     return 'a text is expected'
-  if (issue.code === 'too_small') return `at least ${issue.minimum}${unitOf(issue.origin)}`
-  if (issue.code === 'too_big') return `at most ${issue.maximum}${unitOf(issue.origin)}`
+  if (issue.code === 'too_small')
+    return `${issue.inclusive === false ? 'more than' : 'at least'} ${issue.minimum}${unitOf(issue.origin)}`
+  if (issue.code === 'too_big')
+    return `${issue.inclusive === false ? 'less than' : 'at most'} ${issue.maximum}${unitOf(issue.origin)}`
   if (issue.code === 'invalid_format' && issue.format === 'url')
     return 'an address such as https://example.org is expected'
   return issue.message.replace(/\.$/, '')

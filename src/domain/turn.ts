@@ -6,6 +6,8 @@ export interface Usage {
   output: number
   cacheRead: number
   cacheWrite: number
+  /** The part of `cacheWrite` that is cached for an hour, which costs more. */
+  cacheWrite1h?: number
 }
 
 export const noUsage: Usage = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 }

@@ -3,7 +3,7 @@
 import { costOfParts } from '../discovery/price-table.ts'
 import type { Clock } from '../domain/clock.ts'
 import type { AssistantMessage, EntryBody, TranscriptUsage } from '../domain/transcript.ts'
-import type { TurnEvent, TurnResult, Usage } from '../domain/turn.ts'
+import { noUsage, type TurnEvent, type TurnResult, type Usage } from '../domain/turn.ts'
 import { defaultThinkingLevel, thinkingChange } from '../sessions/transcript-changes.ts'
 
 type Append = (bodies: EntryBody[]) => Promise<unknown>
@@ -155,9 +155,8 @@ export class TurnRecord {
   /** The tokens are those of this call. The last message of a turn also carries the cost of calls that are not in the
    *  transcript (sub-agents), so that the sum over the turn is what Claude reports. */
   #usageWithCost(result: TurnResult | undefined): TranscriptUsage {
-    const { input = 0, output = 0, cacheRead = 0, cacheWrite = 0 } = this.#usage ?? {}
-    const tokens = { input, output, cacheRead, cacheWrite }
-    const cost = costOfParts(this.#model, tokens)
+    const { cacheWrite1h, ...tokens } = this.#usage ?? noUsage
+    const cost = costOfParts(this.#model, { ...tokens, cacheWrite1h })
     const ofCall = sumOf(cost)
     const total = Math.max(ofCall, (result?.costUsd ?? 0) - this.#recordedUsd)
     this.#recordedUsd += total

@@ -242,9 +242,13 @@ function withoutAccount(url: string): string {
 }
 
 export function outOfRange(file: string, line: number, length: number): RockpoolError {
-  return new RockpoolError('not-found', `${file} has ${length} lines; there is no line ${line}.`, {
-    hint: length === 0 ? 'The file is empty.' : `Ask for a line from 1 to ${length}.`,
-  })
+  return new RockpoolError(
+    'not-found',
+    `${file} has ${length === 1 ? '1 line' : `${length} lines`}; there is no line ${line}.`,
+    {
+      hint: length === 0 ? 'The file is empty.' : `Ask for a line from 1 to ${length}.`,
+    },
+  )
 }
 
 function textOf(ran: Ran): string | undefined {

@@ -1,7 +1,7 @@
 // Finds the context of an edit in its conversation: the prompt that led to it, what Claude said just before, the plan or the answer that
 // decided it, and what the turn cost.
 import type { FileHandle } from 'node:fs/promises'
-import { blocksIn, textIn } from '../discovery/cards.ts'
+import { blocksIn, textIn, usageIn } from '../discovery/cards.ts'
 import { callCost } from '../discovery/price-table.ts'
 import { isContinuation, readBlocks, readPrompt } from '../discovery/transcript-facts.ts'
 import { isRecord, parseRecord } from '../domain/json.ts'
@@ -162,15 +162,8 @@ class StoryReader {
   #noteCost({ message }: Fields, isLater: boolean): void {
     if (!isRecord(message) || !isRecord(message['usage'])) return
     if (!isLater && this.#costs.has(String(message['id']))) return
-    const { usage } = message
-    const count = (name: string): number => (typeof usage[name] === 'number' ? usage[name] : 0)
-    const parts = {
-      input: count('input_tokens'),
-      output: count('output_tokens'),
-      cacheRead: count('cache_read_input_tokens'),
-      cacheWrite: count('cache_creation_input_tokens'),
-    }
-    this.#costs.set(String(message['id']), callCost(textIn(message['model']) ?? '', parts))
+    const usd = callCost(textIn(message['model']) ?? '', usageIn(message['usage']))
+    this.#costs.set(String(message['id']), usd)
   }
 }
 

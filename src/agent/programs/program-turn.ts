@@ -245,7 +245,7 @@ export class ProgramTurnRun {
 const noneSpent = { costUsd: 0, usage: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 } }
 
 function difference(now: Usage, before: Usage): Usage {
-  const less = (name: keyof Usage): number => Math.max(0, now[name] - before[name])
+  const less = (name: keyof typeof noneSpent.usage): number => Math.max(0, now[name] - before[name])
   return {
     input: less('input'),
     output: less('output'),

@@ -170,6 +170,7 @@ const stats = operation({
     totalCostUsd: z.number(),
     costPerDay: z.record(z.string(), z.number()),
     sessionsByStatus: z.record(z.string(), z.number()),
+    sessionsByState: z.record(z.string(), z.number()),
     totalLaunched: z.number(),
     averageDurationMs: z.number(),
     waitedMs: z.number(),

@@ -10,6 +10,7 @@ import { quoteMail } from '../../mail/quote.ts'
 import { isOperators, whyNotWrite, type MailSender } from '../../rights/mail-rights.ts'
 import type { App } from '../app.ts'
 import { operation, type Caller } from '../operation.ts'
+import { nonBlankText } from '../input-fields.ts'
 import { giverOf } from '../perform-operation.ts'
 import { codingWith, recipientOf, senderOf, type Party } from './mail-parties.ts'
 
@@ -31,7 +32,7 @@ const send = operation({
     'Send a message to a session, a chat or a person; it is stored, and the receipt tells how far it is.',
   input: z.strictObject({
     to: recipient,
-    text: z.string().min(1).max(mostChars).describe('The message.'),
+    text: nonBlankText().max(mostChars).describe('The message.'),
     replyTo: messageRef.optional().describe('The message that it answers.'),
     resume: z
       .boolean()

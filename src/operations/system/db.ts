@@ -123,7 +123,7 @@ async function withPostgres<T>(app: App, work: (postgres: Postgres) => Promise<T
       'config-invalid',
       'ROCKPOOL_DATABASE_URL is not set: there is no shared database.',
       {
-        hint: 'Set it to postgres://user:password@host/database; docs/scale.md describes the next steps.',
+        hint: 'Set it to postgres://user@host/database; docs/scale.md describes the next steps.',
       },
     )
   const { clock, log } = app

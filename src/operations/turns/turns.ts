@@ -9,7 +9,7 @@ import { operation } from '../operation.ts'
 import { findSession } from '../sessions/which-session.ts'
 import { answerOutput, askTurn, requestOf } from './ask-turn.ts'
 import { targetSession } from './turn-target.ts'
-import { flag, thinkingLevels } from '../input-fields.ts'
+import { flag, nonBlankText, thinkingLevels } from '../input-fields.ts'
 
 const maxText = 100_000
 
@@ -22,7 +22,7 @@ export const whose = {
 }
 
 export const askFields = {
-  message: z.string().min(1).max(maxText).describe('The message.'),
+  message: nonBlankText().max(maxText).describe('The message.'),
   ...whose,
   thinking: z.enum(thinkingLevels).optional().describe('How much to think.'),
   model: z.string().min(1).max(200).optional().describe('The model for this turn.'),

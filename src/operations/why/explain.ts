@@ -134,7 +134,7 @@ function placeIn(target: string, folder: string): FilePlace | undefined {
   const path = fileAt(resolve(folder, lines[1]!))
   const [from, to] = [Number(lines[2]), Number(lines[3] ?? lines[2])]
   if (from < 1 || to < from)
-    throw new RockpoolError('input-invalid', `${from}-${to} is not a range of lines.`, {
+    throw new RockpoolError('input-invalid', `${target} names no range of lines.`, {
       hint: 'Lines are counted from 1, and the first one comes first.',
     })
   return { path, lines: { from, to } }

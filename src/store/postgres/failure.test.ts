@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { RockpoolError } from '../../domain/errors.ts'
+import { makeRedactor } from '../../domain/redact.ts'
 import { StoreUnavailable } from '../store-unavailable.ts'
 import { asFailure } from './failure.ts'
 import { databaseUrl } from './open.ts'
@@ -31,6 +32,11 @@ test.each(['', 'localhost:5432', 'mysql://violet@db.example/notes'])(
   (url) => {
     const failure = (): string => databaseUrl({ databaseUrl: url })
     expect(failure).toThrow(/^ROCKPOOL_DATABASE_URL is not/)
+    expect(failure).toThrow(
+      expect.objectContaining({
+        hint: expect.toSatisfy((hint: string) => makeRedactor().everything(hint) === hint),
+      }),
+    )
     expect(failure).not.toThrow(/violet|db\.example|notes/)
   },
 )

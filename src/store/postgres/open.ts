@@ -160,7 +160,7 @@ export function openSharedMedia({ postgres, members }: Connected, parts: FilePar
 }
 
 export function databaseUrl({ databaseUrl: url }: Pick<Environment, 'databaseUrl'>): string {
-  const hint = 'Set it to postgres://user:password@host/database; several servers as host1,host2.'
+  const hint = 'Set it to postgres://user@host/database; several servers as host1,host2.'
   if (url === undefined || url === '')
     throw new RockpoolError('config-invalid', 'ROCKPOOL_DATABASE_URL is not set.', {
       hint: `${hint} Without PostgreSQL \`store\` is \`sqlite\`.`,

@@ -9,6 +9,7 @@ import { systemClock } from '../src/domain/clock.ts'
 import { needsYou, sessionState, stateText } from '../src/domain/coding-state.ts'
 import type { CodingHouse } from './support/coding-house.ts'
 import { makeMovableClock } from './support/movable-clock.ts'
+import { StoreUnavailable } from '../src/store/store-unavailable.ts'
 import { answerOnly, deadProcess, open, sharedFolder, texts, until } from './support/coding-bench.ts'
 
 test('a multi-turn session stays running after its turn and waits for input; the chat gets one notice', async () => {
@@ -123,6 +124,26 @@ test('after the reset limited sessions continue by themselves, once and one afte
   await vi.waitFor(() => expect(resumed()).toHaveLength(2))
   await clock.advance(600_000)
   expect(resumed()).toHaveLength(2)
+})
+
+test('a limited session that could not continue because the store was away is tried again', async () => {
+  const clock = makeMovableClock()
+  const house = open({ clock, config: { continueAfterLimit: true } })
+  const resume = { sdkSessionId: randomUUID(), fork: false }
+  const { id } = await house.launch(`[[offline: limit ${clock.now() + 60_000}]]`, { resume })
+  await until(house, id, 'suspended')
+  const { update } = house.store
+  let failures = 0
+  house.store.update = async (...about) => {
+    if (failures++ === 0) throw new StoreUnavailable('The database is away.')
+    return update.call(house.store, ...about)
+  }
+  await house.pool.recover()
+  const resumed = (): string[] => texts(house).filter((text) => text.startsWith('▶️'))
+  await clock.advance(120_000)
+  expect([failures, resumed()]).toEqual([1, []])
+  await clock.advance(300_000)
+  await vi.waitFor(() => expect(resumed()).toHaveLength(1))
 })
 
 test('a limited session in which a question waits for a person continues before an older one; without the switch none does', async () => {

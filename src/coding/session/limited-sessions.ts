@@ -14,6 +14,8 @@ import type { RunningSessions } from './running-sessions.ts'
 const afterResetMs = 30_000
 /** The first session shows whether the window has room for the next. */
 const betweenMs = 20_000
+/** After an error that may pass, as of a database that is away. The other sessions come first. */
+const retryMs = 300_000
 
 const afterLimitPrompt =
   "Claude's usage limit is reset. Continue the task that you were working on where it was interrupted."
@@ -22,8 +24,8 @@ export class LimitedSessions {
   #parts: CodingParts
   #running: RunningSessions
   #lastAt = -Infinity
-  /** Sessions that could not be resumed; a person must look at them. */
-  #failed = new Set<string>()
+  /** When to try again a session that could not be resumed; Infinity if a person must resume it. Monotonic. */
+  #retryAt = new Map<string, number>()
 
   constructor(parts: CodingParts, running: RunningSessions) {
     this.#parts = parts
@@ -39,11 +41,13 @@ export class LimitedSessions {
     try {
       await resumeSession(this.#parts, this.#running, next, afterLimitPrompt, {})
     } catch (error) {
-      this.#failed.add(next.id)
-      const { code, message } = asRockpoolError(error)
+      const { code, message, retryable } = asRockpoolError(error).report()
+      this.#retryAt.set(next.id, retryable ? clock.monotonic() + retryMs : Infinity)
       this.#parts.log.warn(
         { event: 'limited-not-continued', coding: next.id, code, error: message },
-        'A session could not continue after the usage limit; a person must resume it.',
+        retryable
+          ? 'A session could not continue after the usage limit; trying again in some minutes.'
+          : 'A session could not continue after the usage limit; a person must resume it.',
       )
     }
   }
@@ -55,7 +59,7 @@ export class LimitedSessions {
     return store
       .list({ open: true })
       .filter((session) => isLimited(session) && isReset(session) && isOn(owners.machine, session))
-      .filter(({ id }) => !this.#failed.has(id))
+      .filter(({ id }) => (this.#retryAt.get(id) ?? -Infinity) <= clock.monotonic())
   }
 
   #hasNoRoom(): boolean {

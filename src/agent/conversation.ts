@@ -23,7 +23,7 @@ import { RunningTurn } from './running-turn.ts'
 import { explainFailure } from './turn-failures.ts'
 import { TurnWatchdog, type SilenceLimits } from './watchdog.ts'
 
-export interface ConversationParts {
+interface ConversationParts {
   options: ConversationOptions
   query: Query
   input: InputStream

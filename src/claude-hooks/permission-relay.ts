@@ -11,7 +11,7 @@ import type { Events } from '../domain/events.ts'
 import { nativeKey } from '../domain/native-key.ts'
 import type { Reply } from '../domain/reply.ts'
 
-export interface RelayParts {
+interface RelayParts {
   approvals: () => Pick<Approvals, 'ask' | 'get'>
   events: Events
   /** The name of the session for people. */

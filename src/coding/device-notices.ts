@@ -15,7 +15,7 @@ import type { ApprovalStore } from '../store/sqlite/approval-store.ts'
 import type { CodingStore } from '../store/sqlite/coding-store.ts'
 import { approvalReply, withVisibleControls } from './approvals/approval-reply.ts'
 
-export interface DeviceNoticeParts {
+interface DeviceNoticeParts {
   events: Events
   store: Pick<CodingStore, 'get' | 'lastOutput'>
   approvals: Pick<ApprovalStore, 'get' | 'pending'>

@@ -48,7 +48,7 @@ export interface CodingAtWork {
   sessionId?: string
 }
 
-export interface SelectionRequest {
+interface SelectionRequest {
   task: string
   /** Absent for the operator, to whom every session belongs. */
   agentId?: string

@@ -47,7 +47,7 @@ const pingCheckMs = 1_000
 /** A busy client may send a request some seconds after it was told not to: its connection is still there. */
 const keepAliveBufferMs = 30_000
 
-export interface GatewayOptions {
+interface GatewayOptions {
   port: number
   bind: string
   allowPlaintextLan: boolean

@@ -84,7 +84,7 @@ export interface App {
 /** Parts whose code is loaded for the operations that need it. */
 export type HeavyPart = 'discovery' | 'search' | 'coding'
 
-export interface GatewayPart {
+interface GatewayPart {
   url: string
   /** A code that opens the dashboard once. */
   loginCode(): { code: string; expiresInMs: number }

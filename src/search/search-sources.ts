@@ -32,7 +32,7 @@ export interface SourceParts {
   copies?: TranscriptCopies
 }
 
-export interface TranscriptCopies {
+interface TranscriptCopies {
   /** Reads what is new in the shared database. */
   catchUp(): Promise<void>
   all(): TranscriptCopy[]

@@ -34,7 +34,7 @@ export interface Choice {
   sdkSessionId?: string
 }
 
-export interface ChoiceParts {
+interface ChoiceParts {
   /** The configuration in force: a reload replaces it, so it is read at each use. */
   readonly config: Pick<Config, 'agents' | 'coding' | 'sessionSelection'>
   clock: Clock
@@ -52,7 +52,7 @@ export interface ChoiceParts {
   mayContinue: (request: CodingRequest, sdkSessionId: string) => boolean
 }
 
-export interface ChoiceOptions {
+interface ChoiceOptions {
   task: string
   repo: string
   /** An agent chooses among its own sessions; an operator, who has no agent id, among all of the repository. */

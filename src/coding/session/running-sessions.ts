@@ -8,7 +8,7 @@ import { notRunning } from '../refusals.ts'
 import { RunningSession } from './running-session.ts'
 import type { HandOver } from './session-changes.ts'
 
-export type OwnerAction = 'kill' | 'interrupt' | 'release' | 'seen' | 'send' | 'handOver'
+type OwnerAction = 'kill' | 'interrupt' | 'release' | 'seen' | 'send' | 'handOver'
 
 export class RunningSessions {
   /** This process, as the owner of the sessions that it runs. */

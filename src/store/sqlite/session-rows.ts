@@ -19,7 +19,7 @@ export function rowsPlace(path: string): RowsPlace | undefined {
 }
 
 /** When the rows last changed, and how many there are: two equal answers mean that nothing has changed. */
-export interface RowsState {
+interface RowsState {
   changedAt: number
   count: number
 }
@@ -68,7 +68,7 @@ export function readRows({ database, sessionId }: RowsPlace): Buffer | undefined
 }
 
 /** `same`: the rows were there already. `longer`: newer ones were. `different`: other ones were. They are never changed. */
-export type RowsOutcome = 'restored' | 'same' | 'longer' | 'different'
+type RowsOutcome = 'restored' | 'same' | 'longer' | 'different'
 
 /** Writes the rows in one transaction, unless the database has the session. A database that is missing is made. */
 export function writeRows(place: RowsPlace, text: Buffer): RowsOutcome {

@@ -10,7 +10,7 @@ import type { Host } from './host.ts'
 
 export type Question = InputOf<'turns.run'> & { timeout: number }
 
-/** Which session is asked. */
+/** The session that gets the question. */
 export type SessionChoice = Omit<Question, 'message'>
 
 interface TurnListener {

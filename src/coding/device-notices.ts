@@ -26,7 +26,7 @@ interface DeviceNoticeParts {
   log: Log
 }
 
-/** Returns the function that stops it. Requests that were asked while no gateway ran are sent now. */
+/** Returns the function that stops it. Sends requests from the time without a gateway now. */
 export function notifyDevices(parts: DeviceNoticeParts): () => void {
   for (const approval of parts.approvals.pending()) void notify(parts, noticeOfApproval(parts, approval))
   return parts.events.on((event) => void notify(parts, noticeOf(parts, event)))

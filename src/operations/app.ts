@@ -70,7 +70,7 @@ export interface App {
   vault(): Promise<Vault>
   /** The copy of the vault that other machines reach, and theirs; undefined unless `vault.shared` names a place. */
   sharedVault(): Promise<SharedVault | undefined>
-  /** Git repositories that were asked about (`why`). */
+  /** Git repositories of earlier questions (`why`). */
   repositories(): Promise<Repositories>
   /** Background Claude Code sessions. */
   coding(): CodingWorld

@@ -34,7 +34,7 @@ type SessionReset =
 
 interface FindParams {
   key: string
-  /** Where a reset command is looked for; empty if the sender may not reset. */
+  /** The text that may contain a reset command; empty if the sender may not reset. */
   commandText: string
   /** The session of the chat that this thread belongs to. */
   parentKey?: string

@@ -1,5 +1,5 @@
-// The rows of one session in the database of opencode, as text: a line with the tables of the database, then a line for each row. The
-// vault keeps this text like a file, and writes the rows into the database again after the session was deleted.
+// The rows of one session in the database of opencode, as text: a line with the tables of the database, then a line for each row.
+// The vault keeps this text like a file, and writes the rows into the database again after the session was deleted.
 import { closeSync, existsSync, mkdirSync, openSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync, type SQLInputValue } from 'node:sqlite'
@@ -108,7 +108,7 @@ const madeBy = /^CREATE (?:TABLE|(?:UNIQUE )?INDEX)\b/
 
 interface Key {
   column: string
-  /** The row of the session whose value is looked for; undefined for the id of the session. */
+  /** The row of the session that has the wanted value; undefined for the id of the session. */
   from?: 'project_id' | 'workspace_id'
 }
 

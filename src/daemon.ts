@@ -29,7 +29,7 @@ import { openLog } from './store/log-file.ts'
 import { ensureGatewayToken, gatewayTokenFile } from './store/gateway-tokens.ts'
 import { retryWhileUnavailable } from './store/store-unavailable.ts'
 
-export interface DaemonOptions {
+interface DaemonOptions {
   environment: Environment
   version: string
   input: UpInput

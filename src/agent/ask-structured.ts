@@ -7,7 +7,7 @@ import type { Credential } from './credentials.ts'
 import { childEnvironment } from './claude-program.ts'
 import { spawnProcess, type AgentProcess } from './process.ts'
 
-export interface AskStructuredOptions {
+interface AskStructuredOptions {
   environment: Environment
   credential: Credential
   /** Short names of models, from the configuration. */

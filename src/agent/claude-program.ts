@@ -26,7 +26,7 @@ const network = [
 const dangerous =
   /^(NODE_OPTIONS|LD_|DYLD_|BASH_ENV$|ENV$|PYTHONSTARTUP$|PYTHONPATH$|PERL5|RUBYOPT$|GIT_(SSH|EXTERNAL|EXEC|CONFIG|DIR)|ROCKPOOL_)/
 
-export interface ChildSettings {
+interface ChildSettings {
   credential: Credential | undefined
   /** Claude leaves sockets and task output in its temporary directory, so it gets one of our own. */
   temporaryDirectory: string

@@ -13,7 +13,7 @@ import { InputStream } from './input-stream.ts'
 import { spawnProcess, type AgentProcess } from './process.ts'
 import type { ProcessRegister } from './process-register.ts'
 
-export interface StartedProcess {
+interface StartedProcess {
   query: Query
   input: InputStream
   process: AgentProcess

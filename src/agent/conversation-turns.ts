@@ -1,5 +1,5 @@
-// The turns of a conversation: the one that was asked for, and what Claude does unprompted. A turn is over when Claude has sent a
-// result, every prompt of it was processed, and nothing more follows by itself.
+// The turns of a conversation: the requested turn, and the turns that Claude takes unprompted. A turn is over when Claude has
+// sent a result, every prompt of it was processed, and nothing more follows by itself.
 import type { Clock } from '../domain/clock.ts'
 import type { TurnEvent } from '../domain/turn.ts'
 import type { StreamItem } from './claude-events.ts'

@@ -23,7 +23,7 @@ import { RunningTurn } from './running-turn.ts'
 import { explainFailure } from './turn-failures.ts'
 import { TurnWatchdog, type SilenceLimits } from './watchdog.ts'
 
-export interface ConversationParts {
+interface ConversationParts {
   options: ConversationOptions
   query: Query
   input: InputStream
@@ -178,7 +178,8 @@ export class ClaudeConversation implements Conversation {
     }
   }
 
-  /** While a person is asked, silence is not Claude's fault. Returns the function to call afterwards. */
+  /** While a question waits for a person, silence does not mean that Claude is stuck. Returns the function that ends this state.
+   *  */
   hold(event?: TurnEvent): () => void {
     if (event) this.#turns.report(event)
     const release = this.#watchdog.hold()

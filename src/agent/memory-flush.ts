@@ -17,7 +17,7 @@ export const DEFAULT_MEMORY_FLUSH_PROMPT =
 export const DEFAULT_MEMORY_FLUSH_SYSTEM_PROMPT =
   'Pre-compaction memory flush turn. The session is near auto-compaction; capture durable memories to disk. You may reply, but usually NO_REPLY is correct.'
 
-export type MemoryFlushSettings = Required<NonNullable<Config['agents']['defaults']['memoryFlush']>>
+type MemoryFlushSettings = Required<NonNullable<Config['agents']['defaults']['memoryFlush']>>
 
 /** The agent's own settings, else those of all agents, else the defaults; null when the flush is off. */
 export function resolveMemoryFlushSettings(
@@ -36,7 +36,7 @@ export function resolveMemoryFlushSettings(
   }
 }
 
-export interface MemoryFlushQuestion {
+interface MemoryFlushQuestion {
   entry?: Pick<
     SessionEntry,
     'totalTokens' | 'totalTokensFresh' | 'compactionCount' | 'memoryFlushCompactionCount'

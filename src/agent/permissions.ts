@@ -11,7 +11,7 @@ import { errorText } from '../domain/errors.ts'
 
 type Details = Parameters<CanUseTool>[2]
 
-/** The answer if no person can be asked. */
+/** The answer if there is no person to ask. */
 export const denyUnasked: AskPermission = async (request) => ({
   behavior: 'deny',
   message: `No person can be asked about ${request.toolName} in this conversation, so it is not allowed. Continue without it, or say what you would have done.`,

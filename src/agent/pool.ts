@@ -2,13 +2,13 @@
 // core. The process that has been idle longest is closed to make room; one that takes a turn never is.
 import type { Clock } from '../domain/clock.ts'
 
-export interface Pooled {
+interface Pooled {
   readonly key: string
   readonly busy: boolean
   close(why: 'evicted'): Promise<void>
 }
 
-export interface PoolLimits {
+interface PoolLimits {
   maxLive: number
   maxStarts: number
   idleMs: number

@@ -4,7 +4,7 @@ import type { SessionSkillSnapshot, SessionSystemPromptReport } from '../domain/
 import type { Agent } from '../domain/agent.ts'
 import { plainLine } from '../domain/text.ts'
 
-export interface PromptParts {
+interface PromptParts {
   agent: Agent
   /** The part of the prompt that lists the skills, from the session's `skillsSnapshot`. */
   skillsPrompt?: string

@@ -7,7 +7,7 @@ import type { TurnEnd, TurnEvent, TurnResult, Usage } from '../domain/turn.ts'
 import type { ClaudeResult, StreamItem } from './claude-events.ts'
 import { endOfTurn } from './turn-failures.ts'
 
-export interface FinishContext {
+interface FinishContext {
   /** How the turn ended if Claude did not report it. */
   fallback: TurnEnd
   /** How the turn ended, if we ended it. Overrides what Claude reports. */

@@ -7,7 +7,7 @@ import { plainLine } from '../domain/text.ts'
 import type { SessionEntry, SessionSkillSnapshot } from '../domain/session.ts'
 import { namesIn, readForeign } from '../store/disk/foreign-file.ts'
 
-export interface Skill {
+interface Skill {
   name: string
   description: string
   file: string

@@ -9,7 +9,7 @@ import { namesIn } from '../store/disk/foreign-file.ts'
 import { chainOf, readChain, recordsOf, type Chain } from '../store/transcripts/claude-chain.ts'
 import type { SharedClaudeTranscripts } from '../store/storage.ts'
 
-export interface TranscriptState {
+interface TranscriptState {
   resumable: Resumable
   /** The cost of the conversation when it was last closed in order. */
   costUsd: number

@@ -2,7 +2,7 @@
 import type { TurnEnd, TurnFailure } from '../domain/turn.ts'
 import type { ClaudeResult } from './claude-events.ts'
 
-export interface FailureContext {
+interface FailureContext {
   /** When a limit ends, if known. */
   retryAt?: number
   /** The window of the subscription whose limit is reached. */

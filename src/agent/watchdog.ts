@@ -1,5 +1,5 @@
 // Detects a turn that makes no progress: Claude sends nothing for too long, or writes at one answer without end. Paused while a
-// person is asked.
+// question waits for a person.
 import type { Clock } from '../domain/clock.ts'
 import type { TurnEvent } from '../domain/turn.ts'
 

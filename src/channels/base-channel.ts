@@ -62,7 +62,7 @@ export interface IntakeParts {
 }
 
 /** Turns a reply into messages of the platform. */
-export interface Sender {
+interface Sender {
   send(address: Address, reply: Reply, options: SendOptions): Promise<SendOutcome>
   edit(address: Address, messageId: string, reply: Reply): Promise<SendOutcome>
 }

@@ -1,12 +1,12 @@
 // Checks a token with the platform before it is stored, and returns the bot's name so that a person can recognize it.
 import { RockpoolError } from '../domain/errors.ts'
 
-export interface BotIdentity {
+interface BotIdentity {
   id: string
   name: string
 }
 
-export interface TokenCheck {
+interface TokenCheck {
   channel: string
   token: string
   apiRoot?: string

@@ -10,7 +10,7 @@ import { printableText } from '../domain/text.ts'
 import { BaseChannel, type Accept } from './base-channel.ts'
 import { resentMark } from './message-parts.ts'
 
-export interface ConsoleOptions {
+interface ConsoleOptions {
   input: Readable
   output: Writable
   /** The name of the user on this machine. */

@@ -21,7 +21,7 @@ export interface DeviceParts {
 }
 
 /** What a device shows. */
-export interface Notification {
+interface Notification {
   title: string
   body: string
   /** The view of the dashboard that has more. */

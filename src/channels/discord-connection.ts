@@ -44,7 +44,7 @@ const maxResumeAttempts = 5
 /** Any code except 1000 and 1001, with which Discord ends the session at once. */
 const closeToResume = 4_200
 
-export interface GatewayParts {
+interface GatewayParts {
   token: string
   rest: REST
   clock: Clock

@@ -27,7 +27,7 @@ import { describeFailure } from './discord-send.ts'
 import { addFile, download } from './received-files.ts'
 import { backOffMs, pause, untilStored } from './retry.ts'
 
-export interface DiscordIntakeParts extends IntakeParts {
+interface DiscordIntakeParts extends IntakeParts {
   rest: REST
   self: Self
   marks: DiscordMarks

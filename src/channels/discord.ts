@@ -21,7 +21,7 @@ import { DiscordMarks, DiscordSession, type BotSelf } from './discord-progress.t
 import { describeFailure, DiscordSender } from './discord-send.ts'
 import { markLength } from './message-parts.ts'
 
-export interface DiscordOptions {
+interface DiscordOptions {
   accountId: string
   token: string
   /** Another API server, such as `http://127.0.0.1:1234/api`. */

@@ -2,7 +2,7 @@
 // something that it can, so that no text is lost.
 import { lexer, type Token, type Tokens } from 'marked'
 
-export interface Style {
+interface Style {
   escape(text: string): string
   bold(text: string): string
   italic(text: string): string

@@ -6,7 +6,7 @@ import type { OpenClawDelivery, OpenClawEvent, OpenClawQuestion } from '../domai
 
 /** The outcome of a delivery. With `retryAfterMs` the outbox offers it again later; with `refused` alone the delivery has failed
  *  for good. */
-export interface Acknowledgement {
+interface Acknowledgement {
   messageIds?: string[]
   refused?: string
   retryAfterMs?: number

@@ -9,7 +9,7 @@ import { backOffMs, pause } from './retry.ts'
 import { readUpdate, type BotIdentity, type TelegramFile } from './telegram-messages.ts'
 import { describeFailure } from './telegram-send.ts'
 
-export interface TelegramIntakeParts extends IntakeParts {
+interface TelegramIntakeParts extends IntakeParts {
   api: Api
   accountId: string
   /** The address of a file; it contains the bot's token. */

@@ -24,7 +24,7 @@ export interface TelegramFile {
   mimeType?: string
 }
 
-export interface Received {
+interface Received {
   message: Message
   files: TelegramFile[]
 }

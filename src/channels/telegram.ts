@@ -14,7 +14,7 @@ import { describeFailure, retryAfterMs, TelegramSender } from './telegram-send.t
 import { pressIdOf, wantedUpdates } from './telegram-messages.ts'
 import { listenForUpdates, refuseBlankSecret } from './telegram-webhook.ts'
 
-export interface TelegramOptions {
+interface TelegramOptions {
   accountId: string
   token: string
   apiRoot?: string

@@ -18,7 +18,7 @@ import type { Reply } from '../domain/reply.ts'
 import { BaseChannel } from './base-channel.ts'
 
 /** An action of a person on the page. The gateway has authenticated the person. */
-export interface WebInput {
+interface WebInput {
   /** The chat on the page; one for each person unless they open more. */
   chatId: string
   sender: Sender

@@ -13,7 +13,7 @@ import { untilStored } from './retry.ts'
 import type { WhatsappJournal } from './whatsapp-journal.ts'
 import { readWhatsappMessage, type FindNumber, type OwnIds } from './whatsapp-messages.ts'
 
-export interface WhatsappIntakeParts extends IntakeParts {
+interface WhatsappIntakeParts extends IntakeParts {
   journal: Pick<WhatsappJournal, 'done'>
   /** Received messages by id, for quoting them in a reply. */
   recent: BoundedMap<WAMessage>

@@ -16,7 +16,7 @@ interface Received {
   parts: string[]
 }
 
-export interface JournalParts {
+interface JournalParts {
   store: SecretStore
   host: ChannelHost
   signal: AbortSignal

@@ -11,7 +11,7 @@ import { PartSender, type PartOutcome } from './message-parts.ts'
 import { jidOf, ownMessageId } from './whatsapp-messages.ts'
 
 /** What the sender needs of the channel. */
-export interface SendSource {
+interface SendSource {
   /** Undefined while disconnected. */
   connection(): { socket: WASocket; closed: Promise<void> } | undefined
   /** A message that was received, to quote it. */

@@ -20,7 +20,7 @@ import { WhatsappJournal } from './whatsapp-journal.ts'
 import { jidOf, personOfJid } from './whatsapp-messages.ts'
 import { describeFailure, statusOf, WhatsappSender } from './whatsapp-send.ts'
 
-export interface WhatsappOptions {
+interface WhatsappOptions {
   accountId: string
   waWebSocketUrl?: string
   /** Messages that waited longer than this while we were offline are logged, not answered. */

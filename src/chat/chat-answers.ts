@@ -1,5 +1,5 @@
-// Answers in plain words, such as "yes", in the owner's private chats. Words that are no reply answer the question that is the last
-// message of the chat. The shared store says which one that is, so it is known after a restart and on every machine.
+// Answers in plain words, such as "yes", in the owner's private chats. Words that are no reply answer the question that is the
+// last message of the chat. The shared store says which one that is, so it is known after a restart and on every machine.
 import { sleep } from '../domain/async.ts'
 import { chatKey, isSamePersonsChat, isTerminal, plainPerson, type Address } from '../domain/address.ts'
 import type { Approval } from '../domain/coding-session.ts'
@@ -13,10 +13,10 @@ import type { ShownDelivery } from '../store/work-store.ts'
 import { answerByReply, answerInWords, openInChat } from './chat-approvals.ts'
 
 /**
- * The command that the owner's plain words mean as an answer to a pending question. Only in private chats: in a group others
- * read along. A reply answers the question that it is a reply to, as we recorded it when we sent the question: the quoted text
- * proves nothing, because agents and programs write texts too. For the same reason a reply to another notice of a coding session
- * allows nothing; it only answers what the session wants to know. Words that are no reply answer the questions that the chat showed
+ * The command that the owner's plain words mean as an answer to a pending question. Only in private chats: in a group others read
+ * along. A reply answers the question that it is a reply to, as we recorded it when we sent the question: the quoted text proves
+ * nothing, because agents and programs write texts too. For the same reason a reply to another notice of a coding session allows
+ * nothing; it only answers what the session wants to know. Words that are no reply answer the questions that the chat showed
  * after every other message, before the words were written; if there are none, the words are a message to the agent.
  */
 export async function commandForAnswer(
@@ -59,7 +59,8 @@ function wordsOf(text: string): string {
   return `${command.toLowerCase() === 'approve' ? 'yes' : 'no'}${all.toLowerCase()}`
 }
 
-/** The largest expected difference between the times of two machines in the shared outbox and inbox, which have the database's time. */
+/** The largest expected difference between the times of two machines in the shared outbox and inbox, which have the database's
+ *  time. */
 const clockToleranceMs = 5_000
 
 /** A question has the time of the machine that asks, whose clock may be wrong by hours, as with a wrong time zone. */
@@ -173,7 +174,7 @@ async function shownIn(
   deliveries: ShownDelivery[],
 ): Promise<Shown | undefined> {
   const { id, askedAt, codingId, sessionKey } = approval
-  // A terminal shows the questions of its own turns itself, when they are asked.
+  // A terminal itself shows the questions of its own turns.
   if (isTerminal(address) && codingId === undefined && sessionKey === key)
     return { approval, since: askedAt, isForeign: false, at: askedAt }
   const row = deliveries.findLast(

@@ -104,7 +104,7 @@ export function openInChat(app: App, address: Address, sessionKey: string): Appr
 }
 
 /** Handles our buttons, whose data is `approve:<id>:<answer>`. Only the owner may press them, and only in a private chat:
- *  nothing is asked in groups, so a button there was forwarded. */
+ *  Rockpool asks nothing in groups, so a button there was forwarded. */
 export async function pressedButton(app: App, message: Message, owner: boolean): Promise<Reply | undefined> {
   const [, id, all, answer] = /^approve:([^:]+):(all-)?(.*)$/.exec(message.button?.data ?? '') ?? []
   if (id === undefined || answer === undefined) return undefined

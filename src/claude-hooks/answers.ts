@@ -9,7 +9,7 @@ import type { Log } from '../domain/log.ts'
 /** A session waits for its hooks. An answer that is not there after this time is dropped. */
 const answerMs = 250
 
-export interface ClaudeHooksParts {
+interface ClaudeHooksParts {
   contributors: readonly ClaudeHookContributor[]
   clock: Clock
   log: Log

@@ -22,7 +22,7 @@ export interface PluginSource {
   node: string
 }
 
-export interface InstalledPlugin {
+interface InstalledPlugin {
   folder: string
   version: string
   /** The state directory of the Rockpool that it belongs to. */

@@ -1,5 +1,5 @@
 // Shows the permission dialog of a terminal session everywhere else at the same time: on the page, in the owner's chats and on
-// the owner's devices. The first answer wins, here or in the terminal, and the other places are told. Rules of the owner apply.
+// the owner's devices. The first answer wins, here or in the terminal, and the other places show that. Rules of the owner apply.
 import { permissionKind } from '../agent/permissions.ts'
 import { approvalReply } from '../coding/approvals/approval-reply.ts'
 import { answeredInTerminal } from '../coding/approvals/approvals.ts'
@@ -11,7 +11,7 @@ import type { Events } from '../domain/events.ts'
 import { nativeKey } from '../domain/native-key.ts'
 import type { Reply } from '../domain/reply.ts'
 
-export interface RelayParts {
+interface RelayParts {
   approvals: () => Pick<Approvals, 'ask' | 'get'>
   events: Events
   /** The name of the session for people. */
@@ -60,7 +60,7 @@ class PermissionRelay {
     })
   }
 
-  /** Undefined if the terminal decides: no person can be asked there, or a person was faster. */
+  /** Undefined if the terminal decides: there is no person to ask elsewhere, or the person at the terminal was faster. */
   async ask(event: ClaudeHookEvent, signal: AbortSignal): Promise<ClaudeHookAnswer | undefined> {
     const question = await this.#questionOf(event)
     if (!question) return undefined

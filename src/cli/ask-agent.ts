@@ -10,10 +10,10 @@ import type { Host } from './host.ts'
 
 export type Question = InputOf<'turns.run'> & { timeout: number }
 
-/** Which session is asked. */
+/** The session that gets the question. */
 export type SessionChoice = Omit<Question, 'message'>
 
-export interface TurnListener {
+interface TurnListener {
   /** Called before the turn begins, so that it can be stopped from the start. */
   begun(sessionKey: string): void
   event(event: TurnEvent, sessionKey: string): void

@@ -1,6 +1,6 @@
 // The samples of `rockpool demo`: repositories, coding sessions in every state, and conversations of the last weeks.
 
-export interface SampleSession {
+interface SampleSession {
   name: string
   repo: string
   prompt: string

@@ -28,7 +28,7 @@ export interface Host {
   up(input: UpInput, ready: (gateway: ReadyLine) => void, demo?: DemoWorld): Promise<void>
 }
 
-export interface DemoWorld {
+interface DemoWorld {
   environment: Environment
   /** The directions of the offline agent for each prompt. */
   scripts: Readonly<Record<string, string>>

@@ -23,7 +23,7 @@ export type Printers = { [Name in MethodName]?: (output: OutputOf<Name>, page: P
 
 export type Style = Parameters<typeof styleText>[0]
 
-export interface Column<Row> {
+interface Column<Row> {
   value(row: Row): string
   align?: 'left' | 'right'
   /** The column is not made narrower than this as long as another column can shrink. */

@@ -1,4 +1,4 @@
-// One question to an agent at a terminal: the turn is shown while it runs, its requests are asked, and Ctrl-C stops it.
+// One question to an agent at a terminal: shows the turn while it runs, asks its requests, and stops it on Ctrl-C.
 import type { OutputOf } from '../rpc/client.ts'
 import { PermissionPrompt } from './answer-permission.ts'
 import type { Prompt } from './answer-permission.ts'

@@ -57,7 +57,7 @@ export interface AgentParts {
   toolsFor: (session: CodingSession) => ToolServer[]
 }
 
-export interface BudgetParts {
+interface BudgetParts {
   spend: SpendStore
   priceOf: (model: string, usage: Usage) => number
   /** The usage windows of the subscription that have not reset. */

@@ -15,7 +15,7 @@ import type { ApprovalStore } from '../store/sqlite/approval-store.ts'
 import type { CodingStore } from '../store/sqlite/coding-store.ts'
 import { approvalReply, withVisibleControls } from './approvals/approval-reply.ts'
 
-export interface DeviceNoticeParts {
+interface DeviceNoticeParts {
   events: Events
   store: Pick<CodingStore, 'get' | 'lastOutput'>
   approvals: Pick<ApprovalStore, 'get' | 'pending'>
@@ -26,7 +26,7 @@ export interface DeviceNoticeParts {
   log: Log
 }
 
-/** Returns the function that stops it. Requests that were asked while no gateway ran are sent now. */
+/** Returns the function that stops it. Sends requests from the time without a gateway now. */
 export function notifyDevices(parts: DeviceNoticeParts): () => void {
   for (const approval of parts.approvals.pending()) void notify(parts, noticeOfApproval(parts, approval))
   return parts.events.on((event) => void notify(parts, noticeOf(parts, event)))

@@ -11,7 +11,7 @@ import { isContinuation } from '../discovery/transcript-facts.ts'
 import { claudeIdOf, type RegistryRow, type RegistrySource } from '../discovery/registries.ts'
 import type { Storage } from '../store/storage.ts'
 
-export interface OwnRowsParts {
+interface OwnRowsParts {
   agentIds: () => string[]
   storage: Pick<Storage, 'sessions' | 'existingCoding'>
   clock: Clock

@@ -18,7 +18,7 @@ const maxDirty = 100
 const maxNamed = 20
 const reviewTimeoutMs = 10_000
 
-export interface ChangedFile {
+interface ChangedFile {
   path: string
   change: 'added' | 'modified' | 'deleted'
   added?: number
@@ -28,14 +28,14 @@ export interface ChangedFile {
   note?: string
 }
 
-export interface MadeCommit {
+interface MadeCommit {
   commit: string
   author: string
   at: number
   subject: string
 }
 
-export interface Changes {
+interface Changes {
   files: ChangedFile[]
   commits: MadeCommit[]
   branch?: string
@@ -261,7 +261,7 @@ function firstLine(ran: Awaited<ReturnType<Git>>): string | undefined {
   return ran.kind === 'done' && ran.code === 0 ? ran.stdout.split('\n')[0] || undefined : undefined
 }
 
-export interface TestRun {
+interface TestRun {
   command: string
   at: number
   outcome: 'passed' | 'failed' | 'unknown'

@@ -6,7 +6,7 @@ import { openProgram, type SessionFiles } from '../agent/programs/program-runtim
 import type { DiscoveredSession } from '../domain/discovered-session.ts'
 import type { App } from '../operations/app.ts'
 
-export interface Programs {
+interface Programs {
   runtime(kind: OtherAgent): Promise<AgentRuntime>
   close(): Promise<void>
 }

@@ -41,7 +41,7 @@ import { usageByFile } from './usage-by-file.ts'
 import { watchTranscripts, type Change } from './watch.ts'
 import { sessionHealth } from './transcript-health.ts'
 
-export interface DiscoveryParts {
+interface DiscoveryParts {
   configDirs: readonly string[]
   /** Where other agents keep their sessions. */
   agentHomes?: readonly AgentHome[]

@@ -38,7 +38,7 @@ export const evaluation = z.object({
 })
 export type Evaluation = z.infer<typeof evaluation>
 
-export interface EvaluationOptions {
+interface EvaluationOptions {
   repoPath?: string
   /** Only the sessions of this agent. */
   agentId?: string

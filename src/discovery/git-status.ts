@@ -6,7 +6,7 @@ import { withoutFilters, type Git, type Ran } from './git.ts'
 
 const maxListed = 1_000
 
-export interface GitAnswer {
+interface GitAnswer {
   isGitRepo: boolean
   git: GitStatus
   problems: string[]

@@ -31,7 +31,7 @@ export interface Git {
   (args: readonly string[]): Promise<Ran>
 }
 
-export interface GitOptions {
+interface GitOptions {
   timeoutMs?: number
   /** Of the output. */
   maxBytes?: number

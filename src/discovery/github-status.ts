@@ -37,7 +37,7 @@ export async function readGithubStatus(
   return { openPrs, failingChecks: parseFailingChecks(checks) }
 }
 
-export interface NewPullRequest {
+interface NewPullRequest {
   title: string
   body: string
   branch: string

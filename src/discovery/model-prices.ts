@@ -1,6 +1,6 @@
-// The prices and context windows of models: Anthropic's as Claude Code has them, OpenAI's and Google's as ccusage has them. A model
-// that is not in the table is priced like the newest of its family, and every sum with such a price is marked as guessed. The status
-// line loads this file, so it imports nothing.
+// The prices and context windows of models: Anthropic's as Claude Code has them, OpenAI's and Google's as ccusage has them. A
+// model that is not in the table is priced like the newest of its family, and every sum with such a price is marked as guessed.
+// The status line loads this file, so it imports nothing.
 
 /** The day on which these prices were read. */
 export const pricesAsOf = '2026-11-15'
@@ -135,7 +135,7 @@ const otherModels: Readonly<Record<string, ModelFacts>> = {
   'gemini-3.5-flash-lite': gemini(0.3, 0.03, 2.5),
 }
 
-/** A model of another provider without a known price: its tokens are counted, and its cost is said to be unknown. */
+/** A model of another provider without a known price: its tokens are counted, and its cost is reported as unknown. */
 const unpricedModel: ModelFacts = { price: withoutWrites(0, 0, 0), contextWindow: small }
 
 /** The newest of each family, for unknown names. */

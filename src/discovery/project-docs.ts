@@ -5,7 +5,7 @@ import { lstat, open, readdir, realpath } from 'node:fs/promises'
 import { join } from 'node:path'
 import { RockpoolError } from '../domain/errors.ts'
 
-export interface ProjectDoc {
+interface ProjectDoc {
   /** From the top of the repository, with slashes. */
   path: string
   bytes: number
@@ -13,7 +13,7 @@ export interface ProjectDoc {
   changedAt: number
 }
 
-export interface ReadDoc extends ProjectDoc {
+interface ReadDoc extends ProjectDoc {
   text: string
   /** The file is longer than the text. */
   isCut: boolean

@@ -12,7 +12,7 @@ import { readGitStatus } from './git-status.ts'
 import { readGithubStatus } from './github-status.ts'
 import { mayReadSession } from '../rights/rights.ts'
 
-export interface ProjectSources {
+interface ProjectSources {
   discovery: Pick<Discovery, 'list'>
   variables: Variables
   clock: Clock

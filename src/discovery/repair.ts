@@ -9,7 +9,7 @@ import { writeFileAtomically } from '../store/disk/atomic-file.ts'
 import { readChain, recordsOf, type Chain, type ChainRecord } from '../store/transcripts/claude-chain.ts'
 import { branchesOf, healthOf, toolsOf, checkHealth } from './transcript-health.ts'
 
-export interface Repaired {
+interface Repaired {
   sessionId: string
   filePath: string
   health: SessionHealth

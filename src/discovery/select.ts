@@ -1,6 +1,7 @@
 // Selects the session for the next task. A label decides alone. Without a label, the task waits while the repository has as many
-// working sessions as are allowed; otherwise the agent's own sessions are scored, and the best above the threshold is resumed. Sessions
-// of other agents are scored, too: a task for Claude Code is not given to them, but the answer says when one of them fits better.
+// working sessions as are allowed; otherwise the agent's own sessions are scored, and the best above the threshold is resumed.
+// Sessions of other agents are scored, too: a task for Claude Code is not given to them, but the answer says when one of them
+// fits better.
 import type { AgentKind } from '../domain/agent.ts'
 import type { Clock } from '../domain/clock.ts'
 import type { SessionSelectionConfig } from '../domain/config/coding-settings.ts'
@@ -48,7 +49,7 @@ export interface CodingAtWork {
   sessionId?: string
 }
 
-export interface SelectionRequest {
+interface SelectionRequest {
   task: string
   /** Absent for the operator, to whom every session belongs. */
   agentId?: string
@@ -60,7 +61,7 @@ export interface SelectionRequest {
   config: SessionSelectionConfig
 }
 
-/** The model is asked about at most this many: its answer must fit into `relevanceMaxTokens`. */
+/** At most this many sessions go to the model: its answer must fit into `relevanceMaxTokens`. */
 const maxAsked = 12
 /** Totals this close (in hundredths) count as equal; the cheaper session wins. */
 const nearTie = 2

@@ -2,7 +2,7 @@
 // showing it (sed, a formatter) is not known from its text.
 import { isAbsolute, join } from 'node:path'
 
-export interface ShellEdit {
+interface ShellEdit {
   /** An absolute path. */
   file: string
   lines: string[]

@@ -10,7 +10,7 @@ import type { RegistryRow } from './registries.ts'
 type NamedSession = Pick<DiscoveredSession, 'title' | 'repoPath' | 'agentId'> &
   Partial<Pick<DiscoveredSession, 'firstMessage'>>
 
-export interface UsageOwners {
+interface UsageOwners {
   sessions: ReadonlyMap<string, NamedSession>
   /** Only these sessions; all when absent. */
   wanted: ReadonlySet<string> | undefined

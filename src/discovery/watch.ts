@@ -31,7 +31,7 @@ const pollUnwatchedMs = 3_000
 /** Folders of sessions without a change for this long are not watched: a system has few watches. */
 const inactiveMs = 24 * 3_600_000
 
-export interface WatchParts {
+interface WatchParts {
   configDirs: readonly string[]
   clock: Clock
   log: Log

@@ -4,7 +4,7 @@ import type { ClaudeHookContributor } from './claude-hook.ts'
 import type { Clock } from './clock.ts'
 import type { SessionPrice } from './selection.ts'
 
-export interface CacheOpinion {
+interface CacheOpinion {
   isExpired: boolean
   /** The cost of writing the cache again, by Claude Code's estimate. */
   writeUsd?: number

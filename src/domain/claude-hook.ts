@@ -108,7 +108,7 @@ export interface ClaudeHookAnswer {
   onDropped?: () => void
 }
 
-export type ClaudeHookDecision =
+type ClaudeHookDecision =
   | { behavior: 'allow'; updatedInput?: Record<string, unknown> }
   | { behavior: 'deny'; message: string; interrupt?: boolean }
 

@@ -102,7 +102,7 @@ const codingRequest = z.object({
   launchedBy: z.string().optional(),
   /** Launched by a program whose token is bound to an agent: notifications to agents have that program as author. */
   byProgram: z.boolean().optional(),
-  /** Launched by a caller that may not approve: permission rules of this session were given for what such callers ask of it. */
+  /** Launched by a caller that may not approve: the owner added permission rules of this session for tasks of such callers. */
   withoutApprove: z.boolean().optional(),
   /** The row among the agent's sessions that is removed when this session ends. */
   childSessionKey: z.string().optional(),

@@ -19,7 +19,7 @@ export function dayIn(timeZone?: string): (moment: number) => string {
   }
 }
 
-export type Period = 'day' | 'week' | 'month'
+type Period = 'day' | 'week' | 'month'
 
 /** The first day of a day, a week or a month: `2026-03-29`, its Monday, `2026-03`. */
 export function periodOf(period: Period, day: string): string {

@@ -157,7 +157,7 @@ export interface Embedder {
   readonly dimensions: number
   /** Which languages it knows, for people: `English`. */
   readonly languages: string
-  /** False if it knows none of the words: their vectors would mean nothing. Absent if that cannot be told. */
+  /** False if it knows none of the words: their vectors would mean nothing. Absent if that is unknown. */
   knows?(text: string): boolean
   /** A question must not wait long for a provider. */
   embed(texts: string[], withinMs?: number): Promise<Float32Array[]>

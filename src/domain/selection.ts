@@ -30,11 +30,11 @@ export type TaskRelevance = z.infer<typeof taskRelevance>
 export interface FoundInSession {
   /** The passage that is nearest to the task. */
   text: string
-  /** How relevant what was said in the session is to the task, from 0 to 1. */
+  /** How relevant the messages of the session are to the task, from 0 to 1. */
   relevance: number
 }
 
-/** Searches these sessions for a task: what was said in them before this time, or up to now. */
+/** Searches the messages of these sessions for a task: those before this time, or all. */
 export type FindInSessions = (
   task: string,
   sessionIds: string[],

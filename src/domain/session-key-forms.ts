@@ -14,7 +14,7 @@ export interface ParsedAgentSessionKey {
   rest: string
 }
 
-export type SessionKeyKind =
+type SessionKeyKind =
   | 'main'
   | 'direct'
   | 'group'

@@ -6,7 +6,7 @@ import { RockpoolError } from './errors.ts'
 import type { ChatType } from './message.ts'
 
 export type DmScope = SessionConfig['dmScope']
-export type IdentityLinks = SessionConfig['identityLinks']
+type IdentityLinks = SessionConfig['identityLinks']
 
 export const agentIdRule = /^[a-z0-9][a-z0-9_-]{0,63}$/
 
@@ -27,7 +27,7 @@ export function defaultAgentId(config: {
 /** One session for everybody: `session.scope: "global"`. */
 export const globalSessionKey = 'global'
 
-export interface PeerKeyParams {
+interface PeerKeyParams {
   agentId?: string
   mainKey?: string
   channel?: string

@@ -11,20 +11,20 @@ export interface TranscriptHeader {
   parentSession?: string
 }
 
-export interface TextBlock {
+interface TextBlock {
   type: 'text'
   text: string
 }
-export interface ImageBlock {
+interface ImageBlock {
   type: 'image'
   data: string
   mimeType: string
 }
-export interface ThinkingBlock {
+interface ThinkingBlock {
   type: 'thinking'
   thinking: string
 }
-export interface ToolCallBlock {
+interface ToolCallBlock {
   type: 'toolCall'
   id: string
   name: string
@@ -43,7 +43,7 @@ export interface TranscriptUsage {
 /** Who wrote a text that is neither a person's nor the agent's; such a text is quoted wherever a model reads it. */
 export type UntrustedWriter = 'program' | 'hook'
 
-export interface UserMessage {
+interface UserMessage {
   role: 'user'
   writer?: UntrustedWriter
   content: string | Array<TextBlock | ImageBlock>
@@ -61,7 +61,7 @@ export interface AssistantMessage {
   errorMessage?: string
   timestamp: number
 }
-export interface ToolResultMessage {
+interface ToolResultMessage {
   role: 'toolResult'
   toolCallId: string
   toolName: string
@@ -70,7 +70,7 @@ export interface ToolResultMessage {
   isError: boolean
   timestamp: number
 }
-export interface OtherMessage {
+interface OtherMessage {
   role: 'bashExecution' | 'custom'
   [field: string]: unknown
 }
@@ -107,7 +107,7 @@ export type ContextMessage =
   | { role: 'compactionSummary'; summary: string; tokensBefore: number | null; timestamp: number }
   | { role: 'branchSummary'; summary: string; fromId: string; timestamp: number }
 
-export interface TranscriptContext {
+interface TranscriptContext {
   messages: ContextMessage[]
   thinkingLevel: string
   model: { provider: string; modelId: string } | null

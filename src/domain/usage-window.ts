@@ -46,7 +46,7 @@ function thinned(samples: UsageWindow['samples']): UsageWindow['samples'] {
   return samples.filter((_, place) => place % 2 === 0 || place === samples.length - 1)
 }
 
-export interface Forecast {
+interface Forecast {
   /** The share that is used now: the last report, and what was used since at the same price. */
   used: number
   /** The share that is used in an hour at this pace. */

@@ -1,6 +1,6 @@
 // After a failure of the disk, work is stored and in no queue: a turn that could not be begun or ended, a message whose sender
-// was told that it failed. This continues such work, in order, as soon as the disk works again. Where several processes share
-// the lanes, shared-lanes.ts does this.
+// got an error. This continues such work, in order, as soon as the disk works again. Where several processes share the lanes,
+// shared-lanes.ts does this.
 import type { Clock } from '../domain/clock.ts'
 import type { Log } from '../domain/log.ts'
 import type { TurnQueue } from './turn-queue.ts'

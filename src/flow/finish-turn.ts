@@ -24,7 +24,7 @@ export interface FinishedTurn {
   live?: LiveTurn
   /** Settles when the session's entry is updated. */
   stored?: Promise<void>
-  /** Why the turn failed before the agent was asked. */
+  /** The reason of a failure before the call of the agent. */
   error?: unknown
 }
 

@@ -42,7 +42,7 @@ const agentInput = z.strictObject({
 
 export const hookRoutes = ['/hooks/wake', '/hooks/agent']
 
-export interface HookParts {
+interface HookParts {
   auth: Auth
   calls: Calls
 }

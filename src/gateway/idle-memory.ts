@@ -11,7 +11,7 @@ const idleShare = 0.05
 /** A collection pauses the process for some 30 ms: fewer megabytes than this are not worth it. */
 const worthMb = 8
 
-export interface Heap {
+interface Heap {
   /** How long the event loop has been busy since the start of the process. */
   busyMs(): number
   /** The size of the heap, including garbage and the free pages that V8 keeps. */

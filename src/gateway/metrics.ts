@@ -7,7 +7,7 @@ interface Count {
 }
 
 /** Values that are read at each scrape. */
-export interface Gauges {
+interface Gauges {
   connections: number
   unauthenticated: number
   authFailures: number

@@ -17,7 +17,7 @@ import { stringifyInPieces } from './http.ts'
 import { isVisibleTo, topics, type Topic } from './subscriptions.ts'
 import { jsonText } from '../domain/json.ts'
 
-export interface PeerParts {
+interface PeerParts {
   calls: Calls
   events: EventLog
   /** Authenticates a connection by its first frame; throws if it has no valid credential. */

@@ -21,7 +21,7 @@ export interface GatewayLimits {
   handshakeMs: number
   headersMs: number
   bodyMs: number
-  /** How long a client may reuse a connection without a request; it is told so. */
+  /** How long a client may reuse a connection without a request; a header tells the client. */
   keepAliveMs: number
   unauthenticatedSockets: number
   frameBytes: number
@@ -44,10 +44,10 @@ const defaultLimits: GatewayLimits = {
 /** One timer for all connections. Each has its own times, so that hundreds of pings do not delay the answers to others. */
 const pingCheckMs = 1_000
 
-/** A busy client may send a request some seconds after it was told not to: its connection is still there. */
+/** A busy client may send a request some seconds after that limit: its connection is still open. */
 const keepAliveBufferMs = 30_000
 
-export interface GatewayOptions {
+interface GatewayOptions {
   port: number
   bind: string
   allowPlaintextLan: boolean

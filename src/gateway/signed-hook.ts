@@ -4,7 +4,7 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 
-export interface SignedHook {
+interface SignedHook {
   id: string
   timestamp: string
   /** As bytes, because the same signature can be written in more than one way. */

@@ -66,7 +66,7 @@ export function chatKeyStart({ channel, accountId, to }: Address): string {
   return [channel, accountId, to].map((part) => `${encodeURIComponent(part)}|`).join('')
 }
 
-export interface AccessParts {
+interface AccessParts {
   /** An unknown person asks to write. */
   onStranger?: (person: PersonRef) => void
   config: () => ChannelsConfig

@@ -101,7 +101,7 @@ export type CommandName = keyof typeof shapes
 
 export const commandShapes: Readonly<Record<CommandName, CommandShape>> = shapes
 
-export interface Command {
+interface Command {
   name: CommandName
   /** What follows the command, trimmed. */
   rest: string

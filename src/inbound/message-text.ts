@@ -1,6 +1,6 @@
-// Prepares the text of a message: what the agent reads, where commands are looked for, and metadata that the agent may know
-// but must not obey. Text from outside is cleaned: line ends, wrappers that apps add, invisible characters, and imitations of
-// our own markers.
+// Prepares the text of a message: the text for the agent, the text for commands, and metadata that the agent may know but must
+// not obey. Text from outside is cleaned: line ends, wrappers that apps add, invisible characters, and imitations of our own
+// markers.
 import { randomBytes } from 'node:crypto'
 import { machineTags } from '../domain/machine-text.ts'
 import type { Message, Sender } from '../domain/message.ts'
@@ -142,8 +142,8 @@ export function stripStructuralPrefixes(text: string): string {
   return stripAppPrefixes(current)
 }
 
-/** Removes what an app puts before a message: `[Dec 4 17:35]`, `[WhatsApp 120363@g.us 2026-01-13T07:45Z] Alice:`. In the message of a
- *  person our marker means nothing: in a text that they pasted, it would turn its end into a command of theirs. */
+/** Removes what an app puts before a message: `[Dec 4 17:35]`, `[WhatsApp 120363@g.us 2026-01-13T07:45Z] Alice:`. In the message
+ *  of a person our marker means nothing: in a text that they pasted, it would turn its end into a command of theirs. */
 function stripAppPrefixes(text: string): string {
   let rest = text
   for (let wrapper = timeWrapper.exec(rest); wrapper; wrapper = timeWrapper.exec(rest)) {

@@ -49,7 +49,7 @@ export interface MailPart {
   known: (session: string) => Promise<DiscoveredSession | undefined>
 }
 
-export interface CarrierParts {
+interface CarrierParts {
   store: MailStore
   office: PostOffice
   actions: CarrierActions

@@ -9,7 +9,7 @@ import type { MailStore } from '../store/tables/mail.ts'
 import { quoteMail } from './quote.ts'
 import { readTraces } from './transcript-trace.ts'
 
-export interface PostOfficeParts {
+interface PostOfficeParts {
   store: MailStore
   clock: Clock
   readonly config: MailConfig

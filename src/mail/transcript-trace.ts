@@ -4,7 +4,7 @@ import { readForeignEnd } from '../store/disk/foreign-file.ts'
 
 /** `answered`: the model has seen the message, because it has said something since. `recorded`: Claude Code has it, for the next
  *  request to the model. `absent`: it did not arrive. */
-export type MailTrace = 'answered' | 'recorded' | 'absent'
+type MailTrace = 'answered' | 'recorded' | 'absent'
 
 /** A session writes less than this between a message and the next look. */
 const endBytes = 16 * 1024 * 1024

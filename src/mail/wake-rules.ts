@@ -3,7 +3,7 @@
 import type { MailConfig } from '../domain/config/mail-settings.ts'
 import { ownerAddress, type Mail, type WakePolicy } from '../domain/mail.ts'
 
-export interface WakeFacts {
+interface WakeFacts {
   /** The owner's decision for this session; if absent, the configuration decides. */
   policy?: WakePolicy
   /** How often mail woke this session in the last hour, and all sessions in the last day. */

@@ -9,7 +9,7 @@ import { operationTools } from '../operations/agent-tools.ts'
 import type { AskOperation, OperationTool } from '../operations/agent-tools.ts'
 import type { Scope } from '../operations/operation.ts'
 
-export interface McpParts {
+interface McpParts {
   version: string
   scopes: readonly Scope[]
   ask: AskOperation

@@ -2,7 +2,7 @@
 // interface (RPC, command line, MCP, chat) looks here first and then uses the operation's own name.
 import type { Operation } from './operation.ts'
 
-export interface Alias {
+interface Alias {
   /** The operation. */
   of: string
   /** Fields with another spelling under this name: theirs to ours. */
@@ -14,7 +14,7 @@ export interface Alias {
   examples?: string[]
 }
 
-export interface AliasTable {
+interface AliasTable {
   /** RPC methods. */
   rpc: Readonly<Record<string, Alias>>
   /** Commands, words separated by one space. */
@@ -176,7 +176,7 @@ export const aliases: AliasTable = {
 /** Nouns of operations with another name on the command line. Both work; the help, the completion and the pages show this. */
 export const nounsInCommands: Readonly<Record<string, string>> = { coding: 'cc', code: 'cc' }
 
-export type NameKind = keyof AliasTable
+type NameKind = keyof AliasTable
 
 /** The operation's own name, and the input in the operation's own spelling. */
 export function resolveAlias(

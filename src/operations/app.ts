@@ -70,7 +70,7 @@ export interface App {
   vault(): Promise<Vault>
   /** The copy of the vault that other machines reach, and theirs; undefined unless `vault.shared` names a place. */
   sharedVault(): Promise<SharedVault | undefined>
-  /** Git repositories that were asked about (`why`). */
+  /** Git repositories of earlier questions (`why`). */
   repositories(): Promise<Repositories>
   /** Background Claude Code sessions. */
   coding(): CodingWorld
@@ -84,7 +84,7 @@ export interface App {
 /** Parts whose code is loaded for the operations that need it. */
 export type HeavyPart = 'discovery' | 'search' | 'coding'
 
-export interface GatewayPart {
+interface GatewayPart {
   url: string
   /** A code that opens the dashboard once. */
   loginCode(): { code: string; expiresInMs: number }

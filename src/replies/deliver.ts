@@ -27,7 +27,7 @@ export interface DeliverOptions {
   withFiles?: (delivery: Delivery) => Promise<Delivery>
   /** Copies a sent message into the transcript. */
   mirror: (delivery: Delivery) => Promise<void>
-  /** Called when delivery of a reply is given up. After a crash it may be called again: it runs before the row is closed. */
+  /** Called when Rockpool gives up a delivery. It runs before the row is closed, so a crash may repeat the call. */
   onDead: (delivery: Delivery, end: DeadEnd) => Promise<void>
   random?: () => number
 }

@@ -9,7 +9,7 @@ export interface MailSender {
   agentId?: string
 }
 
-export interface MailRecipient {
+interface MailRecipient {
   kind: 'owner' | 'program' | 'session' | 'chat' | 'person'
   agentId?: string
   /** The recipient wrote to the sender before, and this message is the answer. */

@@ -31,7 +31,7 @@ export interface Rights {
 }
 
 /** The grants in the configuration of an agent, and the places of its files. */
-export interface Grants {
+interface Grants {
   /** The tools that the agent may use without asking: for the owner, and for a program that is bound to the agent. */
   owner: readonly string[]
   program: readonly string[]

@@ -16,7 +16,7 @@ export type Call = <Name extends MethodName>(method: Name, input: InputOf<Name>)
 
 export type ConnectionState = 'connecting' | 'connected' | 'away'
 
-export interface ClientOptions {
+interface ClientOptions {
   /** `ws://…`. */
   url: string
   token?: string
@@ -29,7 +29,7 @@ export interface ClientOptions {
   onRefused?: () => void
 }
 
-export interface Listener {
+interface Listener {
   event(event: RockpoolEvent): void
   /** Events were missed that cannot be replayed: reload everything. */
   gap?(): void

@@ -5,7 +5,7 @@ import { RockpoolError } from '../domain/errors.ts'
 import { fromRpcError } from './frames.ts'
 import type { RpcResponse } from './frames.ts'
 
-export interface CallTarget {
+interface CallTarget {
   url: string
   token: string | undefined
   /** Claude's id of the session from which the call comes. */

@@ -26,7 +26,7 @@ export interface ScheduleActions {
   tell(schedule: Schedule, run: ScheduleRun, text: string): Promise<void>
 }
 
-export interface RunnerParts {
+interface RunnerParts {
   store: ScheduleStore
   actions: ScheduleActions
   clock: Clock

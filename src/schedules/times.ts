@@ -83,7 +83,7 @@ const maxMissed = 100
 /** Months of minutes are not counted one by one, which would take seconds: beyond this number only the latest times are counted. */
 export const maxCounted = 1_000
 
-export interface DueTimes {
+interface DueTimes {
   /** Due times that get a run, with the number of missed ones that it stands for. */
   runs: Array<{ due: number; missedBefore: number }>
   /** Due times that were missed and do not run. */

@@ -67,7 +67,7 @@ function conversationOf({ source }: FoundPassage): string | undefined {
   return source.kind === 'rockpool' ? source.sessionId : source.chat
 }
 
-export interface Snippet {
+interface Snippet {
   text: string
   matches: Array<[number, number]>
 }

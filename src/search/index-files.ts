@@ -8,7 +8,7 @@ import { indexedText } from './query.ts'
 import { conversationOf, mayConverse } from './passages.ts'
 import { openForeign } from '../store/disk/foreign-file.ts'
 
-export interface IndexOptions {
+interface IndexOptions {
   /** Removes secrets, which must not get into the index. */
   redact: (text: string) => string
   onProgress?: (progress: IndexProgress) => void

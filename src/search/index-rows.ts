@@ -227,7 +227,7 @@ function asFolder(path: string): string {
   return path.endsWith('/') ? path : `${path}/`
 }
 
-export type PassageToRead = PassagePlace & { id: number }
+type PassageToRead = PassagePlace & { id: number }
 
 type Lack = 'pieces' | 'vector'
 

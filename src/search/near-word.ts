@@ -10,7 +10,7 @@ const leastLetters = 4
 const longWord = 10
 
 /** Where the words of the index are. */
-export interface Vocabulary {
+interface Vocabulary {
   /** The stem of the word, as the index makes it. */
   stemOf(word: string): string | undefined
   /** Stems that begin as the word does. */

@@ -15,7 +15,7 @@ const mostSorted = 1_000
 /** How many passages are checked against the filter at first; then twice as many, and so on. */
 const checkedAtOnce = 500
 
-/** Groups of ids; only those of `among`, if it is given. Deleted passages may be in them. */
+/** Groups of ids; only those of `among`, if present. Deleted passages may be in them. */
 export function* newestPassages(
   q: Queries,
   filter: SearchFilter,

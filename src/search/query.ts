@@ -24,7 +24,7 @@ export interface QueryTerm {
   isPhrase: boolean
 }
 
-export interface PiecesQuery {
+interface PiecesQuery {
   /** A passage must contain all of these; the index knows only their trigrams. */
   substrings: string[]
   /** The query has symbols: search for substrings even if words are found. */

@@ -41,7 +41,7 @@ export function allowedBy(
   return (lists, limit) => among([...lists, ...ofRoles], limit)
 }
 
-/** Which passages have a role. Passages keep their role and their id, so only new ones are looked at. */
+/** Which passages have a role. Passages keep their role and their id, so only new ones are read. */
 export class RoleLists {
   readonly #q: Queries
   readonly #known = new Map<number, { lastId: number; bits: Int32Array }>()

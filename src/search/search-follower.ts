@@ -18,7 +18,7 @@ import {
 import type { SourceParts } from './search-sources.ts'
 import { IndexThread } from './search-threads.ts'
 
-export interface FollowerParts {
+interface FollowerParts {
   sources: SourceParts
   clock: Clock
   events: Events

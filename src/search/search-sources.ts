@@ -24,15 +24,15 @@ export interface SourceParts {
   sharedNoteFolders: string[]
   /** Fetches the notes that other machines have changed. */
   refreshNotes(): Promise<void>
-  /** What was said in sessions that only the vault has, and in those of other agents, as files. */
+  /** The messages of sessions that only the vault has, and of sessions of other agents, as files. */
   copiedTranscripts(): Promise<SessionTranscript[]>
-  /** What was said in those of these sessions that are of other agents, as files. */
+  /** The messages of those sessions that belong to other agents, as files. */
   copiesOfOthers(sessionIds: string[]): Promise<SessionTranscript[]>
   /** With a shared database: its transcripts as files of this machine. */
   copies?: TranscriptCopies
 }
 
-export interface TranscriptCopies {
+interface TranscriptCopies {
   /** Reads what is new in the shared database. */
   catchUp(): Promise<void>
   all(): TranscriptCopy[]

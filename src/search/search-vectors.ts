@@ -24,7 +24,7 @@ export interface VectorBatch {
  *  all signs are known. Only their proportions count. */
 type PackedNumbers = Uint8Array
 
-export interface NewVector {
+interface NewVector {
   /** The passage. */
   id: number
   numbers: PackedNumbers

@@ -33,7 +33,7 @@ import { checkPattern, SearchThreads } from './search-threads.ts'
 import { ToolSearch } from './tool-search.ts'
 import { isFull, ToolTexts, type IndexLimit } from './tool-texts.ts'
 
-export interface SearchParts {
+interface SearchParts {
   indexFile: string
   sources: SourceParts
   meaning: Config['memory']['meaning']

@@ -10,7 +10,7 @@ export interface NamedTime {
   day?: number
 }
 
-export interface TimeRange {
+interface TimeRange {
   since: number
   until: number
   /** The question without the words for the time. */

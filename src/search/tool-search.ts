@@ -9,7 +9,7 @@ import type { SearchThreads } from './search-threads.ts'
 import type { ToolFinding, ToolQuestion } from './unindexed-tools.ts'
 
 /** The texts of a question; with `isRegex` it is a regular expression. */
-export interface Wanted {
+interface Wanted {
   text: string
   isRegex: boolean
 }
@@ -38,7 +38,7 @@ export class ToolSearch {
 /** Of the time of a search. */
 const leastPart = 0.25
 
-export class ToolLookup {
+class ToolLookup {
   /** The filter, with the sessions that name the file. */
   filter: SearchFilter
   readonly #threads: SearchThreads

@@ -1,4 +1,4 @@
-// Indexes what tools were asked and answered, in small steps, the newest files first. Messages are always indexed; tool texts take
+// Indexes inputs and results of tools in small steps, the newest files first. Messages are always indexed; tool texts take
 // several times as much space, so they are indexed only while the index is small compared with what it indexes.
 import type { KnownSource, SearchIndex } from './search-index.ts'
 import { addSomeTools } from './index-tiers.ts'
@@ -56,7 +56,8 @@ export class ToolTexts {
     return true
   }
 
-  /** If the index is full, the texts of the oldest file leave it. What was deleted is freed later, so their size is counted, not the file's. */
+  /** If the index is full, the texts of the oldest file leave it. What was deleted is freed later, so their size is counted, not
+   *  the file's. */
   async #makeRoomFor(file: KnownSource): Promise<boolean> {
     if (this.#credit > 0 || !isFull(this.#index, this.#limit)) return true
     const oldest = oldestWithTools(this.#index)

@@ -1,5 +1,5 @@
-// Which passages have the words of a question: one bit for each passage. Lists are read from FTS5's tables when they are asked
-// for, and kept in memory until the index changes.
+// Which passages have the words of a question: one bit for each passage. Lists are read from FTS5's tables at their first use,
+// and kept in memory until the index changes.
 import { Database } from '../store/sqlite/database.ts'
 import type { Queries } from '../store/sqlite/queries.ts'
 import { PhraseReader, PlainSetReader, SetReader } from './list-readers.ts'
@@ -42,7 +42,7 @@ export class WordLists {
     this.#tokens = new Tokens(table === 'words' ? wordTokenizer : pieceTokenizer)
   }
 
-  /** Forgets the lists if the index has changed. Lists are asked for in the same transaction. */
+  /** Forgets the lists if the index has changed. Call it in the transaction that reads the lists. */
   refresh(lastId: number): void {
     const structure = this.#postings.structure()
     // An index that was filled again may have the same structure, but it has other ids.

@@ -11,7 +11,7 @@ const customType = 'rockpool.session'
 /** How many of the last entries are searched for the note: a turn that was still ending may have written after it. */
 const searchedEntries = 200
 
-export interface ArchiveNote {
+interface ArchiveNote {
   key: string
   entry: SessionEntry
 }
@@ -53,7 +53,7 @@ export function archiveNoteIn(entry: TranscriptEntry): ArchiveNote | undefined {
   return isWhole ? { key, entry: row as SessionEntry } : undefined
 }
 
-export interface RestoreResult {
+interface RestoreResult {
   session: Session
   /** The archive of the conversation that had the key until now. */
   archived?: string

@@ -9,7 +9,7 @@ import { transcriptOf } from '../store/transcripts/transcript-paths.ts'
 import { deleteSession } from './lifecycle.ts'
 import type { SessionParts } from './session-parts.ts'
 
-export interface CleanupPlan {
+interface CleanupPlan {
   /** Sessions to delete; their transcripts become archives. */
   sessions: Array<{ key: string; sessionId: string; updatedAt: number; why: 'age' | 'count' | 'disk' }>
   /** Transcripts without a session; they become archives. */
@@ -22,7 +22,7 @@ export interface CleanupPlan {
   bytesAfter: number
 }
 
-export type CleanupLimits = SessionConfig['maintenance']
+type CleanupLimits = SessionConfig['maintenance']
 
 const dayMs = 86_400_000
 /** A transcript without a row is an orphan only after this time: a transcript is written before its row. */

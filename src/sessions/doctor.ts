@@ -59,7 +59,7 @@ export interface Finding {
   fix?: () => Promise<string | void>
 }
 
-export interface DoctorParts {
+interface DoctorParts {
   paths: StatePaths
   agents: SessionParts[]
   /** Does Claude still have this conversation? */

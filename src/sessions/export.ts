@@ -10,7 +10,7 @@ import { archiveNote, isArchiveNote } from './archives.ts'
 
 export type ExportFormat = 'jsonl' | 'markdown' | 'html'
 
-export interface ExportOptions {
+interface ExportOptions {
   /** Removes secrets from every text. */
   redact?: (text: string) => string
 }

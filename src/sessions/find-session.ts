@@ -28,13 +28,13 @@ export interface FoundSession {
   stored?: SessionEntry
 }
 
-export type SessionReset =
+type SessionReset =
   /** A person asked for it. `text` is what follows the reset command and the model's name. */
   { why: 'new' | 'reset'; text: string; model?: string } | { why: 'daily' | 'idle' }
 
-export interface FindParams {
+interface FindParams {
   key: string
-  /** Where a reset command is looked for; empty if the sender may not reset. */
+  /** The text that may contain a reset command; empty if the sender may not reset. */
   commandText: string
   /** The session of the chat that this thread belongs to. */
   parentKey?: string

@@ -25,7 +25,7 @@ export interface SessionFreshness {
   because?: 'daily' | 'idle'
 }
 
-export interface FreshnessParams {
+interface FreshnessParams {
   updatedAt: number
   /** When this session started; decides about daily resets. */
   sessionStartedAt?: number

@@ -11,7 +11,7 @@ import type { ExportFormat, Speech, SpeechRole } from './export.ts'
 import { emitChange, newEntry, type SessionParts } from './session-parts.ts'
 import { assistantMessage } from './transcript-changes.ts'
 
-export interface ImportResult {
+interface ImportResult {
   session: Session
   entries: number
   /** Problems with lines that could not be read. */

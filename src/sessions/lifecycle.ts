@@ -8,9 +8,9 @@ import { transcriptOf } from '../store/transcripts/transcript-paths.ts'
 import { readArchiveNote, writeArchiveNote } from './archives.ts'
 import { changeEntry, emitChange, refuseBusy, requireSession, type SessionParts } from './session-parts.ts'
 
-export type ResetReason = 'new' | 'reset' | 'daily' | 'idle'
+type ResetReason = 'new' | 'reset' | 'daily' | 'idle'
 
-export interface ResetResult {
+interface ResetResult {
   session: Session
   previous: SessionEntry
   /** The archive with the old transcript; absent if the session had none. */
@@ -46,7 +46,7 @@ export async function archiveSession(parts: SessionParts, key: string): Promise<
   return { ...session, entry }
 }
 
-export interface DeleteResult {
+interface DeleteResult {
   key: string
   /** The archive that can be restored. */
   archived?: string

@@ -9,7 +9,7 @@ import type { TranscriptStore } from '../store/session-store.ts'
 import { transcriptOf } from '../store/transcripts/transcript-paths.ts'
 import { emitChange, refuseBusy, requireSession, type SessionParts } from './session-parts.ts'
 
-export type MirrorResult = { ok: true } | { ok: false; reason: string }
+type MirrorResult = { ok: true } | { ok: false; reason: string }
 
 /** Records a notice or a message that a tool sent, so that the transcript reads as the person saw the conversation. */
 export async function mirrorDelivery(
@@ -95,7 +95,7 @@ export function thinkingChange(thinkingLevel = defaultThinkingLevel): EntryBody 
   return { type: 'thinking_level_change', thinkingLevel }
 }
 
-export interface TruncateResult {
+interface TruncateResult {
   key: string
   compacted: boolean
   kept: number

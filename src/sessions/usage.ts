@@ -8,7 +8,7 @@ export interface NormalizedUsage extends Partial<Usage> {
   total?: number
 }
 
-export interface UsageUpdate {
+interface UsageUpdate {
   /** Billed in this turn, each call once. */
   usage?: NormalizedUsage
   modelUsed?: string

@@ -16,7 +16,7 @@ interface Manifest {
   files: Array<{ path: string; bytes: number; sha256: string }>
 }
 
-export interface BackupResult {
+interface BackupResult {
   folder: string
   files: number
   bytes: number

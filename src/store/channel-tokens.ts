@@ -9,14 +9,14 @@ import type { Environment } from './config-file.ts'
 import type { StatePaths } from './paths.ts'
 import { readPrivateFile, writePrivateFile } from './disk/private-file.ts'
 
-export type TokenOrigin = 'configuration' | 'file' | 'environment' | 'credentials'
+type TokenOrigin = 'configuration' | 'file' | 'environment' | 'credentials'
 
-export interface FoundToken {
+interface FoundToken {
   token: string
   origin: TokenOrigin
 }
 
-export interface TokenPlace {
+interface TokenPlace {
   channel: string
   accountId: string
   /** From the configuration: the token itself, or a file with it. */

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { attempt } from '../domain/errors.ts'
 import { readPrivateFile, writePrivateFile } from './disk/private-file.ts'
 
-export interface ClaudeHookFile {
+interface ClaudeHookFile {
   url: string
   token: string
   /** The process of the gateway. */

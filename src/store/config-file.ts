@@ -14,7 +14,7 @@ import { errorCode, makeFolders } from './disk/atomic-file.ts'
 
 export type Environment = ReturnType<typeof readEnvironment>
 
-export interface LoadedConfig {
+interface LoadedConfig {
   config: Config
   file: string
   /** The content of the file, without defaults. */

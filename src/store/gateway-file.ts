@@ -7,7 +7,7 @@ import { gatewayFile } from './paths.ts'
 import { writePrivateFile } from './disk/private-file.ts'
 import { identifyProcess, isSameProcess, type ProcessIdentity } from './disk/process-identity.ts'
 
-export interface RunningGateway {
+interface RunningGateway {
   url: string
   wsUrl: string
   process: ProcessIdentity

@@ -11,7 +11,7 @@ import { fileVersion } from './disk/atomic-file.ts'
 import { FileLock } from './disk/file-lock.ts'
 import { makePrivateFile, readPrivateFile, writePrivateFile } from './disk/private-file.ts'
 
-export interface TokenRecord {
+interface TokenRecord {
   name: string
   scopes: string[]
   /** Bound to one agent: it has access to that agent only. */
@@ -157,7 +157,7 @@ export function sameHash(a: Buffer, b: Buffer): boolean {
 
 /** Open dashboard pages: the hash of a page's cookie and page key, with the time when they expire (ms since 1970). Stored so that
  *  an open page survives a restart of the gateway. They become invalid when the operator's token is replaced. */
-export type PageSessions = Map<string, number>
+type PageSessions = Map<string, number>
 
 interface Stored {
   /** Hash of the operator's token under which the pages were opened. */

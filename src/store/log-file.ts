@@ -21,7 +21,7 @@ import type { Redactor } from '../domain/redact.ts'
 import { ifThere } from './disk/atomic-file.ts'
 import { closeAtEnd } from './disk/foreign-file.ts'
 
-export interface LogOptions {
+interface LogOptions {
   level: 'debug' | 'info' | 'warn' | 'error'
   file?: string
   redactor: Redactor
@@ -129,7 +129,7 @@ function redactError(error: Error, redactor: Redactor, depth: number): unknown {
   return redactDeep({ name, code, message, stack, cause }, redactor, depth - 1)
 }
 
-export interface LogPage {
+interface LogPage {
   lines: string[]
   /** Where to continue reading: file and offset. */
   cursor: string

@@ -79,7 +79,7 @@ async function nothing(): Promise<void> {
   // The files of this machine are the only copy.
 }
 
-export interface SessionStoreParts {
+interface SessionStoreParts {
   config: Pick<Config, 'store' | 'session'>
   paths: StatePaths
   clock: Clock

@@ -31,13 +31,13 @@ export function statePaths(root: string) {
     memoryBase: join(root, 'index', 'memory.sqlite'),
     /** Where the records of the vault are; it can be deleted. */
     vaultIndex: join(root, 'index', 'vault.sqlite'),
-    /** What was said in sessions that only the vault has, for the search index; it can be deleted. */
+    /** Messages of sessions that only the vault has, for the search index; it can be deleted. */
     spokenCopies: join(root, 'index', 'kept'),
     /** The edits of sessions that only the vault has, for `why`; they can be deleted. */
     keptEdits: join(root, 'index', 'kept-edits'),
-    /** What git knows about the commits of repositories that `why` was asked about; it can be deleted. */
+    /** Git's data about the commits of repositories that `why` has read; it can be deleted. */
     commitGraphs: join(root, 'index', 'commit-graphs'),
-    /** What was said in sessions of other agents, for the search index; it can be deleted. */
+    /** Messages of sessions of other agents, for the search index; it can be deleted. */
     agentCopies: join(root, 'index', 'agents'),
     /** Copies of every session's files. */
     vault: join(root, 'vault'),

@@ -59,7 +59,7 @@ export interface Storage {
 export type NoteExchange = Pick<SharedNotes, 'sync' | 'give' | 'refresh'>
 
 /** Exchanges the files of messages and replies with other machines. Without a cluster nothing is copied. */
-export type MediaExchange = Pick<SharedMedia, 'give' | 'bring' | 'remove' | 'forget'>
+type MediaExchange = Pick<SharedMedia, 'give' | 'bring' | 'remove' | 'forget'>
 
 /** The parts for several machines on one database. */
 export interface Cluster {
@@ -98,7 +98,7 @@ export interface MachineDirectory {
   lives(name: string): Promise<boolean>
 }
 
-export interface KnownMachine {
+interface KnownMachine {
   name: string
   labels: string[]
   repositories: Repository[]

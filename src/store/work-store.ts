@@ -59,7 +59,7 @@ export interface Input {
 }
 
 /** Options for one turn. */
-export interface TurnOptions {
+interface TurnOptions {
   /** The author of the turn; defaults to the owner. */
   askedBy?: Author
   model?: string
@@ -84,7 +84,7 @@ export interface WaitingInput extends Input {
   hasMoved?: boolean
 }
 
-export type InputEnd = 'answered' | 'command' | 'dropped' | 'stopped' | 'refused' | 'failed' | 'given-up'
+type InputEnd = 'answered' | 'command' | 'dropped' | 'stopped' | 'refused' | 'failed' | 'given-up'
 
 export type InputState = 'waiting' | 'running' | InputEnd
 

@@ -19,7 +19,7 @@ const shareMs = 60_000
 /** After a failure, such as a full disk, the same sessions are tried again after this time. */
 const retryMs = 30_000
 
-export interface FollowParts {
+interface FollowParts {
   vault: Vault
   shared: SharedVault | undefined
   discovery: Discovery

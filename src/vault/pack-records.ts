@@ -14,7 +14,7 @@ export interface TableEntry {
   bytes: number
 }
 
-export interface RecordHeader {
+interface RecordHeader {
   kind: RecordKind
   isSealed: boolean
   /** How many chunks it has; no other kind has a table. */
@@ -46,7 +46,7 @@ const entryBytes = nameBytes + 4
 const mostBytes = 64 * 1024 * 1024
 const sealedBit = 0x80
 
-export interface RecordParts {
+interface RecordParts {
   kind: RecordKind
   isSealed: boolean
   table: Buffer

@@ -25,7 +25,7 @@ const packName = /^(\d{8})\.pack$/
 const readBytes = 1024 * 1024
 
 /** Bytes of a pack that belong to no record. */
-export interface Gap {
+interface Gap {
   pack: string
   offset: number
   bytes: number

@@ -14,7 +14,7 @@ import { Packs, isGap } from './packs.ts'
 import { decodeTable, recordBytes, type RecordPlace, type TableEntry } from './pack-records.ts'
 import { Seal } from './seal.ts'
 
-export interface StoreParts {
+interface StoreParts {
   folder: string
   indexFile: string
   seal: Seal

@@ -10,7 +10,7 @@ const defaultDays = 30
 /** Sessions that Claude deletes within this many days are reported. */
 const soonDays = 7
 
-export interface Retention {
+interface Retention {
   configDir: string
   settingsFile: string
   days: number
@@ -55,7 +55,7 @@ export function deletedSoon(
   )
 }
 
-export interface RetentionChange {
+interface RetentionChange {
   settingsFile: string
   before: string
   after: string

@@ -16,13 +16,13 @@ const partBytes = 4 * 1024 * 1024
 const partName = /^([a-z0-9._-]+-[0-9a-f]{8})\/(\d{8}\.pack)\/(\d{12})$/
 const keyName = 'key.json'
 
-export interface SharedMachine {
+interface SharedMachine {
   machine: string
   bytes: number
   isThis: boolean
 }
 
-export interface SharedVaultParts {
+interface SharedVaultParts {
   objects: ObjectStore
   /** The folder of this machine's vault. */
   folder: string

@@ -21,7 +21,7 @@ import { openSeal } from './seal.ts'
 import { sealAll } from './seal-all.ts'
 import { damagedPacks, verifyRecords, type VerifyReport } from './verify.ts'
 
-export interface VaultParts {
+interface VaultParts {
   folder: string
   indexFile: string
   /** The passphrase, or the content of the key file; undefined for a vault that is not encrypted. */
@@ -255,7 +255,7 @@ function oneBeginning<T extends { sessionId: string }>(
 }
 
 /** Sessions one after another: their files are listed only when it is their turn. */
-export type SessionsToKeep = Iterable<SessionToKeep> | AsyncIterable<SessionToKeep>
+type SessionsToKeep = Iterable<SessionToKeep> | AsyncIterable<SessionToKeep>
 
 async function* eachOf(sessions: SessionsToKeep): AsyncGenerator<SessionToKeep> {
   yield* sessions

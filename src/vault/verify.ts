@@ -7,7 +7,7 @@ import { recordBytes, type RecordPlace } from './pack-records.ts'
 import type { ChunkRef } from './file-versions.ts'
 import type { RecordStore } from './record-store.ts'
 
-export interface Damage {
+interface Damage {
   pack: string
   offset: number
   problem: string

@@ -11,7 +11,7 @@ import { lettersOf } from './votes.ts'
 
 type Fields = Record<string, unknown>
 
-export interface Sighting {
+interface Sighting {
   /** Where the record of the command's result begins. */
   offset: number
   seconds: number
@@ -27,7 +27,7 @@ const readOnly = [
   /^\s*(?:cargo|go|make)\s+(?:test|check|vet|build)\b/,
 ]
 
-export interface WantedLine {
+interface WantedLine {
   /** The path in the repository. */
   file: string
   text: string

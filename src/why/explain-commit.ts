@@ -158,7 +158,7 @@ function filesOf({ added }: CommitDiff, own: readonly OwnLine[]): CommitAnswer['
   })
 }
 
-export interface PullRequest {
+interface PullRequest {
   number: number
   title: string
   url: string

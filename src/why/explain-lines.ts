@@ -20,7 +20,7 @@ export interface WhyParts {
   mayRead: (session: DiscoveredSession) => boolean
 }
 
-export interface WantedLines {
+interface WantedLines {
   file: string
   from: number
   to: number

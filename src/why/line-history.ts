@@ -13,7 +13,7 @@ export interface PastEdit extends EditHunk {
   isGone: boolean
 }
 
-export interface LineHistory {
+interface LineHistory {
   /** The last first. */
   earlier: PastEdit[]
   later: PastEdit[]

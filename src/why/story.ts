@@ -22,7 +22,7 @@ export interface Story {
   costUsd: number
 }
 
-export interface Decision {
+interface Decision {
   kind: 'plan' | 'question'
   text: string
   answer?: string

@@ -6,7 +6,7 @@ import { timeIn } from './route.ts'
 import { partsOfCard } from './split-text.ts'
 import type { CardPart } from './split-text.ts'
 
-export interface Entry {
+interface Entry {
   type: string
   id: string
   timestamp: string

@@ -13,7 +13,7 @@ export interface Gateway {
   onConnected: (listener: () => void) => () => void
 }
 
-export interface Listener {
+interface Listener {
   event(event: RockpoolEvent): void
   gap(): void
 }
@@ -77,7 +77,7 @@ function openSubscription(
   return { listeners, stop }
 }
 
-export type LoginOutcome = 'in' | 'refused' | 'unreachable'
+type LoginOutcome = 'in' | 'refused' | 'unreachable'
 
 /**
  * Browsers send the cookie of 127.0.0.1 to every port there, so the cookie alone is not a credential. The page key is stored

@@ -8,7 +8,7 @@ import { go } from './route.ts'
 import { rowsOf } from './rows.ts'
 import type { Row } from './rows.ts'
 
-export interface Sessions {
+interface Sessions {
   rows: Row[]
   /** How many sessions there are, those that were not loaded included. */
   total: number

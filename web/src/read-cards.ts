@@ -16,7 +16,7 @@ export interface NamedCard extends CardPart {
   isFirstOfRecord: boolean
 }
 
-export interface CardReading extends Reading<NamedCard> {
+interface CardReading extends Reading<NamedCard> {
   /** The results of tools by the id of their use; filled while pages are loaded. */
   results: Map<string | undefined, Card>
 }

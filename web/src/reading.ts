@@ -13,7 +13,7 @@ export interface Piece<Item> {
   after?: number
 }
 
-export interface Wanted {
+interface Wanted {
   limit: number
   before?: number
   after?: number
@@ -21,7 +21,7 @@ export interface Wanted {
 }
 
 /** Where a record is loaded from. */
-export interface Source<Item> {
+interface Source<Item> {
   /** A different name is a different source. */
   name: string
   read: (wanted: Wanted) => Promise<Piece<Item>>
@@ -33,7 +33,7 @@ export interface Source<Item> {
 }
 
 /** The item that the address names. */
-export interface Goal<Item> {
+interface Goal<Item> {
   at: string
   isAmong: (items: Item[]) => boolean
 }

@@ -1,5 +1,5 @@
 // The dark or light theme: the one of the system, or the chosen one, which is stored in this browser.
-export type Scheme = 'dark' | 'light'
+type Scheme = 'dark' | 'light'
 
 const key = 'rockpool-scheme'
 

@@ -1,7 +1,7 @@
 // Uploads files to the gateway over the WebSocket, in pieces, because frames are limited.
 import type { Gateway } from './gateway.ts'
 
-export interface Uploaded {
+interface Uploaded {
   id: string
   name: string
   type: string

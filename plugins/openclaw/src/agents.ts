@@ -5,7 +5,7 @@ import { currentConfig } from './openclaw-api.ts'
 import type { AgentConfig, OpenClawApi } from './openclaw-api.ts'
 import { defaultAgent } from './origin.ts'
 
-export interface AgentInfo {
+interface AgentInfo {
   id: string
   workspace: string
   claudeCode?: Record<string, unknown>

@@ -19,14 +19,14 @@ export interface Delivery {
 }
 
 /** The acknowledgement of a delivery for Rockpool. */
-export interface Outcome {
+interface Outcome {
   id: string
   messageIds?: string[]
   refused?: string
   retryAfterMs?: number
 }
 
-export interface DeliveryParts {
+interface DeliveryParts {
   api: OpenClawApi
   journal: Journal
   warn: (text: string) => void

@@ -59,7 +59,7 @@ export interface AgentConfig {
   subagents?: { claudeCode?: Record<string, unknown> }
 }
 
-export interface OpenClawRuntime {
+interface OpenClawRuntime {
   version: string
   config: { current?(): OpenClawConfig; loadConfig?(): OpenClawConfig }
   state: { resolveStateDir(): string }
@@ -141,7 +141,7 @@ export interface Payload {
   [field: string]: unknown
 }
 
-export interface Presentation {
+interface Presentation {
   blocks: Array<
     | { type: 'text'; text: string }
     | {

@@ -74,7 +74,7 @@ function storedChat(api: OpenClawApi, agentId: string, sessionKey: string): Tool
   return row?.deliveryContext ?? { channel: row?.lastChannel, to: row?.lastTo, accountId: row?.lastAccountId }
 }
 
-export interface SessionRow {
+interface SessionRow {
   sessionId?: string
   deliveryContext?: ToolContext['deliveryContext']
   lastChannel?: string

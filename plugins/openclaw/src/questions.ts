@@ -28,7 +28,7 @@ interface Hit {
   text: string
 }
 
-export type Answer = { id: string } & ({ lines: Line[] } | { hits: Hit[] } | { error: string })
+type Answer = { id: string } & ({ lines: Line[] } | { hits: Hit[] } | { error: string })
 
 export async function answerQuestion(api: OpenClawApi, question: Question): Promise<Answer> {
   const { id, kind, target, limit, query = '' } = question

@@ -9,7 +9,7 @@ import { findRunningGateway } from '../../../src/store/gateway-file.ts'
 import type { OpenClawApi } from './openclaw-api.ts'
 
 /** `agent` for what a model asks for: it cannot approve. `person` for commands of people that OpenClaw has authorised. */
-export type TokenOf = 'agent' | 'person'
+type TokenOf = 'agent' | 'person'
 
 interface TokenFile {
   /** Rockpool's state directory, for a gateway on this machine. */
@@ -29,7 +29,7 @@ interface Shared {
 const places = globalThis as unknown as Record<symbol, Shared | undefined>
 export const shared = (places[Symbol.for('rockpool-openclaw')] ??= {})
 
-export interface Call {
+interface Call {
   method: string
   params?: Record<string, unknown>
   /** OpenClaw's name of the agent; not needed for calls that belong to no agent. */

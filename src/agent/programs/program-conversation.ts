@@ -13,7 +13,7 @@ import type { AgentProcess } from '../process.ts'
 import type { ProgramTurn } from './program.ts'
 import { ProgramTurnRun, type TurnParts } from './program-turn.ts'
 
-export interface ConversationParts {
+interface ConversationParts {
   options: ConversationOptions
   /** Starts the process of one turn. */
   start: (turn: Omit<ProgramTurn, 'folder'>) => AgentProcess

@@ -26,7 +26,7 @@ import { ProgramConversation } from './program-conversation.ts'
 import type { Spent, TurnParts } from './program-turn.ts'
 import { checkProgramOptions, findProgram, noticeOf, programOf } from './programs.ts'
 
-export interface ProgramRuntimeParts {
+interface ProgramRuntimeParts {
   environment: Environment
   /** The configuration in force. */
   readonly config: Pick<Config, 'claude' | 'coding'>

@@ -1,5 +1,5 @@
-// One turn of an agent program: a process that gets the prompt, reports what it does line by line, and ends. The calls to the
-// model that it reports are passed to the budget; while a person is asked about the budget, the process is paused.
+// One turn of an agent program: a process that gets the prompt, reports what it does line by line, and ends. Passes the calls to
+// the model that the process reports to the budget, and pauses the process while a question about the budget waits for a person.
 import { createInterface } from 'node:readline'
 import type { BeforeTool, Prompt } from '../../domain/agent.ts'
 import { sleep } from '../../domain/async.ts'
@@ -41,7 +41,7 @@ export interface TurnParts {
 const interruptMs = 5_000
 /** Looking into the files of a session costs a scan, so not after every tool. */
 const lookEveryMs = 3_000
-/** A budget that has room answers at once; otherwise a person is asked. */
+/** A budget that has room answers at once; otherwise Rockpool asks a person. */
 const askedAfterMs = 200
 
 export class ProgramTurnRun {

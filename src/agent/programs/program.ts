@@ -49,7 +49,7 @@ export interface ProgramTurn {
 }
 
 /** The prompt goes to standard input: other users of the machine see arguments, and a long prompt does not fit there. */
-export interface ProgramCommand {
+interface ProgramCommand {
   args: string[]
   variables?: Record<string, string>
 }

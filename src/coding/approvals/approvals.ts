@@ -41,7 +41,7 @@ export interface ApprovalAnswer {
   agentId?: string
 }
 
-export interface ApprovalParts {
+interface ApprovalParts {
   store: ApprovalStore
   clock: Clock
   events: Events

@@ -11,7 +11,7 @@ import { isSameOrigin } from '../session/origin.ts'
 import { requestHash, requestLine, withScripts } from './question-text.ts'
 import { answerFor, expiryText, readAmount, refusalText } from './read-answer.ts'
 
-export interface QuestionHooks {
+interface QuestionHooks {
   /** Fires when the session is over: no answer is needed any more. */
   over: AbortSignal
   /** Resolves when all metered costs are on disk: limits are sums over them. */

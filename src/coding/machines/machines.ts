@@ -12,7 +12,7 @@ import type { RequestHandler } from './owner-requests.ts'
 import { identifyRepository } from '../queue/repositories.ts'
 import type { PossibleRepository } from '../queue/repositories.ts'
 
-export interface MachinesParts extends Pick<CodingBase, 'store' | 'clock' | 'log'> {
+interface MachinesParts extends Pick<CodingBase, 'store' | 'clock' | 'log'> {
   directory: MachineDirectory
   /** Directories that may be repositories of this machine, the most important first. */
   possible(): Promise<PossibleRepository[]>

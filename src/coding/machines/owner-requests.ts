@@ -94,7 +94,7 @@ interface Answer {
   error?: ErrorReport
 }
 
-export interface OutgoingRequest {
+interface OutgoingRequest {
   recipient: string
   action: string
   input: Record<string, unknown>

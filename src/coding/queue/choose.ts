@@ -34,7 +34,7 @@ export interface Choice {
   sdkSessionId?: string
 }
 
-export interface ChoiceParts {
+interface ChoiceParts {
   /** The configuration in force: a reload replaces it, so it is read at each use. */
   readonly config: Pick<Config, 'agents' | 'coding' | 'sessionSelection'>
   clock: Clock
@@ -52,7 +52,7 @@ export interface ChoiceParts {
   mayContinue: (request: CodingRequest, sdkSessionId: string) => boolean
 }
 
-export interface ChoiceOptions {
+interface ChoiceOptions {
   task: string
   repo: string
   /** An agent chooses among its own sessions; an operator, who has no agent id, among all of the repository. */
@@ -206,7 +206,7 @@ interface FindParts extends Pick<ChoiceParts, 'clock' | 'log'> {
   search: Pick<SearchPart, 'search'>
 }
 
-/** The score of a session in which nearly everything of the task was said. */
+/** The score of a session that contains nearly all words of the task. */
 const fullScore = 1.25
 
 /** Searches what is indexed now: a choice does not wait until new text is read. Finds nothing when the index does not answer
@@ -239,7 +239,7 @@ export function findInSessions({ search, clock, log }: FindParts): FindInSession
 
 const asGoodShare = 0.8
 
-/** `Carry on with the rest` was said in many sessions, and distinguishes none of them. */
+/** Many sessions contain `Carry on with the rest`, so it distinguishes none of them. */
 function weighed(one: FoundInSession, found: Map<string, FoundInSession>): FoundInSession {
   const asGood = [...found.values()].filter(({ relevance }) => relevance >= asGoodShare * one.relevance)
   return { ...one, relevance: one.relevance / asGood.length }

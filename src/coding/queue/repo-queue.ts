@@ -20,7 +20,7 @@ const working: ReadonlySet<CodingLifecycle> = new Set([
   'awaiting-budget',
 ])
 
-export interface RepoGateParts {
+interface RepoGateParts {
   store: CodingStore
   clock: Clock
   /** The configuration in force. */

@@ -12,7 +12,7 @@ import { withWaitingTime } from './session-changes.ts'
 
 type Fields = Partial<CodingSession>
 /** The new values of some fields, or a function of the row as it is when the change is made. */
-export type Change = Fields | ((session: CodingSession) => Fields)
+type Change = Fields | ((session: CodingSession) => Fields)
 
 export class LiveRecord {
   /** As it is stored. Only this process changes it; other processes send requests through the store. */

@@ -7,7 +7,7 @@ import type { AgentParts, CodingParts, NativeSession } from '../coding-parts.ts'
 import { cannotResume, notResumable, runsElsewhere } from '../refusals.ts'
 import { generateSessionName } from './names.ts'
 
-export interface ResumeOrigin {
+interface ResumeOrigin {
   sdkSessionId: string
   request: Omit<CodingRequest, 'prompt' | 'resume' | 'spawnDepth'>
 }

@@ -29,7 +29,7 @@ import type { TurnOutcome } from './session-turn.ts'
 export const continuedElsewhere = 'It continues elsewhere. It can be resumed.'
 
 /** Requests of a session to the other sessions of this process. */
-export interface OtherSessions {
+interface OtherSessions {
   /** Idle sessions close their processes if too many are open. */
   makeRoom(): Promise<void>
   /** Ends the idle session that has this conversation open. */

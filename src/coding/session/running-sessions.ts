@@ -1,5 +1,5 @@
-// The sessions that this process runs, and requests to those that other processes run: the owner of a session does what is
-// asked of it.
+// The sessions that this process runs, and requests to those that other processes run: the owner of a session performs these
+// requests.
 import type { CodingOwner, CodingSession } from '../../domain/coding-session.ts'
 import type { CodingParts } from '../coding-parts.ts'
 import { asOwner, OwnerHeartbeat } from '../machines/owner.ts'
@@ -8,7 +8,7 @@ import { notRunning } from '../refusals.ts'
 import { RunningSession } from './running-session.ts'
 import type { HandOver } from './session-changes.ts'
 
-export type OwnerAction = 'kill' | 'interrupt' | 'release' | 'seen' | 'send' | 'handOver'
+type OwnerAction = 'kill' | 'interrupt' | 'release' | 'seen' | 'send' | 'handOver'
 
 export class RunningSessions {
   /** This process, as the owner of the sessions that it runs. */

@@ -98,7 +98,7 @@ export function withoutGiven(
 /** If a person ended the session, a later resume does not deliver the rest of its messages. */
 const noMessages: Pick<CodingSession, 'inbox' | 'given'> = { inbox: [], given: [] }
 
-export interface Ending {
+interface Ending {
   status: CodingStatus
   lifecycle: CodingLifecycle
   end: { reason: EndReason; message: string; at: number; limit?: UsageLimit }
@@ -127,7 +127,7 @@ export function requeued({ given, inbox, request }: CodingSession): Fields {
   }
 }
 
-export interface ResumeRequest {
+interface ResumeRequest {
   /** In the order of their delivery. */
   messages: string[]
   owner: CodingOwner

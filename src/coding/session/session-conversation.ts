@@ -14,7 +14,7 @@ const continuedByOthers = 'Another process continued this session. Resuming it w
 
 type Continuation = Pick<ConversationOptions, 'resume' | 'newSdkSessionId'>
 
-export interface ConversationHooks {
+interface ConversationHooks {
   askPermission: AskPermission
   beforeTool: BeforeTool
   /** Adds a notice for people to the output. */

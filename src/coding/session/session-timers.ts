@@ -5,7 +5,7 @@ import type { Clock } from '../../domain/clock.ts'
 const silenceMs = 15_000
 const longRunMs = 10 * 60_000
 
-export interface TimerActions {
+interface TimerActions {
   isBusy(): boolean
   /** Claude is silent and no tool runs, but the stream did not report the end of the turn. */
   onSilence(): void

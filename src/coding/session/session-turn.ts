@@ -24,7 +24,7 @@ export type TurnOutcome =
   /** The session ended meanwhile. */
   | { kind: 'session-ended' }
 
-export interface TurnParts {
+interface TurnParts {
   record: LiveRecord
   questions: Questions
   claude: SessionConversation

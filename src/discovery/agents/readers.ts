@@ -1,4 +1,4 @@
-// All readers of other agents, and what is asked of any of them.
+// All readers of other agents, and functions for the sessions of any of them.
 import type { AgentKind, OtherAgent } from '../../domain/agent.ts'
 import type { DiscoveredSession } from '../../domain/discovered-session.ts'
 import { RockpoolError } from '../../domain/errors.ts'

@@ -1,6 +1,6 @@
-// Watches the folders in which other agents write now, while the gateway runs. The system says which folder changed; which sessions
-// changed is found by a refresh, so a lost or repeated notification does no harm. Refreshes are limited: an agent at work writes
-// several times a second.
+// Watches the folders in which other agents write now, while the gateway runs. The system says which folder changed; which
+// sessions changed is found by a refresh, so a lost or repeated notification does no harm. Refreshes are limited: an agent at
+// work writes several times a second.
 import { watch, type FSWatcher } from 'node:fs'
 import { join } from 'node:path'
 import type { Clock } from '../../domain/clock.ts'
@@ -11,7 +11,7 @@ type OnChange = (transcripts: string[] | undefined) => Promise<void>
 /** Changes come in bursts; they are handled together this much later, and at most this often. */
 const gatherMs = 200
 const atMostEveryMs = 1_000
-/** New folders are looked for this often. */
+/** How often to look for new folders. */
 const lookMs = 10_000
 /** A system has few watches. */
 const mostFolders = 200

@@ -13,13 +13,13 @@ export type HandoffTurn =
       at: string
     }
 
-export interface Handoff {
+interface Handoff {
   turns: HandoffTurn[]
   leftOut: LeftOut[]
 }
 
 /** For people. */
-export interface LeftOut {
+interface LeftOut {
   what: string
   count: number
   why: string

@@ -10,7 +10,7 @@ import { repoPathToSlug } from '../repo-paths.ts'
 import { callAsText, translatedCall, type HandoffTarget } from './handoff-tools.ts'
 import type { HandoffTurn } from './handoff-turns.ts'
 
-export interface HandoffPlace {
+interface HandoffPlace {
   to: HandoffTarget
   /** Where the target keeps its sessions: its config directory; for pi the folder of its sessions. */
   home: string
@@ -18,7 +18,7 @@ export interface HandoffPlace {
   branch: string
 }
 
-export interface WrittenHandoff {
+interface WrittenHandoff {
   sessionId: string
   filePath: string
   /** Tool calls that became text. */

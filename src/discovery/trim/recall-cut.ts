@@ -14,7 +14,7 @@ export interface RecalledCut {
   images: Array<{ mediaType: string; data: string }>
 }
 
-export interface CutHandle {
+interface CutHandle {
   /** The beginning of the id of the original session. */
   session: string
   /** The beginning of the uuid of the record. */

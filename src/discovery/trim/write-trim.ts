@@ -31,7 +31,7 @@ export async function trimSession(
 
 type Original = Pick<DiscoveredSession, 'sessionId' | 'filePath' | 'title' | 'firstMessage'>
 
-export interface TrimmedCopy extends TrimPlan {
+interface TrimmedCopy extends TrimPlan {
   sessionId: string
   filePath: string
 }

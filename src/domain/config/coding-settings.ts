@@ -58,8 +58,8 @@ export const codingConfig = z.strictObject({
   approvalTimeoutMinutes: z.number().min(0).default(0),
   /** Continue in a trimmed copy by itself when the cache is cold and the copy saves at least a quarter. */
   trimWhenCold: z.enum(['off', ...trimLevels]).default('off'),
-  /** Sessions that Claude's usage limit stopped continue by themselves after the reset. Absent: they do not, and the owner is
-   *  asked once. */
+  /** Sessions that Claude's usage limit stopped continue by themselves after the reset. Absent: they do not, and Rockpool asks
+   *  the owner once. */
   continueAfterLimit: z.boolean().optional(),
   /** The share of a usage window that is reserved for the owner: when only this share is left, new sessions wait for the reset,
    *  or the launch asks. */

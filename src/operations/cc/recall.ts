@@ -7,7 +7,7 @@ import type { Caller } from '../operation.ts'
 import { withKeptTranscript } from '../vault/kept-sessions.ts'
 import { ownOrKept } from './cc.ts'
 
-export interface RecallRequest {
+interface RecallRequest {
   handle: string
   /** The character to begin at, and how many to give. */
   from: number

@@ -9,7 +9,7 @@ import type { Caller } from '../operation.ts'
 import { perform } from '../all.ts'
 
 /** The session that calls, and where it works. */
-export interface Place {
+interface Place {
   sessionId: string
   cwd: string
 }

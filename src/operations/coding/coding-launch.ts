@@ -74,7 +74,7 @@ export interface LaunchInput extends Omit<z.output<typeof launchInput>, 'wait' |
   by: Giver
 }
 
-export interface Launched {
+interface Launched {
   session: CodingSession
   /** resume, fork, fresh or queue. */
   action: string

@@ -90,7 +90,7 @@ function refuseUnknown(find: (app: App, ref: string) => Promise<unknown>) {
   }
 }
 
-/** The program of the session must be installed, and be able to do what is asked; an agent continues only Claude Code. */
+/** The program of the session must be installed, and support the options; an agent continues only Claude Code. */
 async function checkKind(
   app: App,
   known: CodingSession | undefined,

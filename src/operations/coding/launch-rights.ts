@@ -128,7 +128,7 @@ export function refuseOtherPrograms(kind: AgentKind, { mayApprove }: Giver): voi
   })
 }
 
-/** Refuses a session of a program that is not installed here, or that cannot do what is asked. */
+/** Refuses a session of a program that is not installed here, or that does not support the options. */
 export function checkProgram(
   app: App,
   kind: AgentKind,

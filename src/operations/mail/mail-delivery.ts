@@ -1,5 +1,5 @@
-// How mail reaches each kind of recipient: coding sessions through their row, terminal sessions by their wake file, chats through the
-// outbox. mail/mail-carrier.ts decides when.
+// How mail reaches each kind of recipient: coding sessions through their row, terminal sessions by their wake file, chats through
+// the outbox. mail/mail-carrier.ts decides when.
 import { createHash } from 'node:crypto'
 import { hostname } from 'node:os'
 import { wakeSession } from '../../claude-hooks/wake.ts'
@@ -72,7 +72,7 @@ export function openMail(app: App): MailPart {
 const knownMs = 5_000
 const mostAsked = 1_000
 
-/** Discovery reads the whole registry for each answer, so one answer is for all sessions that were asked for lately. */
+/** Discovery reads the whole registry for each answer, so one answer serves all sessions of recent questions. */
 function knownSessions(app: App): MailPart['known'] {
   let asked = new Set<string>()
   let askedAt = -Infinity

@@ -18,12 +18,12 @@ export interface Party {
   address: string
   name: string
   agentId?: string
-  /** Claude's id of the session that is meant. */
+  /** Claude's id of the session. */
   session?: string
 }
 
-/** The caller as a sender. A call from inside of a session is never the owner's, nor is one with a token that may not approve. A client names its session itself, so a caller that
- *  is bound to an agent can only be a session of that agent. */
+/** The caller as a sender. A call from inside of a session is never the owner's, nor is one with a token that may not approve. A
+ *  client names its session itself, so a caller that is bound to an agent can only be a session of that agent. */
 export async function senderOf(app: App, caller: Caller): Promise<Party & MailSender> {
   const author = callerAuthor(caller)
   const { claudeSession, agentId, sessionKey } = caller

@@ -82,7 +82,8 @@ function unknownOutcome(what: string): RunOutcome {
   return { state: 'failed', note, costUsd: 0 }
 }
 
-/** A machine that was taken for dead may begin the same run at the same moment. One of both gets `conflict`, and follows the run. */
+/** A machine that the others consider dead may begin the same run at the same moment. One of the two gets `conflict` and follows
+ *  the run. */
 async function beginOnce(
   begin: () => Promise<unknown>,
   hasBegun: () => boolean | Promise<boolean>,

@@ -21,7 +21,7 @@ const archive = z.object({
   at: z.number(),
   bytes: z.number(),
 })
-export type ArchiveRow = z.output<typeof archive>
+type ArchiveRow = z.output<typeof archive>
 
 const listArchives = operation({
   name: 'sessions.archives',

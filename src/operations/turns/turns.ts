@@ -14,7 +14,12 @@ import { flag, nonBlankText, thinkingLevels } from '../input-fields.ts'
 const maxText = 100_000
 
 export const whose = {
-  to: z.string().min(1).max(500).optional().describe('The person whose session is asked, on --channel.'),
+  to: z
+    .string()
+    .min(1)
+    .max(500)
+    .optional()
+    .describe('The person whose session gets the question, on --channel.'),
   sessionId: z.string().min(1).max(128).optional().describe('The session with this id.'),
   sessionKey: z.string().min(1).max(1_024).optional().describe('The session with this key.'),
   agent: z.string().min(1).max(64).optional().describe('Which agent answers.'),

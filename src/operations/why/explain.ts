@@ -20,7 +20,7 @@ import { readForeign } from '../../store/disk/foreign-file.ts'
 import type { App } from '../app.ts'
 import { goneSessions } from '../vault/kept-sessions.ts'
 
-export interface Question {
+interface Question {
   /** A file, file:line, file:line-line, or a commit. */
   target?: string
   pr?: number
@@ -37,10 +37,10 @@ export interface Access {
   checkRepository?: (root: string) => Promise<void>
 }
 
-export type Answer = LineAnswer | CommitAnswer | PullRequestAnswer | FileAnswer
+type Answer = LineAnswer | CommitAnswer | PullRequestAnswer | FileAnswer
 
 /** `note`: the sessions that could not be searched. */
-export type NotedAnswer = Answer & { note?: string }
+type NotedAnswer = Answer & { note?: string }
 
 export async function explain(app: App, question: Question, access: Access): Promise<NotedAnswer> {
   const readers = readersOf(app)

@@ -36,7 +36,7 @@ interface PackedEdits {
 const longestFile = 64 << 20
 
 /** Discovery with the sessions that only the vault has. Its temporary copies of transcripts exist until it is disposed. */
-export interface KeptWorld extends AsyncDisposable {
+interface KeptWorld extends AsyncDisposable {
   discovery: WhyParts['discovery']
   reader: EditReader
 }

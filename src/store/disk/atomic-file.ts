@@ -23,7 +23,7 @@ import { identifyProcess } from './process-identity.ts'
 /** Changes whenever a file is replaced or written to, even within one tick of its mtime. */
 export type FileIdentity = string
 
-export interface WriteOptions {
+interface WriteOptions {
   /** Called when the new content is on disk and the old file still in place. If it throws, the old file stays. */
   beforeCommit?: () => void
   /** Keeps the version that is replaced under this name. */

@@ -1,7 +1,7 @@
 // Reads the complete lines of a file from an offset on, with bounded memory for lines of any length.
 import { fstatSync, readSync } from 'node:fs'
 
-export interface FileLine {
+interface FileLine {
   offset: number
   /** 1 for the first line that is read; skipped over-long lines are counted. */
   number: number

@@ -190,7 +190,7 @@ function confirmation(file: string, payload: LockPayload, clock: Clock): () => v
   }
 }
 
-/** A holder asks after every write, so the disk is asked only every few milliseconds. */
+/** A holder asks after every write, so this reads the disk only every few milliseconds. */
 function waitingCheck(file: string, clock: Clock): () => boolean {
   let isWanted = false
   let knownUntil = -Infinity

@@ -19,7 +19,7 @@ import { errorCode, ifThere } from './atomic-file.ts'
 
 const reading = constants.O_RDONLY | constants.O_NONBLOCK
 
-export interface ForeignFileOptions {
+interface ForeignFileOptions {
   /** Refuse a symbolic link in place of the file. */
   noLink?: boolean
 }

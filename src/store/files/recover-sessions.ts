@@ -14,7 +14,7 @@ import { parseSessions, readableEntries, type SessionsContent } from './sessions
 import { parseTranscriptName } from '../transcripts/transcript-paths.ts'
 import { closeAtEnd, openForeign } from '../disk/foreign-file.ts'
 
-export interface RecoveredSessions extends SessionsContent {
+interface RecoveredSessions extends SessionsContent {
   /** For people: where the entries came from. */
   damage: string[]
 }

@@ -33,7 +33,7 @@ export interface SessionsFileOptions {
 }
 
 /** The content of a sessions.json. Shared by all readers, so it is immutable. */
-export interface FileContent extends SessionsContent {
+interface FileContent extends SessionsContent {
   identity: FileIdentity | undefined
   /** For people: what could not be read. */
   damage: string[]

@@ -26,7 +26,7 @@ import { pagesOf, readStoreState, type StoreState } from '../sqlite/session-tabl
 import { formatEntry, formatSessions, parseSessions } from './sessions-text.ts'
 import type { Member, SessionsContent } from './sessions-text.ts'
 
-export interface MirrorOptions {
+interface MirrorOptions {
   /** Undefined if several agents share the file. */
   agentId: string | undefined
   db: Database

@@ -3,7 +3,7 @@
 import { Database, openOrRecreate, removeDatabase } from '../sqlite/database.ts'
 import { sqlFiles } from '../sqlite/migrations.ts'
 
-export interface NoteBase {
+interface NoteBase {
   revision: number
   body: Buffer
   /** The version of the file that had this body; undefined if it may have changed. */

@@ -26,7 +26,7 @@ export interface NotePlaces {
   agentFolder: string
 }
 
-export interface ReadNote {
+interface ReadNote {
   body: Buffer
   changedAt: number
   /** Changes whenever the file is written to. */

@@ -6,7 +6,7 @@ import type { Clock } from '../../domain/clock.ts'
 import { RockpoolError, errorText } from '../../domain/errors.ts'
 import type { ObjectEntry, ObjectStore, ObjectStoreParts } from './object-store.ts'
 
-export interface S3Account {
+interface S3Account {
   accessKeyId: string
   secretAccessKey: string
   sessionToken?: string

@@ -13,7 +13,7 @@ import { importTranscript } from './openclaw-transcripts.ts'
 import { keyFault } from '../session-rules.ts'
 import type { SessionStore } from '../session-store.ts'
 
-export interface OpenClawImportOptions {
+interface OpenClawImportOptions {
   /** Reports what would be imported, and imports nothing. */
   dryRun: boolean
   agentId?: string
@@ -30,7 +30,7 @@ interface Counts {
   kept: number
 }
 
-export interface ImportedAgent {
+interface ImportedAgent {
   agentId: string
   kind: 'files' | 'sqlite'
   path: string

@@ -195,7 +195,7 @@ async function checkOwned(postgres: Postgres, clock: Clock, id: string): Promise
 /** After it was declared dead and joined again, a process has another id: its former deliveries belong to others. */
 function mustBeOwned(found: unknown[]): void {
   if (found.length > 0) return
-  throw new RockpoolError('lock-lost', 'This reply was given to another process, or removed.', {
+  throw new RockpoolError('lock-lost', 'Another process has this reply now, or it was removed.', {
     hint: 'Nothing was changed. The process that owns the reply sends it.',
   })
 }

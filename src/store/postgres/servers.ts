@@ -33,7 +33,7 @@ export class Servers {
     return this.#found ?? this.all[0]!
   }
 
-  /** The first server that answers and accepts writes. All are asked at the same time, so that a dead server costs no wait. */
+  /** The first server that answers and accepts writes. Asks all servers at the same time, so that a dead server costs no wait. */
   async find(): Promise<string> {
     if (!this.several) return this.found
     const asked = this.all.map((url) => this.#takesWrites(url).then(() => url))

@@ -211,7 +211,7 @@ async function finishTurn(
   ]
   const rows = await end(values, deliveries[0]?.lane)
   if (rows[0]!.done === 'lost')
-    throw new RockpoolError('lock-lost', `The turn ${turnId} was given to another process meanwhile.`, {
+    throw new RockpoolError('lock-lost', `Another process has taken over the turn ${turnId} meanwhile.`, {
       hint: 'Its answer is dropped here; the other one answers.',
     })
   const added = rows.flatMap(async ({ nth, new_seq: seq, mine, marked }) => {

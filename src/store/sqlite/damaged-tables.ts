@@ -3,7 +3,7 @@
 import { DamagedPages, type Cell, type Child, type Page, type TreeKind, type Value } from './damaged-pages.ts'
 import type { Queries, Row } from './queries.ts'
 
-export interface SchemaRow {
+interface SchemaRow {
   type: string
   name: string
   tbl_name: string
@@ -12,7 +12,7 @@ export interface SchemaRow {
 }
 
 /** The rows of a table that could be read. */
-export interface FoundRows {
+interface FoundRows {
   rows: Row[]
   /** False if rows may be missing. */
   isComplete: boolean

@@ -14,14 +14,14 @@ import { parseSessions } from '../files/sessions-text.ts'
 import { SqliteSessions } from './sessions.ts'
 import { refuseIfOpen, setDatabaseAside } from './set-aside.ts'
 
-export interface RebuildOptions {
+interface RebuildOptions {
   agentId: string
   database: string
   /** The sessions.json beside it. */
   mirror: string
 }
 
-export interface Rebuilt {
+interface Rebuilt {
   sessions: number
   /** Where the damaged database is now. */
   aside: string

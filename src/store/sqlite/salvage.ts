@@ -68,7 +68,8 @@ function isFile(path: string): boolean {
 
 const headerBytes = 100
 
-/** SQLite writes the pages of the log into the file, and skips what is damaged in the log. It opens only files with a valid header. */
+/** SQLite writes the pages of the log into the file, and skips what is damaged in the log. It opens only files with a valid
+ *  header. */
 function addLog(copy: string, model: string): void {
   // Of an empty file the log has only the pages that changed last, and not the schema.
   if (statSync(copy).size === 0) copyFileSync(model, copy)
@@ -95,7 +96,7 @@ function repairHeader(copy: string, model: string): void {
   closeSync(to)
 }
 
-/** One wrong bit could give a right to the wrong person, so rights are given again by a person. */
+/** One wrong bit could give a right to the wrong person, so a person must grant rights again. */
 const tablesOfRights = ['grant_always', 'paired_person', 'pairing_request']
 
 async function copyTables(copy: string, target: Database): Promise<Omit<Salvaged, 'aside'>> {

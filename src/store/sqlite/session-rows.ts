@@ -1,5 +1,5 @@
-// The rows of one session in the database of opencode, as text: a line with the tables of the database, then a line for each row. The
-// vault keeps this text like a file, and writes the rows into the database again after the session was deleted.
+// The rows of one session in the database of opencode, as text: a line with the tables of the database, then a line for each row.
+// The vault keeps this text like a file, and writes the rows into the database again after the session was deleted.
 import { closeSync, existsSync, mkdirSync, openSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync, type SQLInputValue } from 'node:sqlite'
@@ -20,7 +20,7 @@ export function rowsPlace(path: string): RowsPlace | undefined {
 }
 
 /** When the rows last changed, and how many there are: two equal answers mean that nothing has changed. */
-export interface RowsState {
+interface RowsState {
   changedAt: number
   count: number
 }
@@ -77,7 +77,7 @@ export function readRows({ database, sessionId }: RowsPlace): Buffer | undefined
 }
 
 /** `same`: the rows were there already. `longer`: newer ones were. `different`: other ones were. They are never changed. */
-export type RowsOutcome = 'restored' | 'same' | 'longer' | 'different'
+type RowsOutcome = 'restored' | 'same' | 'longer' | 'different'
 
 /** Writes the rows in one transaction, unless the database has the session. A database that is missing is made. */
 export function writeRows(place: RowsPlace, text: Buffer): RowsOutcome {
@@ -120,7 +120,7 @@ const madeBy = /^CREATE (?:TABLE\s+(?:`[^`]+`|"[^"]+"|\w+)\s*\(|(?:UNIQUE )?INDE
 
 interface Key {
   column: string
-  /** The row of the session whose value is looked for; undefined for the id of the session. */
+  /** The row of the session that has the wanted value; undefined for the id of the session. */
   from?: 'project_id' | 'workspace_id'
 }
 

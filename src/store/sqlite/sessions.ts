@@ -16,7 +16,7 @@ import type { LeanRow, SessionRow } from './session-table.ts'
 import { SessionsJsonMirror } from '../files/sessions-json-mirror.ts'
 import { removeCopiesOf } from '../files/recover-sessions.ts'
 
-export interface SqliteSessionsOptions {
+interface SqliteSessionsOptions {
   agentId: string
   database: string
   mirror: string

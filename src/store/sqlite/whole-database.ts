@@ -16,7 +16,7 @@ import { nestedChange } from '../files/sessions-file.ts'
 import { SessionsJsonMirror } from '../files/sessions-json-mirror.ts'
 import { recordOf, type EntryChange, type SessionRecord, type WholeStore } from '../files/whole-file.ts'
 
-export interface WholeDatabaseOptions {
+interface WholeDatabaseOptions {
   path: string
   database: string
   /** Whose sessions these are; undefined when several agents share the store. */

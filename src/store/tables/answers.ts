@@ -6,7 +6,7 @@ import type { Clock } from '../../domain/clock.ts'
 import { RockpoolError } from '../../domain/errors.ts'
 import { get, run, type SqlDatabase, type Transaction } from './sql-database.ts'
 
-export interface Request {
+interface Request {
   /** The caller. Equal keys of different callers are different requests. */
   who: string
   operation: string

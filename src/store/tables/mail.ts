@@ -14,14 +14,14 @@ import {
   type Transaction,
 } from './sql-database.ts'
 
-export interface MailLimits {
+interface MailLimits {
   /** Of one sender in a minute; none when absent. */
   perMinute?: number
   /** For one recipient. */
   maxWaiting: number
 }
 
-export interface MailFilter {
+interface MailFilter {
   /** Sent by or to one of these addresses. */
   with?: readonly string[]
   to?: readonly string[]

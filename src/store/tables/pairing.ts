@@ -13,7 +13,7 @@ export interface PersonRef {
   senderId: string
 }
 
-export interface PairingRequest extends PersonRef {
+interface PairingRequest extends PersonRef {
   code: string
   name?: string
   askedAt: number
@@ -26,7 +26,7 @@ export interface PairedPerson extends PersonRef {
   approvedAt: number
 }
 
-export type PairingAnswer =
+type PairingAnswer =
   /** Send this code to the person, once. */
   | { kind: 'new'; code: string }
   /** The person has a code that is still valid. */

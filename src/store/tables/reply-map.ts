@@ -3,7 +3,7 @@
 import type { Address } from '../../domain/address.ts'
 import { fromRow, type SqlDatabase } from './sql-database.ts'
 
-export interface SentMessage {
+interface SentMessage {
   agentId: string
   sessionKey: string
   /** The transcript that was current when the message was sent. Absent for a message that is in no transcript. */

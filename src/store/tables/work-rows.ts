@@ -22,7 +22,7 @@ import { fromRow, get, placeholders, run, type SqlDatabase, type SqlValue } from
 type InputRecord = Pick<Input, 'message' | 'mayCommand' | 'owner' | 'byOwner' | 'byMember' | 'turnOptions'>
 
 /** The name of the agent's column differs between the databases. */
-export type AgentColumn = 'agent' | 'agent_id'
+type AgentColumn = 'agent' | 'agent_id'
 
 const inputColumns = (agent: AgentColumn): string =>
   `id, key, lane, ${agent} AS agent_id, accepted_at, lost_turns, record`

@@ -27,7 +27,7 @@ export interface ChainRecord {
 
 export type Chain = ReturnType<typeof newChain>
 
-export interface ChainBreak {
+interface ChainBreak {
   /** The missing record, or the first one that is met twice. */
   uuid: string
   why: 'missing' | 'circle'

@@ -1,4 +1,5 @@
-// Claude's own transcript of a session, which is not ours: removed only on an explicit request for it.
+// Claude's own files of a session, which are not ours. On request Rockpool writes small files beside the transcript (title,
+// archive mark), or removes the transcript; it never changes one here.
 import { existsSync, readdirSync } from 'node:fs'
 import { rm, mkdir } from 'node:fs/promises'
 import { dirname, join } from 'node:path'

@@ -47,7 +47,7 @@ export interface FileEnd {
   needsHeader: boolean
 }
 
-export interface Appended {
+interface Appended {
   entries: TranscriptEntry[][]
   end: FileEnd
 }
@@ -98,7 +98,7 @@ export interface OpenTranscript {
   handle: FileHandle
 }
 
-export type HeaderFields = Omit<TranscriptHeader, 'type' | 'version'>
+type HeaderFields = Omit<TranscriptHeader, 'type' | 'version'>
 
 export function headerLine(header: HeaderFields): string {
   const { id, timestamp, cwd, parentSession } = header

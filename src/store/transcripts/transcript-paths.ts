@@ -52,7 +52,7 @@ export function archiveName(file: string, reason: ArchiveReason, at: number): st
   return `${basename(file)}.${reason}.${new Date(at).toISOString().replaceAll(':', '-')}`
 }
 
-export interface ArchiveParts {
+interface ArchiveParts {
   /** The name of the transcript before it was archived. */
   original: string
   sessionId: string

@@ -10,7 +10,7 @@ import { appendEntries, bodyTexts, openToAppend } from './transcript-append.ts'
 import { repairForOtherPrograms } from './transcript-repair.ts'
 import type { FileEnd, NewEntries, OpenTranscript } from './transcript-append.ts'
 
-export interface QueueOptions {
+interface QueueOptions {
   clock: Clock
   durability: 'full' | 'relaxed'
   lockOf: (file: string) => Lock

@@ -35,7 +35,7 @@ export async function readPage(handle: FileHandle, limit: number, before?: numbe
   return { header, entries: newestFirst.reverse(), ...(isMore ? { before: mark } : {}), damage: problems }
 }
 
-export interface TranscriptText {
+interface TranscriptText {
   header: TranscriptHeader | undefined
   /** In the order of the lines; the parent of each is another of them, or it is the first. */
   entries: TranscriptEntry[]

@@ -6,7 +6,7 @@ import type { TranscriptEntry, TranscriptHeader } from '../../domain/transcript.
 import { readLine, type ReadLine } from './transcript-entry.ts'
 import { lineAt, linesForward, type Line } from './transcript-lines.ts'
 
-export interface TranscriptNode {
+interface TranscriptNode {
   id: string
   parentId: string | null
   offset: number
@@ -27,7 +27,7 @@ export interface TranscriptTree {
 }
 
 /** One entry of a pass over the file, with missing ids and parents filled in. */
-export interface FileEntry {
+interface FileEntry {
   entry: TranscriptEntry
   line: Line
 }

@@ -3,7 +3,7 @@ import type { FileHandle } from 'node:fs/promises'
 import type { TranscriptEntry, TranscriptHeader } from '../../domain/transcript.ts'
 import { entriesAt, pathTo, readTree } from './transcript-tree.ts'
 
-export interface Shortened {
+interface Shortened {
   header: TranscriptHeader | undefined
   /** With new parents, preceded by the settings in force. */
   entries: TranscriptEntry[]

@@ -26,7 +26,7 @@ import type { Row } from '../rows.ts'
 const tabs = { conversation: 'Conversation', diff: 'Diff', files: 'Files', cost: 'Cost', raw: 'Raw' } as const
 type Tab = keyof typeof tabs | 'about'
 
-export interface SessionPaneProps {
+interface SessionPaneProps {
   route: SessionRoute | { view: 'coding'; id: string }
   look: Look
 }

@@ -14,7 +14,7 @@ import { countField, textField } from '../contract.ts'
 type Fields = Record<string, unknown>
 
 /** Everything that the files of one session say. */
-export interface GeminiLog {
+interface GeminiLog {
   about: SessionAbout
   /** In the order of their first appearance. */
   messages: Map<string, Fields>

@@ -146,7 +146,7 @@ export class PiTranslator implements LineTranslator {
     if (isError || !call) return [result]
     const { name, path, content, asked } = call
     const { details } = message
-    // Older versions record no patch: then what was asked for is what was added.
+    // Older versions record no patch: then the call itself has the added lines.
     const diff = (isRecord(details) ? textField(details['patch']) : undefined) ?? asked
     const change = name === 'write' ? 'add' : 'update'
     return [result, { kind: 'edit', path, change, diff, content: diff === undefined ? content : undefined }]

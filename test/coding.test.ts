@@ -132,11 +132,11 @@ test('a limited session that could not continue because the store was away is tr
   const resume = { sdkSessionId: randomUUID(), fork: false }
   const { id } = await house.launch(`[[offline: limit ${clock.now() + 60_000}]]`, { resume })
   await until(house, id, 'suspended')
-  const { update } = house.store
+  const update = house.store.update.bind(house.store)
   let failures = 0
   house.store.update = async (...about) => {
     if (failures++ === 0) throw new StoreUnavailable('The database is away.')
-    return update.call(house.store, ...about)
+    return update(...about)
   }
   await house.pool.recover()
   const resumed = (): string[] => texts(house).filter((text) => text.startsWith('▶️'))

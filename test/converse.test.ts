@@ -431,13 +431,14 @@ test('a message that joins a turn which ends at that moment is answered once', a
   const bench = await flow()
   const { lanes, inbox } = bench.work
   const { promise: turnEnded, resolve: endTurn } = Promise.withResolvers<void>()
-  const { join, finish } = lanes
+  const join = lanes.join.bind(lanes)
+  const finish = lanes.finish.bind(lanes)
   lanes.join = async (...about) => {
     await turnEnded
-    return join.call(lanes, ...about)
+    return join(...about)
   }
   lanes.finish = async (...about) => {
-    const rows = await finish.call(lanes, ...about)
+    const rows = await finish(...about)
     endTurn()
     return rows
   }
@@ -457,10 +458,10 @@ test('each chat of a session learns that its messages were dropped', async () =>
     config: { session: { dmScope: 'main' }, messages: { queue: { mode: 'followup', cap: 5, drop: 'old' } } },
   })
   const toldChats: string[] = []
-  const { send } = bench.channel
+  const send = bench.channel.send.bind(bench.channel)
   bench.channel.send = (address, reply, options) => {
     if (reply.text?.includes('not taken')) toldChats.push(address.to)
-    return send.call(bench.channel, address, reply, options)
+    return send(address, reply, options)
   }
   await bench.channel.say('[[offline: wait 2000]][[offline: say busy]]', { from: '1' })
   for (const from of ['1', '2', '3']) await bench.channel.say(`from ${from}`, { from })

@@ -1,9 +1,11 @@
 // The way into the dashboard: a code that works once, then a cookie and a page key that together open the WebSocket of
 // our own page, and each of them alone opens nothing.
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { execFile } from 'node:child_process'
 import { mkdtempSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { readGatewayToken, rotateGatewayToken } from '../src/store/gateway-tokens.ts'
 import { connect, http, openHouse, rpc } from './support/gateway-house.ts'
 import type { Client, House } from './support/gateway-house.ts'
@@ -114,6 +116,17 @@ test('a code is not taken from another page, from a program, or when it is guess
   expect((await logIn(await newCode(), { origin: 'https://evil.example' })).status).toBe(403)
   expect((await logIn(await newCode(), {})).status).toBe(403)
   expect((await logIn('guess')).status).toBe(401)
+})
+
+test('a code that another user of this machine reads in a command line opens nothing for that user, and stays valid', async (ctx) => {
+  if (process.platform !== 'linux' || process.getuid?.() !== 0) ctx.skip('needs root, to be another user')
+  const code = await newCode()
+  const script = `fetch('${origin}/login', { method: 'POST', headers: { origin: '${origin}' }, body: '{"secret":"${code}"}' })
+    .then(({ status }) => console.log(status))`
+  const nobody = { uid: 65_534, gid: 65_534, cwd: '/', env: {} }
+  const { stdout } = await promisify(execFile)(process.execPath, ['-e', script], nobody)
+  expect(stdout).toBe('401\n')
+  await openPage(code)
 })
 
 test('logging out, and a new operator token, end the page', async () => {

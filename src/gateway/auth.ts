@@ -20,6 +20,8 @@ import {
 } from '../store/gateway-tokens.ts'
 import { checkAgentId } from '../store/paths.ts'
 import { Limiter } from './limiter.ts'
+import { isLocalOrigin } from './origin.ts'
+import { isOwnUser } from './peer-user.ts'
 import { isSignedWith, signedHookOf } from './signed-hook.ts'
 
 /** A caller and its credential; when the credential is removed, the connections of the caller are closed. */
@@ -146,7 +148,7 @@ export class Auth {
   openPage(secret: string, request: IncomingMessage): PageSecrets & { maxAgeSeconds: number } {
     return this.#limiter.guard('login', request, secret, () => {
       this.#refresh()
-      if (!this.#takeCode(secret) && !this.#isOperator(secret)) return undefined
+      if (!this.#takeCode(secret, request) && !this.#isOperator(secret)) return undefined
       const secrets = { cookie: newToken(), pageKey: newToken() }
       this.#pages.set(pageId(secrets), this.#clock.now() + pageSessionMs)
       writePageSessions(this.#stateDir, this.#pagesOperator, this.#pages)
@@ -154,11 +156,20 @@ export class Auth {
     })
   }
 
-  #takeCode(code: string): boolean {
+  /** A page at a public name may be reached through a proxy that another user runs. */
+  #takeCode(code: string, request: IncomingMessage): boolean {
     const id = hashOf(code).toString('base64url')
     const until = this.#codes.get(id)
+    if (until === undefined) return false
+    if (isLocalOrigin(request) && !isOwnUser(request.socket)) {
+      this.#log.warn(
+        { event: 'login-of-another-user' },
+        'Another user of this machine has used a login code of the dashboard; the login was refused.',
+      )
+      return false
+    }
     this.#codes.delete(id)
-    return until !== undefined && until >= this.#clock.monotonic()
+    return until >= this.#clock.monotonic()
   }
 
   /** A page may do everything, so only the operator token can log in. */

@@ -2,6 +2,7 @@
 // of another site or port, or a name that only resolves to this machine, is refused.
 import type { IncomingMessage } from 'node:http'
 import type { Config } from '../domain/config.ts'
+import { attempt } from '../domain/errors.ts'
 import { HttpRefusal } from './http.ts'
 
 export interface AllowedNames {
@@ -38,6 +39,11 @@ function isCrossSite(request: IncomingMessage): boolean {
   const site = request.headers['sec-fetch-site']
   if (site === undefined || site === 'same-origin') return false
   return !(request.method === 'GET' && site === 'none')
+}
+
+/** The page was opened at an address of this machine. */
+export function isLocalOrigin({ headers }: IncomingMessage): boolean {
+  return localNames.includes(attempt(() => new URL(headers.origin ?? '').hostname, ''))
 }
 
 export function isFromBrowser(request: IncomingMessage): boolean {

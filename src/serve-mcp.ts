@@ -37,11 +37,10 @@ export async function serveMcp(environment: Environment, version: string, input:
 async function serveThroughGateway(
   version: string,
   { scope, agent, claudeSession }: McpInput & { claudeSession?: string },
-  gateway: { url: string; token?: string },
+  connection: NonNullable<McpInput['gateway']>,
 ): Promise<void> {
-  const url = `${gateway.url.replace(/^http/, 'ws').replace(/\/$/, '')}/ws`
   const narrowed = { scopes: scope, agentId: agent, claudeSession }
-  const client = new GatewayClient({ url, token: gateway.token, narrowed })
+  const client = new GatewayClient({ ...connection, narrowed })
   const ask: AskOperation = (operation, input) => client.callByName(operation.name, input)
   await serveOperations({ version, scopes: scope, ask }, new StdioTransport())
   client.close()

@@ -5,7 +5,8 @@ import type { WebOutput } from '../domain/channel.ts'
 import type { App } from '../operations/app.ts'
 import type { Call, InputOf, OutputOf } from '../rpc/client.ts'
 import { approvalsOf, type Approvals } from './answer-permission.ts'
-import { findGateway, operator, type GatewayAddress } from './call-operation.ts'
+import type { Environment } from '../store/config-file.ts'
+import { connectionTo, findGateway, operator, type GatewayAddress } from './call-operation.ts'
 import type { Host } from './host.ts'
 
 export type Question = InputOf<'turns.run'> & { timeout: number }
@@ -30,7 +31,7 @@ export interface AgentClient extends Approvals {
 
 export async function openAgentClient(host: Host, options: { local: boolean }): Promise<AgentClient> {
   const gateway = options.local ? undefined : await findGateway(host.environment)
-  return gateway ? gatewayAgent(gateway) : localAgent(await host.openApp())
+  return gateway ? gatewayAgent(host.environment, gateway) : localAgent(await host.openApp())
 }
 
 function localAgent(app: App): AgentClient {
@@ -58,9 +59,9 @@ function localAgent(app: App): AgentClient {
   }
 }
 
-async function gatewayAgent({ url, token }: GatewayAddress): Promise<AgentClient> {
+async function gatewayAgent(environment: Environment, gateway: GatewayAddress): Promise<AgentClient> {
   const { GatewayClient } = await import('../rpc/client.ts')
-  const client = new GatewayClient({ url: `${url.replace(/^http/, 'ws')}/ws`, token })
+  const client = new GatewayClient(connectionTo(environment, gateway))
   return {
     ...approvalsOf((name, input) => client.call(name, input), 'sessionKey'),
     async ask(question, listener) {

@@ -21,7 +21,7 @@ export const operator: Caller = { via: 'cli', scopes: ['admin'], name: 'cli' }
 
 export async function openClient(host: Pick<Host, 'environment' | 'openApp'>): Promise<OperationClient> {
   const gateway = await findGateway(host.environment)
-  return gateway ? gatewayClient(gateway, host.environment) : localClient(host)
+  return gateway ? gatewayClient(host.environment) : localClient(host)
 }
 
 export interface GatewayAddress {
@@ -43,10 +43,23 @@ export async function findGateway(environment: Environment): Promise<GatewayAddr
   return { url: running.url, token: environment.gatewayToken ?? readGatewayToken(environment.stateDir) }
 }
 
-async function gatewayClient(gateway: GatewayAddress, environment: Environment): Promise<OperationClient> {
+/** For a connection that is opened again when it is lost: another program may have the port of a gateway that ended. */
+export function connectionTo(environment: Environment, { token }: GatewayAddress) {
+  const url = async (): Promise<string | undefined> => {
+    const gateway = await findGateway(environment)
+    return gateway && `${gateway.url.replace(/^http/, 'ws').replace(/\/$/, '')}/ws`
+  }
+  return { url, token }
+}
+
+async function gatewayClient(environment: Environment): Promise<OperationClient> {
   const { callOverHttp } = await import('../rpc/http-call.ts')
-  const callByName: OperationClient['callByName'] = async (name, input) =>
-    callOverHttp({ ...gateway, session: await sessionFor(name, environment) }, name, input)
+  const callByName: OperationClient['callByName'] = async (name, input) => {
+    // Looked up for each call: a command may go on for hours, and another program may have the port of a gateway that ended.
+    const gateway = await findGateway(environment)
+    if (!gateway) throw gatewayNeeded(name)
+    return callOverHttp({ ...gateway, session: await sessionFor(name, environment) }, name, input)
+  }
   return clientOf(callByName, async (isSeen = false) => {
     const folder = join(environment.stateDir, 'vault')
     if (!isSeen || environment.gatewayUrl || !existsSync(folder)) return undefined

@@ -1,7 +1,7 @@
 // `cc output --follow`: what a session says as it comes, what it asks, and a spinner while it works. Ends when the session does.
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { OutputOf } from '../rpc/client.ts'
-import { findGateway } from './call-operation.ts'
+import { connectionTo, findGateway } from './call-operation.ts'
 import type { OperationClient } from './call-operation.ts'
 import type { Host } from './host.ts'
 import { printRequest } from './print-approvals.ts'
@@ -39,8 +39,7 @@ async function streamWords(host: Host, id: string, onText: (text: string) => voi
   const gateway = await findGateway(host.environment)
   if (!gateway) return () => {}
   const { GatewayClient } = await import('../rpc/client.ts')
-  const { url, token } = gateway
-  const client = new GatewayClient({ url: `${url.replace(/^http/, 'ws')}/ws`, token })
+  const client = new GatewayClient(connectionTo(host.environment, gateway))
   client.subscribe(
     'coding',
     { id },

@@ -9,7 +9,7 @@ import { resolveAlias } from '../operations/aliases.ts'
 import { findRunningGateway } from '../store/gateway-file.ts'
 import { isSameProcess } from '../store/disk/process-identity.ts'
 import type { ProcessIdentity } from '../store/disk/process-identity.ts'
-import { findGateway, openClient } from './call-operation.ts'
+import { connectionTo, findGateway, openClient } from './call-operation.ts'
 import { pageOf } from './host.ts'
 import type { Host, LocalCommand, ReadyLine } from './host.ts'
 import { jsonText } from './json-text.ts'
@@ -94,7 +94,8 @@ export const commands: LocalCommand[] = [
     async run(host, input) {
       const { repo = '.', ...rest } = input as z.output<typeof mcpInput>
       const gateway = await findGateway(host.environment)
-      await host.serveMcp({ ...rest, repo: resolve(host.cwd, repo), gateway })
+      const connection = gateway && connectionTo(host.environment, gateway)
+      await host.serveMcp({ ...rest, repo: resolve(host.cwd, repo), gateway: connection })
       return undefined
     },
   },

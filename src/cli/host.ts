@@ -4,6 +4,7 @@ import { fstatSync, writeSync } from 'node:fs'
 import type { App } from '../operations/app.ts'
 import type { CatalogEntry } from '../operations/catalog.ts'
 import type { Scope } from '../operations/operation.ts'
+import type { ClientOptions } from '../rpc/client.ts'
 import type { Environment } from '../store/config-file.ts'
 import { errorCode } from '../store/disk/atomic-file.ts'
 import type { CommandDefinition } from './parse-options.ts'
@@ -46,7 +47,7 @@ export interface McpInput {
   /** The scopes of the client; the bridge has rules of its own. */
   scope: Scope[]
   /** The running gateway, if there is one. */
-  gateway?: { url: string; token?: string }
+  gateway?: Pick<ClientOptions, 'url' | 'token'>
   agent?: string
   repo: string
   sessionKey?: string

@@ -17,8 +17,8 @@ export type Call = <Name extends MethodName>(method: Name, input: InputOf<Name>)
 export type ConnectionState = 'connecting' | 'connected' | 'away'
 
 interface ClientOptions {
-  /** `ws://…`. */
-  url: string
+  /** `ws://…`. A function is asked before each connection; undefined when the gateway does not run. */
+  url: string | (() => Promise<string | undefined>)
   token?: string
   /** The page key, used instead of a token; read for every connection, since another tab may log in again. */
   pageKey?: () => string
@@ -62,6 +62,8 @@ const firstDelayMs = 250
 const longestDelayMs = 10_000
 const policyViolation = 1008
 const messageTooBig = 1009
+/** No connection was tried. */
+const noGateway = 0
 
 export class GatewayClient {
   #options: ClientOptions
@@ -114,9 +116,12 @@ export class GatewayClient {
     return (this.#ready ??= this.#connect())
   }
 
-  #connect(): Promise<void> {
+  async #connect(): Promise<void> {
     this.#options.onState?.('connecting')
-    const socket = new WebSocket(this.#options.url)
+    const { url } = this.#options
+    const found = typeof url === 'string' ? url : await url()
+    if (found === undefined) throw this.#lost(noGateway)
+    const socket = new WebSocket(found)
     this.#socket = socket
     return new Promise((resolve, reject) => {
       socket.addEventListener('message', (message) => this.#receive(String(message.data)))

@@ -134,6 +134,9 @@ test('--file finds the sessions whose tools name the file, what was said there i
   session(4, ['see a.ts for the puffin', { result: 'puffin of a tool' }])
   expect((await placesOf('puffin', { file: 'a.ts' })).sort()).toEqual(['1:1', '4:1', '4:2'])
   expect(await placesOf('puffin', { file: 'nest/a.tsx' })).toEqual(['2:1'])
+  // A character that ends a text for SQLite.
+  expect(await placesOf('puffin', { file: 'nest\0a.tsx' })).toEqual(['2:1'])
+  expect(await placesOf('puffin', { tool: 'no\0tool' })).toEqual([])
   expect(await placesOf('pu[f]+in', { file: 'nest/a.ts', regex: true })).toEqual(['1:1'])
   // A message with the words comes first.
   expect((await placesOf('puffin', { file: 'a.ts' })).at(-1)).toBe('4:2')

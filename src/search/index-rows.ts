@@ -212,8 +212,9 @@ export function conditions(filter: SearchFilter): { where: string; values: Array
 const mentions = `s.session_id IN (SELECT about.session_id FROM words JOIN passage ON passage.id = words.rowid
   JOIN source about ON about.id = passage.source_id WHERE words MATCH ? UNION SELECT value FROM json_each(?))`
 
+/** A text would end at a NUL. */
 function quoted(text: string): string {
-  return `"${text.replaceAll('"', '""')}"`
+  return `"${text.replaceAll('"', '""').replaceAll('\0', ' ')}"`
 }
 
 const isWithin = `instr(s.repo_path || '/', ?) = 1`

@@ -284,7 +284,7 @@ test('a waiting session that is continued in a terminal is noticed before its ne
   // Its own commands are no other writer.
   await coding.say(id, '/compact')
   await coding.say(id, inline({ text: 'and on' }))
-  expect(coding.said(id).filter((text) => text.startsWith('Somebody continued'))).toHaveLength(1)
+  expect(coding.said(id).filter((text) => text.startsWith('Another process continued'))).toHaveLength(1)
   const terminal = inTerminal(workdir, sdkSessionId!, `stay ${inline({ text: 'bye', hold: 'terminal' })}`)
   await coding.real.api.requested((request) => request.prompt.includes('stay '))
   const forked = await coding.say(id, inline({ text: 'on my own' }))

@@ -16,7 +16,7 @@ export type Call = <Name extends MethodName>(method: Name, input: InputOf<Name>)
 
 export type ConnectionState = 'connecting' | 'connected' | 'away'
 
-interface ClientOptions {
+export interface ClientOptions {
   /** `ws://…`. A function is asked before each connection; undefined when the gateway does not run. */
   url: string | (() => Promise<string | undefined>)
   token?: string

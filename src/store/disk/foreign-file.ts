@@ -72,13 +72,15 @@ function notRegular(path: string): RockpoolError {
   return new RockpoolError('refused', `${path} is not a regular file.`)
 }
 
-/** Throws `refused` if something else is in the place of a database, or of the files beside it: SQLite opens them, too, and would wait
- *  for the writer of a named pipe. */
+/** Throws `refused` if something else is in the place of a database, and `disk-failed` if it is in the place of a file beside it:
+ *  SQLite opens them, too, and would wait for the writer of a named pipe. */
 export function refuseOddDatabase(path: string): void {
-  for (const file of ['', '-journal', '-wal', '-shm'].map((ending) => path + ending)) {
-    const about = statSync(file, { throwIfNoEntry: false })
-    if (about && !about.isFile()) throw notRegular(file)
-  }
+  const isOdd = (file: string): boolean => statSync(file, { throwIfNoEntry: false })?.isFile() === false
+  if (isOdd(path)) throw notRegular(path)
+  const odd = ['-journal', '-wal', '-shm'].map((ending) => path + ending).find(isOdd)
+  // The database itself may be sound.
+  if (odd !== undefined)
+    throw new RockpoolError('disk-failed', `${odd} is not a regular file.`, { hint: 'Move it away.' })
 }
 
 export function isFile(path: string): boolean {

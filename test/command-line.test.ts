@@ -310,6 +310,13 @@ describe('errors', () => {
     expect(existsSync(gatewayFile(home.env['ROCKPOOL_STATE_DIR']!))).toBe(false)
   })
 
+  test('`--all` of `cc resume` may stand behind other options; a session beside it is refused', async () => {
+    const { stdout } = await home.type(['cc', 'resume', '--json', '--all', '--help'])
+    expect(stdout).toContain('Continue every session that was interrupted')
+    const { code, stderr } = await home.type(['cc', 'resume', 'login', '--all'])
+    expect([code, stderr]).toEqual([2, expect.stringContaining('login')])
+  })
+
   test('a reader may stop in the middle of a list', () => {
     const command = `'${process.execPath}' bin/rockpool.js sessions --json | head -c 1`
     const { stdout, stderr } = spawnSync('sh', ['-c', command], { env: home.env, encoding: 'utf8' })

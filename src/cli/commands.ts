@@ -46,8 +46,9 @@ export async function findCommand(args: readonly string[]): Promise<Found | unde
   // The sessions are not only those of Claude Code, so `code` is another name for the group.
   if (args[0] === 'code') return findCommand(['cc', ...args.slice(1)])
   // An operation of its own, because it has another input and output.
-  if (args.slice(0, 3).join(' ') === 'cc resume --all')
-    return findCommand(['cc', 'resume-all', ...args.slice(3)])
+  const all = args[0] === 'cc' && args[1] === 'resume' ? args.indexOf('--all') : -1
+  if (all > 0 && !args.slice(0, all).includes('--'))
+    return findCommand(['cc', 'resume-all', ...args.slice(2).filter((arg) => arg !== '--all')])
   const firstOption = args.findIndex((arg) => arg.startsWith('-'))
   const typed = firstOption < 0 ? args : args.slice(0, firstOption)
   for (let count = Math.min(typed.length, 3); count > 0; count--) {

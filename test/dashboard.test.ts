@@ -439,7 +439,10 @@ test('a file dropped into the chat reaches the agent with the words; its answer 
   await page.getByLabel('Message').fill('count slowly')
   await page.keyboard.press('Enter')
   await page.locator('.answer', { hasText: 'One, two' }).waitFor()
+  const sessionKey = decodeURIComponent(new URL(page.url()).pathname.split('/')[2]!)
+  await house.call('turns.send', { message: 'and a question of a program', sessionKey })
   await page.getByRole('button', { name: 'Stop' }).click()
+  await page.getByText('Stopped, and dropped 1 message that waited for an answer').waitFor()
   await expect
     .poll(() => page.getByRole('button', { name: 'Stop' }).isDisabled(), { timeout: 20_000 })
     .toBe(true)

@@ -1,10 +1,11 @@
 // The field for messages to an agent: text, and files that are dropped, pasted or chosen.
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { formatBytes } from '../../../src/domain/byte-size.ts'
-import { visible } from '../format.ts'
+import { count, visible } from '../format.ts'
 import { messageOf, useAction, useGateway } from '../live.ts'
 import { upload } from '../upload.ts'
 import { Problem } from './states.tsx'
+import { useShowToast } from './toasts.tsx'
 
 /** The message that is being replied to. */
 export interface Answered {
@@ -29,6 +30,7 @@ export function Say({ sessionKey, isOwn, isBusy, onSent, answered, onAnswered }:
   const [problem, setProblem] = useState<string>()
   const [sending, setSending] = useState(false)
   const { run, error } = useAction()
+  const showToast = useShowToast()
   const field = useRef<HTMLTextAreaElement>(null)
   useLayoutEffect(() => field.current?.focus({ preventScroll: true }), [sessionKey])
   const add = (more: Iterable<File>): void => setFiles((before) => [...before, ...more].slice(0, 10))
@@ -53,6 +55,11 @@ export function Say({ sessionKey, isOwn, isBusy, onSent, answered, onAnswered }:
       setProblem(messageOf(failure))
     }
     setSending(false)
+  }
+  const stop = async (): Promise<void> => {
+    const forgotten = (await run('turns.stop', { sessionKey }))?.forgotten ?? 0
+    if (forgotten > 0)
+      showToast({ text: `Stopped, and dropped ${count(forgotten, 'message')} that waited for an answer` })
   }
   return (
     <form
@@ -92,7 +99,7 @@ export function Say({ sessionKey, isOwn, isBusy, onSent, answered, onAnswered }:
       <div class="buttons">
         {isOwn && <ChooseFiles add={add} />}
         <span class="faint grow">Shift+Enter for a new line</span>
-        <button type="button" disabled={!isBusy} onClick={() => void run('turns.stop', { sessionKey })}>
+        <button type="button" disabled={!isBusy} onClick={() => void stop()}>
           Stop
         </button>
         <button

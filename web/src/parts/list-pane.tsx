@@ -7,7 +7,7 @@ import { useLive } from '../live.ts'
 import { useSessions } from '../needs-you.ts'
 import { follow, pathOf, replaceWith } from '../route.ts'
 import type { Look, Place } from '../route.ts'
-import { columns, groupOf, isInbox, listRows, rowsIn, rowsOf, sorted } from '../rows.ts'
+import { columns, countsOf, groupOf, isInbox, listRows, rowsIn, rowsOf, sorted } from '../rows.ts'
 import type { Column, Listed, Row } from '../rows.ts'
 import { Bulk, CutOff } from './bulk.tsx'
 import { RowView } from './list-row.tsx'
@@ -40,6 +40,7 @@ export function ListPane(props: ListPaneProps) {
   const list = useRef<HTMLUListElement>(null)
   const rows = useRows(listed, look, archived)
   const isGrouped = isInbox(listed)
+  const { all } = countsOf(sessions.rows, sessions.notLoaded)
   const toggle = (id: string): void =>
     setChosen((before) =>
       before.has(id) ? new Set([...before].filter((one) => one !== id)) : new Set([...before, id]),
@@ -103,7 +104,7 @@ export function ListPane(props: ListPaneProps) {
           Show archived
         </label>
         <span class="faint">
-          {rows.length} shown{isGrouped && sessions.total > rows.length && `, ${sessions.total} in all`}
+          {rows.length} shown{isGrouped && all > rows.length && `, ${all} in all`}
         </span>
       </footer>
     </Pane>

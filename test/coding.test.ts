@@ -199,7 +199,7 @@ test('a message to a waiting session starts its next turn; to one that is over i
   await house.pool.respond(id, 'two', { userInitiated: true })
   await vi.waitFor(() => expect(house.pool.resolve(id).turns).toBe(2))
   await house.pool.kill(id)
-  await expect(house.pool.respond(id, 'three')).rejects.toThrow(/is killed; it takes no messages/)
+  await expect(house.pool.respond(id, 'three')).rejects.toThrow(/has ended \(stopped\); it takes no messages/)
 })
 
 test('the end of a session is taken back: nothing is sent, and its next message continues it', async () => {

@@ -131,6 +131,7 @@ describe('service', () => {
 })
 
 test('an agent is added beside the one that answers, and set aside when it is removed', async () => {
+  expect(await home.type(['agents', 'add', 'main'])).toMatchObject({ code: 5 })
   const add = await home.type(['agents', 'add', 'work', '--name', 'Work', '--json'])
   expect(add.json()).toMatchObject({ ok: true, id: 'work' })
   expect((await home.type(['agents', 'list', '--json'])).json()).toMatchObject({

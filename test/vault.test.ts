@@ -14,7 +14,7 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { openApp } from '../src/app.ts'
 import type { OutputOf } from '../src/rpc/client.ts'
 import { perform } from '../src/operations/all.ts'
@@ -354,6 +354,22 @@ test('the passphrase comes from a command, such as that of a keyring', async () 
 function closing(app: App): App & AsyncDisposable {
   return Object.assign(app, { [Symbol.asyncDispose]: () => app.close() })
 }
+
+test('the doctor finds damaged content of the vault when it looks deep', async () => {
+  await call('vault.keep')
+  const packs = join(house.app.paths.vault, 'packs')
+  const pack = join(
+    packs,
+    readdirSync(packs).find((name) => name.endsWith('.pack'))!,
+  )
+  const bytes = readFileSync(pack)
+  onTestFinished(() => writeFileSync(pack, bytes))
+  const damagedBytes = Buffer.from(bytes)
+  damagedBytes[bytes.length >> 1]! ^= 0xff
+  writeFileSync(pack, damagedBytes)
+  const { findings } = (await call('doctor', { deep: true })) as { findings: unknown[] }
+  expect(findings).toContainEqual(expect.objectContaining({ kind: 'vault-damaged', where: pack }))
+})
 
 test('the doctor and the status of the vault notice a file that was overwritten', async () => {
   await call('vault.keep')

@@ -67,6 +67,22 @@ test('after a launch the advice quotes a name that the shell would not read as o
   expect(text).toContain(`Answer: rockpool cc respond '\`id\`' "…"`)
 })
 
+test('a launch that has to wait says for which session, and not that somebody asked for a queue', () => {
+  const queued = {
+    id: 'kmY7SkHg',
+    name: 'two',
+    state: 'working',
+    lifecycle: 'queued',
+    queue: { place: 1, waitsFor: ['one'] },
+    stateText: 'place 1 in the queue; waits for one',
+    action: 'queue',
+    reason: 'asked for',
+  }
+  const text = printLaunched(queued, { ...page, width: 100 })
+  expect(text).toContain('\nqueued: place 1 in the queue; waits for one\n')
+  expect(text).not.toContain('as you asked')
+})
+
 test('a prompt is shown without the tags of Claude Code, and an answer as it is', () => {
   const text = '<command-name>/review</command-name> the <b>form</b>'
   const shown = (kind: 'prompt' | 'text'): string =>

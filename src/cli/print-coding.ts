@@ -128,14 +128,15 @@ function printLaunched(
   const hint = `Watch: rockpool cc watch   Answer: rockpool cc respond ${shellWord(name)} "…"`
   return [
     `${styled(page, 'bold', name)} ${row.id} ${row.state}${onMachine(row)}`,
-    ...(row.action ? [prose(explanation(row.action, row.reason ?? ''), page)] : []),
+    ...(row.action ? [prose(explanation(row.action, row.reason ?? '', row), page)] : []),
     ...note,
     styled(page, 'dim', hint),
   ].join('\n')
 }
 
 /** The reason often begins with the action. */
-function explanation(action: string, reason: string): string {
+function explanation(action: string, reason: string, row: CodingRow): string {
+  if (row.queue && reason === 'asked for') return oneLine(currentActivity(row))
   if (reason === 'asked for') return action === 'fresh' ? 'New session (--fresh)' : `${action}, as you asked`
   return oneLine(reason.startsWith(action) ? reason : `${action}: ${reason}`)
 }

@@ -45,6 +45,20 @@ test('status names the session that needs you, and what it wants', () => {
   expect(shown()).toMatch(/needs you +your agent +f5d3dbd1/)
 })
 
+test('status says of a session that waits for its repository that it is queued', () => {
+  const row = {
+    id: 'a',
+    name: 'heron',
+    status: 'running',
+    state: 'working' as const,
+    workdir: '/shop',
+    costUsd: 0,
+  }
+  const running = [{ ...row, lifecycle: 'queued' }]
+  const shown = printStatus({ ...status, coding: { ...status.coding, running } }, page)
+  expect(shown).toMatch(/heron +working +\$0\.00 +shop +queued/)
+})
+
 test('db status says how the database is, what waits, and who is connected', () => {
   const { place, ...connection } = { ...database, state: 'connected', roundTripMs: 1.5 }
   const row = { machine: 'a', labels: [], serves: true, reach: ['telegram|default'], silentMs: 400 }

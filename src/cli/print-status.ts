@@ -45,7 +45,7 @@ function printStatus(status: Status, page: Page): string {
       STATE: { value: (row) => row.state, style: stateStyle },
       COST: { value: (row) => usd(row.costUsd), align: 'right' },
       WHERE: { value: (row) => basename(row.workdir), min: 8 },
-      DOING: { value: (row) => row.doing ?? '', min: 12 },
+      DOING: { value: (row) => (row.lifecycle === 'queued' ? 'queued' : (row.doing ?? '')), min: 12 },
     }),
     section(page, `Sessions (${status.sessions.total})`, recentSessions(status, page)),
     section(

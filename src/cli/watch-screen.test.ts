@@ -104,6 +104,12 @@ test('failed sessions come first, then those that ask, those ready for review, w
   expect(sorted).toEqual(['failed', 'asks', 'ready', 'works', 'over', 'seen'])
 })
 
+test('on 60 columns the list of keys says all of each key', () => {
+  const shown = renderWatch({ rows: [row()], selected: 0, help: true }, screen(60)).join('\n')
+  expect(shown).toContain('type an answer, a message, or why you deny')
+  expect(shown).not.toContain('…')
+})
+
 test('keys choose, look, answer, approve, deny, end and leave', () => {
   const state: WatchState = {
     rows: [row(), row({ id: 'b' })],

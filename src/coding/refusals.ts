@@ -1,6 +1,7 @@
 // Errors for a coding session that cannot be launched, answered or resumed, each with a remedy.
 import type { Resumable } from '../domain/agent.ts'
 import type { CodingSession } from '../domain/coding-session.ts'
+import { sessionState } from '../domain/coding-state.ts'
 import { errorText, RockpoolError } from '../domain/errors.ts'
 import { shellWord } from '../domain/text.ts'
 import { maySeeCoding } from '../rights/rights.ts'
@@ -47,8 +48,8 @@ export function repoTaken(name: string, workdir: string, queued: number): Rockpo
 }
 
 export function notRunning(session: CodingSession): RockpoolError {
-  const state = session.lifecycle === 'suspended' ? 'suspended' : session.status
-  return new RockpoolError('conflict', `${session.name} is ${state}; it takes no messages.`, {
+  const state = session.lifecycle === 'suspended' ? 'is suspended' : `has ended (${sessionState(session)})`
+  return new RockpoolError('conflict', `${session.name} ${state}; it takes no messages.`, {
     hint: `Continue it with \`rockpool cc resume ${shellWord(session.name)}\`.`,
   })
 }

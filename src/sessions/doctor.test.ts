@@ -67,6 +67,16 @@ describe('the doctor', () => {
     expect(readdirSync(dir).filter((name) => name.endsWith('.lock'))).toEqual(['other.jsonl.lock'])
   })
 
+  test('finds folders in place of transcripts and archives, which are not listed', async () => {
+    const { dir, findings, transcripts } = await house()
+    const names = ['gone.jsonl', 'gone.jsonl.reset.2026-11-15T09-00-00.000Z']
+    for (const name of names) mkdirSync(join(dir, name), { mode: 0o700 })
+    expect(await transcripts.archives()).toEqual([])
+    expect((await findings()).map(({ kind, where }) => ({ kind, where }))).toEqual(
+      names.map((name) => ({ kind: 'transcript-damaged', where: join(dir, name) })),
+    )
+  })
+
   test('closes what others can read', async () => {
     const { file, root, findings } = await house()
     chmodSync(file, 0o644)

@@ -13,6 +13,7 @@ import {
   findOpenModes,
   findSetAside,
   findStateFault,
+  findTranscriptFolders,
   isFolder,
 } from '../store/inspect-files.ts'
 import type { FileFault } from '../store/inspect-files.ts'
@@ -144,6 +145,7 @@ async function* examineAgent(parts: DoctorParts, agent: SessionParts): AsyncGene
   yield* findDeadLocks(folder, agent.clock).map(own('lock'))
   yield* findLeftovers(folder, agent.clock).map(own('leftover'))
   yield* findSetAside(folder).map(own('set-aside'))
+  yield* findTranscriptFolders(folder).map(own('transcript-damaged'))
   const fault = await findDatabaseFault(database, damagedRows)
   if (fault) yield own('store-unreadable')(fault.isDamaged ? withRebuild(fault, parts.paths, agent) : fault)
   const transcripts = await agent.transcripts.list()

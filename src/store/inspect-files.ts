@@ -11,6 +11,7 @@ import { rebuildStateDatabase, type Salvaged } from './sqlite/salvage.ts'
 import { refuseIfOpen, setDatabaseAside } from './sqlite/set-aside.ts'
 import { FileLock, ageOf } from './disk/file-lock.ts'
 import { isDead } from './disk/lock-payload.ts'
+import { parseArchiveName, parseTranscriptName } from './transcripts/transcript-paths.ts'
 
 export interface FileFault {
   path: string
@@ -66,6 +67,20 @@ export function findSetAside(folder: string): FileFault[] {
     remedy:
       'no automatic fix: check that nothing is missing (`rockpool sessions`, `rockpool cc list`), then move it away',
   }))
+}
+
+/** Folders whose name says that they are a transcript or an archive of one; no command reads or lists them. */
+export function findTranscriptFolders(folder: string): FileFault[] {
+  const isTranscript = (name: string): boolean =>
+    parseTranscriptName(name) !== undefined || parseArchiveName(name) !== undefined
+  return namesIn(folder, isTranscript)
+    .map((name) => join(folder, name))
+    .filter(isFolder)
+    .map((path) => ({
+      path,
+      problem: 'is a folder in place of a transcript',
+      remedy: 'no automatic fix: look into it, then move it away',
+    }))
 }
 
 /** Folders and files that other users can read, down to the sessions of each agent. */

@@ -142,9 +142,11 @@ export class Vault {
     return verifyRecords(this.#store, onProgress)
   }
 
-  /** A quick look for packs that were overwritten or cut; `verify` finds all damage. */
-  damagedPacks(): Promise<string[]> {
-    return damagedPacks(this.#store)
+  /** A quick look finds packs that were overwritten or cut; a deep one reads every byte, as `verify` does. */
+  async damagedPacks(isDeep = false): Promise<string[]> {
+    if (!isDeep) return damagedPacks(this.#store)
+    const { damage } = await this.verify()
+    return [...new Set(damage.map(({ pack }) => join(this.#store.packs.folder, pack)))]
   }
 
   /** Stores damaged chunks again where the original file is still there; resolves to how many files were repaired. */

@@ -10,8 +10,8 @@ import type { Row } from './rows.ts'
 
 interface Sessions {
   rows: Row[]
-  /** How many sessions there are, those that were not loaded included. */
-  total: number
+  /** How many sessions there are besides the rows. */
+  notLoaded: number
   isLoading: boolean
   error: string | undefined
   reload: () => void
@@ -46,18 +46,18 @@ export function useLoadedSessions(): Sessions {
     data !== undefined || error !== undefined
   // Shown together, so that the page does not move when the next one arrives.
   const isLoading = ![coding, native, approvals].every(isThere)
-  const others = Math.max(0, (native.data?.total ?? 0) - (native.data?.sessions.length ?? 0))
+  const notLoaded = Math.max(0, (native.data?.total ?? 0) - (native.data?.sessions.length ?? 0))
   return useMemo(
     () => ({
       rows: isLoading ? [] : rows,
-      total: isLoading ? 0 : rows.length + others,
+      notLoaded: isLoading ? 0 : notLoaded,
       isLoading,
       error: coding.error ?? native.error ?? approvals.error,
       reload: () => {
         for (const one of [coding, native, approvals]) one.reload()
       },
     }),
-    [rows, isLoading, coding.error, native.error, approvals.error],
+    [rows, notLoaded, isLoading, coding.error, native.error, approvals.error],
   )
 }
 

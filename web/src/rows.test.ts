@@ -5,7 +5,7 @@ import { summaryOf } from './parts/cards.tsx'
 import { inRuns } from './parts/conversation.tsx'
 import { named } from './read-cards.ts'
 import { pathOf, routeOf } from './route.ts'
-import { groupOf, listRows, rowsOf } from './rows.ts'
+import { countsOf, groupOf, listRows, rowsOf } from './rows.ts'
 
 const now = Date.now()
 
@@ -71,6 +71,14 @@ test('a resumed session keeps the title and the cost of its conversation; a fork
     { name: 'fork', costUsd: 0 },
     { name: 'Round money once' },
   ])
+})
+
+test('the count of all sessions is what their list shows, and what was not loaded', () => {
+  expect(countsOf(rows, 0).all).toBe(listRows(rows, { list: 'all' }, {}).length)
+  expect(countsOf(rows, 7).all).toBe(listRows(rows, { list: 'all' }, {}).length + 7)
+  expect(countsOf([...rows, ...rowsOf([], [native('c-old', { archived: true })], [])], 0)).toEqual(
+    countsOf(rows, 0),
+  )
 })
 
 test('a list is filtered by every word, sorted by a column in both directions, and shows archived rows on request', () => {

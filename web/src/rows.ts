@@ -156,6 +156,18 @@ export function rowsIn(rows: Row[], listed: Listed, withArchived = false): Row[]
   return [...groups.flatMap(([, title]) => inGroup(title)), ...inGroup(recent).slice(0, shownRecent)]
 }
 
+/** How many sessions each list has. `notLoaded`: how many there are besides the rows. */
+export function countsOf(rows: Row[], notLoaded: number): Record<ListName, number> {
+  const count = (list: ListName): number => rowsIn(rows, { list }).length
+  return {
+    inbox: rows.filter((row) => row.needsYou && !row.archived).length,
+    review: count('review'),
+    working: count('working'),
+    failed: count('failed'),
+    all: count('all') + notLoaded,
+  }
+}
+
 export function isInbox(listed: Listed): boolean {
   return 'list' in listed && listed.list === 'inbox'
 }

@@ -68,10 +68,13 @@ const addAgent = operation({
   },
   async run(app, input) {
     const id = checkAgentId(input.id)
-    if (app.agentIds().includes(id) && app.config.agents.list.some((agent) => agent.id === id))
-      throw new RockpoolError('conflict', `There is an agent ${id} already.`)
     const { id: _id, ...settings } = input
-    if (Object.keys(settings).length > 0) {
+    const hasSettings = Object.keys(settings).length > 0
+    // An agent that only has its folder, as the first one, may still get settings.
+    const isComplete = !hasSettings || app.config.agents.list.some((agent) => agent.id === id)
+    if (app.agentIds().includes(id) && isComplete)
+      throw new RockpoolError('conflict', `There is an agent ${id} already.`)
+    if (hasSettings) {
       await editConfigFile(app.environment.configFile, (config) =>
         withAgents(config, (list) => withNew(list, { id, ...settings }, defaultAgentId(app.config))),
       )

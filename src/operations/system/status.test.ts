@@ -157,3 +157,14 @@ test('the usage windows are shown with pace and forecast, from sessions and from
   const agent: Caller = { via: 'mcp', scopes: ['read'], agentId: 'main' }
   expect(await perform(app, 'status', {}, agent)).toMatchObject({ usage: [] })
 })
+
+test('what cannot continue without you comes before what is only ready, however new it is', async () => {
+  const saved = { costUsd: 0, turns: 1, prompt: 'x' }
+  const ready = run('ready000', { ...saved, createdAt: 3 })
+  const failed = run('failed00', { ...saved, createdAt: 4 })
+  await app.storage.coding.save({ ...ready, unseen: true })
+  await app.storage.coding.save({ ...failed, status: 'failed', unseen: true })
+  expect(await perform(app, 'status', {}, operator)).toMatchObject({
+    waiting: [{ id: 'failed00' }, { id: 'ready000' }],
+  })
+})

@@ -253,8 +253,15 @@ function codingOf(app: App, mine: (agentId: string) => boolean) {
       const { id, name, end } = session
       return isLimited(session) && end?.limit ? [{ id, name, until: end.limit.until }] : []
     }),
-    waiting: [...questions, ...sessions.flatMap(waitingRowOf)].sort((a, b) => a.since - b.since),
+    waiting: [...questions, ...sessions.flatMap(waitingRowOf)].sort(
+      (a, b) => Number(isReady(a)) - Number(isReady(b)) || a.since - b.since,
+    ),
   }
+}
+
+/** Has only finished its turn. A session that cannot continue without a person comes first, however new its question is. */
+function isReady({ kind }: { kind: string }): boolean {
+  return kind === 'input' || kind === 'ready'
 }
 
 /** A session that failed, whose question expired, or that has finished its turn. Open questions have rows of their own. */

@@ -27,7 +27,7 @@ const doctor = operation({
   description: 'Diagnose problems of the state: damage, leftovers, file modes; with --fix repair them.',
   input: z.strictObject({
     fix: flag('Repair them. Without this, nothing changes.'),
-    deep: flag('Also check whether Claude still has each conversation.'),
+    deep: flag('Also read every byte of the vault, and check whether Claude still has each conversation.'),
   }),
   output: z.object({
     ok: z.boolean(),
@@ -48,7 +48,7 @@ const doctor = operation({
     const unreadable = (): Promise<UnreadablePath[]> => app.discovery().unreadable()
     const parts = { paths: app.paths, agents, unreadable, ...(input.deep ? await claudeCheck(app) : {}) }
     for await (const found of examine(parts)) findings.push(found)
-    findings.push(...(await invalidConfig(app)), ...(await damagedVault(app)))
+    findings.push(...(await invalidConfig(app)), ...(await damagedVault(app, input.deep)))
     const { fixed, failed, reports } = input.fix
       ? await fix(findings)
       : { fixed: [], failed: [], reports: [] }
@@ -73,9 +73,9 @@ async function invalidConfig({ environment }: App): Promise<Finding[]> {
 }
 
 /** Damaged files of the vault. If the vault cannot be opened, `retentionNotes` reports that instead. */
-async function damagedVault(app: App): Promise<Finding[]> {
+async function damagedVault(app: App, isDeep: boolean): Promise<Finding[]> {
   const vault = await app.vault().catch(() => undefined)
-  const damaged = await vault?.damagedPacks().catch((error: unknown) => asRockpoolError(error))
+  const damaged = await vault?.damagedPacks(isDeep).catch((error: unknown) => asRockpoolError(error))
   if (damaged instanceof RockpoolError) {
     const problem = `could not be examined: ${damaged.message}`
     const remedy = `no automatic fix: ${damaged.hint ?? 'correct the cause and run `rockpool doctor` again'}`

@@ -232,6 +232,14 @@ describe('pages from the end', () => {
     expect(seen).toEqual((await pathOf(transcripts, one)).map((entry) => entry.id))
   })
 
+  test('a mark inside of an entry is no damage: the page ends with the entry before', async () => {
+    const { transcripts } = transcriptFolder()
+    await transcripts.append(one, talk(3), { cwd })
+    const { before = 0 } = await transcripts.tail(one, 2)
+    const page = await transcripts.tail(one, 10, before + 5)
+    expect(page).toMatchObject({ entries: { length: 1 }, damage: [] })
+  })
+
   test('a transcript that is not there is not found', async () => {
     const { transcripts } = transcriptFolder()
     await expect(transcripts.tail(one, 5)).rejects.toMatchObject({ code: 'not-found' })

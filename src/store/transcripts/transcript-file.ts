@@ -1,6 +1,6 @@
 // Transcripts as files in the agent's sessions folder, in pi's session format: one JSON object per line. Reading never changes a
 // file; all changes go through the queue and the lock of the file.
-import { link, lstat, rename, rm, stat, type FileHandle } from 'node:fs/promises'
+import { link, lstat, rename, rm, type FileHandle } from 'node:fs/promises'
 import { basename, join, normalize, sep } from 'node:path'
 import { systemClock, type Clock } from '../../domain/clock.ts'
 import { RockpoolError } from '../../domain/errors.ts'
@@ -170,8 +170,8 @@ export class FileTranscripts implements TranscriptStore {
     })
     const archives = await Promise.all(
       found.map(async ({ name, parts: { original: _original, ...parts } }) => {
-        const size = (await stat(join(this.#dir, name)).catch(unlessMissing))?.size
-        return size === undefined ? [] : [{ name, ...parts, bytes: size }]
+        const stats = await lstat(join(this.#dir, name)).catch(unlessMissing)
+        return stats?.isFile() ? [{ name, ...parts, bytes: stats.size }] : []
       }),
     )
     return archives.flat().sort((a, b) => b.at - a.at)

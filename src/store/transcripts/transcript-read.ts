@@ -16,9 +16,12 @@ export async function readPage(handle: FileHandle, limit: number, before?: numbe
   let unlinked: TranscriptEntry | undefined
   // One entry more than requested: it shows whether there is more, and which entry is the parent of the first one.
   // `before` may come from a time when the file was longer.
-  const end = Math.min(before ?? Infinity, (await handle.stat()).size)
+  const { size } = await handle.stat()
+  const end = Math.min(before ?? size, size)
   search: for await (const batch of linesBackward(handle, end)) {
     for (const line of batch) {
+      // A mark inside of a line cuts off its end; in the file the line is whole.
+      if (!line.ended && end < size) continue
       const read = readLine(line)
       if (read.kind === 'damage') damage.add(read.what)
       if (read.kind !== 'entry') continue

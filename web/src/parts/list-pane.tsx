@@ -7,7 +7,7 @@ import { useLive } from '../live.ts'
 import { useSessions } from '../needs-you.ts'
 import { follow, pathOf, replaceWith } from '../route.ts'
 import type { Look, Place } from '../route.ts'
-import { columns, groupOf, isInbox, listRows, rowsIn, rowsOf, sorted } from '../rows.ts'
+import { columns, countsOf, groupOf, isInbox, listRows, rowsIn, rowsOf, sorted } from '../rows.ts'
 import type { Column, Listed, Row } from '../rows.ts'
 import { Bulk, CutOff } from './bulk.tsx'
 import { RowView } from './list-row.tsx'
@@ -41,6 +41,7 @@ export function ListPane(props: ListPaneProps) {
   const list = useRef<HTMLUListElement>(null)
   const rows = useRows(listed, look, archived)
   const isGrouped = isInbox(listed)
+  const { all } = countsOf(sessions.rows, sessions.notLoaded)
   const toggle = (id: string): void =>
     setChosen((before) =>
       before.has(id) ? new Set([...before].filter((one) => one !== id)) : new Set([...before, id]),
@@ -97,7 +98,7 @@ export function ListPane(props: ListPaneProps) {
       <footer class="list-foot">
         <Switch label="Show archived" checked={archived} set={setArchived} />
         <span class="faint">
-          {rows.length} shown{isGrouped && sessions.total > rows.length && `, ${sessions.total} in all`}
+          {rows.length} shown{isGrouped && all > rows.length && `, ${all} in all`}
         </span>
       </footer>
     </Pane>

@@ -7,7 +7,7 @@ import { useLive } from '../live.ts'
 import { useSessions } from '../needs-you.ts'
 import { follow, pathOf } from '../route.ts'
 import type { ListName, Route } from '../route.ts'
-import { rowsIn } from '../rows.ts'
+import { countsOf } from '../rows.ts'
 
 export const places: Array<{ route: Route; label: string; detail: string; key: string }> = [
   { route: { view: 'inbox' }, label: 'Inbox', detail: 'sessions that need you come first', key: 'i' },
@@ -68,18 +68,9 @@ export function ViewsPane({ route, list }: { route: Route; list: Route }) {
   )
 }
 
-function useCounts(): Partial<Record<ListName, number>> {
-  const { rows, total } = useSessions()
-  return useMemo(
-    () => ({
-      inbox: rows.filter((row) => row.needsYou && !row.archived).length,
-      review: rowsIn(rows, { list: 'review' }).length,
-      working: rowsIn(rows, { list: 'working' }).length,
-      failed: rowsIn(rows, { list: 'failed' }).length,
-      all: total,
-    }),
-    [rows, total],
-  )
+function useCounts(): Record<ListName, number> {
+  const { rows, notLoaded } = useSessions()
+  return useMemo(() => countsOf(rows, notLoaded), [rows, notLoaded])
 }
 
 const bottom = ['Inbox', 'All', 'New task', 'Chat']

@@ -725,6 +725,24 @@ test('the agent that launched a session is woken instead of a notice in its chat
   expect(texts(house).some((text) => text.startsWith('🔔'))).toBe(false)
 })
 
+test('after an orderly stop a message that waits for the repository of its session is delivered by the next process', async () => {
+  const folder = sharedFolder()
+  const before = open({ folder })
+  const workdir = before.repo('shared')
+  const resumeOf = (n: number) => ({ sdkSessionId: `00000000-0000-4000-8000-00000000000${n}`, fork: false })
+  const waits = await before.launch('x', { workdir, resume: resumeOf(1) })
+  await until(before, waits.id, 'awaiting-input')
+  const runs = await before.launch('[[offline: wait 60000]]', { workdir, resume: resumeOf(2) })
+  await until(before, runs.id, 'active')
+  await before.pool.respond(waits.id, '[[offline: say my turn]]', { userInitiated: true })
+  await until(before, waits.id, 'queued')
+  await before.pool.drain()
+  const after = open({ folder })
+  await after.pool.recover()
+  await until(after, waits.id, 'awaiting-input')
+  expect(after.store.lastOutput(waits.id, 5).map((block) => block.text)).toContain('my turn')
+})
+
 test('after an orderly stop what was queued begins again, and what ran is suspended', async () => {
   const folder = sharedFolder()
   const before = open({ folder })

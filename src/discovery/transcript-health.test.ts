@@ -3,9 +3,11 @@ import { cpSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writ
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
+import { discoveredSession } from '../../test/support/discovered-session.ts'
+import type { SessionState } from '../domain/coding-state.ts'
 import { readChain } from '../store/transcripts/claude-chain.ts'
 import { repairTranscript } from './repair.ts'
-import { checkHealth } from './transcript-health.ts'
+import { checkHealth, sessionHealth } from './transcript-health.ts'
 
 const project = 'projects/-home-dev-projects-demo'
 const fixtures = join(import.meta.dirname, '../../test/fixtures/claude-code')
@@ -101,8 +103,11 @@ test('recorded sessions are sound, but for the torn one, the one that its budget
 
 test('a tool that still runs or waits for permission is no damage; without a result it is one afterwards', async () => {
   const file = write('asks', [prompt('a'), call('b', 'toolu_1')])
-  expect(await checkHealth('asks', file, true)).toMatchObject({ verdict: 'sound', findings: [] })
-  expect(await checkHealth('asks', file)).toMatchObject({
+  const asks = { sessionId: 'asks', agentKind: 'claude', filePath: file } as const
+  const healthIn = (state: SessionState) => sessionHealth(discoveredSession({ ...asks, state }))
+  for (const state of ['working', 'needs you'] as const)
+    expect(await healthIn(state)).toMatchObject({ verdict: 'sound', findings: [] })
+  expect(await healthIn('stopped')).toMatchObject({
     verdict: 'degraded',
     findings: ['1 tool call without a result'],
   })

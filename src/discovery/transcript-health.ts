@@ -4,9 +4,9 @@ import type { DiscoveredSession, SessionHealth } from '../domain/discovered-sess
 import { readChain, type Chain, type ChainRecord } from '../store/transcripts/claude-chain.ts'
 
 export async function sessionHealth(session: DiscoveredSession): Promise<SessionHealth> {
-  const { agentKind, sessionId, filePath, status } = session
+  const { agentKind, sessionId, filePath, state } = session
   if (agentKind !== 'claude') return agentHealth(session)
-  return checkHealth(sessionId, filePath, status === 'busy' || status === 'waiting')
+  return checkHealth(sessionId, filePath, state === 'working' || state === 'needs you')
 }
 
 /** `isInTurn`: a tool that still runs, or waits for permission, has no result yet. */

@@ -220,6 +220,9 @@ export class RunningSession {
     // Claude's id may be on its way to the row.
     await this.#record.settled()
     const isKnown = this.session.sdkSessionId !== undefined
+    // Nothing of its turn has begun, and its messages are in its inbox: the next gateway starts it.
+    if (reason === 'shutdown' && isKnown && this.session.lifecycle === 'queued')
+      return this.#record.change({ owner: undefined })
     // Without a conversation there is nothing to resume: the next gateway starts the session again.
     if (reason === 'shutdown' && !isKnown) {
       await this.#parts.approvals.expireOpen(({ codingId }) => codingId === this.session.id)

@@ -23,7 +23,11 @@ test('all connections are cut again and again, and PostgreSQL is restarted, whil
   const server = servers[0] ?? ctx.skip('PostgreSQL is not installed')
   const report = await outageStorm(server, { ...large, machines: 2, kills: 20, maxLifeMs: 5_000, seed: 26 })
   console.log(report)
-  expect(report).toMatchObject({ ...clean, answered: 5_000, kills: 20 })
+  expect(report).toMatchObject({ ...clean, kills: 20 })
+  // A process that is declared dead just before it sends a reply has marked it as being sent. If that happens twice to one reply, its
+  // chat gets a note in its place, with a button that sends it.
+  expect(report.answered + report.told).toBeGreaterThanOrEqual(5_000)
+  expect(report.told).toBeLessThanOrEqual(5)
   // One that was cut off twice may be given up; its sender got a message, or it would be lost.
   const { answered = 0, 'given-up': givenUp = 0, ...otherEnds } = report.ends
   expect(answered + givenUp).toBe(5_000)

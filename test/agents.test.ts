@@ -328,6 +328,49 @@ describe('what a scan continues and what it leaves alone', () => {
     expect(() => rowsState({ database: join(long, 'opencode.db'), sessionId })).toThrow('too long to be kept')
   })
 
+  test.each([
+    [
+      'a table of full-text search that reads a view',
+      `DROP TABLE session; CREATE VIEW endless AS WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n)
+         SELECT x AS rowid, x AS id, '' AS title, 1 AS time_updated, 0 AS time_archived FROM n LIMIT 100000;
+       CREATE VIRTUAL TABLE session USING fts5(id, title, time_updated, time_archived, content = 'endless')`,
+    ],
+    [
+      'a column that is computed when it is read',
+      `DROP TABLE part; CREATE TABLE part (id TEXT, session_id TEXT, message_id TEXT, time_updated INT,
+         data TEXT GENERATED ALWAYS AS (printf('%.*c', 1000000, 'x')) VIRTUAL)`,
+    ],
+  ])("%s in opencode's database is not read", async (_, sql) => {
+    const home = mkdtempSync(join(folder, 'computed-'))
+    cpSync(join(recorded, 'opencode/hot-wal'), home, { recursive: true })
+    const database = join(home, 'opencode.db')
+    const db = new DatabaseSync(database)
+    db.exec(`PRAGMA foreign_keys = OFF; ${sql}`)
+    db.close()
+    const { list: found } = await discovered([{ kind: 'opencode', path: home }])
+    expect(found.unreadable).toMatchObject([{ path: database }])
+    expect(found.sessions).toEqual([])
+    expect(() => rowsState({ database, sessionId: 'ses_1' })).toThrow('computes its values')
+  })
+
+  test("many sessions and messages without an index in opencode's database are listed at once", async () => {
+    const home = mkdtempSync(join(folder, 'no-index-'))
+    const db = new DatabaseSync(join(home, 'opencode.db'))
+    const upTo = (most: number): string =>
+      `WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n WHERE x < ${most})`
+    db.exec(`CREATE TABLE session (id TEXT, title TEXT, time_updated INT, time_archived INT, directory TEXT);
+      CREATE TABLE message (id TEXT, session_id TEXT, time_updated INT, data TEXT);
+      CREATE TABLE part (id TEXT, session_id TEXT, message_id TEXT, data TEXT);
+      ${upTo(20_000)} INSERT INTO session SELECT 'ses_' || x, 't', 1, NULL, '/tmp' FROM n;
+      ${upTo(100_000)} INSERT INTO message SELECT 'msg_' || x, 'ses_' || (x % 7), 2, '{}' FROM n`)
+    db.close()
+    const listing = emptyListing()
+    readerOf('opencode').list(home, listing)
+    expect(listing.files).toHaveLength(20_000)
+    const counts = new Map(listing.files.map(({ path, size }) => [path.split('#')[1], size]))
+    expect([counts.get('ses_1'), counts.get('ses_8')]).toEqual([14_286, 0])
+  })
+
   test('an old session of opencode is read from its own folders, whatever id its file names', () => {
     const home = mkdtempSync(join(folder, 'old-'))
     const write = (path: string, content: object): void => {

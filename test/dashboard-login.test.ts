@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { execFile } from 'node:child_process'
 import { mkdtempSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { networkInterfaces, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { readGatewayToken, rotateGatewayToken } from '../src/store/gateway-tokens.ts'
@@ -118,16 +118,24 @@ test('a code is not taken from another page, from a program, or when it is guess
   expect((await logIn('guess')).status).toBe(401)
 })
 
-test('a code that another user of this machine reads in a command line opens nothing for that user, and stays valid', async (ctx) => {
-  if (process.platform !== 'linux' || process.getuid?.() !== 0) ctx.skip('needs root, to be another user')
-  const code = await newCode()
-  const script = `fetch('${origin}/login', { method: 'POST', headers: { origin: '${origin}' }, body: '{"secret":"${code}"}' })
-    .then(({ status }) => console.log(status))`
-  const nobody = { uid: 65_534, gid: 65_534, cwd: '/', env: {} }
-  const { stdout } = await promisify(execFile)(process.execPath, ['-e', script], nobody)
-  expect(stdout).toBe('401\n')
-  await openPage(code)
-})
+/** Addresses of this machine from which a program can connect to the gateway. */
+const ownAddresses = Object.values(networkInterfaces())
+  .flat()
+  .flatMap((at) => (at?.family === 'IPv4' ? [at.address] : []))
+
+test.each(ownAddresses)(
+  'a code that another user of this machine reads in a command line opens nothing for that user from %s, and stays valid',
+  async (localAddress) => {
+    const code = await newCode()
+    const options = { method: 'POST', headers: { origin }, localAddress }
+    const script = `require('http').request('${origin}/login', ${JSON.stringify(options)},
+    ({ statusCode }) => { console.log(statusCode); process.exit() }).end('{"secret":"${code}"}')`
+    const nobody = { uid: 65_534, gid: 65_534, cwd: '/', env: {} }
+    const { stdout } = await promisify(execFile)(process.execPath, ['-e', script], nobody)
+    expect(stdout).toBe('401\n')
+    await openPage(code)
+  },
+)
 
 test('logging out, and a new operator token, end the page', async () => {
   const session = await openPage(await newCode())

@@ -53,6 +53,22 @@ const stateOfRequest = (): string => house.app.storage.approvals.recent(1)[0]!.s
 const press = (body: object): ReturnType<typeof http> =>
   http(house, '/answers', { method: 'POST', body: JSON.stringify(body) })
 
+test('only tokens with all rights list devices, add them or get the key for browsers', async () => {
+  await added({ url: `${server.url}/topic-of-others`, name: 'theirs' })
+  const scopes = ['read', 'write', 'approve']
+  const { token } = (await rpc(house, 'tokens.add', { name: 'few-rights', scopes })).result as {
+    token: string
+  }
+  for (const [method, input] of [
+    ['devices.list', {}],
+    ['devices.key', {}],
+    ['devices.add', { url: `${server.url}/mine` }],
+    ['devices.remove', { id: 'theirs' }],
+  ] as const)
+    expect(await rpc(house, method, input, token)).toMatchObject({ error: { data: { code: 'forbidden' } } })
+  expect((await rpc(house, 'devices.remove', { id: 'theirs' })).error).toBeUndefined()
+})
+
 test('a browser gets what a session asks, encrypted for it and signed by this Rockpool, and a press allows it', async () => {
   const browser = new Subscriber()
   await added({ url: `${server.url}/push/abc`, name: 'laptop', keys: browser.keys })

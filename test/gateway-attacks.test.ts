@@ -6,6 +6,9 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { makeOfflineAgent } from '../src/agent/offline.ts'
 import { openApp } from '../src/app.ts'
+import type { Admission } from '../src/gateway/auth.ts'
+import { Calls } from '../src/gateway/calls.ts'
+import { Metrics } from '../src/gateway/metrics.ts'
 import { startGateway } from '../src/gateway/server.ts'
 import { readEnvironment } from '../src/store/config-file.ts'
 import { authorOf } from '../src/rights/author.ts'
@@ -409,6 +412,32 @@ test('a batch of a hundred exports is answered up to its limit, a few at a time,
   expect(answers.filter(({ result }) => result !== undefined).length).toBeGreaterThan(10)
   expect(answers.filter(({ error }) => error?.data.code === 'refused').length).toBeGreaterThan(70)
   expect((await rpc(house, 'sessions.export', { key })).error).toBeUndefined()
+})
+
+test('hundreds of searches of one program wait or are refused, and the search of another caller does not wait for them', async () => {
+  const calls = new Calls(house.app, new Metrics())
+  const search = (id: number) => ({
+    jsonrpc: '2.0',
+    id,
+    method: 'sessions.search',
+    params: { query: `w* ${id}` },
+  })
+  const as = (name: string): Admission => ({
+    caller: { via: 'rpc', scopes: ['read'], name },
+    credentialId: name,
+  })
+  await calls.respond(search(0), as('token:warm'))
+  let isFloodOver = false
+  const flood = calls.respondToBatch(
+    Array.from({ length: 300 }, (_, id) => search(id)),
+    as('token:flood'),
+  )
+  void flood.then(() => (isFloodOver = true))
+  expect(await calls.respond(search(1), as('token:other'))).toHaveProperty('result')
+  expect(isFloodOver).toBe(false)
+  const codes = (await flood).map((answer) => ('error' in answer ? answer.error.data?.code : 'ok'))
+  expect(codes.filter((code) => code === 'ok')).toHaveLength(204)
+  expect(codes.filter((code) => code === 'busy')).toHaveLength(96)
 })
 
 test('what was said is shown and exported without secrets, known ones and those that look like one', async () => {

@@ -1,7 +1,7 @@
 // A backup with PostgreSQL has what the machines share; it goes back into an empty database and changes nothing.
 import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
 import { systemClock } from '../src/domain/clock.ts'
 import { silentLog } from '../src/domain/log.ts'
@@ -39,15 +39,21 @@ test('what the machines share is in the backup, and is the same after it was put
   expect(restored).toMatchObject({ files: 1, next: expect.stringContaining('rockpool db restore') })
 
   const dumped = join(backup.folder, sharedFolder)
-  const rows = await restoreTables(second, dumped)
+  const names = new Set(files.filter(isShared).map((path) => basename(path)))
+  const rows = await restoreTables(second, dumped, names)
   expect(rows).toMatchObject({ session: 40, inbox: 2, outbox: 1, media_piece: 1, record: 1 })
   const again = join(folder, 'again')
   await dumpTables(second, again)
   expect(contentsOf(again)).toEqual(contentsOf(dumped))
   // It continues where it was: no number is used twice.
   await new PostgresSessions('main', second).update('agent:main:new', () => newEntry(1))
-  await expect(restoreTables(second, dumped)).rejects.toMatchObject({ code: 'conflict' })
-  for (const postgres of [first, second]) await postgres.close()
+  await expect(restoreTables(second, dumped, names)).rejects.toMatchObject({ code: 'conflict' })
+
+  // What the backup does not list was not verified, and is not part of it.
+  const third = open('third')
+  names.delete('record.jsonl')
+  expect(await restoreTables(third, dumped, names)).toMatchObject({ session: 40, record: 0 })
+  for (const postgres of [first, second, third]) await postgres.close()
 })
 
 async function fill(postgres: Postgres): Promise<void> {

@@ -21,6 +21,9 @@ import type { Metrics } from './metrics.ts'
 /** For one credential: how many large answers are made at once, and how many requests for them may wait. */
 const maxLargeAtOnce = 2
 const maxLargeWaiting = 200
+/** The same for costly requests. */
+const maxCostlyAtOnce = 4
+const maxCostlyWaiting = 200
 /** The size of all answers to one batch, in characters. */
 const batchLimit = 32 * 1024 * 1024
 
@@ -38,6 +41,7 @@ export class Calls {
   #draining = new AbortController()
   /** By credential. */
   #large = new Map<string, AtMost>()
+  #costly = new Map<string, AtMost>()
 
   constructor(app: App, metrics: Metrics) {
     this.app = app
@@ -116,7 +120,20 @@ export class Calls {
       this.#operations.set(name, operation)
     }
     const work = (): Promise<unknown> => performOperation(this.app, operation, input, caller)
-    return operation.largeOutput && batch ? this.#performLarge(work, batch) : work()
+    if (!batch) return work()
+    if (operation.isCostly) return this.#performCostly(work, batch)
+    return operation.largeOutput ? this.#performLarge(work, batch) : work()
+  }
+
+  /** So that one program, or one page, does not delay the requests of all others. */
+  async #performCostly(work: () => Promise<unknown>, { credentialId }: Batch): Promise<unknown> {
+    const limit = this.#costly.get(credentialId) ?? new AtMost(maxCostlyAtOnce, maxCostlyWaiting)
+    this.#costly.set(credentialId, limit)
+    try {
+      return await limit.run(work)
+    } finally {
+      if (limit.isIdle) this.#costly.delete(credentialId)
+    }
   }
 
   async #performLarge(work: () => Promise<unknown>, batch: Batch): Promise<unknown> {

@@ -109,6 +109,8 @@ export interface Operation<Input extends z.ZodObject = z.ZodObject, Output exten
   redactOutput?: boolean
   /** The output may be as long as a transcript: few such calls run at the same time for one credential. */
   largeOutput?: boolean
+  /** Takes much processor time: few such calls run at the same time for one credential. */
+  isCostly?: boolean
   /** Removes something: MCP clients see it in the tool's description, and a person at a terminal must confirm. */
   destructive?: boolean
   /** Offered to agents as an MCP tool. */

@@ -48,6 +48,19 @@ describe('lines', () => {
     await expect(importSession(folder.parts, text, { key })).rejects.toMatchObject({ code: 'conflict' })
   })
 
+  test('with values of other types in place of names and settings come back without these', async () => {
+    const { folder, session, text } = await exported('jsonl')
+    await deleteSession(folder.parts, key, { purge: true })
+    const hostileFields = '"label":{"a":1},"displayName":["x"],"modelOverride":{"x":1},"channel":7'
+    const changed = text.replace('"label":"work <b>"', hostileFields)
+    expect(changed).not.toBe(text)
+    const { entry } = (await importSession(folder.parts, changed)).session
+    expect(entry).toMatchObject({ thinkingLevel: 'high' })
+    for (const field of ['label', 'displayName', 'modelOverride', 'channel'])
+      expect(entry).not.toHaveProperty(field)
+    expect(entry.sessionId).not.toBe(session.entry.sessionId)
+  })
+
   test('that are damaged give what is readable, and say the rest', async () => {
     const { folder, text } = await exported('jsonl')
     const lines = text.trimEnd().split('\n')

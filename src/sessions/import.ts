@@ -94,9 +94,11 @@ const keptFields = new Set([
   'channel',
 ])
 
-/** Names and settings stay. Links to a conversation of Claude's are left out: they belong to another machine or time. */
+/** Names and settings stay; all of them are texts. Links to a conversation of Claude's are left out: they belong to another machine or time. */
 function fieldsToKeep(row: SessionEntry | undefined): Partial<SessionEntry> {
-  const kept = Object.entries(row ?? {}).filter(([field]) => keptFields.has(field))
+  const kept = Object.entries(row ?? {}).filter(
+    ([field, value]) => keptFields.has(field) && typeof value === 'string',
+  )
   return Object.fromEntries(kept)
 }
 

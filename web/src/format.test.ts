@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { readableKey, usd } from './format.ts'
+import { csvCell, readableKey, usd } from './format.ts'
 
 test('the ids in a session key are shown as people write them; what is no code stays', () => {
   expect(readableKey('agent:main:web:direct:%64ashboard')).toBe('agent:main:web:direct:dashboard')
@@ -17,4 +17,15 @@ test('small amounts have three digits, so that they are not shown as nothing', (
     '$12.35',
     '–',
   ])
+})
+
+test('the name of a session is no formula in a spreadsheet', () => {
+  expect(['=1+1', ' @SUM(A1)', '-2', '+3', '\t=4'].map(csvCell)).toEqual([
+    `"'=1+1"`,
+    `"' @SUM(A1)"`,
+    `"'-2"`,
+    `"'+3"`,
+    `"'\t=4"`,
+  ])
+  expect(csvCell('fix "a=b"')).toBe('"fix ""a=b"""')
 })

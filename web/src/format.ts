@@ -79,6 +79,12 @@ export function visible(text: string): string {
 // Controls but tabs and line ends, characters that only format, and letters that are drawn as nothing.
 const unseen = /(?![\t\n])[\p{Cc}\p{Cf}\u2028\u2029\u115f\u1160\u3164\uffa0]/gu
 
+/** A text as a cell of a table that programs open. A spreadsheet would run a name such as `=HYPERLINK(…)` as a formula. */
+export function csvCell(text: string): string {
+  const plain = /^\s*[=+\-@]/.test(text) ? `'${text}` : text
+  return `"${plain.replaceAll('"', '""')}"`
+}
+
 /** Lets the person save a file. */
 export function download(name: string, text: string, type = 'text/markdown'): void {
   const link = document.createElement('a')

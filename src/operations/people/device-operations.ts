@@ -23,8 +23,7 @@ const list = operation({
   description: 'List the browsers and phones that are notified when a session needs you.',
   input: z.strictObject({}),
   output: z.object({ devices: z.array(deviceRow) }),
-  scope: 'read',
-  operatorOnly: true,
+  scope: 'admin',
   command: { examples: ['rockpool devices list'] },
   run: async (app) => ({ devices: readDevices(app.paths.root).map(rowOf) }),
 })
@@ -34,8 +33,7 @@ const key = operation({
   description: 'Show the public key with which a browser subscribes to notifications.',
   input: z.strictObject({}),
   output: z.object({ publicKey: z.string() }),
-  scope: 'read',
-  operatorOnly: true,
+  scope: 'admin',
   command: { hidden: true },
   run: async (app) => ({ publicKey: deviceKeys(app.paths.root).vapid().publicKey }),
 })

@@ -372,6 +372,19 @@ test('/remind and /schedule act in the chat in which they were written', async (
   expect(await remind!.run('someday call Bob', input)).toMatchObject({ isError: true })
 })
 
+test('a program does not resume a schedule that the owner pauses at the same moment', async () => {
+  const { id } = await call<Row>('add', { when: 'daily 9:00', text: 'Look', name: 'held' })
+  const program: Caller = { via: 'rpc', scopes: ['read', 'write'], name: 'token:deploy' }
+  await call('pause', { schedule: id }, program)
+  const [, resumed] = await Promise.allSettled([
+    call('pause', { schedule: id }),
+    call('resume', { schedule: id }, program),
+  ])
+  expect(resumed).toMatchObject({ status: 'rejected', reason: { code: 'refused' } })
+  expect((await call<Row>('show', { schedule: id })).paused).toBe('Paused by the owner.')
+  await call('remove', { schedule: id })
+})
+
 test("Claude Code's own scheduled tasks and background jobs are listed", async () => {
   const task = { id: 't', cron: '0 9 * * *', prompt: 'Check the build', createdBySessionId: 's1' }
   writeFileSync(join(repo, '.claude', 'scheduled_tasks.json'), JSON.stringify({ tasks: [task] }))

@@ -129,7 +129,6 @@ const resume = operation({
   async run(app, input, caller) {
     const schedule = find(app, input.schedule, caller)
     const { id } = schedule
-    refuseWhatOwnerPaused(schedule, 'resume', caller)
     requireAgent(app, schedule.agentId)
     await app.storage.people.ready()
     // The owner who resumes it takes it over from a person who is no longer the owner. Other callers cannot.
@@ -139,9 +138,11 @@ const resume = operation({
       ...taken,
       nextDue: nextDue(stored, scheduleClock(app).now()),
     })
-    await app.storage.schedules.change(id, (stored) =>
-      stored.paused === undefined ? undefined : next(stored),
-    )
+    await app.storage.schedules.change(id, (stored) => {
+      // The owner may have paused it meanwhile, also on another machine.
+      refuseWhatOwnerPaused(stored, 'resume', caller)
+      return stored.paused === undefined ? undefined : next(stored)
+    })
     await noticeChange(app, schedule)
     return rowOf(app, find(app, id, caller))
   },

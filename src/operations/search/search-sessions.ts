@@ -73,6 +73,7 @@ export const searchSessions = operation({
   }),
   output: searchOutput,
   scope: 'read',
+  isCostly: true,
   forAgents: true,
   heavyParts: ['discovery', 'search'],
   command: {
@@ -145,6 +146,7 @@ export const searchMemory = operation({
   }),
   output: searchOutput,
   scope: 'read',
+  isCostly: true,
   forAgents: true,
   heavyParts: ['discovery', 'search'],
   command: { positional: ['query'], joinsRest: true, examples: ['rockpool memory search favourite tea'] },

@@ -1,5 +1,5 @@
 // `rockpool db`: the schema and the state of the shared database, and copies between it and this machine.
-import { join } from 'node:path'
+import { join, relative } from 'node:path'
 import { z } from 'zod'
 import { RockpoolError } from '../../domain/errors.ts'
 import { isShared, sharedFolder, verifiedFiles } from '../../store/backup.ts'
@@ -108,7 +108,8 @@ const restore = operation({
         throw new RockpoolError('not-found', `${from} has nothing of a shared database.`, {
           hint: 'A backup has it when it was made with `store` set to `postgres`.',
         })
-      return { place: postgres.place, rows: await restoreTables(postgres, join(from, sharedFolder)) }
+      const names = new Set(files.map((path) => relative(sharedFolder, path)))
+      return { place: postgres.place, rows: await restoreTables(postgres, join(from, sharedFolder), names) }
     }),
 })
 

@@ -1,6 +1,6 @@
 // All shared tables as files of one moment, and back into an empty database. PostgreSQL's own tools do the same and more; this
 // needs none of them and is part of a backup.
-import { existsSync, openSync } from 'node:fs'
+import { openSync } from 'node:fs'
 import { mkdir, open, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { RockpoolError } from '../../domain/errors.ts'
@@ -44,8 +44,17 @@ export async function dumpTables(postgres: Postgres, folder: string): Promise<st
   )
 }
 
-/** All or nothing. Resolves to how many rows each table got. */
-export async function restoreTables(postgres: Postgres, folder: string): Promise<Record<string, number>> {
+/** All or nothing, from the files with these names only: a backup lists and verifies its files. Resolves to how many rows each table
+ *  got. */
+export async function restoreTables(
+  postgres: Postgres,
+  folder: string,
+  names: ReadonlySet<string>,
+): Promise<Record<string, number>> {
+  if (!names.has(metaName))
+    throw new RockpoolError('damaged', `${folder} has no ${metaName} that the backup lists.`, {
+      hint: 'Use another backup.',
+    })
   const meta = JSON.parse(await readFile(join(folder, metaName), 'utf8')) as Meta
   const { version } = await schemaState(postgres)
   const found = meta.version
@@ -62,7 +71,8 @@ export async function restoreTables(postgres: Postgres, folder: string): Promise
       const copied: Record<string, number> = {}
       for (const { name } of tables) {
         const table = `${quoted(postgres.schema)}.${quoted(name)}`
-        copied[name] = await restoreTable(statements, table, join(folder, fileOf(name)))
+        const file = fileOf(name)
+        copied[name] = names.has(file) ? await restoreTable(statements, table, join(folder, file)) : 0
       }
       for (const [name, last] of Object.entries(meta.sequences))
         await statements.rows('SELECT setval(quote_ident($1)::regclass, $2)', [name, last])
@@ -142,7 +152,6 @@ async function checkEmpty({ rows }: Statements, name: string, place: string): Pr
 
 /** Without triggers: what they count and number is in the rows. */
 async function restoreTable({ rows }: Statements, table: string, path: string): Promise<number> {
-  if (!existsSync(path)) return 0
   await rows(`ALTER TABLE ${table} DISABLE TRIGGER USER`)
   let copied = 0
   for await (const lines of inBatches(linesIn(path), rowsAtOnce)) {

@@ -31,14 +31,26 @@ export function readForeignDatabase<T>(path: string, asked: ForeignRead<T>): T {
   }
 }
 
-/** Throws `refused` if one of these tables is a view: that is a query of whoever made the database, and may never end. */
-export function refuseViews(path: string, tables: readonly string[], rows: ForeignRows): void {
-  const views = [...rows("SELECT name FROM sqlite_master WHERE type = 'view'")].map(({ name }) =>
-    String(name),
+/** Throws `refused` if the rows of one of these tables are not stored but computed: by a query, a module or an expression of whoever
+ *  made the database, and that may never end. */
+export function refuseComputed(path: string, tables: readonly string[], rows: ForeignRows): void {
+  const computed = computedTables(rows)
+  const table = tables.find((name) => computed.has(name))
+  if (table !== undefined)
+    throw new RockpoolError(
+      'refused',
+      `${path} has a view in place of the table ${table}, or computes its values.`,
+    )
+}
+
+/** Views, virtual tables (one of full-text search may read a view), and tables with a column that is computed when it is read; in
+ *  lower case. */
+export function computedTables(rows: ForeignRows): ReadonlySet<string> {
+  const found = rows(
+    `SELECT name FROM pragma_table_list AS listed WHERE type IN ('view', 'virtual')
+       OR EXISTS (SELECT 1 FROM pragma_table_xinfo(listed.name) WHERE hidden = 2)`,
   )
-  const view = views.find((name) => tables.includes(name.toLowerCase()))
-  if (view !== undefined)
-    throw new RockpoolError('refused', `${path} has a view in place of the table ${view}.`)
+  return new Set([...found].map(({ name }) => String(name).toLowerCase()))
 }
 
 /** Values from here on are not read: nobody writes such long texts, and they would fill the memory. */
@@ -55,7 +67,7 @@ function readFrom<T>(path: string, { tables, read }: ForeignRead<T>): T {
     // One snapshot for all queries.
     db.exec('BEGIN')
     const rows: ForeignRows = (sql, ...values) => db.prepare(sql).iterate(...values)
-    refuseViews(path, tables, rows)
+    refuseComputed(path, tables, rows)
     return read(rows)
   } finally {
     db.close()

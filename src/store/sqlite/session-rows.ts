@@ -6,7 +6,13 @@ import { DatabaseSync, type SQLInputValue } from 'node:sqlite'
 import { RockpoolError } from '../../domain/errors.ts'
 import { parseRecord } from '../../domain/json.ts'
 import { refuseOddDatabase } from '../disk/foreign-file.ts'
-import { longestValueBytes, readForeignDatabase, refuseViews, type ForeignRows } from './foreign-database.ts'
+import {
+  computedTables,
+  longestValueBytes,
+  readForeignDatabase,
+  refuseComputed,
+  type ForeignRows,
+} from './foreign-database.ts'
 
 export interface RowsPlace {
   database: string
@@ -48,7 +54,7 @@ export function rowsState({ database, sessionId }: RowsPlace): RowsState | undef
 }
 
 /** The other tables are found by their type. */
-const tablesByName = ['session']
+const tablesByName = ['session', 'message', 'part']
 
 function readDatabase<T>(database: string, read: (rows: ForeignRows) => T): T | undefined {
   return existsSync(database) ? readForeignDatabase(database, { tables: tablesByName, read }) : undefined
@@ -94,7 +100,7 @@ export function writeRows(place: RowsPlace, text: Buffer): RowsOutcome {
     // A row may come before the one that it refers to.
     db.exec('PRAGMA defer_foreign_keys = ON')
     const reader: ForeignRows = (sql, ...values) => db.prepare(sql).iterate(...values)
-    refuseViews(database, tablesByName, reader)
+    refuseComputed(database, tablesByName, reader)
     const isEmpty = [...reader('SELECT 1 FROM sqlite_master LIMIT 1')].length === 0
     if (!isEmpty && hasSession(reader, sessionId)) return compareRows(reader, sessionId, text)
     // One statement each, of these kinds only: the copy of another machine may be forged.
@@ -138,7 +144,9 @@ function tablesOf(rows: ForeignRows): Table[] {
   const names = [
     ...rows("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name"),
   ].map(({ name }) => String(name))
-  return names.map((name) => {
+  const computed = computedTables(rows)
+  const stored = names.filter((name) => !computed.has(name.toLowerCase()))
+  return stored.map((name) => {
     const info = [...rows('SELECT name, pk FROM pragma_table_info(?) ORDER BY cid', name)]
     const columns = info.map((column) => String(column['name']))
     const primary = info.filter(({ pk }) => Number(pk) > 0).sort((a, b) => Number(a['pk']) - Number(b['pk']))

@@ -1,7 +1,7 @@
 // Cost: a range of days, a bar for each day by model, a table by repository, model, agent or session, and the budgets.
 import { useContext } from 'preact/hooks'
 import type { Costs } from '../data.ts'
-import { download, minutes, shortPath, tokens, usd, visible } from '../format.ts'
+import { csvCell, download, minutes, shortPath, tokens, usd, visible } from '../format.ts'
 import type { RockpoolEvent } from '../gateway.ts'
 import { useLive } from '../live.ts'
 import { Budgets } from '../parts/budgets.tsx'
@@ -227,7 +227,6 @@ function Name({ line, by }: { line: Line; by: Grouping }) {
 }
 
 function asCsv(lines: Line[], by: Grouping): string {
-  const quoted = (text: string): string => `"${text.replaceAll('"', '""')}"`
   const head = [
     by,
     'name',
@@ -238,8 +237,8 @@ function asCsv(lines: Line[], by: Grouping): string {
     'cacheCreationTokens',
   ]
   const rows = lines.map((line) => [
-    quoted(line.key),
-    quoted(line.name),
+    csvCell(line.key),
+    csvCell(line.name),
     line.costUsd.toFixed(6),
     line.inputTokens,
     line.outputTokens,

@@ -62,10 +62,12 @@ export const opencodeReader: OtherReader = {
   resumeCommand: (sessionId) => ['opencode', '-s', sessionId],
 }
 
-/** The time of a session's last message, because a message may still change after the session's own time. */
-const listSql = `SELECT id, ${boundedColumn('title')} AS title, time_updated AS updated, time_archived AS archived,
-  (SELECT max(time_updated) FROM message WHERE session_id = session.id) AS changed,
-  (SELECT count(*) FROM message WHERE session_id = session.id) AS count FROM session WHERE octet_length(id) < 1000`
+/** The time of a session's last message, because a message may still change after the session's own time. The messages are read once for
+ *  all sessions: a database without an index would take hours otherwise. */
+const listSql = `SELECT id, ${boundedColumn('title')} AS title, time_updated AS updated, time_archived AS archived, changed, count
+  FROM session LEFT JOIN
+    (SELECT session_id, max(time_updated) AS changed, count(*) AS count FROM message GROUP BY session_id) ON session_id = id
+  WHERE octet_length(id) < 1000`
 
 function listDatabase(path: string, listing: Listing): void {
   try {

@@ -164,11 +164,8 @@ export interface Conversation {
   steer(prompt: Prompt): boolean
   /** Stops the running turn, which ends as `interrupted`; the conversation stays open. Does nothing when idle. */
   interrupt(): Promise<void>
-  setModel(model: string | undefined): Promise<void>
-  setPermissionMode(mode: PermissionMode): Promise<void>
   /** Another program that has this conversation open, or has written to it since our last turn. */
   otherWriter(): OtherWriter | undefined
-  contextUsage(): Promise<{ totalTokens: number; maxTokens: number } | undefined>
   /** Ends the process and all its children; Claude gets a moment to store its state. */
   close(): Promise<void>
   /** Ends the process and all its children at once. Nothing is reported after this call. */

@@ -17,7 +17,6 @@ export interface Agent {
   model?: string
   /** The Claude settings files that a turn may load. None by default: a repository's hooks are untrusted code. */
   settingSources: Array<'user' | 'project' | 'local'>
-  allowedTools: string[]
   systemPrompt?: string
 }
 

@@ -1,7 +1,7 @@
 // The two ends of a turn in the store: claiming its lane, and storing its outcome with its replies, as deliveries that fit
 // into the channel's messages, in one step.
 import { sleep } from '../domain/async.ts'
-import { asRockpoolError } from '../domain/errors.ts'
+import { messageAndHint } from '../domain/errors.ts'
 import type { Address } from '../domain/address.ts'
 import type { Delivery, Reply, SessionPoint } from '../domain/reply.ts'
 import type { Session } from '../domain/session.ts'
@@ -58,11 +58,7 @@ export function resetOnly(session: Session, announcements: string[]): FinishedTu
 }
 
 export function failedTurn(error: unknown): FinishedTurn {
-  const { message, hint } = asRockpoolError(error)
-  return {
-    error,
-    replies: [{ text: `I could not answer: ${message}${hint ? ` ${hint}` : ''}`, isError: true }],
-  }
+  return { error, replies: [{ text: `I could not answer: ${messageAndHint(error)}`, isError: true }] }
 }
 
 /** Resolves to messages that joined the turn and got no answer. */

@@ -106,7 +106,7 @@ function outcomeOf({
     return { end: { kind: 'failed', why: 'start-failed', message: replies[0]?.text ?? '' } }
   if (!result) return { end: { kind: 'completed' }, sessionId }
   const { end, usage, costUsd, compactions, model, contextTokens } = result
-  return { end, sessionId, usage, costUsd, compactions, model, contextTokens, received: prompt?.heard }
+  return { end, sessionId, usage, costUsd, compactions, model, contextTokens, received: prompt?.received }
 }
 
 function deliveriesOfTurn(turnId: string, batch: Batch, turn: FinishedTurn, parts: TurnParts): Delivery[] {

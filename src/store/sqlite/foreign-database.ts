@@ -31,7 +31,7 @@ export function readForeignDatabase<T>(path: string, asked: ForeignRead<T>): T {
   }
 }
 
-/** Throws `refused` if one of these tables is a view: that is a query of whoever made the database, and may never end. */
+/** Throws `refused` if one of these tables is a view. A view is a query that the author of the database chose, and may never end. */
 export function refuseViews(path: string, tables: readonly string[], rows: ForeignRows): void {
   const views = [...rows("SELECT name FROM sqlite_master WHERE type = 'view'")].map(({ name }) =>
     String(name),
@@ -41,7 +41,7 @@ export function refuseViews(path: string, tables: readonly string[], rows: Forei
     throw new RockpoolError('refused', `${path} has a view in place of the table ${view}.`)
 }
 
-/** Values from here on are not read: nobody writes such long texts, and they would fill the memory. */
+/** Longer values are not read: no program writes such long texts on purpose, and they would fill the memory. */
 export const longestValueBytes = 64 << 20
 
 /** The value of a column, as SQL; null if it is too long. SQLite tells the length without reading the value. */

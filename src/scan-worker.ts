@@ -1,7 +1,7 @@
 // A thread that scans transcripts (discovery/scan.ts starts it). An entry of its own, because a thread needs a file.
 import { parentPort } from 'node:worker_threads'
-import { runScanJob, TranscriptScanner } from './discovery/scan.ts'
-import type { ScanJob } from './discovery/scan.ts'
+import { runScanJob, type ScanJob } from './discovery/scan.ts'
+import { TranscriptScanner } from './discovery/transcript-scanner.ts'
 import type { ScannedFile } from './store/sqlite/discovery-index.ts'
 
 const scanner = new TranscriptScanner()

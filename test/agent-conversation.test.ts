@@ -96,9 +96,6 @@ test('compaction can be asked for; the memory flush runs before it', async () =>
   expect(result.events).toContainEqual(expect.objectContaining({ type: 'compaction', phase: 'end' }))
   const beforeIt = { sdkSessionId: conversation.sdkSessionId!, fork: true, atMessage: firstAnswer }
   await expect(t.open({ key: 'fork', resume: beforeIt })).rejects.toMatchObject({ code: 'not-found' })
-  const usage = await conversation.contextUsage()
-  expect(usage!.totalTokens).toBeGreaterThan(0)
-  expect(usage!.maxTokens).toBe(200_000)
 })
 
 test('/clear gives the conversation another id, and the mapping follows', async () => {

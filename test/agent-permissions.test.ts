@@ -2,7 +2,13 @@
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import type { AskPermission, Conversation, PermissionAnswer, PermissionRequest } from '../src/domain/agent.ts'
+import type {
+  AskPermission,
+  Conversation,
+  PermissionAnswer,
+  PermissionMode,
+  PermissionRequest,
+} from '../src/domain/agent.ts'
 import type { TestAgent } from './support/claude-agent.ts'
 import { makeTestAgent, take } from './support/claude-agent.ts'
 import { inline } from './support/messages-api.ts'
@@ -112,13 +118,15 @@ test('a question of Claude reaches the person, and the answer reaches Claude', a
 })
 
 test('a plan is decided on by the person', async () => {
-  await conversation.setPermissionMode('plan')
+  const inMode = (permissionMode: PermissionMode) =>
+    t.open({ askPermission: ask, permissionMode, resume: { sdkSessionId: conversation.sdkSessionId! } })
+  expect(await inMode('plan')).toBe(conversation)
   answer = () => ({ behavior: 'deny', message: 'make it shorter' })
   const plan = { tools: [{ name: 'ExitPlanMode', input: { plan: '1. everything' } }] }
   const result = await take(conversation, `plan it ${inline(plan, { text: 'Shorter then.' })}`)
   expect(asked[0]).toMatchObject({ kind: 'plan', toolName: 'ExitPlanMode' })
   expect(result.text).toBe('Shorter then.')
-  await conversation.setPermissionMode('default')
+  expect(await inMode('default')).toBe(conversation)
 })
 
 test('our own tools are called without asking, and get the functions of the latest open', async () => {

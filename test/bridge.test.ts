@@ -98,7 +98,7 @@ test('the real binary calls all six tools in-process and gets live answers', asy
     const world = bridgeWorld(app, { agentId: 'main', repoPath: home.project, sessionKey: key })
     const conversation = await runtime.open({
       key,
-      agent: { id: 'main', name: 'main', workspace: home.project, settingSources: [], allowedTools: [] },
+      agent: { id: 'main', name: 'main', workspace: home.project, settingSources: [] },
       cwd: home.project,
       model: testModel,
       permissionMode: 'default',

@@ -5,7 +5,6 @@ import type {
   ConversationEnd,
   ConversationOptions,
   OtherWriter,
-  PermissionMode,
   Prompt,
 } from '../domain/agent.ts'
 import type { UsageReport } from '../domain/usage-window.ts'
@@ -101,8 +100,9 @@ export class ClaudeConversation implements Conversation {
   async rebind(options: ConversationOptions): Promise<void> {
     const before = this.#parts.options
     this.#parts.options = options
-    if (options.model !== before.model) await this.setModel(options.model)
-    if (options.permissionMode !== before.permissionMode) await this.setPermissionMode(options.permissionMode)
+    const { model, permissionMode } = options
+    if (model !== before.model) await this.#parts.query.setModel(model)
+    if (permissionMode !== before.permissionMode) await this.#parts.query.setPermissionMode(permissionMode)
   }
 
   turn(prompt: Prompt, onEvent: (event: TurnEvent) => void): Promise<TurnResult> {
@@ -153,33 +153,11 @@ export class ClaudeConversation implements Conversation {
     }
   }
 
-  async setModel(model: string | undefined): Promise<void> {
-    await this.#parts.query.setModel(model)
-  }
-
-  async setPermissionMode(mode: PermissionMode): Promise<void> {
-    await this.#parts.query.setPermissionMode(mode)
-  }
-
   otherWriter(): OtherWriter | undefined {
     return this.sdkSessionId === undefined ? undefined : this.#parts.transcript.find(this.sdkSessionId)
   }
 
-  async contextUsage(): Promise<{ totalTokens: number; maxTokens: number } | undefined> {
-    if (this.closed) return undefined
-    try {
-      // In real time: Claude does not run by our clock.
-      const asked = this.#parts.query.getContextUsage({ detail: 'summary' })
-      const usage = await within(systemClock, 5_000, asked, () => undefined)
-      return usage && { totalTokens: usage.totalTokens, maxTokens: usage.maxTokens }
-    } catch {
-      // Older versions of Claude cannot report the context usage. Callers work without it: the value is only an estimate.
-      return undefined
-    }
-  }
-
-  /** While a question waits for a person, silence does not mean that Claude is stuck. Returns the function that ends this state.
-   *  */
+  /** While a question waits for a person, silence does not mean that Claude is stuck. Returns the function that ends this state. */
   hold(event?: TurnEvent): () => void {
     if (event) this.#turns.report(event)
     const release = this.#watchdog.hold()

@@ -10,7 +10,7 @@ const deny: AskPermission = async () => ({ behavior: 'deny', message: 'no' })
 function options(more: Partial<ConversationOptions> = {}): ConversationOptions {
   return {
     key: 'agent:main:main',
-    agent: { id: 'main', name: 'main', workspace: '/tmp', settingSources: [], allowedTools: [] },
+    agent: { id: 'main', name: 'main', workspace: '/tmp', settingSources: [] },
     cwd: '/tmp',
     permissionMode: 'default',
     allowedTools: [],

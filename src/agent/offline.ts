@@ -5,7 +5,6 @@ import type {
   Conversation,
   ConversationEnd,
   ConversationOptions,
-  PermissionMode,
   Prompt,
 } from '../domain/agent.ts'
 import { offlineModel } from '../domain/agent.ts'
@@ -211,15 +210,8 @@ class OfflineConversation implements Conversation {
     this.#running?.stop()
   }
 
-  async setModel(_model: string | undefined): Promise<void> {}
-  async setPermissionMode(_mode: PermissionMode): Promise<void> {}
-
   /** There is no transcript that others could write to. */
   otherWriter(): undefined {}
-
-  async contextUsage(): Promise<{ totalTokens: number; maxTokens: number }> {
-    return { totalTokens: this.#contextTokens, maxTokens: 200_000 }
-  }
 
   async close(): Promise<void> {
     this.#finish({ why: 'closed' })

@@ -1,11 +1,10 @@
 // The skills of an agent: folders in its workspace with instructions. The prompt names them; Claude reads a skill's file when it
 // needs it. A session stores a snapshot, taken on its first turn and again when the files change.
-import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { attempt } from '../domain/errors.ts'
 import { plainLine } from '../domain/text.ts'
 import type { SessionEntry, SessionSkillSnapshot } from '../domain/session.ts'
-import { namesIn, readForeign } from '../store/disk/foreign-file.ts'
+import { modifiedAt, namesIn, readForeign } from '../store/disk/foreign-file.ts'
 
 interface Skill {
   name: string
@@ -113,8 +112,7 @@ function newestChange(workspaceDir: string): number {
     folder,
     ...namesIn(folder).flatMap((name) => [join(folder, name), join(folder, name, 'SKILL.md')]),
   ]
-  const times = paths.map((path) => statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0)
-  return Math.floor(Math.max(...times))
+  return Math.floor(Math.max(...paths.map(modifiedAt)))
 }
 
 function escape(text: string): string {

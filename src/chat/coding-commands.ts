@@ -3,7 +3,8 @@ import { isRunning } from '../domain/coding-session.ts'
 import type { ChatCommand } from '../flow/flow-parts.ts'
 import type { Reply } from '../domain/reply.ts'
 import type { App } from '../operations/app.ts'
-import { answerText, errorText } from '../operations/agent-answers.ts'
+import { messageAndHint } from '../domain/errors.ts'
+import { answerText } from '../operations/agent-answers.ts'
 import { alikeInChat } from '../operations/coding/approval-operations.ts'
 import { codingCommandInfos, readCodingCommand } from '../operations/coding/command-words.ts'
 import type { Caller } from '../operations/operation.ts'
@@ -36,7 +37,7 @@ async function runChatCommand(app: App, name: string, rest: string, input: Input
     const output = await perform(app, operation.name, operation.input, caller)
     return { text: answerText(operation.name, output) ?? 'Done.' }
   } catch (error) {
-    return { text: errorText(error), isError: true }
+    return { text: messageAndHint(error), isError: true }
   }
 }
 

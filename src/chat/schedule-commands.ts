@@ -1,7 +1,7 @@
 // `/remind`, `/schedule` and `/schedules` of a chat. They act in this chat: a reminder is a message here, a scheduled task is a turn of
 // the session of this chat.
 import type { ChatCommand } from '../flow/flow-parts.ts'
-import { errorText } from '../operations/agent-answers.ts'
+import { messageAndHint } from '../domain/errors.ts'
 import { perform } from '../operations/all.ts'
 import type { App } from '../operations/app.ts'
 import type { Caller } from '../operations/operation.ts'
@@ -59,7 +59,7 @@ async function answer(act: () => Promise<string>): Promise<Reply> {
   try {
     return { text: await act() }
   } catch (error) {
-    return { text: errorText(error), isError: true }
+    return { text: messageAndHint(error), isError: true }
   }
 }
 

@@ -1,7 +1,7 @@
 // `rockpool agent -m …` asks once; `rockpool chat` is a conversation in the terminal.
 import { createInterface } from 'node:readline/promises'
 import { z } from 'zod'
-import { asRockpoolError, RockpoolError } from '../domain/errors.ts'
+import { messageAndHint, RockpoolError } from '../domain/errors.ts'
 import { askFields, whose } from '../operations/turns/turns.ts'
 import { askLine } from './answer-permission.ts'
 import { messageFrom, openAgentClient } from './ask-agent.ts'
@@ -123,7 +123,6 @@ async function reportFailure(terminal: Terminal, answer: Promise<unknown>): Prom
   try {
     await answer
   } catch (error) {
-    const { message, hint } = asRockpoolError(error)
-    terminal.err(`${message}${hint ? ` ${hint}` : ''}\n`)
+    terminal.err(`${messageAndHint(error)}\n`)
   }
 }

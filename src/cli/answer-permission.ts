@@ -1,7 +1,7 @@
 // Questions that a running turn asks: for permission, an answer, a budget. Asks the person at the terminal. Without a terminal
 // the answer is no, with a reason, because no person could see the question.
 import { createInterface } from 'node:readline/promises'
-import { asRockpoolError } from '../domain/errors.ts'
+import { asRockpoolError, messageAndHint } from '../domain/errors.ts'
 import type { TurnEvent } from '../domain/turn.ts'
 import type { Call } from '../rpc/client.ts'
 import type { Terminal } from './host.ts'
@@ -95,9 +95,8 @@ export class PermissionPrompt {
       try {
         return await this.#approvals.answer(approval, answer)
       } catch (thrown) {
-        const { code, message, hint } = asRockpoolError(thrown)
-        if (code !== 'input-invalid' || this.#isOver) throw thrown
-        this.#prompt.terminal.err(`${[message, hint].filter(Boolean).join(' ')}\n`)
+        if (asRockpoolError(thrown).code !== 'input-invalid' || this.#isOver) throw thrown
+        this.#prompt.terminal.err(`${messageAndHint(thrown)}\n`)
       }
     }
   }

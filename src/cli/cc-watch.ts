@@ -3,7 +3,7 @@
 import { basename } from 'node:path'
 import { emitKeypressEvents } from 'node:readline'
 import { titleText } from '../domain/machine-text.ts'
-import { asRockpoolError, RockpoolError } from '../domain/errors.ts'
+import { asRockpoolError, messageAndHint, RockpoolError } from '../domain/errors.ts'
 import type { InputOf, OutputOf } from '../rpc/client.ts'
 import { openClient } from './call-operation.ts'
 import type { OperationClient } from './call-operation.ts'
@@ -113,7 +113,7 @@ class LiveScreen {
       const row = rows[selected]
       if (row) this.#state = { ...this.#state, details: await this.#detailsOf(row) }
     } catch (error) {
-      this.#state = { ...this.#state, notice: messageOf(error) }
+      this.#state = { ...this.#state, notice: messageAndHint(error) }
       if (asRockpoolError(error).code === 'unavailable') await this.#reconnect()
     }
     this.draw()
@@ -167,7 +167,7 @@ class LiveScreen {
   }
 
   async #act(action: Exclude<WatchAction, { do: 'quit' }>): Promise<void> {
-    const notice = await perform(action, this.#client).catch(messageOf)
+    const notice = await perform(action, this.#client).catch(messageAndHint)
     this.#state = { ...this.#state, notice, peek: undefined }
     await this.#polling
     await this.refresh()
@@ -251,9 +251,4 @@ function answerTo(
   }
   const isNo = coding?.waiting?.for === 'plan' || coding?.waiting?.for === 'approval'
   return { decision: isNo ? 'deny' : 'allow', text: action.text }
-}
-
-function messageOf(error: unknown): string {
-  const { message, hint } = asRockpoolError(error)
-  return [message, hint].filter(Boolean).join(' ')
 }

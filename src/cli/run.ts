@@ -124,16 +124,17 @@ async function performCommand(
     )
   }
   const client = await openClient(host)
-  const stopAsking = await answerWhileWaiting(operation, input, client, host, json)
+  const call: OperationCall = { operation, input, client, host, json }
+  const stopAsking = await answerWhileWaiting(call)
   try {
     if (operation.destructive && !yes) {
       if (host.terminal.canAsk) await confirm(operation, input, client)
       else checkNamed(operation, input)
     }
-    const output = await callOperation(operation.name, askedInput(operation, input, json), client, host, json)
+    const output = await callOperation(call)
     stopAsking()
     await print(operation.name, output, host, json, { following: follow, input })
-    if (follow) await followOutput(operation, input, output, client, host, json)
+    if (follow) await followOutput(call, output)
     return operation.command?.isFailure?.(output as Record<string, unknown>) ? 1 : 0
   } finally {
     stopAsking()
@@ -145,38 +146,41 @@ async function performCommand(
   }
 }
 
+/** One operation that a command performs, with the input as it was typed. */
+interface OperationCall {
+  operation: Operation
+  input: Record<string, unknown>
+  client: OperationClient
+  host: Host
+  json: boolean
+}
+
 /** A person looks at a screen or two, so a list without options is short for a person and complete for a program. */
-function askedInput(
-  { withoutOptions }: Operation,
-  input: Record<string, unknown>,
-  json: boolean,
-): Record<string, unknown> {
+function askedInput({ operation: { withoutOptions }, input, json }: OperationCall): Record<string, unknown> {
   if (!withoutOptions || Object.keys(input).length > 0) return input
   return json ? withoutOptions.program : withoutOptions.person
 }
 
 /** Calls an operation. Without an id, `approvals.answer` shows each open request first, so nothing is answered by accident. */
-async function callOperation(
-  name: string,
-  input: Record<string, unknown>,
-  client: OperationClient,
-  host: Host,
-  json: boolean,
-): Promise<unknown> {
+async function callOperation(call: OperationCall): Promise<unknown> {
+  const { client, host, json } = call
+  const { name } = call.operation
+  const input = askedInput(call)
   const isUnnamed = name === 'approvals.answer' && !input['id']
   if (!isUnnamed) return client.callByName(name, input)
   return (await import('./answer-request.ts')).answerRequests(client, host, input, json)
 }
 
 /** With `--wait`, the terminal shows what the session does and answers what it asks. Returns a function that ends this. */
-async function answerWhileWaiting(
-  { name }: Operation,
-  { wait, prompt }: Record<string, unknown>,
-  client: OperationClient,
-  host: Host,
-  json: boolean,
-): Promise<() => void> {
-  if (wait !== true || !name.startsWith('coding.')) return () => {}
+async function answerWhileWaiting({
+  operation,
+  input,
+  client,
+  host,
+  json,
+}: OperationCall): Promise<() => void> {
+  const { wait, prompt } = input
+  if (wait !== true || !operation.name.startsWith('coding.')) return () => {}
   const { waitWithProgress } = await import('./wait-progress.ts')
   return waitWithProgress(client, host, { prompt, json })
 }
@@ -213,18 +217,13 @@ function checkNamed({ name, command }: Operation, input: Record<string, unknown>
 }
 
 /** Polls for new output until the command is interrupted. */
-async function followOutput(
-  operation: Operation,
-  input: Record<string, unknown>,
-  output: unknown,
-  client: OperationClient,
-  host: Host,
-  json: boolean,
-): Promise<void> {
+async function followOutput(call: OperationCall, output: unknown): Promise<void> {
+  const { operation, client, host, json } = call
   if (operation.name === 'coding.output' && !json) {
     const { followSession } = await import('./follow-output.ts')
     return followSession(client, host, output as OutputOf<'coding.output'>)
   }
+  let { input } = call
   for (let last = output; ;) {
     await new Promise((resolve) => setTimeout(resolve, 500))
     input = operation.command!.nextInput!(input, last as Record<string, unknown>)

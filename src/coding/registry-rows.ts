@@ -50,7 +50,7 @@ async function chatRows(parts: OwnRowsParts): Promise<RegistryRow[]> {
 function chatRow({ agentId, entry }: Session): RegistryRow[] {
   const sessionId = claudeIdOf(entry)
   if (sessionId === undefined) return []
-  const { label, estimatedCostUsd, updatedAt, sessionStartedAt } = entry
+  const { label, estimatedCostUsd, sessionStartedAt } = entry
   return [
     {
       sessionId,
@@ -60,7 +60,6 @@ function chatRow({ agentId, entry }: Session): RegistryRow[] {
       label,
       totalCostUsd: estimatedCostUsd,
       createdAt: sessionStartedAt,
-      lastUsedAt: updatedAt,
     },
   ]
 }
@@ -96,7 +95,6 @@ function codingRow(
     lastTask: tasks.find((task) => !isContinuation(task)) ?? request.prompt,
     budgetUsd: latest.budgetUsd,
     createdAt: runs.at(-1)!.createdAt,
-    lastUsedAt: latest.lastActivityAt,
     status: live && statusOf(live.lifecycle),
     // Until it is recovered, the row of a session whose owner died still says that it works.
     state: sessionState(

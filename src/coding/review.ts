@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import type { RepositoryBase } from '../domain/coding-session.ts'
 import { plainLine } from '../domain/text.ts'
 import type { Card } from '../domain/transcript-views.ts'
-import { gitIn, withoutFilters, type Git, type Variables } from '../discovery/git.ts'
+import { gitIn, stdoutOf, withoutFilters, type Git, type Ran, type Variables } from '../discovery/git.ts'
 
 const maxFiles = 300
 const maxPatchChars = 200_000
@@ -253,12 +253,12 @@ async function commitsSince(git: Git, base: string, since: number): Promise<Made
     .filter(({ at }) => at >= since - 1_000)
 }
 
-function names(ran: Awaited<ReturnType<Git>>): string[] {
-  return ran.kind === 'done' && ran.code === 0 ? ran.stdout.split('\0').filter(Boolean) : []
+function names(ran: Ran): string[] {
+  return (stdoutOf(ran) ?? '').split('\0').filter(Boolean)
 }
 
-function firstLine(ran: Awaited<ReturnType<Git>>): string | undefined {
-  return ran.kind === 'done' && ran.code === 0 ? ran.stdout.split('\n')[0] || undefined : undefined
+function firstLine(ran: Ran): string | undefined {
+  return stdoutOf(ran)?.split('\n')[0] || undefined
 }
 
 interface TestRun {

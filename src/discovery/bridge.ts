@@ -5,7 +5,7 @@ import type { AgentTool, ToolServer } from '../domain/agent.ts'
 import type { BridgeToolName, BridgeWorld } from '../domain/bridge.ts'
 import type { McpBridgeConfig } from '../domain/config/coding-settings.ts'
 import type { DiscoveredSession } from '../domain/discovered-session.ts'
-import { asRockpoolError } from '../domain/errors.ts'
+import { messageAndHint } from '../domain/errors.ts'
 import { plainLine } from '../domain/text.ts'
 import type { ProjectStatus } from '../domain/project-status.ts'
 
@@ -137,8 +137,7 @@ function tool<Input extends z.ZodObject>(definition: ToolDefinition<Input>): Bri
       const structured = await run(world, checked.data)
       return { text: JSON.stringify(structured, null, 1), structured }
     } catch (error) {
-      const { message, hint } = asRockpoolError(error)
-      return { text: [`${name}: ${message}`, hint].filter(Boolean).join(' '), isError: true }
+      return { text: `${name}: ${messageAndHint(error)}`, isError: true }
     }
   }
   const about = { name, description, inputSchema, readOnly: !acts }

@@ -230,7 +230,8 @@ function clipValues(input: Fields): Fields {
   )
 }
 
-function clip(text: string): string {
+/** A long text is cut: a page of cards must stay small. */
+export function clip(text: string): string {
   return text.length <= maxTextChars ? text : `${text.slice(0, maxTextChars).toWellFormed()}\n… (cut)`
 }
 

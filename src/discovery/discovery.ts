@@ -246,8 +246,8 @@ class SessionDiscovery implements Discovery {
     return repaired
   }
 
-  async refresh(onProgress = this.#parts.onProgress): Promise<void> {
-    this.#regroup(await this.#native.refresh(onProgress))
+  async refresh(): Promise<void> {
+    this.#regroup(await this.#native.refresh(this.#parts.onProgress))
   }
 
   #regroup(changed: string[]): void {

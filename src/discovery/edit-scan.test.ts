@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
 import { EditTable } from './edit-table.ts'
 import { hashesOfText, hashOfLine } from './line-hash.ts'
-import { TranscriptScanner } from './scan.ts'
+import { TranscriptScanner } from './transcript-scanner.ts'
 import { shellEdits } from './shell-edits.ts'
 
 test('a line has one hash, whatever the space around it, and only if it has letters', () => {

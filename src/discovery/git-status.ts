@@ -2,7 +2,7 @@
 // fails leaves its fields empty and a line in `problems`.
 import { plainLine } from '../domain/text.ts'
 import type { Commit, GitStatus, Worktree } from '../domain/project-status.ts'
-import { withoutFilters, type Git, type Ran } from './git.ts'
+import { stdoutOf, withoutFilters, type Git, type Ran } from './git.ts'
 
 const maxListed = 1_000
 
@@ -33,9 +33,9 @@ export async function readGitStatus(git: Git): Promise<GitAnswer> {
     ask('git upstream', ['rev-list', '--left-right', '--count', '@{upstream}...HEAD', '--']),
     ask('git worktree', ['worktree', 'list', '--porcelain', '-z']),
   ])
-  const isGitRepo = text(inside) !== undefined
+  const isGitRepo = stdoutOf(inside) !== undefined
   if (!isGitRepo && inside.kind === 'done') problems.push(...refusalOf(inside))
-  const commits = parseCommits(text(log) ?? '')
+  const commits = parseCommits(stdoutOf(log) ?? '')
   return {
     isGitRepo,
     problems,
@@ -44,10 +44,10 @@ export async function readGitStatus(git: Git): Promise<GitAnswer> {
       headCommitSha: commits[0]?.sha ?? '',
       headCommitMessage: commits[0]?.message ?? '',
       ...changes,
-      stashCount: Number(text(stash) ?? 0),
+      stashCount: Number(stdoutOf(stash) ?? 0),
       recentCommits: commits,
-      ...upstreamOf(text(upstreamName), text(upstreamCounts)),
-      worktrees: parseWorktrees(text(worktrees) ?? ''),
+      ...upstreamOf(stdoutOf(upstreamName), stdoutOf(upstreamCounts)),
+      worktrees: parseWorktrees(stdoutOf(worktrees) ?? ''),
     },
   }
 }
@@ -71,7 +71,7 @@ async function readChanges(git: Git, ask: Ask, problems: string[]): Promise<Chan
     '--ignore-submodules=dirty',
     '--',
   ])
-  return parseChanges(text(ran) ?? '')
+  return parseChanges(stdoutOf(ran) ?? '')
 }
 
 /** The output of `git status --porcelain=v2 -z`. The old name of a renamed file is a record of its own. */
@@ -142,15 +142,11 @@ function upstreamOf(name: string | undefined, counts: string | undefined): Pick<
 
 /** A detached head has no branch; Claude Code then writes `HEAD`. */
 function branchName(ran: Ran): string {
-  return plainLine(shortRef(text(ran)?.trim() ?? 'HEAD'))
+  return plainLine(shortRef(stdoutOf(ran)?.trim() ?? 'HEAD'))
 }
 
 function shortRef(ref: string): string {
   return ref.replace(/^refs\/(heads|remotes)\//, '')
-}
-
-function text(ran: Ran): string | undefined {
-  return ran.kind === 'done' && ran.code === 0 ? ran.stdout : undefined
 }
 
 async function noteProblem(running: Promise<Ran>, what: string, problems: string[]): Promise<Ran> {

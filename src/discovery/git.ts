@@ -103,6 +103,11 @@ export async function withoutFilters(git: Git): Promise<string[] | undefined> {
   )
 }
 
+/** What a program printed; undefined if it failed, or did not run to its end. */
+export function stdoutOf(ran: Ran): string | undefined {
+  return ran.kind === 'done' && ran.code === 0 ? ran.stdout : undefined
+}
+
 /** The result of a program that ran for its output. `isCut`: it wrote more than was read. */
 export type Ran =
   | { kind: 'done'; code: number; stdout: string; stderr: string; isCut: boolean }

@@ -155,7 +155,8 @@ function noteSideFile(path: string, name: string, sessionId: string, listing: Li
   listing.side.set(sessionId, side)
 }
 
-function entriesOf(folder: string, listing: Listing): Dirent[] {
+/** The content of a folder; empty if the folder cannot be read, which the listing then reports. */
+export function entriesOf(folder: string, listing: Listing): Dirent[] {
   try {
     return readdirSync(folder, { withFileTypes: true })
   } catch (error) {

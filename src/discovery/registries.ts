@@ -23,7 +23,6 @@ export interface RegistryRow {
   lastTask?: string
   budgetUsd?: number
   createdAt?: number
-  lastUsedAt?: number
   /** Only a source that runs the session itself knows this. */
   status?: SessionStatus
   /** The word for people; also of a coding session that runs no more. */
@@ -100,7 +99,6 @@ function codingRows({ agentId, codingSessions }: OpenClawStores): RegistryRow[] 
         totalTurns: number(entry['totalTurns']),
         lastTask: isRecord(last) ? text(last['task']) : undefined,
         createdAt: time(entry['createdAt']),
-        lastUsedAt: time(entry['lastResumedAt']),
       },
     ]
   })
@@ -120,7 +118,6 @@ function chatRows({ agentId, sessions }: OpenClawStores): RegistryRow[] {
         label: text(entry['label']),
         totalCostUsd: number(entry['estimatedCostUsd']),
         repoPath: text(entry['spawnedCwd']),
-        lastUsedAt: number(entry['updatedAt']),
       },
     ]
   })
@@ -170,9 +167,6 @@ export interface LiveSession {
   waitingFor?: string
   /** As the session reported it (live-reports.ts). */
   stateText?: string
-  cwd?: string
-  name?: string
-  entrypoint?: string
 }
 
 /** Entries have a few hundred bytes. */
@@ -205,7 +199,7 @@ function readEntry(path: string): LiveSession | undefined {
     return undefined
   }
   if (!isRecord(entry)) return undefined
-  const { pid, sessionId, procStart, pidDomain, status, ...rest } = entry
+  const { pid, sessionId, procStart, pidDomain, status, statusUpdatedAt, waitingFor } = entry
   if (typeof pid !== 'number' || typeof sessionId !== 'string' || typeof procStart !== 'string')
     return undefined
   if (!isClaudesProcess({ pid, procStart, pidDomain })) return undefined
@@ -213,10 +207,7 @@ function readEntry(path: string): LiveSession | undefined {
     sessionId: sessionId.toLowerCase(),
     pid,
     status: status === 'busy' || status === 'waiting' ? status : 'idle',
-    statusAt: number(rest['statusUpdatedAt']) ?? 0,
-    waitingFor: text(rest['waitingFor']),
-    cwd: text(rest['cwd']),
-    name: text(rest['name']),
-    entrypoint: text(rest['entrypoint']),
+    statusAt: number(statusUpdatedAt) ?? 0,
+    waitingFor: text(waitingFor),
   }
 }

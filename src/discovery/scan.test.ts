@@ -5,7 +5,8 @@ import { pathToFileURL } from 'node:url'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { makeCorpus } from '../../test/support/corpus.ts'
 import type { Corpus } from '../../test/support/corpus.ts'
-import { scanAll, scanWorkerFile, TranscriptScanner, type ScanJob, type ScanOutcome } from './scan.ts'
+import { scanAll, scanWorkerFile, type ScanJob, type ScanOutcome } from './scan.ts'
+import { TranscriptScanner } from './transcript-scanner.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'rockpool-pool-'))
 let corpus: Corpus

@@ -7,6 +7,7 @@ import { basename, dirname, join } from 'node:path'
 import type { Clock } from '../domain/clock.ts'
 import type { Log } from '../domain/log.ts'
 import { errorCode } from '../store/disk/atomic-file.ts'
+import { modifiedAt } from '../store/disk/foreign-file.ts'
 
 /** What may have changed. */
 export interface Change {
@@ -235,7 +236,7 @@ function projectFolders(configDir: string, since: number): string[] {
 /** Differs after a transcript was added to a project or removed from it. */
 function projectStamps(configDir: string): string {
   const projects = join(configDir, 'projects')
-  return [projects, ...foldersIn(projects)].map((path) => `${path} ${changedAt(path)}`).join()
+  return [projects, ...foldersIn(projects)].map((path) => `${path} ${modifiedAt(path)}`).join()
 }
 
 function foldersIn(folder: string): string[] {
@@ -249,15 +250,11 @@ function foldersIn(folder: string): string[] {
 }
 
 function changedSince(path: string, since: number): boolean {
-  return changedAt(path) >= since
-}
-
-function changedAt(path: string): number {
-  return statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0
+  return modifiedAt(path) >= since
 }
 
 function byRecency(paths: readonly string[]): string[] {
-  const at = new Map(paths.map((path) => [path, changedAt(path)]))
+  const at = new Map(paths.map((path) => [path, modifiedAt(path)]))
   return [...paths].sort((a, b) => at.get(b)! - at.get(a)!)
 }
 

@@ -17,7 +17,6 @@ export interface Agent {
   model?: string
   /** The Claude settings files that a turn may load. None by default: a repository's hooks are untrusted code. */
   settingSources: Array<'user' | 'project' | 'local'>
-  allowedTools: string[]
   systemPrompt?: string
 }
 
@@ -164,11 +163,8 @@ export interface Conversation {
   steer(prompt: Prompt): boolean
   /** Stops the running turn, which ends as `interrupted`; the conversation stays open. Does nothing when idle. */
   interrupt(): Promise<void>
-  setModel(model: string | undefined): Promise<void>
-  setPermissionMode(mode: PermissionMode): Promise<void>
   /** Another program that has this conversation open, or has written to it since our last turn. */
   otherWriter(): OtherWriter | undefined
-  contextUsage(): Promise<{ totalTokens: number; maxTokens: number } | undefined>
   /** Ends the process and all its children; Claude gets a moment to store its state. */
   close(): Promise<void>
   /** Ends the process and all its children at once. Nothing is reported after this call. */

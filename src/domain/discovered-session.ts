@@ -368,7 +368,7 @@ export interface Discovery {
     sessionId: string,
   ): Promise<{ sessionId: string; filePath: string; health: SessionHealth; left: number }>
   /** Reads new records of the files. `list`, `get` and `costs` call this themselves unless `watch` runs. */
-  refresh(onProgress?: (progress: ScanProgress) => void): Promise<void>
+  refresh(): Promise<void>
   /** Removes sessions whose files are gone from the index, without a trace. */
   purge(): Promise<void>
   /** Watches the files and calls `onChange` for each session that changed. Answers then come from memory. */

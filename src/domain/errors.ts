@@ -65,6 +65,12 @@ export function errorText(thrown: unknown): string {
   return thrown instanceof Error ? thrown.message : String(thrown)
 }
 
+/** The message of anything that was thrown, with the hint what to do about it, in one line for a person or an agent. */
+export function messageAndHint(thrown: unknown): string {
+  const { message, hint } = asRockpoolError(thrown)
+  return [message, hint].filter(Boolean).join(' ')
+}
+
 /** The result of `work`, or `otherwise` if it throws. A comment at the call says why the failure does not matter. */
 export function attempt<T, F = undefined>(work: () => T, otherwise?: F): T | F {
   try {

@@ -154,7 +154,6 @@ export interface SearchPart {
 /** Turns text into vectors, on the machine or at a provider's. */
 export interface Embedder {
   readonly name: string
-  readonly dimensions: number
   /** Which languages it knows, for people: `English`. */
   readonly languages: string
   /** False if it knows none of the words: their vectors would mean nothing. Absent if that is unknown. */

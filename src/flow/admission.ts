@@ -83,8 +83,8 @@ export class Admission {
    *  files in the folder of the session. */
   async place(message: Message): Promise<{ agentId: string; lane: string; accepted: Message }> {
     const { agentId, lane } = message.replyTo ? await this.#routeReply(message) : this.routeByChat(message)
-    const told = this.#parts.replyCommand ? await this.asCommand(message) : message
-    const accepted = told.media.length > 0 ? await this.#withFiles(told, agentId, lane) : told
+    const asked = this.#parts.replyCommand ? await this.asCommand(message) : message
+    const accepted = asked.media.length > 0 ? await this.#withFiles(asked, agentId, lane) : asked
     return { agentId, lane, accepted }
   }
 

@@ -1,5 +1,5 @@
 // Chat commands that need no turn: they run at once, also beside a running turn, and answer through the outbox.
-import { asRockpoolError } from '../domain/errors.ts'
+import { messageAndHint } from '../domain/errors.ts'
 import type { Reply } from '../domain/reply.ts'
 import type { SessionEntry } from '../domain/session.ts'
 import type { CommandName } from '../inbound/command.ts'
@@ -85,12 +85,11 @@ async function answerTo(
 
 /** A failed command is reported and not tried again. */
 function failed(thrown: unknown, input: WaitingInput, parts: CommandParts): Reply {
-  const { message, hint } = asRockpoolError(thrown)
   parts.log.warn(
     { event: 'command-failed', lane: input.lane, error: String(thrown) },
     'A chat command failed; the chat gets the reason.',
   )
-  return { text: `That did not work: ${message}${hint ? ` ${hint}` : ''}`, isError: true }
+  return { text: `That did not work: ${messageAndHint(thrown)}`, isError: true }
 }
 
 type Handler = (rest: string, input: WaitingInput, parts: CommandParts) => Promise<string>

@@ -1,18 +1,15 @@
-// The two ends of a turn in the store: claiming its lane, and storing its outcome with its replies, as deliveries that fit
-// into the channel's messages, in one step.
+// The two ends of a turn in the store: claiming its lane, and storing its outcome with the deliveries of its replies in one step.
 import { sleep } from '../domain/async.ts'
-import { asRockpoolError } from '../domain/errors.ts'
-import type { Address } from '../domain/address.ts'
-import type { Delivery, Reply, SessionPoint } from '../domain/reply.ts'
+import { messageAndHint } from '../domain/errors.ts'
+import type { Delivery, Reply } from '../domain/reply.ts'
 import type { Session } from '../domain/session.ts'
-import { splitText } from '../domain/text.ts'
-import { orderedId } from '../domain/turn.ts'
 import type { TurnResult } from '../domain/turn.ts'
 import { resolveSendPolicy } from '../sessions/send-policy.ts'
 import type { TurnOutcome, WaitingInput } from '../store/work-store.ts'
 import type { TurnParts } from './flow-parts.ts'
-import type { LiveTurn, Preview } from './live-turn.ts'
+import type { LiveTurn } from './live-turn.ts'
 import type { ComposedPrompt } from './prompt.ts'
+import { deliveriesOf } from './turn-deliveries.ts'
 import type { Batch } from './turn-queue.ts'
 
 /** The outcome of a turn. `result` is absent if the agent was not asked. */
@@ -58,11 +55,7 @@ export function resetOnly(session: Session, announcements: string[]): FinishedTu
 }
 
 export function failedTurn(error: unknown): FinishedTurn {
-  const { message, hint } = asRockpoolError(error)
-  return {
-    error,
-    replies: [{ text: `I could not answer: ${message}${hint ? ` ${hint}` : ''}`, isError: true }],
-  }
+  return { error, replies: [{ text: `I could not answer: ${messageAndHint(error)}`, isError: true }] }
 }
 
 /** Resolves to messages that joined the turn and got no answer. */
@@ -113,7 +106,7 @@ function outcomeOf({
     return { end: { kind: 'failed', why: 'start-failed', message: replies[0]?.text ?? '' } }
   if (!result) return { end: { kind: 'completed' }, sessionId }
   const { end, usage, costUsd, compactions, model, contextTokens } = result
-  return { end, sessionId, usage, costUsd, compactions, model, contextTokens, received: prompt?.heard }
+  return { end, sessionId, usage, costUsd, compactions, model, contextTokens, received: prompt?.received }
 }
 
 function deliveriesOfTurn(turnId: string, batch: Batch, turn: FinishedTurn, parts: TurnParts): Delivery[] {
@@ -135,69 +128,4 @@ function deliveriesOfTurn(turnId: string, batch: Batch, turn: FinishedTurn, part
     sessionPoint: result && entry && { sessionId: entry.sessionId, entryId: live?.lastEntryId },
     preview: live?.preview,
   })
-}
-
-export function deliveriesOf(
-  replies: readonly Reply[],
-  about: {
-    turnId: string
-    sessionKey: string
-    address: Address
-    forOwner?: boolean
-    maxTextLength: number
-    now: number
-    sessionPoint?: SessionPoint
-    preview?: Preview
-  },
-): Delivery[] {
-  const { preview } = about
-  const isPreviewed = preview?.messageId !== undefined
-  const pieces = replies.flatMap((reply, index) =>
-    piecesOf(reply, about.maxTextLength, isPreviewed && index === 0),
-  )
-  return pieces.map((reply, index) => ({
-    id: orderedId(about.now),
-    lane: about.sessionKey,
-    address: about.address,
-    reply,
-    idempotencyKey: `reply:${about.turnId}:${index}`,
-    forOwner: about.forOwner,
-    sessionKey: about.sessionKey,
-    createdAt: about.now,
-    // A reply without a place in the transcript is a notice about a reset or a failure.
-    ...(about.sessionPoint ? { sessionPoint: about.sessionPoint } : { mirror: true }),
-    ...(index === 0 && preview ? inPlaceOf(preview, reply) : {}),
-  }))
-}
-
-function inPlaceOf(
-  { messageId }: Preview,
-  reply: Reply,
-): Pick<Delivery, 'replacesMessageId' | 'isSecondCopy'> {
-  if (messageId === undefined) return { isSecondCopy: true }
-  const isPlainText = reply.text !== undefined && !reply.media && !reply.buttons
-  return isPlainText ? { replacesMessageId: messageId } : {}
-}
-
-/**
- * Only the first piece answers the message; files and buttons come with the last. A text that replaces a preview is sent
- * without the files, because a text message cannot become one with a file.
- */
-function piecesOf(reply: Reply, maxTextLength: number, replaces: boolean): Reply[] {
-  const { text, media, audioAsVoice, ...words } = reply
-  if (!replaces || text === undefined || !media) return cut(reply, maxTextLength)
-  return [...cut({ text, ...words }, maxTextLength), { media, ...(audioAsVoice ? { audioAsVoice } : {}) }]
-}
-
-function cut(reply: Reply, maxTextLength: number): Reply[] {
-  const { text, media, buttons, replyToId, ...rest } = reply
-  const texts = text === undefined ? [] : splitText(text, maxTextLength)
-  const last = { ...(media && { media }), ...(buttons && { buttons }) }
-  if (texts.length === 0) return [{ ...rest, ...last, replyToId }]
-  return texts.map((piece, index) => ({
-    ...rest,
-    text: piece,
-    ...(index === 0 && replyToId !== undefined ? { replyToId } : {}),
-    ...(index === texts.length - 1 ? last : {}),
-  }))
 }

@@ -22,9 +22,9 @@ export interface ComposedPrompt {
   /** For the agent. */
   text: string
   /** For the transcript: what people wrote. */
-  said: string
+  transcriptText: string
   /** Events and group messages in this prompt; they are removed from the store when the turn ends. */
-  heard?: TurnOutcome['received']
+  received?: TurnOutcome['received']
   /** Events that need a turn with fewer rights. */
   heldBack?: HeldBack
   /** The text is a command to Claude Code itself. */
@@ -46,15 +46,18 @@ export async function composePrompt(turn: PromptSource, parts: TurnParts): Promi
   const command = commandIn(first.text.forCommands, first, parts)
   if (command?.kind === 'built-in' && command.name === 'compact') {
     const text = `/compact ${command.rest}`.trim()
-    return { text, said: text, command: true }
+    return { text, transcriptText: text, command: true }
   }
-  const said = collectPrompt([found.text, ...inputs.slice(1).map(({ text }) => text.forAgent)], dropped)
+  const transcriptText = collectPrompt(
+    [found.text, ...inputs.slice(1).map(({ text }) => text.forAgent)],
+    dropped,
+  )
   const group = hasOverheard(first, parts) ? historyKeyOf(first.message) : undefined
   const overheard = group === undefined ? [] : await parts.work.overheard.list(group)
   const { events, heldBack } = await eventsFor(turn, parts)
   const quoted = events.flatMap(({ text }) => (isUntrustedEvent(text) ? [text] : []))
   const untrusted = [...inputs.flatMap(({ text }) => text.untrusted), ...quoted]
-  const text = withOverheard(appendUntrustedContext(said, untrusted), first.message, overheard)
+  const text = withOverheard(appendUntrustedContext(transcriptText, untrusted), first.message, overheard)
   const startsMain = found.isNew && classifySessionKey(found.session.key).kind === 'main'
   const summary = startsMain ? (parts.channelSummary?.() ?? []) : []
   const ours = events.filter((event) => !isUntrustedEvent(event.text))
@@ -65,9 +68,9 @@ export async function composePrompt(turn: PromptSource, parts: TurnParts): Promi
       ours,
       parts.config.timeZone,
     ),
-    said,
+    transcriptText,
     heldBack,
-    heard: {
+    received: {
       systemEvents: events.map((event) => event.id),
       overheard:
         group !== undefined && overheard.length > 0 ? { group, upTo: overheard.at(-1)!.id } : undefined,

@@ -116,7 +116,7 @@ async function runTurn(turn: ClaimedTurn, parts: TurnParts): Promise<FinishedTur
   const system = systemPromptOf({ found, agent, rights, place, chatType: first.message.chatType }, parts)
   const prompt = await composePrompt({ found, inputs, dropped: batch.dropped, author: rights.author }, parts)
   await claimed()
-  const entryId = await live.recordUser(prompt.said)
+  const entryId = await live.recordUser(prompt.transcriptText)
   try {
     const { result, lostThread } = await askAgent(
       { session, agent, rights, transcript, entryId, inputs, prompt, systemPrompt: system.text, live },
@@ -126,11 +126,11 @@ async function runTurn(turn: ClaimedTurn, parts: TurnParts): Promise<FinishedTur
     if (parts.notes) await parts.notes.give(agent.id)
     await live.ended(result)
     const stored = updateSession({ found, live, system }, result, parts)
-    const told = lostThread === undefined ? announcements : [...announcements, lostThread]
+    const allAnnouncements = lostThread === undefined ? announcements : [...announcements, lostThread]
     const sendable = { cwd: place.cwd, places: [place.cwd, ...rights.sharedFiles] }
     const replies = await repliesOf(
       result,
-      { session, inputs, events: live.events, announcements: told, sendable },
+      { session, inputs, events: live.events, announcements: allAnnouncements, sendable },
       parts,
     )
     return { session, result, replies, prompt, live, stored }

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
 import { originMarkerOf } from '../discovery/transcript-facts.ts'
 import { parseJsonlHeader } from './parse-header.ts'
-import { TranscriptScanner } from '../discovery/scan.ts'
+import { TranscriptScanner } from '../discovery/transcript-scanner.ts'
 import { EditTable } from '../discovery/edit-table.ts'
 import { UsageTable } from '../discovery/usage-table.ts'
 

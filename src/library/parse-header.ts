@@ -1,6 +1,6 @@
 // The facts of a transcript, with OpenClaw's field names.
 import { originMarkerOf } from '../discovery/transcript-facts.ts'
-import { TranscriptScanner, type ScannedTranscript } from '../discovery/scan.ts'
+import { TranscriptScanner, type ScannedTranscript } from '../discovery/transcript-scanner.ts'
 
 export interface JsonlHeader {
   /** The last branch. */

@@ -1,6 +1,5 @@
 // Answers for agents and chats. Of a long list an agent gets the first rows, each with its most important fields: Claude Code
 // stores long tool answers in a file and shows only their first 2 kB. `limit` gives more rows.
-import { asRockpoolError } from '../domain/errors.ts'
 
 type Row = Record<string, unknown>
 
@@ -175,12 +174,6 @@ const texts: Readonly<Record<string, (output: Row) => string>> = {
 export function answerText(operation: string, output: unknown): string | undefined {
   const write = Object.hasOwn(texts, operation) ? texts[operation] : undefined
   return write?.(output as Row)
-}
-
-/** The message and the hint in one line. */
-export function errorText(error: unknown): string {
-  const { message, hint } = asRockpoolError(error)
-  return [message, hint].filter(Boolean).join(' ')
 }
 
 function whereOf({ workdir, machine }: Row): string {

@@ -5,7 +5,8 @@ import type { AgentTool } from '../domain/agent.ts'
 import { aliases } from './aliases.ts'
 import { allOperations, findOperation } from './all.ts'
 import { hasScope } from './perform-operation.ts'
-import { answerText, compactAnswer, errorText } from './agent-answers.ts'
+import { messageAndHint } from '../domain/errors.ts'
+import { answerText, compactAnswer } from './agent-answers.ts'
 import type { Operation, Scope } from './operation.ts'
 import { isRecord } from '../domain/json.ts'
 
@@ -81,7 +82,7 @@ function makeTool(
         const output = await work(operation, { ...given, ...fields })
         return answer(operation, compactAnswer(operation.name, fields, output), isAlias(name))
       } catch (error) {
-        return { text: errorText(error), isError: true }
+        return { text: messageAndHint(error), isError: true }
       }
     }
   const inputSchema = schemaOf(operation, rename, given)

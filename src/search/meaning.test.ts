@@ -37,7 +37,6 @@ function source(name: string, text: string, agentIds?: string[]): SearchSource {
 /** Knows two things: boats and food. */
 const boatsAndFood: Embedder = {
   name: 'boats-and-food',
-  dimensions: 2,
   languages: 'English',
   embed: async (texts) =>
     texts.map((text) =>

@@ -124,7 +124,6 @@ function providerEmbedder(settings: Extract<MeaningSettings, { use: 'provider' }
   const { languages } = settings
   return {
     name: modelOf(settings)!,
-    dimensions: 0,
     languages,
     async embed(texts, withinMs = timeoutMs) {
       const vectors: Float32Array[] = []

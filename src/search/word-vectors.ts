@@ -14,7 +14,6 @@ export function openWordVectors(): Embedder {
   const table = new WordTable(readFileSync(tableFile()))
   return {
     name: wordVectorModel,
-    dimensions: table.width,
     languages: wordVectorLanguages,
     knows: (text) => wordsOf(text).some((word) => isMeaningful(word) && table.has(word)),
     embed: async (texts) => texts.map((text) => embed(table, text)),

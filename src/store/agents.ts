@@ -4,7 +4,6 @@ import { dirname, join } from 'node:path'
 import { openclawPrefix, type Agent } from '../domain/agent.ts'
 import type { Clock } from '../domain/clock.ts'
 import type { Config } from '../domain/config.ts'
-import { allowedToolsOf } from '../domain/config/read-settings.ts'
 import { attempt, RockpoolError } from '../domain/errors.ts'
 import { agentIdRule, defaultAgentId } from '../domain/session-key.ts'
 import { openclawAgentOf } from './openclaw/openclaw-report.ts'
@@ -20,7 +19,6 @@ export function configuredAgent(config: Config, paths: StatePaths, agentId: stri
     model: own?.model ?? defaults.model,
     systemPrompt: own?.systemPrompt ?? defaults.systemPrompt,
     settingSources: own?.settingSources ?? defaults.settingSources ?? [],
-    allowedTools: allowedToolsOf(config.agents, agentId),
   }
 }
 

@@ -341,7 +341,7 @@ test('a purged session leaves no byte that others do not need, and is not kept a
   ])
 })
 
-test('a purged session that may be kept again is kept, also by an index that is built anew', async () => {
+test('a purged session that may be kept again is kept, also by a rebuilt index', async () => {
   const [first, other] = [makeSession(someLines(3, 30_000)), makeSession(someLines(3, 30_000))]
   await vault.keep([first, other])
   await vault.purge([first.sessionId, other.sessionId])

@@ -151,23 +151,23 @@ function reasonUnknown({ commit, sha }: AttributedLine, lines: readonly Attribut
 /** Of several lines: how many the session wrote, and why the best of them is thought to be its own. */
 function reasonFor(source: AttributedLine, lines: readonly AttributedLine[]): string {
   const { verdict } = source
-  if (lines.length === 1) return reasonOf(verdict, 'this line')
+  if (lines.length === 1) return reasonOf(verdict)
   const own = lines.filter(
     (line) =>
       line.verdict.confidence !== 'unknown' && line.verdict.edit?.sessionId === verdict.edit?.sessionId,
   )
   const share = own.length === lines.length ? `All ${lines.length}` : `${own.length} of ${lines.length}`
   const clearest = `the evidence is clearest for line ${source.line}`
-  return `${share} lines are of this session; ${clearest}. ${reasonOf(verdict, 'this line')}`
+  return `${share} lines are of this session; ${clearest}. ${reasonOf(verdict)}`
 }
 
-function reasonOf({ evidence }: AttributedLine['verdict'], line: string): string {
+function reasonOf({ evidence }: AttributedLine['verdict']): string {
   const reasons = {
-    edit: `The session added exactly ${line} to this file.`,
-    shell: `A command of the session wrote exactly ${line} into this file.`,
-    neighbours: `The session wrote the lines around ${line} in the same commit.`,
-    reformatted: `The session wrote the words of ${line}; a formatter may have changed the rest.`,
-    command: `${line[0]!.toUpperCase()}${line.slice(1)} was changed by a command in this session, which then saw it in the file.`,
+    edit: 'The session added exactly this line to this file.',
+    shell: 'A command of the session wrote exactly this line into this file.',
+    neighbours: 'The session wrote the lines around this line in the same commit.',
+    reformatted: 'The session wrote the words of this line; a formatter may have changed the rest.',
+    command: 'This line was changed by a command in this session, which then saw it in the file.',
     commit: 'The session made the commit.',
   }
   return reasons[evidence ?? 'edit']

@@ -2,7 +2,7 @@
 // as everywhere (discovery/git.ts): no program of the repository is started, and nothing from outside becomes an option.
 import { existsSync, lstatSync } from 'node:fs'
 import { basename, dirname, join, relative } from 'node:path'
-import { gitIn, type Git, type Ran, type Run, type Variables } from '../discovery/git.ts'
+import { gitIn, stdoutOf, type Git, type Ran, type Run, type Variables } from '../discovery/git.ts'
 import { isInside, realPath, worktreesOf } from '../discovery/repo-paths.ts'
 import { RockpoolError } from '../domain/errors.ts'
 import { plainLine } from '../domain/text.ts'
@@ -137,20 +137,20 @@ export class Repository {
   /** The lines of a file that are not committed; undefined if git does not know the file. */
   async uncommitted(file: string): Promise<Changes | undefined> {
     const options = ['diff', 'HEAD', ...patchOptions, '--', `:(top,literal)${file}`]
-    const text = textOf(await this.#git([...settings, ...this.#noFilters(), ...options]))
+    const text = stdoutOf(await this.#git([...settings, ...this.#noFilters(), ...options]))
     return text === undefined ? undefined : parseChanges(text)
   }
 
   /** The commit that a name means: a hash, a branch, `HEAD~2`. Undefined if there is none. */
   async resolve(name: string): Promise<string | undefined> {
     const args = ['rev-parse', '--verify', '--quiet', '--end-of-options', `${name}^{commit}`]
-    return /^[0-9a-f]{40,64}/.exec(textOf(await this.#git(args)) ?? '')?.[0]
+    return /^[0-9a-f]{40,64}/.exec(stdoutOf(await this.#git(args)) ?? '')?.[0]
   }
 
   /** The last commit that removed a file; undefined if none did. */
   async removal(file: string): Promise<string | undefined> {
     const options = ['log', '-1', '--format=%H', '--diff-filter=D', '--', `:(top,literal)${file}`]
-    return textOf(await this.#gitWithGraph([...settings, ...options]))?.trim() || undefined
+    return stdoutOf(await this.#gitWithGraph([...settings, ...options]))?.trim() || undefined
   }
 
   /** The added lines of these commits, in all files or in these. */
@@ -196,7 +196,7 @@ export class Repository {
     const alive = checked.flat()
     if (alive.length === 0) return []
     const ran = await this.#git([...settings, 'show', '--no-patch', commitFormat, ...alive, '--'])
-    return parseDiffs(textOf(ran) ?? '')
+    return parseDiffs(stdoutOf(ran) ?? '')
   }
 
   /** Whether a folder that was a repository once is this one: by its place, its first commits, or its remote. */
@@ -232,8 +232,8 @@ async function identityOf(git: Git): Promise<string[]> {
     git(['rev-list', '--max-parents=0', 'HEAD', '--']),
     git(['config', '--get-regexp', '^remote\\..*\\.url$']),
   ])
-  const urls = (textOf(remotes) ?? '').split('\n').map((line) => line.split(' ')[1] ?? '')
-  return [...(textOf(roots) ?? '').split('\n'), ...urls.map(withoutAccount)].filter((mark) => mark !== '')
+  const urls = (stdoutOf(remotes) ?? '').split('\n').map((line) => line.split(' ')[1] ?? '')
+  return [...(stdoutOf(roots) ?? '').split('\n'), ...urls.map(withoutAccount)].filter((mark) => mark !== '')
 }
 
 /** `https://me:token@host/a.git` and `https://host/a` are the same remote. */
@@ -249,10 +249,6 @@ export function outOfRange(file: string, line: number, length: number): Rockpool
       hint: length === 0 ? 'The file is empty.' : `Ask for a line from 1 to ${length}.`,
     },
   )
-}
-
-function textOf(ran: Ran): string | undefined {
-  return ran.kind === 'done' && ran.code === 0 ? ran.stdout : undefined
 }
 
 function gitFailed(what: string, ran: Ran): RockpoolError {

@@ -46,7 +46,7 @@ export async function makeTestAgent(
   })
   const options = (more: Partial<ConversationOptions> = {}): ConversationOptions => ({
     key: 'agent:main:main',
-    agent: { id: 'main', name: 'main', workspace: home.project, settingSources: [], allowedTools: [] },
+    agent: { id: 'main', name: 'main', workspace: home.project, settingSources: [] },
     cwd: home.project,
     model: testModel,
     permissionMode: 'default',

@@ -114,7 +114,7 @@ export function openCodingHouse(options: HouseOptions = {}): CodingHouse {
     store,
     agents: {
       runtime: async () => runtime,
-      agentOf: (id) => ({ id, name: id, workspace: folder, settingSources: [], allowedTools: [] }),
+      agentOf: (id) => ({ id, name: id, workspace: folder, settingSources: [] }),
       trim: options.trim ?? (async () => undefined),
       toolsFor: () => [],
     },

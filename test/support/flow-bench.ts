@@ -101,7 +101,6 @@ export async function openFlow(options: FlowBenchOptions = {}): Promise<FlowBenc
       name: 'Rocky',
       workspace,
       settingSources: [],
-      allowedTools: [],
       model: config.agents.defaults.model,
     }),
     isOwners: () => true,

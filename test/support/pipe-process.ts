@@ -13,7 +13,7 @@ import { conversationRecords } from '../../src/discovery/conversation-records.ts
 import { listTranscripts } from '../../src/discovery/list-files.ts'
 import { readLiveSessions } from '../../src/discovery/registries.ts'
 import { readDoc } from '../../src/discovery/project-docs.ts'
-import { TranscriptScanner } from '../../src/discovery/scan.ts'
+import { TranscriptScanner } from '../../src/discovery/transcript-scanner.ts'
 import { worktreesOf } from '../../src/discovery/repo-paths.ts'
 import { silentLog } from '../../src/domain/log.ts'
 import { sessionFileEntry } from '../../src/library/session-files.ts'

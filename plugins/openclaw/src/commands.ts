@@ -1,7 +1,6 @@
 // The chat commands, which answer without the model, and the gateway methods. Rockpool reads the arguments of a command as in its
 // own chats. Both use the token of a person: OpenClaw has checked the sender of a command and the scope of the caller of a method.
-import { asRockpoolError } from '../../../src/domain/errors.ts'
-import { errorText } from '../../../src/operations/agent-answers.ts'
+import { asRockpoolError, messageAndHint } from '../../../src/domain/errors.ts'
 import { currentConfig } from './openclaw-api.ts'
 import type { CommandContext, OpenClawApi } from './openclaw-api.ts'
 import { defaultAgent, originChannelOf, targetOfCommand } from './origin.ts'
@@ -34,7 +33,7 @@ async function runCommand(
     const answer = await callRockpool(api, { method: 'openclaw.command', params, agentId, as: 'person' })
     return answer as { text: string; isError?: boolean }
   } catch (error) {
-    return { text: errorText(error), isError: true }
+    return { text: messageAndHint(error), isError: true }
   }
 }
 
@@ -49,7 +48,7 @@ export function registerMethods(api: OpenClawApi): void {
           const error = asRockpoolError(thrown)
           const { retryable } = error.report()
           const code = retryable ? 'UNAVAILABLE' : 'INVALID_REQUEST'
-          respond(false, undefined, { code, message: errorText(error), retryable })
+          respond(false, undefined, { code, message: messageAndHint(error), retryable })
         }
       },
       // 2026.1.30 knows no scopes of plugins: its methods need `operator.admin`.

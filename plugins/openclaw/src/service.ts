@@ -1,8 +1,7 @@
 // The service of the plugin: finds or starts Rockpool's gateway, tells it about OpenClaw's agents, and takes its deliveries and
 // questions. It never delays the start of OpenClaw: everything happens after `start` has returned.
 import { join } from 'node:path'
-import { asRockpoolError } from '../../../src/domain/errors.ts'
-import { errorText } from '../../../src/operations/agent-answers.ts'
+import { asRockpoolError, messageAndHint } from '../../../src/domain/errors.ts'
 import { GatewayClient } from '../../../src/rpc/client.ts'
 import { agentsOf } from './agents.ts'
 import { Deliveries } from './deliveries.ts'
@@ -157,7 +156,7 @@ export class Service {
   }
 
   #report(error: unknown): void {
-    const text = errorText(error)
+    const text = messageAndHint(error)
     // The same problem is reported once, not with every attempt.
     if (text !== shared.problem) this.#context.logger.warn(`rockpool: ${text}`)
     shared.problem = text

@@ -1,5 +1,6 @@
 // The tools that OpenClaw's model calls. Each one performs the operation of Rockpool that the table names, as the agent that calls.
-import { answerText, compactAnswer, errorText } from '../../../src/operations/agent-answers.ts'
+import { messageAndHint } from '../../../src/domain/errors.ts'
+import { answerText, compactAnswer } from '../../../src/operations/agent-answers.ts'
 import { resolveAlias } from '../../../src/operations/aliases.ts'
 import type { OpenClawApi, OpenClawTool, ToolAnswer, ToolContext } from './openclaw-api.ts'
 import { originChannelOf, targetOfTool } from './origin.ts'
@@ -43,7 +44,7 @@ function makeTool(api: OpenClawApi, row: ToolRow, context: ToolContext): OpenCla
         })
         return toolAnswer(textFor(row.operation, named.input, result), result)
       } catch (error) {
-        return toolAnswer(errorText(error))
+        return toolAnswer(messageAndHint(error))
       }
     },
   }

@@ -1,12 +1,6 @@
 // A conversation with an agent program. Between turns no process runs: each turn starts one that continues the session by its id. What
 // these programs cannot do: take a message while they work, ask a person, change the model or the mode of a running turn.
-import type {
-  Conversation,
-  ConversationEnd,
-  ConversationOptions,
-  PermissionMode,
-  Prompt,
-} from '../../domain/agent.ts'
+import type { Conversation, ConversationEnd, ConversationOptions, Prompt } from '../../domain/agent.ts'
 import { RockpoolError } from '../../domain/errors.ts'
 import type { TurnEvent, TurnResult } from '../../domain/turn.ts'
 import type { AgentProcess } from '../process.ts'
@@ -128,21 +122,8 @@ export class ProgramConversation implements Conversation {
     await this.#turn?.interrupt()
   }
 
-  /** Applies from the next turn on. */
-  async setModel(model: string | undefined): Promise<void> {
-    this.rebind({ ...this.#parts.options, model })
-  }
-
-  async setPermissionMode(permissionMode: PermissionMode): Promise<void> {
-    this.rebind({ ...this.#parts.options, permissionMode })
-  }
-
   /** Each turn starts from the files of the session, so nothing is lost if another process has continued it. */
   otherWriter(): undefined {
-    return undefined
-  }
-
-  async contextUsage(): Promise<undefined> {
     return undefined
   }
 

@@ -51,7 +51,7 @@ async function open(script: string): Promise<{ runtime: AgentRuntime; folder: st
 function optionsIn(folder: string, more: Partial<ConversationOptions> = {}): ConversationOptions {
   return {
     key: 'coding:test',
-    agent: { id: 'main', name: 'main', workspace: folder, settingSources: [], allowedTools: [] },
+    agent: { id: 'main', name: 'main', workspace: folder, settingSources: [] },
     cwd: folder,
     permissionMode: 'default',
     allowedTools: [],

@@ -1,15 +1,16 @@
 // The directories that coding sessions work in, and the repositories of this machine: how other machines recognise them
 // although they have them at other paths.
 import { lstatSync, realpathSync, statSync } from 'node:fs'
-import { dirname, join, sep } from 'node:path'
+import { dirname, join } from 'node:path'
 import type { Config } from '../../domain/config.ts'
 import { RockpoolError } from '../../domain/errors.ts'
 import { namesIn } from '../../store/disk/foreign-file.ts'
 import { normalizedOrigin } from '../../domain/machine.ts'
 import type { Repository } from '../../domain/machine.ts'
-import { gitIn } from '../../discovery/git.ts'
+import { gitIn, stdoutOf } from '../../discovery/git.ts'
 import type { Git, Variables } from '../../discovery/git.ts'
 import { readGitStatus } from '../../discovery/git-status.ts'
+import { isInside } from '../../discovery/repo-paths.ts'
 
 /** The real path of the directory. Claude reports a missing directory as another error, so it is checked here. */
 export function checkWorkdir(workdir: string, roots: string[]): string {
@@ -23,7 +24,7 @@ export function checkWorkdir(workdir: string, roots: string[]): string {
       cause,
     })
   }
-  if (isInside(real, roots)) return real
+  if (isBelowRoots(real, roots)) return real
   throw new RockpoolError('refused', `${real} is outside of coding.workspaceRoots.`, {
     hint: `Allowed: ${roots.join(', ')}.`,
   })
@@ -31,17 +32,16 @@ export function checkWorkdir(workdir: string, roots: string[]): string {
 
 /** May sessions run in this directory? */
 export function isAllowed(path: string, roots: string[]): boolean {
-  return isDirectory(path) && isInside(realpathSync(path), roots)
+  return isDirectory(path) && isBelowRoots(realpathSync(path), roots)
 }
 
 export function isDirectory(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true
 }
 
-function isInside(real: string, roots: string[]): boolean {
-  const inside = (root: string): boolean =>
-    real === root || real.startsWith(root.endsWith(sep) ? root : root + sep)
-  return roots.length === 0 || roots.some(inside)
+/** Without configured roots every directory is allowed. */
+function isBelowRoots(real: string, roots: string[]): boolean {
+  return roots.length === 0 || roots.some((root) => isInside(real, root))
 }
 
 /** The root of the repository that a directory is in: the nearest folder with a `.git` (worktrees have one, too). Outside of
@@ -136,5 +136,5 @@ async function firstLine(git: Git, args: string[]): Promise<string | undefined> 
 
 async function linesOf(git: Git, args: string[]): Promise<string[]> {
   const ran = await git(args)
-  return ran.kind === 'done' && ran.code === 0 ? ran.stdout.split('\n').filter(Boolean) : []
+  return (stdoutOf(ran) ?? '').split('\n').filter(Boolean)
 }

@@ -1,10 +1,11 @@
 // Finds the files of other agents: their homes from the environment, and the files below them. The home, and the folder in it that has
 // all sessions, may be links that the user made, to another disk for example. Links below that folder are not followed. What cannot be
 // read is reported and hides nothing else.
-import { lstatSync, readdirSync, statSync, type Dirent } from 'node:fs'
+import { lstatSync, readdirSync, statSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { attempt } from '../../domain/errors.ts'
-import { noteUnreadable, type Listing } from '../list-files.ts'
+import { modifiedAt } from '../../store/disk/foreign-file.ts'
+import { entriesOf, noteUnreadable, type Listing } from '../list-files.ts'
 import { realPath } from '../repo-paths.ts'
 import type { AgentEnvironment, AgentSource } from './contract.ts'
 
@@ -36,9 +37,8 @@ export function foldersIn(folder: string): string[] {
   const found = attempt(() => readdirSync(folder, { withFileTypes: true }), [])
     .filter((entry) => entry.isDirectory())
     .map(({ name }) => join(folder, name))
-  const changedAt = (path: string): number => statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0
   return found
-    .map((path) => ({ path, at: changedAt(path) }))
+    .map((path) => ({ path, at: modifiedAt(path) }))
     .sort((a, b) => b.at - a.at)
     .map(({ path }) => path)
 }
@@ -46,15 +46,6 @@ export function foldersIn(folder: string): string[] {
 /** Not a link, as far as it exists. */
 export function isNoLink(path: string): boolean {
   return attempt(() => !lstatSync(path).isSymbolicLink(), true)
-}
-
-export function entriesOf(folder: string, listing: Listing): Dirent[] {
-  try {
-    return readdirSync(folder, { withFileTypes: true })
-  } catch (error) {
-    noteUnreadable(folder, error, listing)
-    return []
-  }
 }
 
 type Place = Pick<AgentSource, 'path' | 'paths' | 'agentKind' | 'configDir'>

@@ -3,10 +3,8 @@ import { RockpoolError } from '../../domain/errors.ts'
 import type { AgentRecord } from '../../domain/agent-records.ts'
 import type { Anatomy, Card, CardPage, ContextKind } from '../../domain/transcript-views.ts'
 import { contextParts, fewCalls } from '../anatomy.ts'
-import type { WantedCards } from '../cards.ts'
+import { clip, type WantedCards } from '../cards.ts'
 import { callCost } from '../price-table.ts'
-
-const maxTextChars = 50_000
 
 /** One page. The marks of a page are numbers of cards, because the sessions of some agents are not files. */
 export function recordCards(records: readonly AgentRecord[], wanted: WantedCards): CardPage {
@@ -77,10 +75,6 @@ function textCard(
 function noticeOf({ outcome, error }: { outcome: string; error?: string }): string {
   const what = outcome === 'failed' ? 'The turn failed' : 'The turn was interrupted'
   return error ? `${what}: ${clip(error)}` : `${what}.`
-}
-
-function clip(text: string): string {
-  return text.length <= maxTextChars ? text : `${text.slice(0, maxTextChars).toWellFormed()}\n… (cut)`
 }
 
 /** Sizes, calls, files and sub-agents, counted over the conversation as it is now. */

@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs'
 import { z } from 'zod'
 import { agentHomesOf } from '../../discovery/agents/agent-homes.ts'
-import { readerOf } from '../../discovery/agents/readers.ts'
+import { programOf, readerOf } from '../../discovery/agents/readers.ts'
 import { callAsText, type HandoffTarget } from '../../discovery/handoff/handoff-tools.ts'
 import { briefOf, wholeConversation, type HandoffTurn } from '../../discovery/handoff/handoff-turns.ts'
 import { writeHandoff } from '../../discovery/handoff/write-handoff.ts'
@@ -100,10 +100,6 @@ function checkTarget({ sessionId: id, agentKind, repoPath }: DiscoveredSession, 
       hint: 'An agent continues a session in its folder: restore the folder first.',
     },
   )
-}
-
-function programOf(kind: DiscoveredSession['agentKind']): string {
-  return kind === 'claude' ? 'Claude Code' : readerOf(kind).program
 }
 
 /** Where the agent looks first: what its variable names, else the usual place. */

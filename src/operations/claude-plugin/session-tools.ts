@@ -1,8 +1,8 @@
 // The tools that the plugin gives to a terminal session. Each one performs an operation for that session, in its directory, and
 // answers in at most 2 kB: Claude Code puts longer answers into a file. The build writes the list for the plugin's server.
 import { z } from 'zod'
-import { RockpoolError } from '../../domain/errors.ts'
-import { compactAnswer, errorText } from '../agent-answers.ts'
+import { messageAndHint, RockpoolError } from '../../domain/errors.ts'
+import { compactAnswer } from '../agent-answers.ts'
 import type { App } from '../app.ts'
 import { recall } from '../cc/recall.ts'
 import type { Caller } from '../operation.ts'
@@ -80,7 +80,7 @@ export async function callSessionTool(
   try {
     return { text: shortened(await run(app, name, given, place)), isError: false }
   } catch (error) {
-    return { text: shortened(errorText(error)), isError: true }
+    return { text: shortened(messageAndHint(error)), isError: true }
   }
 }
 

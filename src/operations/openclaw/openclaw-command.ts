@@ -2,8 +2,8 @@
 // person is; the plugin then calls with a token that may approve. The model's tools have another token.
 import { z } from 'zod'
 import { parseOriginChannel } from '../../domain/address.ts'
-import { RockpoolError } from '../../domain/errors.ts'
-import { answerText, errorText } from '../agent-answers.ts'
+import { messageAndHint, RockpoolError } from '../../domain/errors.ts'
+import { answerText } from '../agent-answers.ts'
 import type { App } from '../app.ts'
 import { codingCommandInfos, readCodingCommand } from '../coding/command-words.ts'
 import { alikeInChat, operations as approvals } from '../coding/approval-operations.ts'
@@ -37,7 +37,7 @@ const command = operation({
       return { text: await runCommand(app, name, args.trim(), { ...caller, address }), isError: false }
     } catch (error) {
       // A mistake of the person is an answer for the chat.
-      return { text: errorText(error), isError: true }
+      return { text: messageAndHint(error), isError: true }
     }
   },
 })

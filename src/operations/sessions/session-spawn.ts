@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
 import type { CodingRequest } from '../../domain/coding-session.ts'
 import { buildAgentMainSessionKey, defaultAgentId } from '../../domain/session-key.ts'
-import { asRockpoolError, RockpoolError } from '../../domain/errors.ts'
+import { asRockpoolError, messageAndHint, RockpoolError } from '../../domain/errors.ts'
 import type { App } from '../app.ts'
 import { launchCoding } from '../coding/coding-launch.ts'
 import { callerAuthor } from '../../rights/rights.ts'
@@ -80,10 +80,10 @@ const spawnSession = operation({
     try {
       return await (asked.mode === 'claude-code' ? spawnClaudeCode : spawnAgent)(app, asked, caller)
     } catch (thrown) {
-      const { code, message, hint } = asRockpoolError(thrown)
+      const { code } = asRockpoolError(thrown)
       const isForbidden = code === 'refused' || code === 'forbidden' || code === 'unauthorized'
       const status = isForbidden ? 'forbidden' : 'error'
-      return { status, error: [message, hint].filter(Boolean).join(' ') } as const
+      return { status, error: messageAndHint(thrown) } as const
     }
   },
 })

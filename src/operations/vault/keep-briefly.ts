@@ -1,8 +1,9 @@
 // Without a gateway, a command keeps changed sessions after it has answered: for a short time, and not after every command. And the
 // person learns once, from a command with or without a gateway, that there is a vault.
-import { existsSync, statSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { formatBytes } from '../../domain/text.ts'
+import { modifiedAt } from '../../store/disk/foreign-file.ts'
 import { writePrivateFile } from '../../store/disk/private-file.ts'
 import type { App } from '../app.ts'
 
@@ -13,7 +14,7 @@ const longestMs = 250
 export async function keepBriefly(app: App, isSeen: boolean): Promise<string | undefined> {
   const { paths, config, clock } = app
   const stamp = join(paths.vault, 'last-kept')
-  if (!config.vault.enabled || clock.now() - lastChange(stamp) < againMs) return undefined
+  if (!config.vault.enabled || clock.now() - modifiedAt(stamp) < againMs) return undefined
   try {
     const discovery = app.discovery()
     if ((await discovery.list({ agentKind: 'all', limit: 1 })).total === 0) return undefined
@@ -51,8 +52,4 @@ export function noticeOnce({
     `Rockpool keeps a copy of your sessions in ${folder} (${size}), because Claude Code deletes them after 30 days.`,
     'Show it: rockpool vault status. Turn it off: rockpool config set vault.enabled false',
   ].join('\n')
-}
-
-function lastChange(path: string): number {
-  return statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0
 }

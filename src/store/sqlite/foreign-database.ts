@@ -31,8 +31,8 @@ export function readForeignDatabase<T>(path: string, asked: ForeignRead<T>): T {
   }
 }
 
-/** Throws `refused` if the rows of one of these tables are not stored but computed: by a query, a module or an expression of whoever
- *  made the database, and that may never end. */
+/** Throws `refused` if the rows of one of these tables are not stored but computed by a query, a module or an expression. The author of
+ *  the database chose it, and it may never end. */
 export function refuseComputed(path: string, tables: readonly string[], rows: ForeignRows): void {
   const computed = computedTables(rows)
   const table = tables.find((name) => computed.has(name))
@@ -53,7 +53,7 @@ export function computedTables(rows: ForeignRows): ReadonlySet<string> {
   return new Set([...found].map(({ name }) => String(name).toLowerCase()))
 }
 
-/** Values from here on are not read: nobody writes such long texts, and they would fill the memory. */
+/** Longer values are not read: no program writes such long texts on purpose, and they would fill the memory. */
 export const longestValueBytes = 64 << 20
 
 /** The value of a column, as SQL; null if it is too long. SQLite tells the length without reading the value. */

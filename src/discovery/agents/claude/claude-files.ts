@@ -2,7 +2,7 @@
 // reads bytes instead of lines, because people have gigabytes of them.
 import { configDirsOf, listTranscripts } from '../../list-files.ts'
 import { readLiveSessions } from '../../registries.ts'
-import { TranscriptScanner } from '../../scan.ts'
+import { TranscriptScanner } from '../../transcript-scanner.ts'
 import type { AgentReader } from '../contract.ts'
 import { readClaudeRecords } from './claude-records.ts'
 

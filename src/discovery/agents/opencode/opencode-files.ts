@@ -10,11 +10,11 @@ import {
   readForeignDatabase,
   type ForeignRows,
 } from '../../../store/sqlite/foreign-database.ts'
-import { noteUnreadable, type Listing } from '../../list-files.ts'
+import { entriesOf, noteUnreadable, type Listing } from '../../list-files.ts'
 import { newFacts, redacted } from '../../transcript-facts.ts'
 import { EditTable } from '../../edit-table.ts'
 import { UsageTable } from '../../usage-table.ts'
-import { agentHomes, entriesOf, filesBelow } from '../agent-files.ts'
+import { agentHomes, filesBelow } from '../agent-files.ts'
 import { countField, textField, type OtherReader } from '../contract.ts'
 import { RecordFacts } from '../record-facts.ts'
 import { openByProcess } from '../running-programs.ts'

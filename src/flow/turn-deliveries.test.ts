@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { deliveriesOf } from './finish-turn.ts'
+import { deliveriesOf } from './turn-deliveries.ts'
 
 const about = {
   turnId: 't',

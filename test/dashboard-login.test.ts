@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { execFile } from 'node:child_process'
 import { mkdtempSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { networkInterfaces, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { readGatewayToken, rotateGatewayToken } from '../src/store/gateway-tokens.ts'
@@ -118,15 +118,46 @@ test('a code is not taken from another page, from a program, or when it is guess
   expect((await logIn('guess')).status).toBe(401)
 })
 
-test('a code that another user of this machine reads in a command line opens nothing for that user, and stays valid', async (ctx) => {
-  if (process.platform !== 'linux' || process.getuid?.() !== 0) ctx.skip('needs root, to be another user')
-  const code = await newCode()
-  const script = `fetch('${origin}/login', { method: 'POST', headers: { origin: '${origin}' }, body: '{"secret":"${code}"}' })
-    .then(({ status }) => console.log(status))`
+/** The status of a login by another user of this machine, who connects to this address and names this page. */
+async function statusForNobody({
+  code,
+  at,
+  page,
+}: {
+  code: string
+  at: string
+  page: string
+}): Promise<number> {
+  const headers = { host: new URL(page).host, origin: page }
+  const script = `require('http').request('${at}/login', { method: 'POST', agent: false, headers: ${JSON.stringify(headers)} },
+    (response) => { console.log(response.statusCode); response.resume() }).end('{"secret":"${code}"}')`
   const nobody = { uid: 65_534, gid: 65_534, cwd: '/', env: {} }
   const { stdout } = await promisify(execFile)(process.execPath, ['-e', script], nobody)
-  expect(stdout).toBe('401\n')
+  return Number(stdout)
+}
+
+const isRoot = process.platform === 'linux' && process.getuid?.() === 0
+
+test('a code that another user of this machine reads in a command line opens nothing for that user, and stays valid', async (ctx) => {
+  if (!isRoot) ctx.skip('needs root, to be another user')
+  const code = await newCode()
+  expect(await statusForNobody({ code, at: origin, page: origin })).toBe(401)
   await openPage(code)
+})
+
+test('nor over the address that this machine has in its network', async (ctx) => {
+  const [address] = Object.values(networkInterfaces()).flatMap((all) =>
+    all!.filter(({ family, internal }) => family === 'IPv4' && !internal).map((one) => one.address),
+  )
+  if (!isRoot || address === undefined) ctx.skip('needs root and a network')
+  for (const bind of ['0.0.0.0', address]) {
+    const open = await openHouse({ webRoot: web, bind })
+    const { port } = open.gateway
+    const { code } = open.gateway.auth.makeCode()
+    const page = `http://${bind === '0.0.0.0' ? '127.0.0.1' : bind}:${port}`
+    expect(await statusForNobody({ code, at: `http://${address}:${port}`, page })).toBe(401)
+    await open.close()
+  }
 })
 
 test('logging out, and a new operator token, end the page', async () => {

@@ -9,6 +9,7 @@ import { systemClock } from '../src/domain/clock.ts'
 import { needsYou, sessionState, stateText } from '../src/domain/coding-state.ts'
 import type { CodingHouse } from './support/coding-house.ts'
 import { makeMovableClock } from './support/movable-clock.ts'
+import { RockpoolError } from '../src/domain/errors.ts'
 import { StoreUnavailable } from '../src/store/store-unavailable.ts'
 import { answerOnly, deadProcess, open, sharedFolder, texts, until } from './support/coding-bench.ts'
 
@@ -144,6 +145,30 @@ test('a limited session that could not continue because the store was away is tr
   expect([failures, resumed()]).toEqual([1, []])
   await clock.advance(300_000)
   await vi.waitFor(() => expect(resumed()).toHaveLength(1))
+})
+
+test('a limited session that a person had to resume continues by itself after its next limit', async () => {
+  const clock = makeMovableClock()
+  const house = open({ clock, config: { continueAfterLimit: true } })
+  const resume = { sdkSessionId: randomUUID(), fork: false }
+  const { id } = await house.launch(`[[offline: limit ${clock.now() + 60_000}]]`, { resume })
+  await until(house, id, 'suspended')
+  const update = house.store.update.bind(house.store)
+  let failures = 0
+  house.store.update = async (...about) => {
+    if (failures++ === 0) throw new RockpoolError('refused', 'The directory is gone.')
+    return update(...about)
+  }
+  await house.pool.recover()
+  await clock.advance(120_000)
+  expect(failures).toBe(1)
+  await house.pool.resume(id, `[[offline: limit ${clock.now() + 600_000}]]`)
+  await until(house, id, 'suspended')
+  const continued = (): string[] =>
+    texts(house).filter((text) => text.includes("Resumed: Claude's usage limit is reset"))
+  expect(continued()).toEqual([])
+  await clock.advance(700_000)
+  await vi.waitFor(() => expect(continued()).toHaveLength(1))
 })
 
 test('a limited session in which a question waits for a person continues before an older one; without the switch none does', async () => {

@@ -9,6 +9,7 @@ import type { Media } from '../src/domain/message.ts'
 import type { SessionSystemPromptReport } from '../src/domain/session.ts'
 import { sessionMediaName } from '../src/store/media/media-files.ts'
 import type { FlowBench, FlowBenchOptions } from './support/flow-bench.ts'
+import { StoreUnavailable } from '../src/store/store-unavailable.ts'
 import { openFlow, wordsOf } from './support/flow-bench.ts'
 
 const opened: FlowBench[] = []
@@ -451,6 +452,50 @@ test('a message that joins a turn which ends at that moment is answered once', a
   expect(
     (await bench.transcript(key)).filter((entry) => JSON.stringify(entry).includes('by the way')),
   ).toHaveLength(1)
+})
+
+test('a message that joins a turn whose end is not stored is asked again', async () => {
+  const bench = await flow()
+  const { lanes } = bench.work
+  const { promise: turnLost, resolve: loseTurn } = Promise.withResolvers<void>()
+  const join = lanes.join.bind(lanes)
+  const finish = lanes.finish.bind(lanes)
+  lanes.join = async (...about) => {
+    await turnLost
+    return join(...about)
+  }
+  lanes.finish = async (turnId) => {
+    lanes.finish = finish
+    await lanes.release(turnId)
+    loseTurn()
+    throw new StoreUnavailable('The database is away.')
+  }
+  await bench.channel.say('[[offline: wait 300]]')
+  await bench.untilAsked(key)
+  await bench.channel.say('by the way', { id: 'joins' })
+  const asked = async (): Promise<string[]> =>
+    wordsOf(await bench.transcript(key)).filter((text) => text === 'user: by the way')
+  await expect.poll(asked, { timeout: 20_000 }).toHaveLength(2)
+})
+
+test('a message that waits to join a turn that cannot begin is answered, and so are later ones', async () => {
+  const bench = await flow()
+  await say(bench, 'zero')
+  const { lanes } = bench.work
+  const begin = lanes.begin.bind(lanes)
+  const { promise: isOffered, resolve: offer } = Promise.withResolvers<void>()
+  lanes.begin = async () => {
+    await isOffered
+    lanes.begin = begin
+    throw new StoreUnavailable('The database is away.')
+  }
+  await bench.channel.say('one')
+  await expect.poll(() => bench.converse.queue.busyLanes()).toEqual([key])
+  await bench.channel.say('two')
+  offer()
+  await bench.channel.say('three')
+  await expect.poll(() => bench.channel.texts.join(), { timeout: 20_000 }).toContain('(offline) three')
+  expect(bench.channel.texts.join()).toMatch(/zero.*one.*two.*three/s)
 })
 
 test('each chat of a session learns that its messages were dropped', async () => {

@@ -118,24 +118,52 @@ test('a code is not taken from another page, from a program, or when it is guess
   expect((await logIn('guess')).status).toBe(401)
 })
 
+/** The status of a login by another user of this machine, who connects from one address to another and names this page. */
+async function statusForNobody(login: {
+  code: string
+  from?: string
+  to: string
+  page: string
+}): Promise<number> {
+  const { code, from: localAddress, to, page } = login
+  const headers = { host: new URL(page).host, origin: page }
+  const options = { method: 'POST', agent: false, headers, localAddress }
+  const script = `require('http').request('${to}/login', ${JSON.stringify(options)},
+    (response) => { console.log(response.statusCode); response.resume() }).end('{"secret":"${code}"}')`
+  const nobody = { uid: 65_534, gid: 65_534, cwd: '/', env: {} }
+  const { stdout } = await promisify(execFile)(process.execPath, ['-e', script], nobody)
+  return Number(stdout)
+}
+
+const isRoot = process.platform === 'linux' && process.getuid?.() === 0
+
 /** Addresses of this machine from which a program can connect to the gateway. */
 const ownAddresses = Object.values(networkInterfaces())
-  .flat()
-  .flatMap((at) => (at?.family === 'IPv4' ? [at.address] : []))
+  .flatMap((all) => all ?? [])
+  .filter(({ family }) => family === 'IPv4')
 
-test.each(ownAddresses)(
+test.for(ownAddresses.map(({ address }) => address))(
   'a code that another user of this machine reads in a command line opens nothing for that user from %s, and stays valid',
-  async (localAddress) => {
+  async (from, ctx) => {
+    if (!isRoot) ctx.skip('needs root, to be another user')
     const code = await newCode()
-    const options = { method: 'POST', headers: { origin }, localAddress }
-    const script = `require('http').request('${origin}/login', ${JSON.stringify(options)},
-    ({ statusCode }) => { console.log(statusCode); process.exit() }).end('{"secret":"${code}"}')`
-    const nobody = { uid: 65_534, gid: 65_534, cwd: '/', env: {} }
-    const { stdout } = await promisify(execFile)(process.execPath, ['-e', script], nobody)
-    expect(stdout).toBe('401\n')
+    expect(await statusForNobody({ code, from, to: origin, page: origin })).toBe(401)
     await openPage(code)
   },
 )
+
+test('nor over the address that this machine has in its network', async (ctx) => {
+  const address = ownAddresses.find(({ internal }) => !internal)?.address
+  if (!isRoot || address === undefined) ctx.skip('needs root and a network')
+  for (const bind of ['0.0.0.0', address]) {
+    const open = await openHouse({ webRoot: web, bind })
+    const { port } = open.gateway
+    const { code } = open.gateway.auth.makeCode()
+    const page = `http://${bind === '0.0.0.0' ? '127.0.0.1' : bind}:${port}`
+    expect(await statusForNobody({ code, to: `http://${address}:${port}`, page })).toBe(401)
+    await open.close()
+  }
+})
 
 test('logging out, and a new operator token, end the page', async () => {
   const session = await openPage(await newCode())

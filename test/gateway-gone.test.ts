@@ -76,3 +76,23 @@ test('an MCP server connects to no other program', async () => {
   expect(received).toEqual(['upgrade /ws'])
   await client.close()
 })
+
+test('an MCP server connects to the gateway itself, also where other requests go through a proxy', async () => {
+  const proxied: string[] = []
+  const proxy = createServer()
+  proxy.on('connect', (request, socket) => {
+    proxied.push(String(request.url))
+    socket.destroy()
+  })
+  await new Promise<void>((resolve) => void proxy.listen(0, '127.0.0.1', resolve))
+  const address = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`
+  const env = { ...home.env, http_proxy: address, HTTP_PROXY: address, NODE_USE_ENV_PROXY: '1' }
+  const client = new McpClient({ name: 'test', version: '1' })
+  const command = { command: process.execPath, args: [programFile, 'mcp'], env }
+  await client.connect(new StdioClientTransport({ ...command, stderr: 'inherit' }))
+  await client.callTool({ name: 'sessions_list', arguments: {} })
+  await client.close()
+  proxy.close()
+  expect(proxied).toEqual([])
+  expect(received).toEqual(['upgrade /ws'])
+})

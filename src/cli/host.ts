@@ -47,7 +47,7 @@ export interface McpInput {
   /** The scopes of the client; the bridge has rules of its own. */
   scope: Scope[]
   /** The running gateway, if there is one. */
-  gateway?: Pick<ClientOptions, 'url' | 'token'>
+  gateway?: Pick<ClientOptions, 'url' | 'open' | 'token'>
   agent?: string
   repo: string
   sessionKey?: string

@@ -77,6 +77,7 @@ export async function finishTurn(
     sendsFirst: parts.deliverer.isFree({ lane, address: batch.inputs.at(-1)!.message.address }),
     unanswered: unanswered.map((input) => input.id),
   })
+  live?.stored()
   parts.deliverer.add(rows)
   // The next turn reads the session, so wait for the update. The answer stands even if the update fails.
   await turn.stored?.catch((failure: unknown) =>

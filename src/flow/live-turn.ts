@@ -52,6 +52,8 @@ export class LiveTurn implements TurnControls {
   #conversation: Conversation | undefined
   /** Resolves when the conversation is open; to undefined if the turn ended before. */
   #opening = Promise.withResolvers<Conversation | undefined>()
+  /** Whether the store has the end of the turn. */
+  #isStored = Promise.withResolvers<boolean>()
   #stopTyping: (() => void) | undefined
   #interrupted = false
   #costUsd = 0
@@ -186,7 +188,8 @@ export class LiveTurn implements TurnControls {
     await this.recordUser(text.forAgent)
     if (await this.#parts.work.lanes.join(this.#turnId, [input.id])) return true
     // The turn ended before the store knew that the input had joined. Unanswered, it is one of `unanswered` and gets its own turn.
-    if (!this.#result) return false
+    // A lost turn has answered nothing: its replies were not stored.
+    if (!this.#result || !(await this.#isStored.promise)) return false
     if (this.#result.prompts.includes(uuid)) await this.#parts.work.inbox.end([input.id], 'answered')
     return true
   }
@@ -220,6 +223,17 @@ export class LiveTurn implements TurnControls {
   async sync(): Promise<void> {
     if (!this.#isOnDisk) await this.#parts.transcripts(this.#session.agentId).sync(this.#transcript)
     this.#isOnDisk = true
+  }
+
+  /** The store has the end of the turn. */
+  stored(): void {
+    this.#isStored.resolve(true)
+  }
+
+  /** The turn has ended, perhaps before the agent was asked, or is lost. No message waits for it any more. */
+  over(): void {
+    this.stopShowing()
+    this.#isStored.resolve(false)
   }
 
   stopShowing(): void {

@@ -69,34 +69,43 @@ export async function takeTurn(
   const claimed = async (): Promise<void> => {
     if (!(await claim)) throw new NotOurs()
   }
-  const turn = await runTurn({ turnId, batch, onStart, claimed }, parts).catch(async (error: unknown) => {
-    if (error instanceof NotOurs || !(await claim)) return undefined
-    if (error instanceof StoreUnavailable) {
-      // Released like an interrupted turn: its messages wait again and are marked as retried.
-      await parts.work.lanes.release(turnId)
-      throw error
-    }
-    parts.log.error(
-      { event: 'turn-failed', lane: batch.lane, turnId, error: String(error) },
-      'A turn failed before the agent answered; the chat gets the reason.',
-    )
-    return failedTurn(error)
-  })
-  if (turn) return await finishTurn(turnId, batch, turn, parts)
-  parts.onNotOurs(batch.lane)
-  return []
+  const started: { live?: LiveTurn } = {}
+  const start = (live: LiveTurn): void => {
+    started.live = live
+    onStart(live)
+  }
+  try {
+    const turn = await runTurn({ turnId, batch, start, claimed }, parts).catch(async (error: unknown) => {
+      if (error instanceof NotOurs || !(await claim)) return undefined
+      if (error instanceof StoreUnavailable) {
+        // Released like an interrupted turn: its messages wait again and are marked as retried.
+        await parts.work.lanes.release(turnId)
+        throw error
+      }
+      parts.log.error(
+        { event: 'turn-failed', lane: batch.lane, turnId, error: String(error) },
+        'A turn failed before the agent answered; the chat gets the reason.',
+      )
+      return failedTurn(error)
+    })
+    if (turn) return await finishTurn(turnId, batch, turn, parts)
+    parts.onNotOurs(batch.lane)
+    return []
+  } finally {
+    started.live?.over()
+  }
 }
 
 interface ClaimedTurn {
   turnId: string
   batch: Batch
-  onStart: (turn: TurnControls) => void
+  start: (turn: LiveTurn) => void
   /** Resolves when the lane is claimed; throws if another process has it. */
   claimed: () => Promise<void>
 }
 
 async function runTurn(turn: ClaimedTurn, parts: TurnParts): Promise<FinishedTurn> {
-  const { turnId, batch, onStart, claimed } = turn
+  const { turnId, batch, start, claimed } = turn
   const agent = parts.agentOf(batch.inputs[0]!.agentId)
   if (parts.notes) await parts.notes.bring(agent.id)
   const inputs = await prepareInputs(batch.inputs, agent, parts)
@@ -111,7 +120,7 @@ async function runTurn(turn: ClaimedTurn, parts: TurnParts): Promise<FinishedTur
   if (rights.files === 'own') await makeAttachmentFolder(place.workspace, session)
   const transcript = transcriptOf(session)
   const live = new LiveTurn({ turnId, session, inputs, transcript, place, author: rights.author }, parts)
-  onStart(live)
+  start(live)
 
   const system = systemPromptOf({ found, agent, rights, place, chatType: first.message.chatType }, parts)
   const prompt = await composePrompt({ found, inputs, dropped: batch.dropped, author: rights.author }, parts)

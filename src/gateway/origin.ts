@@ -42,8 +42,9 @@ function isCrossSite(request: IncomingMessage): boolean {
 }
 
 /** The page was opened at an address of this machine. */
-export function isLocalOrigin({ headers }: IncomingMessage): boolean {
-  return localNames.includes(attempt(() => new URL(headers.origin ?? '').hostname, ''))
+export function isLocalOrigin({ headers, socket }: IncomingMessage): boolean {
+  const name = attempt(() => new URL(headers.origin ?? '').hostname, '')
+  return [...localNames, socket.localAddress, `[${socket.localAddress}]`].includes(name)
 }
 
 export function isFromBrowser(request: IncomingMessage): boolean {

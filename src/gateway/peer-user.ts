@@ -20,13 +20,13 @@ function usersOf({ remotePort, localPort }: Socket): number[] {
       .split('\n')
       .slice(1)
       .map((line) => line.trim().split(/\s+/))
-      // The side of the peer: its own port comes first. Addresses are not compared: a program can connect to loopback from any address
-      // of this machine, and a row that is missed would open the page.
-      .filter(([, own, other]) => portOf(own) === remotePort && portOf(other) === localPort)
+      // The side of the peer: its own port comes first. Addresses are not compared: a program can connect from any address of this
+      // machine and to any that the gateway listens on, and a row that is missed would open the page.
+      .filter(([, own, other]) => isPort(own, remotePort) && isPort(other, localPort))
       .map((columns) => Number(columns[7])),
   )
 }
 
-function portOf(place = ''): number {
-  return Number.parseInt(place.split(':')[1] ?? '', 16)
+function isPort(place: string | undefined, port: number | undefined): boolean {
+  return port !== undefined && Number.parseInt(place?.split(':')[1] ?? '', 16) === port
 }

@@ -19,6 +19,8 @@ export type ConnectionState = 'connecting' | 'connected' | 'away'
 export interface ClientOptions {
   /** `ws://…`. A function is asked before each connection; undefined when the gateway does not run. */
   url: string | (() => Promise<string | undefined>)
+  /** Opens a connection; Node's own WebSocket may go through a proxy of the environment. */
+  open?: (url: string) => Promise<WebSocket>
   token?: string
   /** The page key, used instead of a token; read for every connection, since another tab may log in again. */
   pageKey?: () => string
@@ -118,11 +120,12 @@ export class GatewayClient {
 
   async #connect(): Promise<void> {
     this.#options.onState?.('connecting')
-    const { url } = this.#options
+    const { url, open } = this.#options
     const found = typeof url === 'string' ? url : await url()
-    if (found === undefined) throw this.#lost(noGateway)
-    const socket = new WebSocket(found)
+    if (found === undefined || this.#closed) throw this.#lost(noGateway)
+    const socket = open ? await open(found) : new WebSocket(found)
     this.#socket = socket
+    if (this.#closed) socket.close()
     return new Promise((resolve, reject) => {
       socket.addEventListener('message', (message) => this.#receive(String(message.data)))
       socket.addEventListener('close', (event) => {

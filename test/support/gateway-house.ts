@@ -25,6 +25,8 @@ export interface HouseOptions {
   limits?: Partial<GatewayLimits>
   before?(dir: string): void
   webRoot?: string
+  /** Another address than 127.0.0.1, to listen on. */
+  bind?: string
   /** Its conversations then have channels, and send what is in the outbox. */
   withChannels?: boolean
 }
@@ -40,8 +42,8 @@ export async function openHouse(options: HouseOptions = {}): Promise<House> {
   const { limits, webRoot } = options
   const gateway = await startGateway(app, {
     port: 0,
-    bind: '127.0.0.1',
-    allowPlaintextLan: false,
+    bind: options.bind ?? '127.0.0.1',
+    allowPlaintextLan: options.bind !== undefined,
     limits,
     webRoot,
   })

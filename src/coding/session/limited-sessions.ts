@@ -24,8 +24,8 @@ export class LimitedSessions {
   #parts: CodingParts
   #running: RunningSessions
   #lastAt = -Infinity
-  /** When to try again a session that could not be resumed; Infinity if a person must resume it. Monotonic. */
-  #retryAt = new Map<string, number>()
+  /** When to try again a session that could not be resumed after a limit; Infinity if a person must resume it. Monotonic. */
+  #retryAt = new Map<string, { limitedAt?: number; at: number }>()
 
   constructor(parts: CodingParts, running: RunningSessions) {
     this.#parts = parts
@@ -42,7 +42,8 @@ export class LimitedSessions {
       await resumeSession(this.#parts, this.#running, next, afterLimitPrompt, {})
     } catch (error) {
       const { code, message, retryable } = asRockpoolError(error).report()
-      this.#retryAt.set(next.id, retryable ? clock.monotonic() + retryMs : Infinity)
+      const at = retryable ? clock.monotonic() + retryMs : Infinity
+      this.#retryAt.set(next.id, { limitedAt: next.end?.at, at })
       this.#parts.log.warn(
         { event: 'limited-not-continued', coding: next.id, code, error: message },
         retryable
@@ -59,7 +60,14 @@ export class LimitedSessions {
     return store
       .list({ open: true })
       .filter((session) => isLimited(session) && isReset(session) && isOn(owners.machine, session))
-      .filter(({ id }) => (this.#retryAt.get(id) ?? -Infinity) <= clock.monotonic())
+      .filter((session) => this.#mayTry(session))
+  }
+
+  #mayTry({ id, end }: CodingSession): boolean {
+    const failure = this.#retryAt.get(id)
+    // Since the failure a person has resumed it, and it has reached a limit again.
+    if (failure === undefined || failure.limitedAt !== end?.at) return true
+    return failure.at <= this.#parts.clock.monotonic()
   }
 
   #hasNoRoom(): boolean {

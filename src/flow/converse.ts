@@ -169,6 +169,7 @@ export class Converse {
       settings: (_lane, input) => this.#queueSettings(input),
       take: (batch, onStart) => this.#take(batch, onStart),
       drop: (inputs, isSummarized) => this.#admission.drop(inputs, isSummarized),
+      cancel: (inputs) => this.#endUnanswered(inputs, 'stopped'),
       mayJoin: (input, others) => this.#mayJoin(input, others),
       onError: (lane, error) => {
         log.error(

@@ -50,6 +50,7 @@ function bench(over: Partial<QueueSettings> = {}) {
       await promise
       return []
     },
+    cancel: async () => {},
     drop: async (inputs, told) => void dropped.push({ texts: inputs.map((i) => i.message.text), told }),
     mayJoin: (candidate) => !candidate.message.text.startsWith('/new'),
     onError: (_, error) => {
@@ -205,6 +206,7 @@ test('a stop between the taking of a batch and the beginning of its turn ends th
       return []
     },
     drop: async () => {},
+    cancel: async () => {},
     mayJoin: () => true,
     onError: (_, error) => {
       throw error
@@ -221,6 +223,41 @@ test('a stop between the taking of a batch and the beginning of its turn ends th
   await queue.offer(input('two'))
   await queue.idle()
   expect(ended).toEqual(['a'])
+})
+
+test('a stop also ends a message that is being placed, and one that joined the turn and got no answer', async () => {
+  const turn = Promise.withResolvers<WaitingInput[]>()
+  const cancelled: string[] = []
+  const taken: string[][] = []
+  const queue = new TurnQueue({
+    clock: systemClock,
+    settings: async () => ({ mode: 'steer', debounceMs: 0, cap: 20, drop: 'summarize' }),
+    take: async ({ inputs }, begun) => {
+      taken.push(inputs.map(({ message }) => message.text))
+      begun({ isRevoked: false, steer: async () => true, interrupt: async () => {} })
+      return taken.length === 1 ? turn.promise : []
+    },
+    drop: async () => {},
+    cancel: async (inputs) => void cancelled.push(...inputs.map(({ message }) => message.text)),
+    mayJoin: () => true,
+    onError: (_, error) => {
+      throw error
+    },
+    onUnplaced: (_, error) => {
+      throw error
+    },
+  })
+  const [one, joined, placing] = ['one', 'joined', 'placing'].map((text) => input(text))
+  await queue.offer(one!)
+  await queue.offer(joined!)
+  const offer = queue.offer(placing!)
+  expect(await queue.stop('a')).toEqual({ wasRunning: true, cancelled: [placing] })
+  await offer
+  expect(queue.has(placing!)).toBe(false)
+  turn.resolve([joined!])
+  await queue.idle()
+  expect(cancelled).toEqual(['joined'])
+  expect(taken).toEqual([['one']])
 })
 
 test('one input can be stopped alone: while it runs, while it waits, while it is being placed', async () => {
@@ -258,6 +295,7 @@ test('a lane that failed forgets inputs that are being placed: the store gives a
       return order.length === 1 ? failure : []
     },
     drop: async () => {},
+    cancel: async () => {},
     mayJoin: () => true,
     onError: (lane) => queue.forget(lane),
     onUnplaced: (_, error) => {
@@ -294,6 +332,7 @@ test('a lane that was forgotten while an input was being placed shows its next t
     },
     take: () => new Promise((resolve) => ends.push(() => resolve([]))),
     drop: async () => {},
+    cancel: async () => {},
     mayJoin: () => true,
     onError: (_, error) => {
       throw error

@@ -23,6 +23,8 @@ export interface TurnQueueOptions {
   take: (batch: Batch, onStart: (turn: TurnControls) => void) => Promise<WaitingInput[]>
   /** Inputs for which there was no room. `isSummarized`: the agent gets a summary of them. */
   drop: (inputs: WaitingInput[], isSummarized: boolean) => Promise<void>
+  /** Ends inputs that had joined a turn which was stopped with all its messages, before it answered them. */
+  cancel: (inputs: WaitingInput[]) => Promise<void>
   /** May this input join others in one turn, or a running turn? Not a command that resets the session, and not an author
    *  with other rights. */
   mayJoin: (input: WaitingInput, others: readonly WaitingInput[]) => boolean
@@ -57,6 +59,8 @@ interface Lane {
   taken: WaitingInput[]
   /** The turn is to end, but has not started yet. */
   isEndRequested: boolean
+  /** The turn was stopped, and with it every message that waits for an answer. */
+  isStopped: boolean
   busy: boolean
   work: Promise<void> | undefined
 }
@@ -127,15 +131,13 @@ export class TurnQueue {
     if (at >= 0) waiting[at] = input
   }
 
-  /** Interrupts the running turn and removes the waiting inputs from the queue. */
+  /** Interrupts the running turn and removes the waiting inputs from the queue, also those that are being placed or have joined. */
   async stop(laneKey: string): Promise<{ wasRunning: boolean; cancelled: WaitingInput[] }> {
     const lane = this.#lanes.get(laneKey)
     if (!lane) return { wasRunning: false, cancelled: [] }
-    const cancelled = lane.waiting.splice(0)
-    lane.dropped = []
     const wasRunning = lane.taken.length > 0
-    await interrupt(lane)
-    return { wasRunning, cancelled }
+    lane.isStopped = wasRunning
+    return { wasRunning, cancelled: await empty(lane) }
   }
 
   /** Interrupts the turn of one input, or removes the input from the queue. Other inputs stay. */
@@ -157,8 +159,7 @@ export class TurnQueue {
   forget(laneKey: string): void {
     const lane = this.#lanes.get(laneKey)
     if (!lane) return
-    lane.placing = []
-    void this.stop(laneKey)
+    void empty(lane)
     this.#removeIfEmpty(laneKey, lane)
   }
 
@@ -205,6 +206,7 @@ export class TurnQueue {
         turn: undefined,
         taken: [],
         isEndRequested: false,
+        isStopped: false,
         busy: false,
         work: undefined,
       }
@@ -285,11 +287,14 @@ export class TurnQueue {
       if (lane.isEndRequested) void turn.interrupt()
     }
     try {
-      lane.waiting.unshift(...(await this.#options.take({ lane: key, inputs, dropped }, onStart)))
+      const unanswered = await this.#options.take({ lane: key, inputs, dropped }, onStart)
+      if (!lane.isStopped) lane.waiting.unshift(...unanswered)
+      else if (unanswered.length > 0) await this.#options.cancel(unanswered)
     } finally {
       lane.turn = undefined
       lane.taken = []
       lane.isEndRequested = false
+      lane.isStopped = false
     }
   }
 
@@ -320,6 +325,16 @@ export class TurnQueue {
 /** In these modes one turn takes all inputs that wait. */
 function isCollecting(settings: QueueSettings | undefined): settings is QueueSettings {
   return settings?.mode === 'collect' || settings?.mode === 'interrupt'
+}
+
+/** Resolves to the inputs that waited or were being placed. */
+async function empty(lane: Lane): Promise<WaitingInput[]> {
+  const inputs = [...lane.waiting, ...lane.placing.map(({ input }) => input)]
+  lane.waiting = []
+  lane.placing = []
+  lane.dropped = []
+  await interrupt(lane)
+  return inputs
 }
 
 /** Ends the turn that runs or is about to start. */

@@ -20,3 +20,11 @@ test('a client that is closed while it looks for the gateway opens no connection
   await expect(call).rejects.toMatchObject({ code: 'unavailable' })
   expect(connections).toEqual([])
 })
+
+test('a client that could not look for the gateway looks again at the next call', async () => {
+  const answers = [Promise.reject(new Error('EACCES: gateway.json')), Promise.resolve(undefined)]
+  const client = new GatewayClient({ url: async () => answers.shift() })
+  await expect(client.callByName('health')).rejects.toThrow('EACCES')
+  await expect(client.callByName('health')).rejects.toMatchObject({ code: 'unavailable' })
+  expect(answers).toEqual([])
+})

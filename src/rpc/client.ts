@@ -120,8 +120,8 @@ export class GatewayClient {
 
   async #connect(): Promise<void> {
     this.#options.onState?.('connecting')
-    const { url, open } = this.#options
-    const found = typeof url === 'string' ? url : await url()
+    const { open } = this.#options
+    const found = await this.#find()
     if (found === undefined || this.#closed) throw this.#lost(noGateway)
     const socket = open ? await open(found) : new WebSocket(found)
     this.#socket = socket
@@ -138,6 +138,18 @@ export class GatewayClient {
         })
       })
     })
+  }
+
+  async #find(): Promise<string | undefined> {
+    const { url } = this.#options
+    if (typeof url === 'string') return url
+    try {
+      return await url()
+    } catch (error) {
+      // The next call tries again.
+      this.#lost(noGateway)
+      throw error
+    }
   }
 
   async #authenticate(): Promise<void> {

@@ -3,6 +3,7 @@ import type { Approval, Card, CodingRow, NativeSession } from './data.ts'
 import { changedFiles } from './parts/changes.tsx'
 import { summaryOf } from './parts/cards.tsx'
 import { inRuns, unfinishedIn } from './parts/conversation.tsx'
+import { wordsFor } from './parts/decision.tsx'
 import { named } from './read-cards.ts'
 import { pathOf, routeOf } from './route.ts'
 import { countsOf, groupOf, listRows, rowsOf } from './rows.ts'
@@ -147,4 +148,12 @@ test('a tool call without a result runs only while its session works', () => {
   expect(unfinishedIn('needs you', coding('asks', { waiting: asks }))).toBe('waits for you')
   for (const state of ['stopped', 'failed', 'ready', 'idle'] as const)
     expect(unfinishedIn(state, undefined)).toBe('has no result')
+})
+
+test('the field of a used-up budget takes an amount, not a note', () => {
+  expect(wordsFor({ kind: 'budget' })).toEqual({
+    field: 'Another amount in dollars (optional)',
+    allow: 'Go on',
+  })
+  expect(wordsFor({ kind: 'tool' })).toEqual({ field: 'Note to Claude (optional)', allow: 'Allow once' })
 })

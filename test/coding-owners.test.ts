@@ -263,6 +263,7 @@ describe('interrupt', () => {
     const second = await house.launch('[[offline: say task]]', { workdir })
     const more = { userInitiated: true, interrupt: true }
     await house.pool.respond(second.id, '[[offline: say and this]]', more)
+    await expect(house.pool.interrupt(second.id)).rejects.toThrow('waits in the queue')
     expect(house.pool.resolve(second.id).lifecycle).toBe('queued')
     await house.pool.kill(first.id)
     await vi.waitFor(() => expect(saidBy(house, second.id)).toEqual(['task', 'and this']))

@@ -15,6 +15,7 @@ import {
   ambiguousSession,
   conversationTaken,
   noSuchSession,
+  notBegun,
   notRunning,
   sessionAtWork,
   tooManyResponds,
@@ -115,7 +116,7 @@ export class CodingPool {
     const max = this.#parts.config.maxAutoResponds
     if (autoResponds > max) throw tooManyResponds(session, max)
     if (!isRunning(session)) return this.#resumeWith(session, text, autoResponds)
-    if (options.interrupt) await this.interrupt(session.id)
+    if (options.interrupt) await this.#running.ask(session, 'interrupt')
     await this.#send(session, text, autoResponds)
     await this.#parts.notifications.onResponded(session, text)
     return this.resolve(session.id)
@@ -130,6 +131,7 @@ export class CodingPool {
   async interrupt(ref: string): Promise<CodingSession> {
     const session = await this.#present(ref)
     if (!isRunning(session)) throw notRunning(session)
+    if (session.lifecycle === 'queued') throw notBegun(session)
     await this.#running.ask(session, 'interrupt')
     return this.resolve(session.id)
   }

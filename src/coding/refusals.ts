@@ -54,6 +54,12 @@ export function notRunning(session: CodingSession): RockpoolError {
   })
 }
 
+export function notBegun({ name }: CodingSession): RockpoolError {
+  return new RockpoolError('conflict', `${name} waits in the queue, so there is no turn to stop.`, {
+    hint: `End it with \`rockpool cc kill ${shellWord(name)}\`.`,
+  })
+}
+
 export function notReopened({ name }: CodingSession): RockpoolError {
   return new RockpoolError('conflict', `${name} was not ended by a person, so there is no end to undo.`, {
     hint: `Continue it with \`rockpool cc resume ${shellWord(name)}\`.`,

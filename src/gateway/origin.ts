@@ -22,12 +22,14 @@ export function allowedNames(config: Config['gateway'], bind: string, port: numb
   }
 }
 
+const unknownHost =
+  'This gateway does not have that host name. Add the name to gateway.hosts in the configuration.'
+
 /** Throws unless the request names this gateway as its host and comes from a program or from the dashboard. */
 export function checkOrigin(request: IncomingMessage, allowed: AllowedNames): void {
   const hosts = headerValues(request, 'host')
   if (hosts.length !== 1) throw new HttpRefusal(400, 'bad-host', 'One Host header is needed.')
-  if (!allowed.hosts.has(hosts[0]!.toLowerCase()))
-    throw new HttpRefusal(403, 'unknown-host', 'This gateway does not have that host name.')
+  if (!allowed.hosts.has(hosts[0]!.toLowerCase())) throw new HttpRefusal(403, 'unknown-host', unknownHost)
   const origins = headerValues(request, 'origin')
   if (origins.length > 1 || (origins.length === 1 && !allowed.origins.has(origins[0]!)))
     throw new HttpRefusal(403, 'foreign-origin', 'That page may not use this gateway.')

@@ -2,7 +2,8 @@ import { expect, test } from 'vitest'
 import type { Approval, Card, CodingRow, NativeSession } from './data.ts'
 import { changedFiles } from './parts/changes.tsx'
 import { summaryOf } from './parts/cards.tsx'
-import { inRuns } from './parts/conversation.tsx'
+import { inRuns, unfinishedIn } from './parts/conversation.tsx'
+import { wordsFor } from './parts/decision.tsx'
 import { named } from './read-cards.ts'
 import { pathOf, routeOf } from './route.ts'
 import { countsOf, groupOf, listRows, rowsOf } from './rows.ts'
@@ -140,4 +141,19 @@ test('the changes of a session are by file, without the edits that failed', () =
     call(4, 'Read', { file_path: '/c' }),
   ]
   expect(changedFiles(cards).map(({ path, inputs }) => [path, inputs.length])).toEqual([['/a', 2]])
+})
+
+test('a tool call without a result runs only while its session works', () => {
+  expect(unfinishedIn('working', coding('works'))).toBe('runs')
+  expect(unfinishedIn('needs you', coding('asks', { waiting: asks }))).toBe('waits for you')
+  for (const state of ['stopped', 'failed', 'ready', 'idle'] as const)
+    expect(unfinishedIn(state, undefined)).toBe('has no result')
+})
+
+test('the field of a used-up budget takes an amount, not a note', () => {
+  expect(wordsFor({ kind: 'budget' })).toEqual({
+    field: 'Another amount in dollars (optional)',
+    allow: 'Go on',
+  })
+  expect(wordsFor({ kind: 'tool' })).toEqual({ field: 'Note to Claude (optional)', allow: 'Allow once' })
 })

@@ -10,6 +10,8 @@ import { Link } from './link.tsx'
 import { Markdown } from './markdown.tsx'
 import { Words } from './marked.tsx'
 
+export type Unfinished = 'runs' | 'waits for you' | 'has no result'
+
 export interface CardProps {
   card: Card
   /** Paths are shown relative to this folder. */
@@ -23,8 +25,8 @@ export interface CardProps {
   sessionId?: string
   /** The card of the linked message. */
   isTarget?: boolean
-  /** The session waits for a person, and with it the tool that has no result yet. */
-  isWaiting?: boolean
+  /** What a tool without a result does. */
+  unfinished?: Unfinished
   /** It continues the previous card. */
   goesOn?: CardPart['goesOn']
   onFork?: (uuid: string) => void
@@ -32,7 +34,7 @@ export interface CardProps {
 }
 
 export function CardView(props: CardProps) {
-  const { card, root, result, sessionId, isTarget, isWaiting, goesOn, onFork, onLink } = props
+  const { card, root, result, sessionId, isTarget, unfinished, goesOn, onFork, onLink } = props
   const { asker = 'You', agent = 'Claude' } = props
   const more = `${isTarget ? ' target' : ''}${goesOn ? ` goes-on ${goesOn}` : ''}`
   switch (card.kind) {
@@ -55,7 +57,7 @@ export function CardView(props: CardProps) {
     case 'thinking':
       return <Thought card={card} more={more} />
     case 'tool':
-      return <ToolCard {...{ card, root, result, sessionId, isWaiting, more }} />
+      return <ToolCard {...{ card, root, result, sessionId, unfinished, more }} />
     case 'compaction':
       return (
         <div class="cliff" role="separator">
@@ -125,14 +127,14 @@ function Thought({ card, more }: { card: Card; more: string }) {
   )
 }
 
-interface ToolProps extends Pick<CardProps, 'card' | 'root' | 'result' | 'sessionId' | 'isWaiting'> {
+interface ToolProps extends Pick<CardProps, 'card' | 'root' | 'result' | 'sessionId' | 'unfinished'> {
   more: string
 }
 
-function ToolCard({ card, root, result, sessionId, isWaiting, more }: ToolProps) {
+function ToolCard({ card, root, result, sessionId, unfinished, more }: ToolProps) {
   const [open, toggle] = useFold(card.toolUseId)
   const { name, input } = card.tool!
-  const state = toolState(result, isWaiting)
+  const state = toolState(result, unfinished)
   return (
     <article class={`card tool ${state.replaceAll(' ', '-')}${more}`}>
       <button type="button" class="fold" aria-expanded={open} onClick={toggle}>
@@ -156,8 +158,8 @@ function ToolCard({ card, root, result, sessionId, isWaiting, more }: ToolProps)
 }
 
 /** A tool that a person refused has a failed result that says so. */
-function toolState(result: Card | undefined, isWaiting: boolean | undefined): string {
-  if (result === undefined) return isWaiting ? 'waits for you' : 'runs'
+function toolState(result: Card | undefined, unfinished: Unfinished = 'runs'): string {
+  if (result === undefined) return unfinished
   if (!result.isError) return 'done'
   if (/no answer|expired/i.test(result.text.slice(0, 200))) return 'expired'
   return /person said no|denied|doesn't want to proceed/i.test(result.text.slice(0, 200))

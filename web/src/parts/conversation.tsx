@@ -6,8 +6,9 @@ import { placeOf, useCards } from '../read-cards.ts'
 import type { NamedCard } from '../read-cards.ts'
 import { go } from '../route.ts'
 import type { Look, SessionRoute } from '../route.ts'
+import type { Row } from '../rows.ts'
 import { CardView, ToolRun, Unfolded, weightOf } from './cards.tsx'
-import type { CardProps } from './cards.tsx'
+import type { CardProps, Unfinished } from './cards.tsx'
 import { Find } from './find-in-session.tsx'
 import { Marked } from './marked.tsx'
 import { Empty, Problem } from './states.tsx'
@@ -26,6 +27,8 @@ export interface ConversationProps {
   agentKind?: string
   /** Paths are shown relative to this folder. */
   root?: string
+  /** The state of the session that lists show. */
+  state?: Row['state']
   /** The coding session that works on it now. */
   coding?: CodingRow
   promptCount?: number
@@ -39,8 +42,25 @@ const none: NamedCard[] = []
 /** A card, or several tool calls in a row that are shown as one. */
 type Item = NamedCard | { key: string; run: NamedCard[] }
 
+/** Nothing runs in a session that has ended or waits for its next message, also if a call never got a result. */
+export function unfinishedIn(state: Row['state'] | undefined, coding: CodingRow | undefined): Unfinished {
+  if (coding?.waiting !== undefined && coding.waiting.for !== 'input') return 'waits for you'
+  return state === undefined || state === 'working' || state === 'needs you' ? 'runs' : 'has no result'
+}
+
 export function Conversation(props: ConversationProps) {
-  const { place, look, raw = false, subagentName, agentKind, root, coding, unwritten = none, onFork } = props
+  const {
+    place,
+    look,
+    raw = false,
+    subagentName,
+    agentKind,
+    root,
+    state,
+    coding,
+    unwritten = none,
+    onFork,
+  } = props
   const { id, subagent, at } = place
   const reading = useCards({ view: 'session', id, subagent, at }, raw)
   const { items: cards, results, hasMore, hasLater, error, isLoading } = reading
@@ -68,7 +88,7 @@ export function Conversation(props: ConversationProps) {
     goTo(undefined, undefined)
   }
   const index = items.findIndex((item) => item.key === target)
-  const isWaiting = coding?.waiting !== undefined && coding.waiting.for !== 'input'
+  const unfinished = unfinishedIn(state, coding)
   return (
     <section class="conversation" aria-label="Conversation">
       <div class="toolbar">
@@ -122,7 +142,7 @@ export function Conversation(props: ConversationProps) {
                     sessionId={id}
                     result={results.get(item.card.toolUseId)}
                     isTarget={item.key === target}
-                    isWaiting={isWaiting}
+                    unfinished={unfinished}
                     onFork={onFork}
                     onLink={goTo}
                     mark={look.mark}
@@ -133,7 +153,7 @@ export function Conversation(props: ConversationProps) {
           </Unfolded.Provider>
         </Marked.Provider>
       )}
-      {coding && !isWaiting && <Working coding={coding} cards={cards} />}
+      {coding && unfinished !== 'waits for you' && <Working coding={coding} cards={cards} />}
     </section>
   )
 }
@@ -173,10 +193,10 @@ interface SaidProps extends CardProps {
 
 /** Rendered again only if a property changes: the list is rendered in every frame while scrolling. */
 function Said({ raw, mark, ...about }: SaidProps) {
-  const { card, goesOn, root, asker, agent, sessionId, result, isTarget, isWaiting, onFork, onLink } = about
+  const { card, goesOn, root, asker, agent, sessionId, result, isTarget, unfinished, onFork, onLink } = about
   return useMemo(
     () => (raw ? <pre class="card raw">{visible(pretty(card.raw ?? ''))}</pre> : <CardView {...about} />),
-    [raw, mark, card, goesOn, root, asker, agent, sessionId, result, isTarget, isWaiting, onFork, onLink],
+    [raw, mark, card, goesOn, root, asker, agent, sessionId, result, isTarget, unfinished, onFork, onLink],
   )
 }
 

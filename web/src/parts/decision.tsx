@@ -17,12 +17,20 @@ interface DecisionProps {
   hasKeys?: boolean
 }
 
+/** What the field takes, and what the first button does. The text of a yes to a budget is an amount, never a note. */
+export function wordsFor({ kind }: Pick<Approval, 'kind'>): { field: string; allow: string } {
+  if (kind === 'question') return { field: 'Your answer: a number or your own words', allow: 'Answer' }
+  if (kind === 'budget') return { field: 'Another amount in dollars (optional)', allow: 'Go on' }
+  return { field: 'Note to Claude (optional)', allow: 'Allow once' }
+}
+
 export function Decision({ approval, onAnswered, isSeen, hasKeys = false }: DecisionProps) {
   const [text, setText] = useState('')
   const [rule, setRule] = useState('')
   const field = useRef<HTMLInputElement>(null)
   const { run, busy: isAnswering, error } = useAction()
   const isQuestion = approval.kind === 'question'
+  const words = wordsFor(approval)
   // A second click, or a key that was pressed for the request before, decides nothing.
   const busy = isAnswering || !isSeen
   const answer = async (
@@ -70,8 +78,8 @@ export function Decision({ approval, onAnswered, isSeen, hasKeys = false }: Deci
       <Choices approval={approval} busy={busy} choose={(n) => void answer('allow', { text: String(n) })} />
       <input
         ref={field}
-        aria-label={isQuestion ? 'Your answer: a number or your own words' : 'Note to Claude (optional)'}
-        placeholder={isQuestion ? 'Your answer: a number or your own words' : 'Note to Claude (optional)'}
+        aria-label={words.field}
+        placeholder={words.field}
         value={text}
         onInput={(event) => setText(event.currentTarget.value)}
         onKeyDown={(event) => {
@@ -81,7 +89,7 @@ export function Decision({ approval, onAnswered, isSeen, hasKeys = false }: Deci
       />
       <div class="buttons large">
         <button type="button" class="primary" disabled={!canAllow} onClick={() => void answer('allow')}>
-          {isQuestion ? 'Answer' : rule === '' ? 'Allow once' : 'Allow and add the rule'} <kbd>a</kbd>
+          {rule === '' ? words.allow : 'Allow and add the rule'} <kbd>a</kbd>
         </button>
         {approval.kind === 'tool' && (
           <select

@@ -42,7 +42,8 @@ function Ways() {
   return (
     <ul class="names">
       <li>
-        Tailscale: <code>tailscale serve {port}</code>
+        Tailscale: <code>tailscale serve --bg {port}</code>, and the name of this machine there in{' '}
+        <code>gateway.hosts</code> of the configuration
       </li>
       <li>
         SSH, from another computer:{' '}

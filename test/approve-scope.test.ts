@@ -178,3 +178,9 @@ test('what a token allowed for ever is asked again when the token is removed', a
   expect(patterns()).toEqual(['npm run build'])
   expect(result).toMatchObject({ rules: [expect.stringContaining('npm test')] })
 })
+
+test('a pull request is opened only with the scope approve: a session has to ask before it publishes its work', async () => {
+  const open = (token: string) => rpc(house, 'coding.pr', { session: 'no-such-session' }, token)
+  expect((await open(tokens.write)).error?.data).toMatchObject({ code: 'forbidden' })
+  expect((await open(tokens.approve)).error?.data).toMatchObject({ code: 'not-found' })
+})

@@ -113,7 +113,8 @@ const pullRequest = operation({
     draft: z.boolean().default(false).describe('Open it as a draft.'),
   }),
   output: z.object({ url: z.string(), title: z.string(), branch: z.string() }),
-  scope: 'write',
+  // A session that publishes its work must ask; so a caller that cannot allow that to a session cannot do it in its place.
+  scope: 'approve',
   changesState: true,
   command: {
     positional: ['session'],

@@ -4,9 +4,14 @@ import { randomUUID } from 'node:crypto'
 import { existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test, vi } from 'vitest'
+import { findTranscript } from '../src/agent/transcripts.ts'
 import { asOwner } from '../src/coding/machines/owner.ts'
 import { launched } from '../src/coding/session/session-changes.ts'
+import { cardsOf } from '../src/discovery/cards.ts'
+import { conversationRecords } from '../src/discovery/conversation-records.ts'
+import { TranscriptScanner } from '../src/discovery/transcript-scanner.ts'
 import type { CodingSession } from '../src/domain/coding-session.ts'
+import { conversationOf, mayConverse } from '../src/search/passages.ts'
 import { identifyProcess, isSameProcess } from '../src/store/disk/process-identity.ts'
 import { descendantsOf } from './support/descendants.ts'
 import { claudeBinary, testModel } from './support/claude-home.ts'
@@ -59,6 +64,35 @@ test('a tool that was approved really runs, a denied one does not, and the marke
   const sent = coding.real.api.calls().map((call) => call.prompt)
   expect(sent[0]).toMatch(/(^|\n)\[openclaw:agent=main\]\n/)
   expect(sent.some((prompt) => prompt.includes('"no"') && prompt.includes('[openclaw:'))).toBe(false)
+})
+
+test('a message that is sent while a tool waits for permission is part of the conversation, once, and is searched', async () => {
+  const touch = { tools: [{ name: 'Bash', input: { command: `python3 -c "open('pots','w')"` } }] }
+  const { id } = await coding.launch(inline(touch, { text: 'made it' }), {
+    workdir: coding.house.repo('joined'),
+  })
+  const asked = await coding.until(id, 'awaiting-approval')
+  await coding.house.pool.respond(id, 'please also water the petunias', { userInitiated: true })
+  const path = findTranscript(coding.real.home.configDir, asked.sdkSessionId!)!
+  // Claude has it now, and gives it to the model with the result of the tool.
+  const isQueued = (): void => expect(readFileSync(path, 'utf8')).toContain('petunias')
+  await vi.waitFor(isQueued, { timeout: 60_000, interval: 20 })
+  await coding.house.approvals.answer(asked.waiting!.approvalId!, { behavior: 'allow', by: 'ada' })
+  await coding.until(id, 'awaiting-input')
+  const { cards } = await cardsOf(path, { limit: 50 })
+  expect(cards.map(({ kind }) => kind)).toEqual(['prompt', 'tool', 'result', 'prompt', 'text'])
+  const spoken = cards.filter(({ text }) => text.includes('petunias'))
+  expect(spoken).toMatchObject([{ kind: 'prompt', text: 'please also water the petunias' }])
+  const kinds: string[] = []
+  for await (const { kind } of conversationRecords(path)) kinds.push(kind)
+  expect(kinds.filter((kind) => kind === 'prompt')).toHaveLength(2)
+  expect(new TranscriptScanner().scan(path).facts.promptCount).toBe(2)
+  const lines = readFileSync(path).toString('utf8').split('\n')
+  const passages = lines.filter((line) => mayConverse(Buffer.from(line), 'native'))
+  const found = passages
+    .map((line) => conversationOf(line, 'native'))
+    .filter((passage) => passage?.text.includes('petunias'))
+  expect(found).toMatchObject([{ role: 'user', text: 'please also water the petunias', id: spoken[0]!.uuid }])
 })
 
 test('a question of Claude is answered by number, and Claude gets the chosen label', async () => {

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { anatomyOf } from './anatomy.ts'
 import { cardsOf } from './cards.ts'
+import { TranscriptScanner } from './transcript-scanner.ts'
 
 const said = (type: string, content: unknown, more: object = {}): string =>
   JSON.stringify({ type, timestamp: '2026-11-01T10:00:00Z', message: { role: type, content, ...more } })
@@ -47,6 +48,47 @@ test('a command and its output are notices; a prompt is what the count of prompt
     'notice: [Request interrupted by user]',
     'prompt: ! ls',
   ])
+})
+
+test('a message that joined a turn is a prompt at its place; notifications, other agents and repetitions are not', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'rockpool-cards-'))
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  const path = join(folder, 'joined.jsonl')
+  const joined = (prompt: unknown, more: object = {}): string =>
+    JSON.stringify({
+      attachment: { type: 'queued_command', prompt, source_uuid: 'sent', commandMode: 'prompt', ...more },
+      type: 'attachment',
+      uuid: 'u',
+      timestamp: '2026-11-01T10:00:00Z',
+    })
+  const lines = [
+    said('user', 'Fix the login'),
+    joined('and the logout'),
+    joined(
+      [
+        { type: 'text', text: 'with a picture' },
+        { type: 'image', source: {} },
+      ],
+      { origin: { kind: 'human' } },
+    ),
+    joined('<task-notification>over</task-notification>', { commandMode: 'task-notification' }),
+    joined('a report', { origin: { kind: 'peer' } }),
+    joined('a note', { isMeta: true }),
+    joined('and the logout', { carriedByCompaction: true }),
+    joined(undefined),
+    said('assistant', 'Done'),
+  ]
+  writeFileSync(path, `${lines.join('\n')}\n`)
+  const { cards } = await cardsOf(path, { limit: 50 })
+  expect(cards.map(({ kind, text }) => `${kind}: ${text}`)).toEqual([
+    'prompt: Fix the login',
+    'prompt: and the logout',
+    'prompt: with a picture',
+    'text: Done',
+  ])
+  expect(cards[1]).toMatchObject({ uuid: 'u', at: Date.parse('2026-11-01T10:00:00Z') })
+  const { facts } = new TranscriptScanner().scan(path)
+  expect(facts).toMatchObject({ promptCount: 3, messageCount: 2, lastPrompt: 'with a picture' })
 })
 
 test('messages and blocks that are none are passed over, and the others shown and weighed', async () => {

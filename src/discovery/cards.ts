@@ -4,6 +4,7 @@ import type { FileHandle } from 'node:fs/promises'
 import type { Card, CardPage } from '../domain/transcript-views.ts'
 import { attempt, RockpoolError } from '../domain/errors.ts'
 import { isRecord, parseRecord } from '../domain/json.ts'
+import { withJoinedPrompt } from '../domain/joined-prompt.ts'
 import { withoutMarker, withoutTags } from '../domain/machine-text.ts'
 import type { Usage } from '../domain/turn.ts'
 import { readChain } from '../store/transcripts/claude-chain.ts'
@@ -122,8 +123,9 @@ function cardsIn({ content, bytes }: Line, { raw, sidechain }: How): Card[] {
 }
 
 function cardsOfLine(line: string, isSidechain = false): Card[] {
-  const record = parseRecord(line)
-  if (!record) return unreadableCard(line)
+  const parsed = parseRecord(line)
+  if (!parsed) return unreadableCard(line)
+  const record = withJoinedPrompt(parsed)
   if ((record['isSidechain'] === true && !isSidechain) || record['isMeta'] === true) return []
   const about = { uuid: textIn(record['uuid']), at: Date.parse(String(record['timestamp'])) || 0 }
   if (record['type'] === 'system') return systemCard(record, about)

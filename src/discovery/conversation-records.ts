@@ -7,6 +7,7 @@ import { linesOfFile } from '../store/disk/file-lines.ts'
 import { branchIn } from './transcript-facts.ts'
 import { openForeign } from '../store/disk/foreign-file.ts'
 import { parseRecord } from '../domain/json.ts'
+import { joinedPromptStart, withJoinedPrompt } from '../domain/joined-prompt.ts'
 import { withoutMarker } from '../domain/machine-text.ts'
 
 export interface ConversationRecord {
@@ -34,7 +35,9 @@ const record = z.looseObject({
 })
 type ClaudeRecord = z.infer<typeof record>
 
-const wanted = ['"user"', '"assistant"', '"compact_boundary"'].map((text) => Buffer.from(text))
+const wanted = ['"user"', '"assistant"', '"compact_boundary"', joinedPromptStart].map((text) =>
+  Buffer.from(text),
+)
 
 /** The longest time slice before other tasks get a turn. */
 const sliceMs = 10
@@ -57,7 +60,8 @@ export async function* conversationRecords(filePath: string): AsyncGenerator<Con
 
 function readRecord(bytes: Buffer): Omit<ConversationRecord, 'bytes'> | undefined {
   // `cc info` reports damaged lines.
-  const checked = record.safeParse(parseRecord(bytes.toString('utf8')))
+  const parsed = parseRecord(bytes.toString('utf8'))
+  const checked = record.safeParse(parsed && withJoinedPrompt(parsed))
   if (!checked.success || checked.data.isSidechain) return undefined
   const { timestamp = '', gitBranch } = checked.data
   const kind = kindOf(checked.data)

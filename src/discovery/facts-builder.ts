@@ -2,11 +2,12 @@
 // record-walker.ts reads their bytes.
 import type { TokenCounts } from '../domain/discovered-session.ts'
 import { isRecord } from '../domain/json.ts'
+import { joinedPromptStart, withJoinedPrompt } from '../domain/joined-prompt.ts'
 import type { EditScan } from './edit-scan.ts'
 import { decodeText, isBlank, largestParsed, parsed, secondsOf } from './json-bytes.ts'
 import { pricesOf } from './model-prices.ts'
 import { costOfCall } from './price-table.ts'
-import { readBlocks, readPrompt, type PromptText } from './transcript-facts.ts'
+import { readContent, readPrompt, type PromptText } from './transcript-facts.ts'
 import type { RecordWalker } from './record-walker.ts'
 import type { Span } from './scan-code.ts'
 import { keptChars, type TranscriptFacts, noTokens } from './transcript-facts.ts'
@@ -15,6 +16,7 @@ import { identify, identifyByPlace, noUsage, type UsageRecord, type UsageTable }
 /** The model of messages that Claude Code writes itself. */
 const synthetic = '<synthetic>'
 const budgetStart = Buffer.from('{"type":"budget_usd"')
+const promptStart = Buffer.from(joinedPromptStart)
 
 /** Fields of each record that say in which circumstances it was written. */
 const settings = ['cwd', 'gitBranch', 'version', 'slug', 'entrypoint', 'permissionMode'] as const
@@ -224,7 +226,7 @@ export class FactsBuilder {
     if (prompt.kind === 'prompt' || !this.#walker.hasBlocks) return prompt
     const message = parsed(buffer, start, end)?.['message']
     const content = isRecord(message) ? message['content'] : undefined
-    return Array.isArray(content) ? readBlocks(content) : prompt
+    return Array.isArray(content) ? readContent(content) : prompt
   }
 
   #notePrompt(prompt: PromptText): void {
@@ -253,12 +255,20 @@ export class FactsBuilder {
   #attachment(buffer: Buffer, start: number, end: number): void {
     const at = this.#walker.attachment.start
     this.#leave(start, end)
-    if (at < 0 || buffer.compare(budgetStart, 0, budgetStart.length, at, at + budgetStart.length) !== 0)
-      return
+    if (at < 0) return
+    if (beginsWith(buffer, at, promptStart)) return this.#joinedPrompt(parsed(buffer, start, end))
+    if (!beginsWith(buffer, at, budgetStart)) return
     const budget = parsed(buffer, start, end)?.['attachment']
     if (!isRecord(budget)) return
     if (typeof budget['used'] === 'number') this.facts.budgetUsedUsd = budget['used']
     if (typeof budget['total'] === 'number') this.facts.budgetUsd = budget['total']
+  }
+
+  /** A person sent it while a turn ran. */
+  #joinedPrompt(record: Record<string, unknown> | undefined): void {
+    if (!record || record['isSidechain'] === true) return
+    const { message } = withJoinedPrompt(record)
+    if (isRecord(message)) this.#notePrompt(readContent(message['content']))
   }
 
   #sessionRecord(buffer: Buffer, start: number, end: number): void {
@@ -300,6 +310,10 @@ export class FactsBuilder {
     if (walker.timestamp.start >= 0 && (facts.lastTimestamp === undefined || time > facts.lastTimestamp))
       facts.lastTimestamp = time
   }
+}
+
+function beginsWith(buffer: Buffer, at: number, start: Buffer): boolean {
+  return buffer.compare(start, 0, start.length, at, at + start.length) === 0
 }
 
 /** The usage limit that a message of Claude Code itself reports, with the time of its reset. */

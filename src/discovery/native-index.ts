@@ -17,7 +17,7 @@ import type { TranscriptFacts } from './transcript-facts.ts'
 import { UsageTable } from './usage-table.ts'
 
 /** Changes with the stored facts, and with the prices, because costs are stored. */
-export const indexFormat = `11 ${pricesAsOf}`
+export const indexFormat = `12 ${pricesAsOf}`
 
 /** A transcript on disk and what lists need to know of it. */
 export interface KnownFile {

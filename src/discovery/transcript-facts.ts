@@ -149,8 +149,13 @@ export function readPrompt(text: string): PromptText {
   return byProgram.test(text) ? { kind: 'nothing' } : { kind: 'prompt', text }
 }
 
+/** The content of a message: a text, or blocks. */
+export function readContent(content: unknown): PromptText {
+  return Array.isArray(content) ? readBlocks(content) : readPrompt(typeof content === 'string' ? content : '')
+}
+
 /** The first block that is a prompt; a picture alone is a prompt, too. */
-export function readBlocks(blocks: unknown[]): PromptText {
+function readBlocks(blocks: unknown[]): PromptText {
   let found: PromptText = { kind: 'nothing' }
   for (const block of blocks) {
     if (typeof block !== 'object' || block === null || !('type' in block)) continue

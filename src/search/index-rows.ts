@@ -75,6 +75,9 @@ const migrations = [
    INSERT INTO words (words) VALUES ('delete-all'); DROP TABLE pieces;
    CREATE VIRTUAL TABLE pieces USING fts5(text, content='', columnsize=0, detail=none, tokenize="${pieceTokenizer}");
    CREATE INDEX passage_without_pieces ON passage (id) WHERE has_pieces = 0;`,
+  // Messages that joined a turn. Everything is read again.
+  `DELETE FROM passage; DELETE FROM source; DELETE FROM settled; DELETE FROM vectors;
+   INSERT INTO words (words) VALUES ('delete-all'); INSERT INTO pieces (pieces) VALUES ('delete-all');`,
 ]
 
 export const roles: SearchRole[] = ['user', 'assistant', 'tool', 'memory']

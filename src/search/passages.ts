@@ -4,6 +4,7 @@ import { cutBetweenWords, makeRedactor } from '../domain/redact.ts'
 import type { SearchKind, SearchRole } from '../domain/search.ts'
 import { openForeign } from '../store/disk/foreign-file.ts'
 import { isRecord, parseRecord } from '../domain/json.ts'
+import { withJoinedPrompt } from '../domain/joined-prompt.ts'
 
 export interface LineText {
   role: SearchRole
@@ -30,6 +31,7 @@ const needles = {
   assistant: Buffer.from('"assistant"'),
   text: Buffer.from('"text"'),
   title: Buffer.from('-title"'),
+  joinedPrompt: Buffer.from('"queued_command"'),
   toolUse: Buffer.from('"tool_use"'),
   toolResult: Buffer.from('"tool_result"'),
   ourToolCall: Buffer.from('"toolCall"'),
@@ -40,6 +42,7 @@ const needles = {
 export function mayConverse(bytes: Buffer, kind: SearchKind): boolean {
   if (kind !== 'native') return bytes.includes(needles.message) && !bytes.includes(needles.ourToolResult)
   if (bytes.length < maxTitleBytes && bytes.includes(needles.title)) return true
+  if (bytes.includes(needles.joinedPrompt)) return true
   if (bytes.includes(needles.user) && !bytes.includes(needles.toolResult)) return true
   return bytes.includes(needles.assistant) && bytes.includes(needles.text)
 }
@@ -54,7 +57,7 @@ export function mayBeTool(bytes: Buffer, kind: SearchKind): boolean {
 export function conversationOf(line: string, kind: SearchKind): LineText | undefined {
   const record = parseRecord(line)
   if (!record) return undefined
-  return kind === 'native' ? nativeConversation(record) : ourConversation(record)
+  return kind === 'native' ? nativeConversation(withJoinedPrompt(record)) : ourConversation(record)
 }
 
 /** Tool inputs and results of a line, as one text. */

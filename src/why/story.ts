@@ -3,7 +3,8 @@
 import type { FileHandle } from 'node:fs/promises'
 import { blocksIn, textIn, usageIn } from '../discovery/cards.ts'
 import { callCost } from '../discovery/price-table.ts'
-import { isContinuation, readBlocks, readPrompt } from '../discovery/transcript-facts.ts'
+import { isContinuation, readContent } from '../discovery/transcript-facts.ts'
+import { withJoinedPrompt } from '../domain/joined-prompt.ts'
 import { isRecord, parseRecord } from '../domain/json.ts'
 import { withoutMarker } from '../domain/machine-text.ts'
 import { openForeignHandle } from '../store/disk/foreign-file.ts'
@@ -168,12 +169,13 @@ class StoryReader {
 }
 
 /** The text of a prompt; undefined for every other record. */
-function promptIn(record: Fields): string | undefined {
+function promptIn(recorded: Fields): string | undefined {
+  const record = withJoinedPrompt(recorded)
   if (record['type'] !== 'user' || record['isMeta'] === true || record['isCompactSummary'] === true)
     return undefined
   const content = isRecord(record['message']) ? record['message']['content'] : undefined
   if (blocksIn(content).some((block) => block['type'] === 'tool_result')) return undefined
-  const found = Array.isArray(content) ? readBlocks(content) : readPrompt(textIn(content) ?? '')
+  const found = readContent(content)
   return found.kind === 'prompt' ? cut(withoutMarker(found.text).trim()) : undefined
 }
 

@@ -2,6 +2,7 @@
 // the views of Claude's transcripts have readers of their own, which are faster.
 import type { AgentConversation, AgentRecord, UntimedRecord } from '../../../domain/agent-records.ts'
 import { isRecord } from '../../../domain/json.ts'
+import { withJoinedPrompt } from '../../../domain/joined-prompt.ts'
 import { withoutMarker } from '../../../domain/machine-text.ts'
 import { readChain, recordsOf } from '../../../store/transcripts/claude-chain.ts'
 import { blocksIn } from '../../cards.ts'
@@ -26,7 +27,8 @@ export async function readClaudeRecords(path: string): Promise<AgentConversation
     const uuid = textField(record['uuid'])
     const at = textField(record['timestamp']) ?? ''
     const rewound = (uuid !== undefined && links.has(uuid) && !reached.has(uuid)) || undefined
-    for (const found of translator.translate(record)) records.push({ ...found, at, rewound })
+    for (const found of translator.translate(withJoinedPrompt(record)))
+      records.push({ ...found, at, rewound })
   }
   return { records, damaged: damagedLines + overlongLines }
 }

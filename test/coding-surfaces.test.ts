@@ -5,6 +5,7 @@ import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test, vi } from 'vitest'
 import { commandToSay } from '../src/chat/coding-commands.ts'
+import { findPrinter } from '../src/cli/printers.ts'
 import { codingLibrary } from '../src/library/one-call.ts'
 import type { CodingSession } from '../src/domain/coding-session.ts'
 import { ownerGives } from '../src/domain/giver.ts'
@@ -19,6 +20,8 @@ import {
   toolsOf,
   typed,
 } from './support/coding-gateway.ts'
+import type { ClaudeHome } from './support/claude-home.ts'
+import { NativeTranscript } from './support/dashboard-house.ts'
 import { rpc } from './support/gateway-house.ts'
 import type { House } from './support/gateway-house.ts'
 import { rowsOf } from './support/state-rows.ts'
@@ -294,6 +297,54 @@ test('coding.review shows what changed since the session began, and a session th
     sessions: [{ name: 'cut', state: 'working' }],
     refused: [],
   })
+})
+
+test('coding.review names the other sessions of the working tree, and marks the files that the session edited itself', async () => {
+  const house = await openGateway()
+  const workdir = newRepo(house)
+  const git = (...args: string[]) =>
+    execFileSync('git', ['-c', 'user.name=Ada', '-c', 'user.email=ada@example.org', ...args], {
+      cwd: workdir,
+    })
+  git('init', '-q', '-b', 'main')
+  git('commit', '-q', '--allow-empty', '-m', 'First')
+  const inner = join(workdir, 'trees', 'inner')
+  git('worktree', 'add', '-q', inner)
+  const home = { configDir: join(house.dir, '.claude') } as ClaudeHome
+  const hourAgo = { startedAt: Date.now() - 3_600_000 }
+  const idOf = (n: number): string => `${String(n).padStart(8, '0')}-1111-4000-8000-000000000000`
+  new NativeTranscript(home, workdir, idOf(1), hourAgo).prompt('Ended long before')
+  const { id, sdkSessionId } = await launchResumable(house, 'one', { workdir })
+  const edit = (name: string, sessionId: string): NativeTranscript => {
+    const transcript = new NativeTranscript(home, workdir, sessionId)
+    const input = { file_path: join(workdir, name), content: 'text of the file' }
+    transcript.prompt(`Write ${name}`)
+    transcript.answer([{ type: 'tool_use', id: `toolu_${name}`, name: 'Write', input }])
+    transcript.result(`toolu_${name}`, 'ok')
+    writeFileSync(input.file_path, `${input.content}\n`)
+    return transcript
+  }
+  edit('mine.txt', sdkSessionId!)
+  const alone = await ask(house, 'coding.review', { session: id })
+  expect(alone).toMatchObject({ otherSessions: [], files: [{ path: 'mine.txt', own: true }] })
+  edit('theirs.txt', idOf(2))
+  new NativeTranscript(home, inner, idOf(3)).prompt('In a working tree of its own')
+  await launchResumable(house, 'two', { workdir, resume: { sdkSessionId: idOf(4), fork: false } })
+  const review = await ask(house, 'coding.review', { session: id })
+  expect(review).toMatchObject({
+    otherSessions: [
+      { name: 'two', claudeSessionId: idOf(4) },
+      { name: 'Write theirs.txt', claudeSessionId: idOf(2) },
+    ],
+    files: [
+      { path: 'mine.txt', own: true },
+      { path: 'theirs.txt', own: false },
+    ],
+  })
+  const print = await findPrinter('coding.review')
+  const printed = print(review, { width: 80, color: false, now: Date.now(), interactive: true })
+  expect(printed).toContain('  added    mine.txt +1 -0 (its own edit)\n  added    theirs.txt +1 -0\n')
+  expect(printed).toContain('Other sessions worked in this folder since one began: two, Write theirs.txt. ')
 })
 
 describe('claude_launch without a workdir', () => {

@@ -36,6 +36,8 @@ interface MadeCommit {
 }
 
 interface Changes {
+  /** The working tree; undefined outside of git. */
+  tree?: string
   files: ChangedFile[]
   commits: MadeCommit[]
   branch?: string
@@ -79,7 +81,7 @@ export async function readChanges(
   if (own.length > maxFiles) problems.push(`${own.length - maxFiles} more files have changed.`)
   const branch = firstLine(await git(['symbolic-ref', '--quiet', '--short', 'HEAD']))
   const commits = base?.commit === undefined ? [] : await commitsSince(git, base.commit, since)
-  return { files: withinSize(own.slice(0, maxFiles), problems), commits, branch, problems }
+  return { tree: top, files: withinSize(own.slice(0, maxFiles), problems), commits, branch, problems }
 }
 
 interface Repository {

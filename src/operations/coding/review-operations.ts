@@ -10,6 +10,7 @@ import { shellWord } from '../../domain/text.ts'
 import type { App } from '../app.ts'
 import { operation, type Caller } from '../operation.ts'
 import { afterRecovery, codingSession, findCoding, stateFields, stateOf } from './coding-row.ts'
+import { editedFiles, otherSessions } from './review-others.ts'
 import { refuseForeignRepository } from './launch-rights.ts'
 import { isElsewhere } from './which-machine.ts'
 
@@ -28,8 +29,18 @@ const reviewOutput = z.object({
       removed: z.number().optional(),
       patch: z.string().describe('A unified diff; empty for a binary or very large file.'),
       note: z.string().optional(),
+      own: z
+        .boolean()
+        .describe(
+          'The session edited it with a tool. A command of the session may have changed other files.',
+        ),
     }),
   ),
+  otherSessions: z
+    .array(z.object({ name: z.string(), id: z.string().optional(), claudeSessionId: z.string().optional() }))
+    .describe(
+      'Sessions that were active in the same working tree since it began; files and commits may be theirs.',
+    ),
   commits: z.array(z.object({ commit: z.string(), author: z.string(), at: z.number(), subject: z.string() })),
   tests: z
     .array(
@@ -58,17 +69,27 @@ const review = operation({
 async function reviewOf(
   app: App,
   session: CodingSession,
-  { agentId }: Caller,
+  caller: Caller,
 ): Promise<z.input<typeof reviewOutput>> {
   const { id, name, request, base, createdAt, startedAt = createdAt } = session
   if (isElsewhere(app, session))
     throw new RockpoolError('refused', `${name} works on ${session.machine}; its files are there.`, {
       hint: `Review it there, or move it: \`rockpool cc move ${shellWord(name)}\`.`,
     })
-  await refuseForeignRepository(app, request.workdir, agentId)
-  const changes = await readChanges(request.workdir, base, startedAt, app.environment.variables)
+  await refuseForeignRepository(app, request.workdir, caller.agentId)
+  const { tree, ...changes } = await readChanges(request.workdir, base, startedAt, app.environment.variables)
   const about = { id, name, ...stateOf(session), workdir: request.workdir, base: base?.commit }
-  return { ...about, ...changes, tests: await testsOf(app, session), lastWords: lastWordsOf(app, session) }
+  const place = tree === undefined ? undefined : { tree, since: startedAt }
+  const others = place ? await otherSessions(app, session, place, caller) : []
+  const edited = place ? await editedFiles(app, session, place) : new Set()
+  return {
+    ...about,
+    ...changes,
+    files: changes.files.map((file) => ({ ...file, own: edited.has(file.path) })),
+    otherSessions: others,
+    tests: await testsOf(app, session),
+    lastWords: lastWordsOf(app, session),
+  }
 }
 
 const readCards = 1_000

@@ -23,6 +23,12 @@ export function ReviewTab({ coding }: { coding: CodingRow }) {
               {visible(problem)}
             </p>
           ))}
+          {data.otherSessions.length > 0 && (
+            <p>
+              Other sessions worked in this folder since it began: {othersIn(data)}. The changes may be
+              theirs, except where a file says “its own edit”.
+            </p>
+          )}
           {data.lastWords !== '' && <Markdown text={data.lastWords} />}
           <Done review={data} />
           <div class="buttons">
@@ -34,12 +40,20 @@ export function ReviewTab({ coding }: { coding: CodingRow }) {
             {data.branch && ` on ${visible(data.branch)}`}.
           </p>
           {data.files.map((file) => (
-            <File key={file.path} file={file} />
+            <File key={file.path} file={file} isShared={data.otherSessions.length > 0} />
           ))}
         </section>
       )}
     </Loaded>
   )
+}
+
+const mostNamed = 10
+
+function othersIn({ otherSessions }: Review): string {
+  const names = otherSessions.slice(0, mostNamed).map(({ name }) => visible(name))
+  const more = otherSessions.length - names.length
+  return [...names, ...(more > 0 ? [`${more} more`] : [])].join(', ')
 }
 
 function Done({ review: { commits, tests } }: { review: Review }) {
@@ -60,14 +74,21 @@ function Done({ review: { commits, tests } }: { review: Review }) {
   )
 }
 
-function File({ file: { path, added, removed, patch, note } }: { file: Review['files'][number] }) {
+interface FileProps {
+  file: Review['files'][number]
+  /** Other sessions worked in the folder. */
+  isShared: boolean
+}
+
+function File({ file: { path, added, removed, patch, note, own }, isShared }: FileProps) {
   return (
     <details open={patch.length < 20_000}>
       <summary>
         <code>{visible(path)}</code>{' '}
         <span class="faint">
           {added !== undefined && `+${added} `}
-          {removed !== undefined && `-${removed}`} {note && visible(note)}
+          {removed !== undefined && `-${removed}`} {own && isShared && 'its own edit '}
+          {note && visible(note)}
         </span>
       </summary>
       {patch !== '' && <Patch text={patch} />}

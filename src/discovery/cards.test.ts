@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { anatomyOf } from './anatomy.ts'
-import { cardsOf } from './cards.ts'
+import { cardsOf, markRewound } from './cards.ts'
 import { TranscriptScanner } from './transcript-scanner.ts'
 
 const said = (type: string, content: unknown, more: object = {}): string =>
@@ -89,6 +89,41 @@ test('a message that joined a turn is a prompt at its place; notifications, othe
   expect(cards[1]).toMatchObject({ uuid: 'u', at: Date.parse('2026-11-01T10:00:00Z') })
   const { facts } = new TranscriptScanner().scan(path)
   expect(facts).toMatchObject({ promptCount: 3, messageCount: 2, lastPrompt: 'with a picture' })
+})
+
+test('a message that joined a turn is not rewound while Claude has not answered', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'rockpool-cards-'))
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  const path = join(folder, 'unanswered.jsonl')
+  const attached = (uuid: string, parentUuid: string, attachment: object): object => ({
+    type: 'attachment',
+    uuid,
+    parentUuid,
+    timestamp: '2026-11-01T10:00:00Z',
+    attachment,
+  })
+  const asked = (uuid: string, parentUuid: string | null, content: string): object => ({
+    type: 'user',
+    uuid,
+    parentUuid,
+    timestamp: '2026-11-01T10:00:00Z',
+    message: { role: 'user', content },
+  })
+  const records = [
+    asked('a', null, 'Fix the login'),
+    asked('b', 'a', 'rewound'),
+    attached('c', 'b', { type: 'queued_command', prompt: 'rewound too' }),
+    asked('d', 'a', 'Fix the logout'),
+    attached('e', 'd', { type: 'date' }),
+    attached('f', 'e', { type: 'queued_command', prompt: 'and the menu' }),
+  ]
+  writeFileSync(path, records.map((record) => `${JSON.stringify(record)}\n`).join(''))
+  const { cards } = await markRewound(path, await cardsOf(path, { limit: 50 }))
+  expect(cards.filter(({ isRewound }) => isRewound).map(({ text }) => text)).toEqual([
+    'rewound',
+    'rewound too',
+  ])
+  expect(cards).toHaveLength(5)
 })
 
 test('messages and blocks that are none are passed over, and the others shown and weighed', async () => {

@@ -52,8 +52,19 @@ const maxChainBytes = 2 << 20
 /** Marks the messages on a branch that was rewound: they are in the file, but a resume does not see them. */
 export async function markRewound(filePath: string, page: CardPage): Promise<CardPage> {
   if (statSync(filePath).size > maxChainBytes) return page
-  const { links, reached } = await readChain(filePath)
-  const isRewound = ({ uuid }: Card): boolean => uuid !== undefined && links.has(uuid) && !reached.has(uuid)
+  const { links, reached, leaf } = await readChain(filePath)
+  // Until Claude answers, a message that joined the running turn comes after the last record that a resume continues from.
+  const isAfterLeaf = (uuid: string): boolean => {
+    const passed = new Set<string>()
+    let link = links.get(uuid)
+    while (link?.kind === 'note' && link.parent !== undefined && !passed.has(link.uuid)) {
+      passed.add(link.uuid)
+      link = links.get(link.parent)
+    }
+    return link !== undefined && link === leaf
+  }
+  const isRewound = ({ uuid }: Card): boolean =>
+    uuid !== undefined && links.has(uuid) && !reached.has(uuid) && !isAfterLeaf(uuid)
   return { ...page, cards: page.cards.map((card) => (isRewound(card) ? { ...card, isRewound: true } : card)) }
 }
 

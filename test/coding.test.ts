@@ -240,6 +240,41 @@ test('the end of a session is taken back: nothing is sent, and its next message 
   await vi.waitFor(() => expect(house.pool.resolve(id).turns).toBe(2))
 })
 
+test.each([
+  ['in its turn', '[[offline: wait 60000]]', 'active', 'during its turn'],
+  ['while it asks', '[[offline: ask Bash {"command":"make"}]]', 'awaiting-approval', 'request is withdrawn'],
+] as const)(
+  'a session that was ended %s comes back stopped, says what it lost, and waits',
+  async (_, prompt, at, text) => {
+    const house = open()
+    const { id } = await house.launch('[[offline: say earlier words]]')
+    await until(house, id, 'awaiting-input')
+    await house.pool.respond(id, prompt, { userInitiated: true })
+    await until(house, id, at)
+    await house.pool.kill(id)
+    expect(house.approvals.pending()).toEqual([])
+    const back = await house.pool.reopen(id)
+    expect([sessionState(back), back.lifecycle, back.turns]).toEqual(['stopped', 'suspended', 1])
+    expect(stateText(back)).toContain(text)
+    expect(stateText(back)).toContain('Send a message to continue.')
+    // The same after a second end.
+    await house.pool.kill(id)
+    expect(stateText(await house.pool.reopen(id))).toContain(text)
+    await house.pool.respond(id, '[[offline: say more]]', { userInitiated: true })
+    await vi.waitFor(() => expect(house.pool.resolve(id)).toMatchObject({ turns: 2, lastWords: 'more' }))
+  },
+)
+
+test('the end of a session that has no conversation yet cannot be undone, and the error says so', async () => {
+  const house = open()
+  const workdir = house.repo('shared')
+  const first = await house.launch('[[offline: wait 60000]]', { workdir })
+  await until(house, first.id, 'active')
+  const { id } = await house.launch('x', { workdir })
+  await house.pool.kill(id)
+  await expect(house.pool.reopen(id)).rejects.toThrow('no conversation')
+})
+
 test('an agent may answer only so often without a person; a person resets the count', async () => {
   const house = open({ config: { maxAutoResponds: 2 } })
   const { id } = await house.launch('one')

@@ -38,7 +38,10 @@ const results: { [Name in MethodName]?: (output: OutputOf<Name>, page: Page) => 
     safe`Stopped ${row.name} (${row.state}). Tell it what to do next: rockpool cc respond ${row.id} "…"`,
   'coding.kill': (row) => {
     if (row.killed) return safe`Ended ${row.name}. Take it back with: rockpool cc kill ${row.id} --undo`
-    if (row.waiting) return safe`${row.name} waits for its next message again.`
+    if (row.lifecycle === 'suspended')
+      return row.endMessage
+        ? safe`${row.name} is back. ${row.endMessage}`
+        : safe`${row.name} waits for its next message again.`
     return safe`${row.name} has ended already (${row.state}).`
   },
   'coding.release': ({ id, name }) =>

@@ -6,9 +6,9 @@ import { sleep } from '../../domain/async.ts'
 import type { Clock } from '../../domain/clock.ts'
 import { kindOf, type CodingSession, type EndReason } from '../../domain/coding-session.ts'
 import type { CodingParts, SessionParts } from '../coding-parts.ts'
-import { notReopened, notResumable } from '../refusals.ts'
+import { cannotResume, notReopened, notResumable } from '../refusals.ts'
 import type { LiveRecord } from '../session/live-record.ts'
-import { continuePrompt, ended, requeued, withWaitingTime } from '../session/session-changes.ts'
+import { continuePrompt, ended, reopened, requeued, withWaitingTime } from '../session/session-changes.ts'
 import { isSameOwner, nameOfOwner } from './owner.ts'
 
 /** Resolves to the sessions whose owner is gone. */
@@ -88,11 +88,13 @@ export async function reopenSession(
   { store, clock, events }: SessionParts,
   session: CodingSession,
 ): Promise<void> {
-  const { id, sdkSessionId, lifecycle, end } = session
-  if (lifecycle !== 'ended' || end?.reason !== 'user' || sdkSessionId === undefined)
-    throw notReopened(session)
-  const waiting = { for: 'input' as const, since: clock.now(), about: '' }
-  await store.update(id, (stored) => Object.assign(stored, { lifecycle: 'suspended', waiting, unseen: true }))
+  const { id } = session
+  await store.update(id, (stored) => {
+    const { lifecycle, end, sdkSessionId } = stored
+    if (lifecycle !== 'ended' || end?.reason !== 'user') throw notReopened(stored)
+    if (sdkSessionId === undefined) throw cannotResume(stored.id, stored)
+    Object.assign(stored, reopened(stored, clock.now()))
+  })
   events.emit({ type: 'coding-changed', id, why: 'suspended' })
 }
 

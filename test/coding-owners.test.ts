@@ -269,6 +269,28 @@ describe('interrupt', () => {
     await vi.waitFor(() => expect(saidBy(house, second.id)).toEqual(['task', 'and this']))
   })
 
+  test('where no turn runs, the refusal says so, and its advice works', async () => {
+    const folder = sharedFolder()
+    const house = open({ folder })
+    const { id, name } = await house.launch('[[offline: say done]]', { resume })
+    await until(house, id, 'awaiting-input')
+    const advice = { hint: `Continue it with a message: \`rockpool cc respond ${name} "…"\`.` }
+    await expect(house.pool.interrupt(id)).rejects.toMatchObject({
+      message: `${name} waits for its next message, so there is no turn to stop.`,
+      ...advice,
+    })
+    await house.close()
+    const after = open({ folder })
+    await expect(after.pool.interrupt(id)).rejects.toMatchObject({
+      message: `${name} is suspended, so there is no turn to stop.`,
+      ...advice,
+    })
+    await after.pool.respond(id, '[[offline: say more]]', { userInitiated: true })
+    await vi.waitFor(() => expect(saidBy(after, id)).toEqual(['done', 'more']))
+    await after.pool.kill(id)
+    await expect(after.pool.interrupt(id)).rejects.toThrow('has ended (stopped), so there is no turn to stop')
+  })
+
   test('one that asks for its budget before a turn is stopped there, and waits for what is said next', async () => {
     const house = open({ priceOf: () => 3 })
     const usage = { type: 'usage', messageId: 'm', model: 'x', usage: {}, subagent: false }

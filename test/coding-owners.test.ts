@@ -113,6 +113,9 @@ describe('an owner that died, and no gateway', () => {
     await after.pool.recover()
     expect(sessionState(after.pool.resolve(id))).toBe('ready')
     expect(after.pool.resolve(id)).toMatchObject({ lifecycle: 'suspended', inbox: [], given: [] })
+    // Nothing was cut off, so there is no alarm.
+    expect(after.pool.resolve(id).end?.message).toBe('')
+    expect(texts(after)).toEqual([])
     await after.pool.respond(id, '[[offline: say more]]', { userInitiated: true })
     await vi.waitFor(() => expect(saidBy(after, id)).toEqual(['done', 'more']))
   })

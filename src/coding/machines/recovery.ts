@@ -17,7 +17,7 @@ export async function recoverOrphans(parts: CodingParts): Promise<CodingSession[
   const orphans = running.filter((session) => session.owner && !parts.owners.ownerLives(session))
   for (const session of orphans) {
     await storeUnfinishedText(parts, session)
-    if (session.sdkSessionId) await closeSession(parts, session, 'suspended', 'crash', crashMessage(session))
+    if (session.sdkSessionId) await suspendOrphan(parts, session)
     else {
       // It starts again from its first message, and asks again.
       await parts.approvals.expireOpen((approval) => approval.codingId === session.id)
@@ -25,6 +25,14 @@ export async function recoverOrphans(parts: CodingParts): Promise<CodingSession[
     }
   }
   return orphans
+}
+
+/** A session that only waited for its next message has lost nothing, so its end has no message and is not announced. */
+async function suspendOrphan(parts: CodingParts, session: CodingSession): Promise<void> {
+  const { waiting, inbox, given } = session
+  const isIdle = waiting?.for === 'input' && inbox.length === 0 && given.length === 0
+  if (isIdle) await storeClosed(parts, session, 'suspended', { reason: 'crash', message: '' })
+  else await closeSession(parts, session, 'suspended', 'crash', crashMessage(session))
 }
 
 /** The text that Claude was writing when its process died becomes output. */
@@ -62,12 +70,23 @@ function crashMessage({ waiting, inbox, given }: CodingSession): string {
 
 /** Ends a session that no process runs, and announces it. Does nothing if another process has taken the session meanwhile. */
 export async function closeSession(
-  { store, clock, events, notifications }: SessionParts,
-  { id, owner }: CodingSession,
+  parts: SessionParts,
+  session: CodingSession,
   lifecycle: 'ended' | 'suspended',
   reason: EndReason,
   message: string,
 ): Promise<void> {
+  const closed = await storeClosed(parts, session, lifecycle, { reason, message })
+  if (closed && reason !== 'done') await parts.notifications.onSessionComplete(closed)
+}
+
+/** Undefined if another process has taken the session meanwhile. */
+async function storeClosed(
+  { store, clock, events }: SessionParts,
+  { id, owner }: CodingSession,
+  lifecycle: 'ended' | 'suspended',
+  { reason, message }: { reason: EndReason; message: string },
+): Promise<CodingSession | undefined> {
   const end = { reason, message, at: clock.now() }
   let isOurs = false
   const closed = await store.update(id, (stored) => {
@@ -78,9 +97,9 @@ export async function closeSession(
     const waitedUntil = (owner && store.ownerSeenAt(nameOfOwner(owner))) ?? end.at
     Object.assign(stored, change, withWaitingTime(stored, change, waitedUntil))
   })
-  if (!isOurs) return
+  if (!isOurs) return undefined
   events.emit({ type: 'coding-changed', id, why: lifecycle })
-  if (reason !== 'done') await notifications.onSessionComplete(closed)
+  return closed
 }
 
 /** Takes back an end by a person. Nothing is sent to Claude: the session waits for its next message, as after a restart. */

@@ -296,6 +296,16 @@ test('coding.review shows what changed since the session began, and a session th
   })
 })
 
+test('the permission dialogs of a background session are not shown in a terminal only: it has none', async () => {
+  const house = await openGateway()
+  const { id } = await launchResumable(house, 'loud')
+  await untilLifecycle(house, id, 'awaiting-input')
+  const { error } = await rpc(house, 'cc.quiet', { id: 'loud' })
+  expect(error?.message).toMatch(
+    /^loud is a background session and has no terminal; its requests are shown on the page/,
+  )
+})
+
 describe('claude_launch without a workdir', () => {
   const workdirOf = async (house: House, viaAgent: boolean): Promise<string> => {
     if (viaAgent) await textOf((await toolsOf(house)).get('claude_launch'), { prompt: 'x', name: 'n' })

@@ -22,6 +22,7 @@ const results: { [Name in MethodName]?: (output: OutputOf<Name>, page: Page) => 
     return safe`${id} is no longer listed; \`rockpool cc archive ${shellWord(id)} --restore\` brings it back.`
   },
   'cc.label': ({ sessionId, title = '' }) => safe`${sessionId.slice(0, 8)} is now called ${title}.`,
+  'cc.quiet': ({ text }) => text,
   'channels.remove': ({ removed, note }, { input = {} }) => {
     const { channel, accountId = 'default' } = input as { channel: string; accountId?: string }
     const name = safe`${channel} (${accountId})`

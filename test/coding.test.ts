@@ -803,6 +803,29 @@ test('after an orderly stop a message that waits for the repository of its sessi
   expect(after.store.lastOutput(waits.id, 5).map((block) => block.text)).toContain('my turn')
 })
 
+test('a session that was queued when all were ended stays ended; one with a conversation can be resumed', async () => {
+  const folder = sharedFolder()
+  const before = open({ folder })
+  const workdir = before.repo('shared')
+  const resumeOf = (n: number) => ({ sdkSessionId: `00000000-0000-4000-8000-00000000000${n}`, fork: false })
+  const known = await before.launch('x', { workdir, resume: resumeOf(1) })
+  await until(before, known.id, 'awaiting-input')
+  const runs = await before.launch('[[offline: wait 60000]]', { workdir, resume: resumeOf(2) })
+  await until(before, runs.id, 'active')
+  await before.pool.respond(known.id, '[[offline: say my turn]]', { userInitiated: true })
+  await until(before, known.id, 'queued')
+  const fresh = await before.launch('[[offline: say new]]', { workdir: before.repo('shared') })
+  await before.pool.killAll()
+  const gateway = open({ folder })
+  await gateway.pool.recover()
+  expect(gateway.pool.resolve(known.id)).toMatchObject({ status: 'killed', lifecycle: 'suspended' })
+  expect(gateway.pool.resolve(fresh.id)).toMatchObject({ status: 'killed', lifecycle: 'ended' })
+  await gateway.pool.resume(known.id, '[[offline: say and this]]')
+  await vi.waitFor(() =>
+    expect(saidIn(gateway, known.id)).toEqual(expect.arrayContaining(['my turn', 'and this'])),
+  )
+})
+
 test('after an orderly stop what was queued begins again, and what ran is suspended', async () => {
   const folder = sharedFolder()
   const before = open({ folder })

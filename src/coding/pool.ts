@@ -335,7 +335,8 @@ export class CodingPool {
     return codingMetrics(store, budget.spend, clock.now(), agentId)
   }
 
-  /** Suspends every session that this process runs, so that it can be resumed later. */
+  /** Ends every session that this process runs, also those in the queue. Those with a conversation are suspended, so that they can
+   *  be resumed later. */
   killAll(): Promise<void> {
     return this.#running.killAll()
   }

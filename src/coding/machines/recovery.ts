@@ -1,10 +1,10 @@
-// Sessions whose owner died. A session that has a conversation becomes suspended; one that never reached Claude is queued
-// again. Every command does this first, whether a gateway runs or not.
+// Sessions whose owner died. A session that has a conversation becomes suspended; one that never reached Claude, or whose next
+// turn has not begun, is queued again. Every command does this first, whether a gateway runs or not.
 import { randomUUID } from 'node:crypto'
 import type { AgentRuntime, Resumable } from '../../domain/agent.ts'
 import { sleep } from '../../domain/async.ts'
 import type { Clock } from '../../domain/clock.ts'
-import { kindOf, type CodingSession, type EndReason } from '../../domain/coding-session.ts'
+import { isOn, kindOf, type CodingSession, type EndReason } from '../../domain/coding-session.ts'
 import type { CodingParts, SessionParts } from '../coding-parts.ts'
 import { cannotResume, notReopened, notResumable } from '../refusals.ts'
 import type { LiveRecord } from '../session/live-record.ts'
@@ -17,7 +17,8 @@ export async function recoverOrphans(parts: CodingParts): Promise<CodingSession[
   const orphans = running.filter((session) => session.owner && !parts.owners.ownerLives(session))
   for (const session of orphans) {
     await storeUnfinishedText(parts, session)
-    if (session.sdkSessionId) await suspendOrphan(parts, session)
+    if (isTurnAhead(session) && isOn(parts.owners.machine, session)) await giveUp(parts, session)
+    else if (session.sdkSessionId) await suspendOrphan(parts, session)
     else {
       // It starts again from its first message, and asks again.
       await parts.approvals.expireOpen((approval) => approval.codingId === session.id)
@@ -25,6 +26,20 @@ export async function recoverOrphans(parts: CodingParts): Promise<CodingSession[
     }
   }
   return orphans
+}
+
+/** Does the session wait in the queue for the next turn of its conversation? Then Claude has none of the messages in the inbox: a
+ *  message leaves it before Claude gets it. */
+function isTurnAhead({ sdkSessionId, lifecycle, inbox, given }: CodingSession): boolean {
+  return sdkSessionId !== undefined && lifecycle === 'queued' && inbox.length > 0 && given.length === 0
+}
+
+/** The next gateway starts the session, as after an orderly stop. */
+async function giveUp({ store, events }: SessionParts, { id, owner }: CodingSession): Promise<void> {
+  await store.update(id, (stored) => {
+    if (isSameOwner(stored.owner, owner)) stored.owner = undefined
+  })
+  events.emit({ type: 'coding-changed', id, why: 'queued' })
 }
 
 /** A session that only waited for its next message has lost nothing, so its end has no message and is not announced. */

@@ -113,6 +113,9 @@ describe('an owner that died, and no gateway', () => {
     await after.pool.recover()
     expect(sessionState(after.pool.resolve(id))).toBe('ready')
     expect(after.pool.resolve(id)).toMatchObject({ lifecycle: 'suspended', inbox: [], given: [] })
+    // Nothing was cut off, so there is no alarm.
+    expect(after.pool.resolve(id).end?.message).toBe('')
+    expect(texts(after)).toEqual([])
     await after.pool.respond(id, '[[offline: say more]]', { userInitiated: true })
     await vi.waitFor(() => expect(saidBy(after, id)).toEqual(['done', 'more']))
   })
@@ -141,13 +144,13 @@ describe('messages are on disk before they are acknowledged', () => {
     expect(await until(gone, first.id, 'queued')).toMatchObject({ inbox: ['[[offline: say kept]]'] })
     const after = open({ folder })
     await after.pool.recover()
-    expect(after.pool.resolve(first.id)).toMatchObject({ lifecycle: 'suspended' })
-    expect(texts(after).join()).toContain('Its last message was not delivered; resuming delivers it.')
-    // The other one never got to Claude and begins again in the same place.
     await after.pool.kill(other.id)
-    const resumed = await after.pool.resume(first.id, '[[offline: say new]]')
-    await vi.waitFor(() => expect(saidBy(after, resumed.id).slice(-2)).toEqual(['kept', 'new']))
-    await vi.waitFor(() => expect(after.pool.resolve(first.id).inbox).toEqual([]))
+    // As after an orderly stop, the message is delivered without a person, and once.
+    await vi.waitFor(() => expect(saidBy(after, first.id)).toContain('kept'))
+    expect(await until(after, first.id, 'awaiting-input')).toMatchObject({ inbox: [], given: [], turns: 2 })
+    expect(texts(after).filter((text) => text.startsWith(`💤 [${first.name}]`))).toEqual([])
+    await after.pool.respond(first.id, '[[offline: say new]]', { userInitiated: true })
+    await vi.waitFor(() => expect(saidBy(after, first.id).slice(-2)).toEqual(['kept', 'new']))
   })
 
   test('what Claude has got is not said again', async () => {
@@ -267,6 +270,28 @@ describe('interrupt', () => {
     expect(house.pool.resolve(second.id).lifecycle).toBe('queued')
     await house.pool.kill(first.id)
     await vi.waitFor(() => expect(saidBy(house, second.id)).toEqual(['task', 'and this']))
+  })
+
+  test('where no turn runs, the refusal says so, and its advice works', async () => {
+    const folder = sharedFolder()
+    const house = open({ folder })
+    const { id, name } = await house.launch('[[offline: say done]]', { resume })
+    await until(house, id, 'awaiting-input')
+    const advice = { hint: `Continue it with a message: \`rockpool cc respond ${name} "…"\`.` }
+    await expect(house.pool.interrupt(id)).rejects.toMatchObject({
+      message: `${name} waits for its next message, so there is no turn to stop.`,
+      ...advice,
+    })
+    await house.close()
+    const after = open({ folder })
+    await expect(after.pool.interrupt(id)).rejects.toMatchObject({
+      message: `${name} is suspended, so there is no turn to stop.`,
+      ...advice,
+    })
+    await after.pool.respond(id, '[[offline: say more]]', { userInitiated: true })
+    await vi.waitFor(() => expect(saidBy(after, id)).toEqual(['done', 'more']))
+    await after.pool.kill(id)
+    await expect(after.pool.interrupt(id)).rejects.toThrow('has ended (stopped), so there is no turn to stop')
   })
 
   test('one that asks for its budget before a turn is stopped there, and waits for what is said next', async () => {

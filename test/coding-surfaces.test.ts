@@ -347,6 +347,16 @@ test('coding.review names the other sessions of the working tree, and marks the 
   expect(printed).toContain('Other sessions worked in this folder since one began: two, Write theirs.txt. ')
 })
 
+test('the permission dialogs of a background session are not shown in a terminal only: it has none', async () => {
+  const house = await openGateway()
+  const { id } = await launchResumable(house, 'loud')
+  await untilLifecycle(house, id, 'awaiting-input')
+  const { error } = await rpc(house, 'cc.quiet', { id: 'loud' })
+  expect(error?.message).toMatch(
+    /^loud is a background session and has no terminal; its requests are shown on the page/,
+  )
+})
+
 describe('claude_launch without a workdir', () => {
   const workdirOf = async (house: House, viaAgent: boolean): Promise<string> => {
     if (viaAgent) await textOf((await toolsOf(house)).get('claude_launch'), { prompt: 'x', name: 'n' })

@@ -240,6 +240,41 @@ test('the end of a session is taken back: nothing is sent, and its next message 
   await vi.waitFor(() => expect(house.pool.resolve(id).turns).toBe(2))
 })
 
+test.each([
+  ['in its turn', '[[offline: wait 60000]]', 'active', 'during its turn'],
+  ['while it asks', '[[offline: ask Bash {"command":"make"}]]', 'awaiting-approval', 'request is withdrawn'],
+] as const)(
+  'a session that was ended %s comes back stopped, says what it lost, and waits',
+  async (_, prompt, at, text) => {
+    const house = open()
+    const { id } = await house.launch('[[offline: say earlier words]]')
+    await until(house, id, 'awaiting-input')
+    await house.pool.respond(id, prompt, { userInitiated: true })
+    await until(house, id, at)
+    await house.pool.kill(id)
+    expect(house.approvals.pending()).toEqual([])
+    const back = await house.pool.reopen(id)
+    expect([sessionState(back), back.lifecycle, back.turns]).toEqual(['stopped', 'suspended', 1])
+    expect(stateText(back)).toContain(text)
+    expect(stateText(back)).toContain('Send a message to continue.')
+    // The same after a second end.
+    await house.pool.kill(id)
+    expect(stateText(await house.pool.reopen(id))).toContain(text)
+    await house.pool.respond(id, '[[offline: say more]]', { userInitiated: true })
+    await vi.waitFor(() => expect(house.pool.resolve(id)).toMatchObject({ turns: 2, lastWords: 'more' }))
+  },
+)
+
+test('the end of a session that has no conversation yet cannot be undone, and the error says so', async () => {
+  const house = open()
+  const workdir = house.repo('shared')
+  const first = await house.launch('[[offline: wait 60000]]', { workdir })
+  await until(house, first.id, 'active')
+  const { id } = await house.launch('x', { workdir })
+  await house.pool.kill(id)
+  await expect(house.pool.reopen(id)).rejects.toThrow('no conversation')
+})
+
 test('an agent may answer only so often without a person; a person resets the count', async () => {
   const house = open({ config: { maxAutoResponds: 2 } })
   const { id } = await house.launch('one')
@@ -766,6 +801,29 @@ test('after an orderly stop a message that waits for the repository of its sessi
   await after.pool.recover()
   await until(after, waits.id, 'awaiting-input')
   expect(after.store.lastOutput(waits.id, 5).map((block) => block.text)).toContain('my turn')
+})
+
+test('a session that was queued when all were ended stays ended; one with a conversation can be resumed', async () => {
+  const folder = sharedFolder()
+  const before = open({ folder })
+  const workdir = before.repo('shared')
+  const resumeOf = (n: number) => ({ sdkSessionId: `00000000-0000-4000-8000-00000000000${n}`, fork: false })
+  const known = await before.launch('x', { workdir, resume: resumeOf(1) })
+  await until(before, known.id, 'awaiting-input')
+  const runs = await before.launch('[[offline: wait 60000]]', { workdir, resume: resumeOf(2) })
+  await until(before, runs.id, 'active')
+  await before.pool.respond(known.id, '[[offline: say my turn]]', { userInitiated: true })
+  await until(before, known.id, 'queued')
+  const fresh = await before.launch('[[offline: say new]]', { workdir: before.repo('shared') })
+  await before.pool.killAll()
+  const gateway = open({ folder })
+  await gateway.pool.recover()
+  expect(gateway.pool.resolve(known.id)).toMatchObject({ status: 'killed', lifecycle: 'suspended' })
+  expect(gateway.pool.resolve(fresh.id)).toMatchObject({ status: 'killed', lifecycle: 'ended' })
+  await gateway.pool.resume(known.id, '[[offline: say and this]]')
+  await vi.waitFor(() =>
+    expect(saidIn(gateway, known.id)).toEqual(expect.arrayContaining(['my turn', 'and this'])),
+  )
 })
 
 test('after an orderly stop what was queued begins again, and what ran is suspended', async () => {

@@ -29,6 +29,12 @@ test('what was done is one sentence, with the way back', () => {
   expect(printForked(fork, page)).toBe('Forked agent:main:main as agent:main:explicit:2, called try\\x1b[2J.')
 })
 
+test('where permissions are asked for is said in words', async () => {
+  const print = await findPrinter('cc.quiet')
+  const text = 'Permissions of this session are asked for in its terminal only.'
+  expect(print({ sessionId: 'a', quiet: true, text }, page)).toBe(text)
+})
+
 test('a cleanup says what it did or would do, and what failed', () => {
   const agent = { agentId: 'main', orphans: [], archives: [{}], bytes: 2048, bytesAfter: 1024 }
   const plan = { ...agent, sessions: [{}, {}], failed: ['x is busy'] }

@@ -22,6 +22,7 @@ const results: { [Name in MethodName]?: (output: OutputOf<Name>, page: Page) => 
     return safe`${id} is no longer listed; \`rockpool cc archive ${shellWord(id)} --restore\` brings it back.`
   },
   'cc.label': ({ sessionId, title = '' }) => safe`${sessionId.slice(0, 8)} is now called ${title}.`,
+  'cc.quiet': ({ text }) => text,
   'channels.remove': ({ removed, note }, { input = {} }) => {
     const { channel, accountId = 'default' } = input as { channel: string; accountId?: string }
     const name = safe`${channel} (${accountId})`
@@ -38,7 +39,10 @@ const results: { [Name in MethodName]?: (output: OutputOf<Name>, page: Page) => 
     safe`Stopped ${row.name} (${row.state}). Tell it what to do next: rockpool cc respond ${row.id} "…"`,
   'coding.kill': (row) => {
     if (row.killed) return safe`Ended ${row.name}. Take it back with: rockpool cc kill ${row.id} --undo`
-    if (row.waiting) return safe`${row.name} waits for its next message again.`
+    if (row.lifecycle === 'suspended')
+      return row.endMessage
+        ? safe`${row.name} is back. ${row.endMessage}`
+        : safe`${row.name} waits for its next message again.`
     return safe`${row.name} has ended already (${row.state}).`
   },
   'coding.release': ({ id, name }) =>

@@ -15,8 +15,8 @@ import {
   ambiguousSession,
   conversationTaken,
   noSuchSession,
-  notBegun,
   notRunning,
+  noTurnToStop,
   sessionAtWork,
   tooManyResponds,
 } from './refusals.ts'
@@ -130,8 +130,9 @@ export class CodingPool {
   /** Stops the running turn; the session waits for its next message. */
   async interrupt(ref: string): Promise<CodingSession> {
     const session = await this.#present(ref)
-    if (!isRunning(session)) throw notRunning(session)
-    if (session.lifecycle === 'queued') throw notBegun(session)
+    // A message that has just arrived begins a turn at once.
+    const isIdle = session.lifecycle === 'awaiting-input' && session.inbox.length === 0
+    if (!isRunning(session) || session.lifecycle === 'queued' || isIdle) throw noTurnToStop(session)
     await this.#running.ask(session, 'interrupt')
     return this.resolve(session.id)
   }
@@ -334,7 +335,8 @@ export class CodingPool {
     return codingMetrics(store, budget.spend, clock.now(), agentId)
   }
 
-  /** Suspends every session that this process runs, so that it can be resumed later. */
+  /** Ends every session that this process runs, also those in the queue. Those with a conversation are suspended, so that they can
+   *  be resumed later. */
   killAll(): Promise<void> {
     return this.#running.killAll()
   }

@@ -1,6 +1,6 @@
 // Errors for a coding session that cannot be launched, answered or resumed, each with a remedy.
 import type { Resumable } from '../domain/agent.ts'
-import type { CodingSession } from '../domain/coding-session.ts'
+import type { CodingLifecycle, CodingSession } from '../domain/coding-session.ts'
 import { sessionState } from '../domain/coding-state.ts'
 import { errorText, RockpoolError } from '../domain/errors.ts'
 import { shellWord } from '../domain/text.ts'
@@ -47,17 +47,42 @@ export function repoTaken(name: string, workdir: string, queued: number): Rockpo
   )
 }
 
+/** A suspended session is resumed by a message; one that has ended is not. */
 export function notRunning(session: CodingSession): RockpoolError {
-  const state = session.lifecycle === 'suspended' ? 'is suspended' : `has ended (${sessionState(session)})`
-  return new RockpoolError('conflict', `${session.name} ${state}; it takes no messages.`, {
-    hint: `Continue it with \`rockpool cc resume ${shellWord(session.name)}\`.`,
+  const { name, lifecycle } = session
+  if (lifecycle === 'suspended')
+    return new RockpoolError('conflict', `${name} is suspended: no process runs it.`, {
+      hint: continueWithMessage(session),
+    })
+  return new RockpoolError(
+    'conflict',
+    `${name} has ended (${sessionState(session)}); it takes no messages.`,
+    {
+      hint: `Continue it with \`rockpool cc resume ${shellWord(name)}\`.`,
+    },
+  )
+}
+
+/** For an interrupt of a session that takes no turn. */
+export function noTurnToStop(session: CodingSession): RockpoolError {
+  const { name, lifecycle } = session
+  const states: Partial<Record<CodingLifecycle, string>> = {
+    queued: 'waits in the queue',
+    'awaiting-input': 'waits for its next message',
+    suspended: 'is suspended',
+  }
+  const state = states[lifecycle] ?? `has ended (${sessionState(session)})`
+  const hints: Partial<Record<CodingLifecycle, string>> = {
+    queued: `End it with \`rockpool cc kill ${shellWord(name)}\`.`,
+    ended: `Continue it with \`rockpool cc resume ${shellWord(name)}\`.`,
+  }
+  return new RockpoolError('conflict', `${name} ${state}, so there is no turn to stop.`, {
+    hint: hints[lifecycle] ?? continueWithMessage(session),
   })
 }
 
-export function notBegun({ name }: CodingSession): RockpoolError {
-  return new RockpoolError('conflict', `${name} waits in the queue, so there is no turn to stop.`, {
-    hint: `End it with \`rockpool cc kill ${shellWord(name)}\`.`,
-  })
+function continueWithMessage({ name }: CodingSession): string {
+  return `Continue it with a message: \`rockpool cc respond ${shellWord(name)} "…"\`.`
 }
 
 export function notReopened({ name }: CodingSession): RockpoolError {

@@ -155,7 +155,14 @@ export const codingSessionSchema = z.object({
   newSdkSessionId: z.string().optional(),
   waiting: waiting.optional(),
   end: z
-    .object({ reason: endReason, message: z.string(), at: z.number(), limit: usageLimit.optional() })
+    .object({
+      reason: endReason,
+      message: z.string(),
+      at: z.number(),
+      limit: usageLimit.optional(),
+      /** What the session loses for good when a person ends it; absent if it only waited for its next message. */
+      lost: z.enum(['turn', 'request', 'messages']).optional(),
+    })
     .optional(),
   createdAt: z.number(),
   startedAt: z.number().optional(),

@@ -72,6 +72,8 @@ export function stateText(
   const state = sessionState(session)
   if (state === 'failed') return end?.message || lastWords || request.prompt
   if (state === 'limited') return end?.message ?? ''
+  // Its end by a person was undone, and took something away.
+  if (lifecycle === 'suspended' && end?.lost) return end.message
   const isOver = waiting !== undefined || lifecycle === 'suspended' || lifecycle === 'ended'
   return (isOver ? lastWords || waiting?.about || end?.message : doing) || request.prompt
 }

@@ -304,6 +304,22 @@ describe.each(screens)('$screen', ({ screen, options }) => {
     await state(page, 'ready').waitFor()
     // It was not working, so nothing was asked of Claude.
     expect(house.api.calls().length).toBe(calls)
+    const asks = await launch('undo-asks', [command('git push'), { text: 'left it' }])
+    await reaches(asks.id, 'needs you')
+    const before = house.api.calls().length
+    const other = await open(`/coding/${asks.id}`)
+    await other.getByRole('button', { name: 'End…' }).click()
+    await other.getByText('Its open request is withdrawn for good.').waitFor()
+    await other.getByRole('button', { name: 'End it' }).click()
+    await state(other, 'stopped').waitFor()
+    await other.getByRole('status', { name: 'Notices' }).getByRole('button', { name: 'Undo' }).click()
+    const lifecycleOf = async (): Promise<string | undefined> => {
+      const { sessions } = await house.call<{ sessions: CodingRow[] }>('coding.sessions')
+      return sessions.find((one) => one.id === asks.id)?.lifecycle
+    }
+    await expect.poll(lifecycleOf).toBe('suspended')
+    expect(await stateOf(asks.id)).toBe('stopped')
+    expect(house.api.calls().length).toBe(before)
     await page.getByRole('button', { name: 'Archive' }).click()
     await page.getByRole('button', { name: 'Restore' }).waitFor()
     await notices.getByRole('button', { name: 'Undo' }).click()

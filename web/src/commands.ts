@@ -41,7 +41,9 @@ const group = 'Do with this'
 
 function endOf(row: Row | undefined, end: (row: Row) => Promise<boolean>): Command[] {
   if (!row) return []
-  return [{ group, title: 'End', detail: 'it can be undone, and resumed later', run: () => end(row) }]
+  return [
+    { group, title: 'End', detail: 'undo brings it back to wait for your next message', run: () => end(row) },
+  ]
 }
 
 /** Commands for the thing that the view shows. */

@@ -1,14 +1,14 @@
-// Sessions whose owner died. A session that has a conversation becomes suspended; one that never reached Claude is queued
-// again. Every command does this first, whether a gateway runs or not.
+// Sessions whose owner died. A session that has a conversation becomes suspended; one that never reached Claude, or whose next
+// turn has not begun, is queued again. Every command does this first, whether a gateway runs or not.
 import { randomUUID } from 'node:crypto'
 import type { AgentRuntime, Resumable } from '../../domain/agent.ts'
 import { sleep } from '../../domain/async.ts'
 import type { Clock } from '../../domain/clock.ts'
-import { kindOf, type CodingSession, type EndReason } from '../../domain/coding-session.ts'
+import { isOn, kindOf, type CodingSession, type EndReason } from '../../domain/coding-session.ts'
 import type { CodingParts, SessionParts } from '../coding-parts.ts'
-import { notReopened, notResumable } from '../refusals.ts'
+import { cannotResume, notReopened, notResumable } from '../refusals.ts'
 import type { LiveRecord } from '../session/live-record.ts'
-import { continuePrompt, ended, requeued, withWaitingTime } from '../session/session-changes.ts'
+import { continuePrompt, ended, reopened, requeued, withWaitingTime } from '../session/session-changes.ts'
 import { isSameOwner, nameOfOwner } from './owner.ts'
 
 /** Resolves to the sessions whose owner is gone. */
@@ -17,7 +17,8 @@ export async function recoverOrphans(parts: CodingParts): Promise<CodingSession[
   const orphans = running.filter((session) => session.owner && !parts.owners.ownerLives(session))
   for (const session of orphans) {
     await storeUnfinishedText(parts, session)
-    if (session.sdkSessionId) await closeSession(parts, session, 'suspended', 'crash', crashMessage(session))
+    if (isTurnAhead(session) && isOn(parts.owners.machine, session)) await giveUp(parts, session)
+    else if (session.sdkSessionId) await suspendOrphan(parts, session)
     else {
       // It starts again from its first message, and asks again.
       await parts.approvals.expireOpen((approval) => approval.codingId === session.id)
@@ -25,6 +26,28 @@ export async function recoverOrphans(parts: CodingParts): Promise<CodingSession[
     }
   }
   return orphans
+}
+
+/** Does the session wait in the queue for the next turn of its conversation? Then Claude has none of the messages in the inbox: a
+ *  message leaves it before Claude gets it. */
+function isTurnAhead({ sdkSessionId, lifecycle, inbox, given }: CodingSession): boolean {
+  return sdkSessionId !== undefined && lifecycle === 'queued' && inbox.length > 0 && given.length === 0
+}
+
+/** The next gateway starts the session, as after an orderly stop. */
+async function giveUp({ store, events }: SessionParts, { id, owner }: CodingSession): Promise<void> {
+  await store.update(id, (stored) => {
+    if (isSameOwner(stored.owner, owner)) stored.owner = undefined
+  })
+  events.emit({ type: 'coding-changed', id, why: 'queued' })
+}
+
+/** A session that only waited for its next message has lost nothing, so its end has no message and is not announced. */
+async function suspendOrphan(parts: CodingParts, session: CodingSession): Promise<void> {
+  const { waiting, inbox, given } = session
+  const isIdle = waiting?.for === 'input' && inbox.length === 0 && given.length === 0
+  if (isIdle) await storeClosed(parts, session, 'suspended', { reason: 'crash', message: '' })
+  else await closeSession(parts, session, 'suspended', 'crash', crashMessage(session))
 }
 
 /** The text that Claude was writing when its process died becomes output. */
@@ -62,12 +85,23 @@ function crashMessage({ waiting, inbox, given }: CodingSession): string {
 
 /** Ends a session that no process runs, and announces it. Does nothing if another process has taken the session meanwhile. */
 export async function closeSession(
-  { store, clock, events, notifications }: SessionParts,
-  { id, owner }: CodingSession,
+  parts: SessionParts,
+  session: CodingSession,
   lifecycle: 'ended' | 'suspended',
   reason: EndReason,
   message: string,
 ): Promise<void> {
+  const closed = await storeClosed(parts, session, lifecycle, { reason, message })
+  if (closed && reason !== 'done') await parts.notifications.onSessionComplete(closed)
+}
+
+/** Undefined if another process has taken the session meanwhile. */
+async function storeClosed(
+  { store, clock, events }: SessionParts,
+  { id, owner }: CodingSession,
+  lifecycle: 'ended' | 'suspended',
+  { reason, message }: { reason: EndReason; message: string },
+): Promise<CodingSession | undefined> {
   const end = { reason, message, at: clock.now() }
   let isOurs = false
   const closed = await store.update(id, (stored) => {
@@ -78,9 +112,9 @@ export async function closeSession(
     const waitedUntil = (owner && store.ownerSeenAt(nameOfOwner(owner))) ?? end.at
     Object.assign(stored, change, withWaitingTime(stored, change, waitedUntil))
   })
-  if (!isOurs) return
+  if (!isOurs) return undefined
   events.emit({ type: 'coding-changed', id, why: lifecycle })
-  if (reason !== 'done') await notifications.onSessionComplete(closed)
+  return closed
 }
 
 /** Takes back an end by a person. Nothing is sent to Claude: the session waits for its next message, as after a restart. */
@@ -88,11 +122,13 @@ export async function reopenSession(
   { store, clock, events }: SessionParts,
   session: CodingSession,
 ): Promise<void> {
-  const { id, sdkSessionId, lifecycle, end } = session
-  if (lifecycle !== 'ended' || end?.reason !== 'user' || sdkSessionId === undefined)
-    throw notReopened(session)
-  const waiting = { for: 'input' as const, since: clock.now(), about: '' }
-  await store.update(id, (stored) => Object.assign(stored, { lifecycle: 'suspended', waiting, unseen: true }))
+  const { id } = session
+  await store.update(id, (stored) => {
+    const { lifecycle, end, sdkSessionId } = stored
+    if (lifecycle !== 'ended' || end?.reason !== 'user') throw notReopened(stored)
+    if (sdkSessionId === undefined) throw cannotResume(stored.id, stored)
+    Object.assign(stored, reopened(stored, clock.now()))
+  })
   events.emit({ type: 'coding-changed', id, why: 'suspended' })
 }
 

@@ -207,29 +207,52 @@ export class RunningSession {
   /** Ends the process tree at once and ignores what still arrives. Throws when the disk is full: then the process has ended,
    *  and the end is stored when there is room. */
   async kill(reason: EndReason, message = ''): Promise<void> {
+    await this.#stopOnce(reason, () => this.#endKilled(reason, message))
+  }
+
+  /** Before the process ends: as `kill`, but the next gateway starts what has not begun yet. */
+  async stopForRestart(message: string): Promise<void> {
+    await this.#stopOnce('shutdown', () => this.#endForRestart(message))
+  }
+
+  async #stopOnce(reason: EndReason, end: () => Promise<void>): Promise<void> {
     if (!this.#isOver) {
       this.#turn.leave()
       const why = reason === 'shutdown' ? suspended : undefined
-      void this.#record.logFailure(this.#ending.once(() => this.#endKilled(reason, message), why))
+      void this.#record.logFailure(this.#ending.once(() => this.#endProcess().then(end), why))
     }
     await this.#ending.stored()
   }
 
-  async #endKilled(reason: EndReason, message: string): Promise<void> {
+  async #endProcess(): Promise<void> {
     await this.claude.kill()
     // Claude's id may be on its way to the row.
     await this.#record.settled()
-    const isKnown = this.session.sdkSessionId !== undefined
+  }
+
+  async #endForRestart(message: string): Promise<void> {
     // Nothing of its turn has begun, and its messages are in its inbox: the next gateway starts it.
-    if (reason === 'shutdown' && isKnown && this.session.lifecycle === 'queued')
+    if (this.#hasConversation && this.session.lifecycle === 'queued')
       return this.#record.change({ owner: undefined })
+    if (this.#hasConversation) return this.#endKilled('shutdown', message)
     // Without a conversation there is nothing to resume: the next gateway starts the session again.
-    if (reason === 'shutdown' && !isKnown) {
-      await this.#parts.approvals.expireOpen(({ codingId }) => codingId === this.session.id)
-      return this.#record.change(requeued)
-    }
-    const lifecycle = reason !== 'user' && isKnown ? 'suspended' : 'ended'
-    await this.#ending.write('killed', lifecycle, reason, message)
+    await this.#expireRequests()
+    await this.#record.change(requeued)
+  }
+
+  async #endKilled(reason: EndReason, message: string): Promise<void> {
+    if (reason !== 'user' && this.#hasConversation)
+      return this.#ending.write('killed', 'suspended', reason, message)
+    if (reason === 'shutdown') await this.#expireRequests()
+    await this.#ending.write('killed', 'ended', reason, message)
+  }
+
+  get #hasConversation(): boolean {
+    return this.session.sdkSessionId !== undefined
+  }
+
+  #expireRequests(): Promise<void> {
+    return this.#parts.approvals.expireOpen(({ codingId }) => codingId === this.session.id)
   }
 
   /** Closes the process, so that another process can continue the conversation. */

@@ -71,16 +71,19 @@ export class RunningSessions {
     return session.owner !== undefined && (await requestOfOwner(this.#parts, session, action, input))
   }
 
+  /** None of them starts again by itself. */
   async killAll(): Promise<void> {
-    const reason = 'The process that ran it was stopped. It can be resumed.'
-    await Promise.all([...this.#sessions.values()].map((session) => session.kill('shutdown', reason)))
+    await Promise.all(
+      [...this.#sessions.values()].map((running) => running.kill('shutdown', stopText(running))),
+    )
   }
 
   async close(): Promise<void> {
     this.#requests.close()
     this.#heartbeat.stop()
     try {
-      await this.killAll()
+      const all = [...this.#sessions.values()]
+      await Promise.all(all.map((running) => running.stopForRestart(stopText(running))))
     } catch (error) {
       // The disk is full. The next start suspends sessions whose owner is gone.
       this.#parts.log.error(
@@ -114,4 +117,9 @@ export class RunningSessions {
     if (!running) throw notRunning(this.#parts.store.get(id)!)
     return running
   }
+}
+
+function stopText({ session }: RunningSession): string {
+  const isKnown = session.sdkSessionId !== undefined
+  return `The process that ran it was stopped.${isKnown ? ' It can be resumed.' : ''}`
 }

@@ -104,14 +104,48 @@ interface Ending {
   end: { reason: EndReason; message: string; at: number; limit?: UsageLimit }
 }
 
-export function ended({ waiting }: Pick<CodingSession, 'waiting'>, how: Ending): Fields {
-  const messages = how.end.reason === 'user' ? { ...noMessages, ...seen } : {}
+export function ended(session: CodingSession, how: Ending): Fields {
+  const { waiting } = session
+  const isByPerson = how.end.reason === 'user'
+  const messages = isByPerson ? { ...noMessages, ...seen } : {}
+  const end = isByPerson ? { ...how.end, lost: lostAtEnd(session) } : how.end
   // A person must look at a result or a failure. The person who ended a session knows that already.
   const unseen = how.status === 'killed' ? {} : { unseen: true }
   // A session whose process was stopped still waits for the same answer.
   const stillWaits = how.status === 'killed' && how.lifecycle === 'suspended' && how.end.reason !== 'released'
   const over = { doing: undefined, writing: undefined, owner: undefined }
-  return { ...how, ...over, waiting: stillWaits ? waiting : undefined, ...unseen, ...messages }
+  return { ...how, end, ...over, waiting: stillWaits ? waiting : undefined, ...unseen, ...messages }
+}
+
+type Lost = NonNullable<CodingSession['end']>['lost']
+
+/** What the end by a person takes from the session: undoing the end does not bring it back. */
+function lostAtEnd({ lifecycle, waiting, inbox, end }: CodingSession): Lost {
+  // Its earlier end was undone.
+  if (lifecycle === 'suspended' && end?.lost) return end.lost
+  if (waiting && waiting.for !== 'input') return 'request'
+  const isBetweenTurns =
+    waiting !== undefined ||
+    lifecycle === 'queued' ||
+    (lifecycle === 'suspended' && end?.reason === 'released')
+  if (!isBetweenTurns) return 'turn'
+  return inbox.length > 0 ? 'messages' : undefined
+}
+
+const lostTexts: Record<NonNullable<Lost>, string> = {
+  turn: 'It was ended during its turn.',
+  request: 'It was ended while it waited for an answer, and its request is withdrawn.',
+  messages: 'It was ended before it received its last message, which is withdrawn.',
+}
+
+/** Undoes an end by a person: the session waits for its next message, as after a restart. A session that lost its turn is
+ *  stopped, not ready. */
+export function reopened({ end }: CodingSession, now: number): Fields {
+  const lost = end?.lost
+  if (!end || lost === undefined)
+    return { lifecycle: 'suspended', waiting: { for: 'input', since: now, about: '' }, unseen: true }
+  const message = `${lostTexts[lost]} Send a message to continue.`
+  return { lifecycle: 'suspended', waiting: undefined, end: { ...end, message } }
 }
 
 /** A session whose start was cut off, as it was before its first turn. `given` stays: the next start checks whether Claude

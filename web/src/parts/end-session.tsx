@@ -81,10 +81,9 @@ export function useEnding(): Omit<Action, 'run'> & { end: (row: Row) => Promise<
   const { run, busy, error } = useAction()
   const end = async (row: Row): Promise<boolean> => {
     const session = row.id
-    const wasWorking = row.coding !== undefined && isWorking(row.coding)
     const undo = async (): Promise<void> => {
-      // A turn that the end has cut off continues; a session that only waited waits again, and nothing is spent.
-      await (wasWorking ? run('coding.resume', { session }) : run('coding.kill', { session, undo: true }))
+      // The session waits for its next message again, and nothing is spent.
+      await run('coding.kill', { session, undo: true })
       reload()
     }
     if (!(await run('coding.kill', { session }))) return false
@@ -102,8 +101,8 @@ function AskToEnd({ row, onClose }: { row: Row; onClose: () => void }) {
     <dialog class="ask" ref={box} aria-label="End the session" {...handlers}>
       <h2>End {visible(row.name)}?</h2>
       <p>
-        Its process stops now, with everything that it has started. It can be undone, and the session can be
-        resumed later.
+        Its process stops now, with everything that it has started. {lostText(row.coding)} You can undo the
+        end: then the session waits for your next message.
       </p>
       <div class="buttons large">
         <button type="button" autofocus onClick={close}>
@@ -121,4 +120,12 @@ function AskToEnd({ row, onClose }: { row: Row; onClose: () => void }) {
       {error && <Problem text={error} />}
     </dialog>
   )
+}
+
+/** What undoing the end does not bring back. */
+function lostText(coding: CodingRow | undefined): string {
+  if (coding?.waiting && coding.waiting.for !== 'input') return 'Its open request is withdrawn for good.'
+  return coding?.state === 'working'
+    ? 'Its turn is cut off, and messages that it has not read are withdrawn.'
+    : ''
 }

@@ -6,6 +6,7 @@ import {
   isLimited,
   sessionState,
   sessionStates,
+  shownName,
   stateText,
   type SessionState,
 } from '../domain/coding-state.ts'
@@ -38,7 +39,7 @@ export function formatListing(session: CodingSession, watched: boolean, now: num
   const turns = session.request.multiTurn ? 'multi-turn' : 'single'
   const { resume } = session.request
   const lines = [
-    `${icon} ${session.name} [${session.id}] (${formatDuration(durationOf(session, now))}) — ${where}, ${turns}`,
+    `${icon} ${shownName(session)} [${session.id}] (${formatDuration(durationOf(session, now))}) — ${where}, ${turns}`,
     `📁 ${session.request.workdir}${session.machine === undefined ? '' : ` on ${session.machine}`}`,
     `📝 "${oneLine(session.request.prompt, 80)}"`,
     ...(session.waiting ? [`⏳ ${sessionState(session)}: ${oneLine(stateText(session), 120)}`] : []),

@@ -47,6 +47,11 @@ const rows = rowsOf(
   ],
   [{ id: 'q1', codingId: 'asks' } as Approval],
 )
+test('a session is named with the title that a person gave to it', () => {
+  const [row] = rowsOf([coding('h1', { title: 'The hanging one' })], [], [])
+  expect(row!.name).toBe('h1 (The hanging one)')
+})
+
 const namesIn = (found: typeof rows): string[] => found.map(({ name }) => name)
 
 test('each session is one row with one state, and the inbox has first what needs a person', () => {

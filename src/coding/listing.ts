@@ -136,8 +136,10 @@ function mostExpensiveOf(sessions: CodingSession[]): CodingMetrics['mostExpensiv
 export function formatStats(metrics: CodingMetrics): string {
   const states = Object.entries(metrics.sessionsByState).filter(([, count]) => count > 0)
   const lines = [
-    [`Launched ${metrics.totalLaunched}`, ...states.map(([state, count]) => `${count} ${state}`)].join(', '),
-    `${averageOf(metrics)}In all, sessions waited ${formatDuration(metrics.waitedMs)} for people`,
+    [`Launched ${metrics.totalLaunched}`, ...states.map(([state, count]) => countOf(state, count))].join(
+      ', ',
+    ),
+    `${averageOf(metrics)}Waits for people, added up over all sessions: ${formatDuration(metrics.waitedMs)}`,
     `Cost ${formatUsd(metrics.totalCostUsd)}`,
     ...Object.entries(metrics.costPerDay)
       .toSorted(([a], [b]) => (a < b ? -1 : 1))
@@ -148,6 +150,10 @@ export function formatStats(metrics: CodingMetrics): string {
       : []),
   ]
   return lines.join('\n')
+}
+
+function countOf(state: string, count: number): string {
+  return `${count} ${state === 'needs you' && count !== 1 ? 'need you' : state}`
 }
 
 function averageOf({ sessionsWithDuration, averageDurationMs }: CodingMetrics): string {

@@ -124,6 +124,16 @@ test('limits are raised one by one: what was allowed beyond one is not allowed b
   ])
 })
 
+test('the question names the new total, and says when the amount is less than a call costs', async () => {
+  const { house, start } = openWith({})
+  const one = await start({ budgetUsd: 0.001 })
+  void one.call()
+  const { waiting } = await until(house, one.id, 'awaiting-budget')
+  const { shown } = house.approvals.named(waiting!.approvalId!)
+  expect(shown).toContain('Go on with $0.0010 more, $1.0010 in all,')
+  expect(shown).toContain('The last call cost $1.00, so it asks again after the next one.')
+})
+
 test('an answer that is no clear amount is refused, and the session is still held', async () => {
   const { house, start } = openWith({ usdPerDay: 1 })
   const one = await start()

@@ -195,7 +195,7 @@ describe('chat commands', () => {
       house.app.storage.coding.lastOutput(house.app.coding().pool.resolve('shed').id, 1)[0]?.text
     await vi.waitFor(() => expect(last()).toBe('blue'))
     expect(await typed(house, '/claude_stats')).toMatch(
-      /^Launched 1, 1 [a-z ]+\n[\s\S]*sessions waited \d+s for people/,
+      /^Launched 1, 1 [a-z ]+\n[\s\S]*Waits for people, added up over all sessions: \d+s/,
     )
     expect(await typed(house, '/claude_kill shed')).toMatch(/^⛔ shed \[\w{8}\] was ended/)
     expect(await typed(house, '/claude_kill shed')).toMatch(/is over already/)

@@ -434,9 +434,10 @@ test('a permission request waits for a person with the whole command; yes lets i
   await until(house, id, 'awaiting-input')
   expect(house.store.lastOutput(id, 10).map((block) => block.text)).toContain('allowed Bash')
   expect(house.pool.resolve(id).waitedMs).toBeGreaterThan(0)
-  await expect(house.approvals.answer(approval!.id, { behavior: 'deny', by: 'bob' })).rejects.toThrow(
-    /already allowed by ada/,
-  )
+  for (const ref of [approval!.id, approval!.id.slice(0, 4)])
+    await expect(house.approvals.answer(ref, { behavior: 'deny', by: 'bob' })).rejects.toThrow(
+      /already allowed by ada/,
+    )
 })
 
 test('two people answer at the same moment from two processes: one of them wins, the other gets a message', async () => {

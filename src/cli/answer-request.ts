@@ -21,16 +21,19 @@ export async function answerRequests(
   if (approvals.length === 0) throw new RockpoolError('not-found', 'Nothing waits for an answer.')
   if (json || !host.terminal.canAsk) throw idMissing(approvals)
   const settled: Approval[] = []
+  let budgetUsd: number | undefined
   for (const approval of approvals) {
     if (settled.some(({ id }) => id === approval.id)) continue
     host.terminal.err(`${printRequest(approval, host.terminal)}\n`)
     const answer = await askAbout(approval, input)
     // The hash makes sure that the request is still the one that was shown.
     const { id, inputHash } = approval
-    if (answer)
-      settled.push(...(await call('approvals.answer', { ...input, id, inputHash, ...answer })).approvals)
+    if (!answer) continue
+    const answered = await call('approvals.answer', { ...input, id, inputHash, ...answer })
+    settled.push(...answered.approvals)
+    budgetUsd = answered.budgetUsd ?? budgetUsd
   }
-  if (settled.length > 0) return { approvals: settled }
+  if (settled.length > 0) return { approvals: settled, budgetUsd }
   throw new RockpoolError('refused', 'Nothing was answered; the requests stay open.')
 }
 

@@ -1,5 +1,6 @@
 // The request of a session, as a person at a terminal sees it before the answer; and the lists of requests and rules.
 import { requestHeading } from '../domain/request-heading.ts'
+import { formatUsd } from '../domain/text.ts'
 import { readableKey } from '../domain/session-key-forms.ts'
 import type { OutputOf } from '../rpc/client.ts'
 import { ago, breakText, oneLine, safe, styled, table, visible, wrap } from './print.ts'
@@ -8,7 +9,11 @@ import type { Page, Printers, Style } from './print.ts'
 export type Approval = OutputOf<'approvals.list'>['approvals'][number]
 
 export const printers: Printers = {
-  'approvals.answer': printApprovals,
+  'approvals.answer': (output, page) => {
+    const { budgetUsd } = output
+    const said = budgetUsd === undefined ? '' : `\nIts budget is now ${formatUsd(budgetUsd, 0.01)}.`
+    return printApprovals(output, page) + said
+  },
   'rules.list': ({ rules }, page) => {
     if (rules.length === 0) return 'There are no rules: sessions ask about everything.'
     return table(page, rules, {

@@ -1,4 +1,5 @@
 // Coding sessions and machines.
+import { shownName } from '../domain/coding-state.ts'
 import type { SessionState } from '../domain/coding-state.ts'
 import { shellWord } from '../domain/text.ts'
 import type { OutputOf } from '../rpc/client.ts'
@@ -13,7 +14,7 @@ export const printers: Printers = {
   'coding.again': printLaunched,
   'coding.move': (row, page) =>
     [
-      `${safe`Resumed ${row.name}`}${onMachine(row)}: ${oneLine(row.workdir)}`,
+      `${safe`Resumed ${shownName(row)}`}${onMachine(row)}: ${oneLine(row.workdir)}`,
       ...row.warnings.map((warning) => styled(page, 'yellow', oneLine(warning))),
     ].join('\n'),
   'coding.output': ({ result }) => visible(result),
@@ -42,11 +43,11 @@ export interface SessionLine {
 }
 
 export function codingLine(row: CodingRow): SessionLine {
-  const { id, name, state, needsYou, lastActivityAt, costUsd } = row
+  const { id, state, needsYou, lastActivityAt, costUsd } = row
   const context = contextShare(row.contextTokens, row.contextWindow)
   return {
     id,
-    name,
+    name: shownName(row),
     state,
     needsYou,
     now: currentActivity(row),
@@ -127,7 +128,7 @@ function printLaunched(
   const name = oneLine(row.name)
   const hint = `Watch: rockpool cc watch   Answer: rockpool cc respond ${shellWord(name)} "…"`
   return [
-    `${styled(page, 'bold', name)} ${row.id} ${row.state}${onMachine(row)}`,
+    `${styled(page, 'bold', oneLine(shownName(row)))} ${row.id} ${row.state}${onMachine(row)}`,
     ...(row.action ? [prose(explanation(row.action, row.reason ?? '', row), page)] : []),
     ...note,
     styled(page, 'dim', hint),

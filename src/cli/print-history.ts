@@ -66,6 +66,7 @@ interface Message {
   toolName?: unknown
   isError?: unknown
   model?: unknown
+  stopReason?: unknown
   /** A program or a hook, if one of them wrote it. */
   writer?: unknown
 }
@@ -91,7 +92,7 @@ function printMessage(message: Message, when: string, page: Page): string[] {
       : ((message.content ?? []) as Block[])
   const color = message.role === 'user' ? 'cyan' : message.role === 'assistant' ? 'green' : 'dim'
   const who = speakerOf(message)
-  return blocks.flatMap((block) => {
+  const lines = blocks.flatMap((block) => {
     if (block.type === 'text')
       return [`${when} ${styled(page, color, oneLine(who))}`, prose(textOf(block.text), page, 2)]
     if (block.type === 'toolCall') {
@@ -100,6 +101,9 @@ function printMessage(message: Message, when: string, page: Page): string[] {
     }
     return block.type === 'image' ? [`${when} ${styled(page, 'dim', '[image]')}`] : []
   })
+  if (message.stopReason === 'aborted')
+    lines.push(`${when} ${styled(page, 'yellow', 'stopped before its end')}`)
+  return lines
 }
 
 function textOf(text: unknown): string {

@@ -1,4 +1,5 @@
 // Operations with a result of one or two sentences: what was done, and the command that undoes it or comes next.
+import { shownName } from '../domain/coding-state.ts'
 import { shellWord } from '../domain/text.ts'
 import type { MethodName, OutputOf } from '../rpc/client.ts'
 import { bytes, count, duration, oneLine, prose, safe, styled, wrapped } from './print.ts'
@@ -36,26 +37,24 @@ const results: { [Name in MethodName]?: (output: OutputOf<Name>, page: Page) => 
   'coding.background': ({ ids }) =>
     ids.length === 0 ? 'Nothing was streamed here.' : `No longer streamed here: ${ids.join(', ')}.`,
   'coding.interrupt': (row) =>
-    safe`Stopped ${row.name} (${row.state}). Tell it what to do next: rockpool cc respond ${row.id} "…"`,
+    safe`Stopped ${shownName(row)} (${row.state}). Tell it what to do next: rockpool cc respond ${row.id} "…"`,
   'coding.kill': (row) => {
-    if (row.killed) return safe`Ended ${row.name}. Take it back with: rockpool cc kill ${row.id} --undo`
+    if (row.killed) return safe`Ended ${shownName(row)}. Take it back with: rockpool cc kill ${row.id} --undo`
     if (row.lifecycle === 'suspended')
       return row.endMessage
-        ? safe`${row.name} is back. ${row.endMessage}`
-        : safe`${row.name} waits for its next message again.`
-    return safe`${row.name} has ended already (${row.state}).`
+        ? safe`${shownName(row)} is back. ${row.endMessage}`
+        : safe`${shownName(row)} waits for its next message again.`
+    return safe`${shownName(row)} has ended already (${row.state}).`
   },
-  'coding.release': ({ id, name }) =>
-    safe`${name} is released. Continue it with: rockpool cc attach ${id}, or rockpool cc resume ${id}`,
+  'coding.release': (row) =>
+    safe`${shownName(row)} is released. Continue it with: rockpool cc attach ${row.id}, or rockpool cc resume ${row.id}`,
   'coding.pr': ({ url, title }) => safe`Opened: ${title}\n${url}`,
   'coding.resume-all': ({ sessions, refused }) => [
-    sessions.length === 0
-      ? 'Nothing was interrupted.'
-      : safe`Resumed ${sessions.map(({ name }) => name).join(', ')}.`,
+    sessions.length === 0 ? 'Nothing was interrupted.' : safe`Resumed ${sessions.map(shownName).join(', ')}.`,
     ...refused.map(({ name, reason }) => safe`${name} was not resumed: ${reason}`),
   ],
-  'coding.seen': (row) => safe`${row.name} is marked as looked at (${row.state}).`,
-  'coding.respond': ({ name }) => safe`Sent to ${name}.`,
+  'coding.seen': (row) => safe`${shownName(row)} is marked as looked at (${row.state}).`,
+  'coding.respond': (row) => safe`Sent to ${shownName(row)}.`,
   'devices.add': ({ device }) =>
     safe`${device.name} is notified from now on. Try it: rockpool devices test ${device.id}`,
   'devices.remove': ({ device }) => safe`${device.name} gets no more notifications.`,

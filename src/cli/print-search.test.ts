@@ -57,6 +57,15 @@ test('each session is one line: id, age, repository, title and passage; reasons 
   ])
 })
 
+test('a long age moves no column, and breaks no line of a narrow terminal', () => {
+  const other = { ...hit, sessionId: '4f2a0000', at: now - 10 * 60_000 }
+  const output = { tookMs: 3, total: 2, hits: [hit, other], notes: [] }
+  const [first, second] = printSearch(output, { ...page, width: 60 }).split('\n')
+  expect(second).toContain('10 min ago  shop  Paint')
+  expect(first!.indexOf('shop')).toBe(second!.indexOf('shop'))
+  expect(Math.max(cellWidth(first!), cellWidth(second!))).toBeLessThanOrEqual(60)
+})
+
 test('what a transcript names controls no terminal, and is one word of a command', () => {
   const hostile = { ...hit, sessionId: '\x1b]52;c;x', messageId: 'a; touch b\n$(id)' }
   const printed = printSearch(

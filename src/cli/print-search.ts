@@ -82,7 +82,7 @@ function rowOf(hits: Hit[], page: Page): Row {
 }
 
 /** The widths of the columns that are as wide as their texts, within limits; the passage gets the rest. */
-type Columns = Record<'place' | 'title' | 'passage', number>
+type Columns = Record<'age' | 'place' | 'title' | 'passage', number>
 
 function columnsFor(rows: Row[], width: number): Columns {
   const longest = (of: (row: Row) => string): number => Math.max(...rows.map((row) => cellWidth(of(row))))
@@ -91,20 +91,24 @@ function columnsFor(rows: Row[], width: number): Columns {
     mostPlace,
     Math.floor(width * placeShare),
   )
-  const left = width - idWidth - ageWidth - place - 4 * gap
+  const age = Math.max(
+    leastAge,
+    longest((row) => row.age),
+  )
+  const left = width - idWidth - age - place - 4 * gap
   const most = Math.max(leastTitle, Math.min(mostTitle, Math.floor(left * titleShare)))
   const title = Math.min(
     most,
     longest(({ title, more }) => title + more),
   )
-  return { place, title, passage: Math.max(leastPassage, left - title) }
+  return { age, place, title, passage: Math.max(leastPassage, left - title) }
 }
 
 /** One line: age, repository, title, and the best passage with the matches marked. On request, the reasons and commands. */
 function printRow({ hit, id, age, place, title, more }: Row, columns: Columns, page: Page): string[] {
   const { explain, commands } = page.input ?? {}
   const between = ' '.repeat(gap)
-  const about = [pad(id, idWidth), pad(age, ageWidth), pad(truncate(place, columns.place), columns.place)]
+  const about = [pad(id, idWidth), pad(age, columns.age), pad(truncate(place, columns.place), columns.place)]
   const name = truncate(title, columns.title - more.length)
   const space = ' '.repeat(Math.max(0, columns.title - cellWidth(name + more)))
   const line =
@@ -120,7 +124,7 @@ function printRow({ hit, id, age, place, title, more }: Row, columns: Columns, p
 
 const gap = 2
 const idWidth = 8
-const ageWidth = 9
+const leastAge = 9
 const mostPlace = 20
 /** How much of the line the repository has at most. */
 const placeShare = 1 / 6

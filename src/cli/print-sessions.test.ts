@@ -38,6 +38,14 @@ test.each([40, 60, 80])('a list of sessions fits %i columns and keeps name and a
   }
 })
 
+test('the history marks an answer that was stopped before its end', () => {
+  const content = [{ type: 'text', text: 'One, two' }]
+  const message = { role: 'assistant', content, stopReason: 'aborted', timestamp: 0 }
+  const entry = { type: 'message', id: 'a', parentId: null, timestamp: '2026-01-01T00:00:00Z', message }
+  const text = printHistory({ key: 'agent:main:main', entries: [entry], damage: [] }, page)
+  expect(text).toMatch(/assistant\n {2}One, two\n.* stopped before its end$/)
+})
+
 test('an empty list says whether nothing is there or nothing fits', () => {
   const nothing = { sessions: [], total: 0, count: 0 }
   expect(printList(nothing, page)).toContain('`rockpool chat` starts one')

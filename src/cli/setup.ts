@@ -92,8 +92,7 @@ async function askAgent(prompts: Prompts, host: Host, findings: Findings): Step 
     return
   }
   const name = await prompts.text({
-    message: 'Name of the agent? (empty: skip)',
-    placeholder: 'main',
+    message: 'Name of the agent? (Enter skips this: then it is called main)',
     validate: (value) => ((value ?? '').length > 100 ? 'At most 100 characters.' : undefined),
   })
   if (prompts.isCancel(name)) return 'leave'

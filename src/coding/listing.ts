@@ -6,6 +6,7 @@ import {
   isLimited,
   sessionState,
   sessionStates,
+  shownName,
   stateText,
   type SessionState,
 } from '../domain/coding-state.ts'
@@ -38,7 +39,7 @@ export function formatListing(session: CodingSession, watched: boolean, now: num
   const turns = session.request.multiTurn ? 'multi-turn' : 'single'
   const { resume } = session.request
   const lines = [
-    `${icon} ${session.name} [${session.id}] (${formatDuration(durationOf(session, now))}) — ${where}, ${turns}`,
+    `${icon} ${shownName(session)} [${session.id}] (${formatDuration(durationOf(session, now))}) — ${where}, ${turns}`,
     `📁 ${session.request.workdir}${session.machine === undefined ? '' : ` on ${session.machine}`}`,
     `📝 "${oneLine(session.request.prompt, 80)}"`,
     ...(session.waiting ? [`⏳ ${sessionState(session)}: ${oneLine(stateText(session), 120)}`] : []),
@@ -135,8 +136,10 @@ function mostExpensiveOf(sessions: CodingSession[]): CodingMetrics['mostExpensiv
 export function formatStats(metrics: CodingMetrics): string {
   const states = Object.entries(metrics.sessionsByState).filter(([, count]) => count > 0)
   const lines = [
-    [`Launched ${metrics.totalLaunched}`, ...states.map(([state, count]) => `${count} ${state}`)].join(', '),
-    `${averageOf(metrics)}In all, sessions waited ${formatDuration(metrics.waitedMs)} for people`,
+    [`Launched ${metrics.totalLaunched}`, ...states.map(([state, count]) => countOf(state, count))].join(
+      ', ',
+    ),
+    `${averageOf(metrics)}Waits for people, added up over all sessions: ${formatDuration(metrics.waitedMs)}`,
     `Cost ${formatUsd(metrics.totalCostUsd)}`,
     ...Object.entries(metrics.costPerDay)
       .toSorted(([a], [b]) => (a < b ? -1 : 1))
@@ -147,6 +150,10 @@ export function formatStats(metrics: CodingMetrics): string {
       : []),
   ]
   return lines.join('\n')
+}
+
+function countOf(state: string, count: number): string {
+  return `${count} ${state === 'needs you' && count !== 1 ? 'need you' : state}`
 }
 
 function averageOf({ sessionsWithDuration, averageDurationMs }: CodingMetrics): string {

@@ -3,6 +3,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
+import { promptAfterAnswer } from '../coding/approvals/read-answer.ts'
+import type { Approval } from '../domain/coding-session.ts'
 import { anatomyOf } from './anatomy.ts'
 import { cardsOf, markRewound } from './cards.ts'
 import { TranscriptScanner } from './transcript-scanner.ts'
@@ -174,6 +176,23 @@ test('the anatomy charges the cache for an hour at its own price, as the list do
   writeFileSync(path, `${lines.join('\n')}\n`)
   const { calls } = await anatomyOf(path, 1_000)
   expect(calls.map(({ costUsd }) => costUsd)).toEqual([0.375, 0.975])
+})
+
+test('what Rockpool tells a session after a restart is a notice, not a prompt of the person', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'rockpool-cards-'))
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  const path = join(folder, 'restarted.jsonl')
+  const input = { command: 'npm publish' }
+  const asked = { id: 'a1', agentId: 'main', inputHash: '', shown: 'npm publish', askedAt: 1, input }
+  const approval: Approval = { ...asked, kind: 'tool', toolName: 'Bash', state: 'allowed' }
+  const lines = [
+    said('user', 'Publish it'),
+    said('user', promptAfterAnswer(approval)),
+    said('user', promptAfterAnswer({ ...approval, kind: 'plan' })),
+  ]
+  writeFileSync(path, `${lines.join('\n')}\n`)
+  const { cards } = await cardsOf(path, { limit: 50 })
+  expect(cards.map(({ kind }) => kind)).toEqual(['prompt', 'notice', 'notice'])
 })
 
 test('what a hook or a task put into the conversation is a notice, not a prompt of the person', async () => {

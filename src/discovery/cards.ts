@@ -193,8 +193,12 @@ function textCard(
 const commandArguments = /<command-args>([\s\S]*?)<\/command-args>/
 const terminalColours = /\u001b\[[\d;]*m/g
 
+/** Rockpool's own words to a session whose request was answered while no process ran it (`promptAfterAnswer`). */
+const afterRestart = /^Rockpool was restarted while (?:you waited for|your plan waited)/
+
 /** A prompt by the rule that also counts prompts. The trace of a command, and what a program put in its place, is a notice. */
 function saidBy(text: string): { kind: 'prompt' | 'notice'; text: string } {
+  if (afterRestart.test(text)) return { kind: 'notice', text }
   const prompt = readPrompt(text)
   if (prompt.kind === 'prompt') return { kind: 'prompt', text: prompt.text }
   if (prompt.kind === 'command')

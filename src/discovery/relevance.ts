@@ -59,7 +59,7 @@ export function relevanceByWords(
   return bySubjects.map((bySubject) => {
     const { text = '', relevance = 0 } = found.get(bySubject.sessionId) ?? {}
     if (relevance <= bySubject.relevance) return bySubject
-    return { ...bySubject, relevance, reasoning: `it said “${plainLine(text, 60)}”` }
+    return { ...bySubject, relevance, reasoning: `it said “${plainLine(withoutMarker(text), 60)}”` }
   })
 }
 

@@ -337,7 +337,9 @@ test('the model is shown what was said about the task in each session, as data',
 
 test('what was said later in a session counts as well as its subject', async () => {
   const sessions = ['a', 'b'].map((sessionId) => session({ sessionId, firstMessage: 'Other work' }))
-  const found = new Map([['b', { text: 'the webhook handler\nreturns 500', relevance: 0.8 }]])
+  const found = new Map([
+    ['b', { text: '[openclaw:agent=main]\n\nthe webhook handler\nreturns 500', relevance: 0.8 }],
+  ])
   const { sessionId, scores } = await select(sessions, { find: async () => found })
   expect(sessionId).toBe('b')
   expect(scores.map(({ relevance }) => relevance.relevance)).toEqual([0.8, 0])

@@ -146,6 +146,8 @@ export const codingSessionSchema = z.object({
   id: z.string(),
   /** Unique among all stored sessions. */
   name: z.string(),
+  /** The title that a person gave to the conversation. It names the session, too. */
+  title: z.string().optional(),
   request: codingRequest,
   status: codingStatus,
   lifecycle: codingLifecycle,

@@ -77,3 +77,8 @@ export function stateText(
   const isOver = waiting !== undefined || lifecycle === 'suspended' || lifecycle === 'ended'
   return (isOver ? lastWords || waiting?.about || end?.message : doing) || request.prompt
 }
+
+/** The name, with the title that a person gave to the session. Both are accepted as a reference. */
+export function shownName({ name, title }: Pick<CodingSession, 'name' | 'title'>): string {
+  return title === undefined || title === name ? name : `${name} (${title})`
+}

@@ -1,5 +1,6 @@
 // Answers for agents and chats. Of a long list an agent gets the first rows, each with its most important fields: Claude Code
 // stores long tool answers in a file and shows only their first 2 kB. `limit` gives more rows.
+import { formatUsd } from '../domain/text.ts'
 
 type Row = Record<string, unknown>
 
@@ -164,10 +165,13 @@ const texts: Readonly<Record<string, (output: Row) => string>> = {
   'coding.background': ({ ids }) =>
     (ids as string[]).length === 0 ? 'Nothing was streamed here.' : 'No longer streaming here.',
   'coding.stats': ({ display }) => String(display),
-  'approvals.answer': ({ approvals }) =>
-    (approvals as Array<{ state: string; session?: string }>)
-      .map((row) => `${row.state}${row.session ? ` [${row.session}]` : ''}`)
-      .join('\n'),
+  'approvals.answer': ({ approvals, budgetUsd }) =>
+    [
+      ...(approvals as Array<{ state: string; session?: string }>).map(
+        (row) => `${row.state}${row.session ? ` [${row.session}]` : ''}`,
+      ),
+      ...(typeof budgetUsd === 'number' ? [`Its budget is now ${formatUsd(budgetUsd, 0.01)}.`] : []),
+    ].join('\n'),
 }
 
 /** The output of a coding operation as text; undefined for other operations. */

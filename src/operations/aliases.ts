@@ -67,6 +67,7 @@ export const aliases: AliasTable = {
     agents: { of: 'agents.list' },
     approvals: { of: 'approvals.list', examples: ['rockpool approvals', 'rockpool approvals list --all'] },
     channels: { of: 'channels.list' },
+    devices: { of: 'devices.list' },
     rules: { of: 'rules.list' },
     schedules: { of: 'schedules.list' },
     mail: { of: 'mail.list' },

@@ -47,6 +47,24 @@ export function codingStoreContract(
     await expect(here.coding.update('none', () => {})).rejects.toMatchObject({ code: 'not-found' })
   })
 
+  test('a title names all runs of a conversation, and the owner that writes its row does not lose it', async () => {
+    const { here } = await open()
+    const owned = aCodingSession('aaaa1111', { sdkSessionId: 'cafe-1' })
+    await here.coding.save(owned)
+    await here.coding.setTitle('cafe-1', 'The hanging one')
+    await here.coding.save({ ...owned, turns: 2 })
+    expect(here.coding.get('aaaa1111')).toMatchObject({ title: 'The hanging one', turns: 2 })
+    const { request } = aCodingSession('aaaa2222')
+    const resume = { sdkSessionId: 'cafe-1', fork: false }
+    const again = aCodingSession('aaaa2222', { request: { ...request, resume }, createdAt: 2 })
+    expect(await here.coding.add(again, () => {})).toMatchObject({ title: 'The hanging one' })
+    const fork = { ...again, id: 'aaaa3333', request: { ...request, resume: { ...resume, fork: true } } }
+    expect((await here.coding.add(fork, () => {})).title).toBeUndefined()
+    await here.coding.save({ ...again, sdkSessionId: 'cafe-1' })
+    for (const ref of ['The hanging one', 'the hang'])
+      expect(here.coding.resolve(ref).map(({ id }) => id)).toEqual(['aaaa2222'])
+  })
+
   test('of two machines that begin one scheduled run, one claims it and one launches its session; the other gets `conflict`', async () => {
     const { here, other } = await open()
     const id = runId('nightly', 5)

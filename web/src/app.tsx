@@ -84,7 +84,7 @@ function Frame({ connection }: { connection: ConnectionState }) {
             <a class="skip" href="#main" onClick={toMain}>
               Skip to content
             </a>
-            <TopBar waiting={waiting} onFind={() => setPaletteOpen(true)} />
+            <TopBar waiting={waiting} isAway={connection === 'away'} onFind={() => setPaletteOpen(true)} />
             {connection === 'away' && wasConnected ? <AwayBanner /> : <DemoBanner />}
             {!isNarrow && <ViewsPane route={route} list={panes.home.route} />}
             <main id="main" tabIndex={-1}>

@@ -33,6 +33,29 @@ test('what lies before the part that is known is not taken for its beginning', (
   expect(placeInChat(known, '@10000', false)).toBe(0)
 })
 
+test('an answer that was stopped says so', () => {
+  const usage = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, totalTokens: 0 }
+  const stopped = {
+    type: 'message',
+    id: 's',
+    timestamp: new Date(16_000).toISOString(),
+    message: {
+      role: 'assistant' as const,
+      content: [{ type: 'text' as const, text: 'One, two' }],
+      api: 'anthropic-messages',
+      provider: 'anthropic',
+      model: 'claude-sonnet-5',
+      usage: { ...usage, cost: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, total: 0 } },
+      stopReason: 'aborted' as const,
+      timestamp: 16_000,
+    },
+  }
+  expect(itemsOf(stopped)).toMatchObject([
+    { card: { kind: 'text', text: 'One, two' } },
+    { card: { kind: 'notice', text: 'Stopped before its end.' } },
+  ])
+})
+
 test('a notice is shown once: with its buttons where the page knows it, else as the transcript has it', () => {
   const usage = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, totalTokens: 0 }
   const copy = {

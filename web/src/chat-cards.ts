@@ -76,6 +76,9 @@ function cardsOf({ type, id, timestamp, message }: Entry): Card[] {
       return [{ ...about, kind: 'tool', text: '', tool, toolUseId: block.id }]
     }),
     ...(failed ? [{ ...about, kind: 'notice' as const, text: failed }] : []),
+    ...(message.stopReason === 'aborted'
+      ? [{ ...about, kind: 'notice' as const, text: 'Stopped before its end.' }]
+      : []),
   ]
 }
 

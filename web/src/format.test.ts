@@ -9,10 +9,10 @@ test('the ids in a session key are shown as people write them; what is no code s
   expect(readableKey('agent:main:%ff')).toBe('agent:main:%ff')
 })
 
-test('small amounts have three digits, so that they are not shown as nothing', () => {
-  expect([usd(0), usd(0.004), usd(0.1), usd(12.345), usd(undefined)]).toEqual([
+test('small amounts have four digits, as in the terminal, so that they are not shown as nothing', () => {
+  expect([usd(0), usd(0.0001), usd(0.1), usd(12.345), usd(undefined)]).toEqual([
     '$0.00',
-    '$0.004',
+    '$0.0001',
     '$0.10',
     '$12.35',
     '–',

@@ -1,5 +1,6 @@
 // Formats numbers, times and names for people.
 import { titleText } from '../../src/domain/machine-text.ts'
+import { formatUsd } from '../../src/domain/usd.ts'
 import type { NativeSession } from './data.ts'
 
 export function ago(at: number): string {
@@ -26,8 +27,7 @@ export function clock(at: number): string {
 }
 
 export function usd(amount: number | undefined): string {
-  if (amount === undefined) return '–'
-  return `$${amount.toFixed(amount > 0 && amount < 0.1 ? 3 : 2)}`
+  return amount === undefined ? '–' : formatUsd(amount)
 }
 
 export function tokens(count: number | undefined): string {

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import type { Approval, Card, CodingRow, NativeSession } from './data.ts'
+import { optionOf, startedText } from './parts/candidates.tsx'
 import { changedFiles } from './parts/changes.tsx'
 import { summaryOf } from './parts/cards.tsx'
 import { inRuns, unfinishedIn } from './parts/conversation.tsx'
@@ -47,6 +48,23 @@ const rows = rowsOf(
   ],
   [{ id: 'q1', codingId: 'asks' } as Approval],
 )
+test('the message after a start says what happened', () => {
+  const names = new Map([['c1', 'Paint the form']])
+  const said = (action: 'fresh' | 'resume' | 'fork' | 'queue'): string =>
+    startedText(optionOf({ action, sessionId: 'c1' }), 'h1', names)
+  expect([said('fresh'), said('resume'), said('fork'), said('queue')]).toEqual([
+    'h1 was started',
+    'h1 continues Paint the form',
+    'h1 was started as a fork of Paint the form',
+    'h1 waits in the queue',
+  ])
+})
+
+test('a session is named with the title that a person gave to it', () => {
+  const [row] = rowsOf([coding('h1', { title: 'The hanging one' })], [], [])
+  expect(row!.name).toBe('h1 (The hanging one)')
+})
+
 const namesIn = (found: typeof rows): string[] => found.map(({ name }) => name)
 
 test('each session is one row with one state, and the inbox has first what needs a person', () => {

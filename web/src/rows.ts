@@ -1,5 +1,6 @@
 // The rows of the lists: coding sessions and native sessions as one kind of row, with one word for the state, and which rows a
 // list has, in which order.
+import { shownName } from '../../src/domain/coding-state.ts'
 import { titleText } from '../../src/domain/machine-text.ts'
 import type { Approval, CodingRow, NativeSession } from './data.ts'
 import { clock, count, nameOf, shortPath } from './format.ts'
@@ -93,7 +94,7 @@ function rowOfCoding(
     id: row.id,
     state,
     needsYou: row.needsYou,
-    name: resumed ? nameOf(resumed) : row.name,
+    name: resumed ? nameOf(resumed) : shownName(row),
     now: row.stateText,
     repo: (row.machine === undefined ? '' : `${row.machine}:`) + shortPath(row.workdir),
     path: row.workdir,

@@ -209,7 +209,9 @@ export class Approvals {
   }
 
   #known(id: string, agentId: string | undefined): Approval | undefined {
-    return [this.#parts.store.get(id)].find((known) => known && isOf(agentId)(known))
+    const { store } = this.#parts
+    const known = store.get(id) ?? store.recent(100, agentId).find((one) => one.id.startsWith(id))
+    return known && isOf(agentId)(known) ? known : undefined
   }
 
   #make({ codingId, sessionKey, nativeName, agentId, request }: Question): Approval {

@@ -82,7 +82,7 @@ export class Questions {
   }
 
   async #settleBudget(reached: BudgetReached, signal: AbortSignal): Promise<Approval> {
-    const question = budgetQuestion(this.#record.session, reached)
+    const question = budgetQuestion(this.#record.session, reached, this.#parts.budget.spend)
     const settled = await this.#parts.approvals.settle(question, signal, (approval) => this.#asked(approval))
     await this.#answered(settled)
     return settled

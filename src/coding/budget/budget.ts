@@ -125,9 +125,15 @@ export function describeBudget(reached: BudgetReached): string {
 }
 
 /** The question to a person when a limit is reached. */
-export function budgetQuestion(session: CodingSession, reached: BudgetReached): Question {
+export function budgetQuestion(session: CodingSession, reached: BudgetReached, spend: SpendStore): Question {
   const { agentId, budgetUsd } = session.request
-  const question = `${describeBudget(reached)}. Go on with ${formatUsd(budgetUsd)} more, or answer with another amount?`
+  const total = formatUsd(reached.spentUsd + budgetUsd, budgetUsd)
+  const lastUsd = spend.lastCallUsd(session.id) ?? 0
+  const soon =
+    lastUsd < budgetUsd
+      ? ''
+      : ` The last call cost ${formatUsd(lastUsd)}, so it asks again after the next one.`
+  const question = `${describeBudget(reached)}. Go on with ${formatUsd(budgetUsd)} more, ${total} in all, or answer with another amount?${soon}`
   const request = {
     requestId: randomUUID(),
     kind: 'budget',

@@ -159,6 +159,8 @@ const labelSession = operation({
     const title = plainLine(input.title)
     await writeNativeTitle(session.filePath, title)
     app.events.emit({ type: 'native-changed', sessionId: session.sessionId, why: 'title' })
+    const runs = (await app.storage.existingCoding()?.setTitle(session.sessionId, title)) ?? []
+    for (const { id } of runs) app.events.emit({ type: 'coding-changed', id, why: 'title' })
     return { sessionId: session.sessionId, title, archived: session.archived }
   },
 })

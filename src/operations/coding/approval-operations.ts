@@ -1,6 +1,7 @@
 // Approvals: what coding sessions ask people, and the answers.
 import { z } from 'zod'
 import { shownWith } from '../../coding/approvals/questions.ts'
+import { readAmount } from '../../coding/approvals/read-answer.ts'
 import { questionsOf } from '../../coding/approvals/question-text.ts'
 import { formatOriginChannel } from '../../domain/address.ts'
 import { approvalSchema, ruleKinds } from '../../domain/coding-session.ts'
@@ -88,7 +89,10 @@ const answer = operation({
       .describe('Other requests that ask exactly the same, to answer with it; no request that came since.'),
     inputHash: z.string().optional().describe('Refuse if the request is not the one with this hash.'),
   }),
-  output: z.object({ approvals: z.array(row) }),
+  output: z.object({
+    approvals: z.array(row),
+    budgetUsd: z.number().optional().describe('The new budget of the session, if the answer raised it.'),
+  }),
   scope: 'approve',
   changesState: true,
   command: {
@@ -110,13 +114,24 @@ const answer = operation({
     const { agentId } = caller
     const said = { behavior, text, always, rule, folder, lasts: span, by: nameOf(caller), agentId }
     const { id, alike, inputHash } = input
+    const budgetUsd =
+      behavior === 'allow' ? budgetAfter(app, approvals.pending(agentId), id, text) : undefined
     const settled =
       alike.length > 0
         ? await approvals.answerTogether(id, alike, said, inputHash)
         : [await approvals.answer(id, said, inputHash)]
-    return { approvals: rowsOf(app, settled, caller) }
+    return { approvals: rowsOf(app, settled, caller), budgetUsd }
   },
 })
+
+/** The budget of the session once this answer has raised it; undefined if the request is about another limit, or no budget. */
+function budgetAfter(app: App, open: Approval[], id: string, text: string | undefined): number | undefined {
+  const asked = id === '' ? undefined : open.find((one) => one.id.startsWith(id))
+  if (asked?.kind !== 'budget' || asked.codingId === undefined) return undefined
+  const session = app.storage.coding.get(asked.codingId)
+  if (!session || session.costUsd < session.budgetUsd) return undefined
+  return session.costUsd + (readAmount(text) ?? session.request.budgetUsd)
+}
 
 /** The requests that "all" means in a chat: those that ask the same, and that the chat was shown before the named one. */
 export function alikeInChat(app: App, { address, agentId }: Caller, id: string): string[] {

@@ -17,7 +17,10 @@ import {
 import type { App } from '../app.ts'
 import type { Caller, Operation } from '../operation.ts'
 
-export const codingSession = z.string().min(1).describe('Id, name, Claude id, or the beginning of an id.')
+export const codingSession = z
+  .string()
+  .min(1)
+  .describe('Id, name, title, Claude id, or the beginning of one.')
 
 export const machineField = z
   .string()
@@ -28,6 +31,7 @@ export const machineField = z
 const storedFields = {
   id: true,
   name: true,
+  title: true,
   status: true,
   lifecycle: true,
   waiting: true,

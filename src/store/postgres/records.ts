@@ -67,14 +67,14 @@ export class SharedRecords implements Records {
     kind: K,
     id: string,
     body: RecordBodies[K],
-    { at, guard }: PutOptions<RecordBodies[K]> = {},
+    { at, guard, merge }: PutOptions<RecordBodies[K]> = {},
   ): Promise<void> {
     return this.#puts.run(`${kind} ${id}`, async () => {
       if (!guard) return this.#put(kind, id, textOf(body), at)
       await this.#parts.postgres.untilBack(() =>
         this.update(kind, id, (stored) => {
           guard(stored)
-          return body
+          return merge ? merge(stored) : body
         }),
       )
     })

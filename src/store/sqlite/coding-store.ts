@@ -27,6 +27,8 @@ export interface CodingFilter {
 
 const openFirst = "lifecycle = 'ended', created_at DESC"
 
+const titleOf = "json_extract(record, '$.title')"
+
 const latestOfAgent = `created_at = (SELECT max(created_at) FROM coding_session AS other
   WHERE other.name = coding_session.name AND other.agent_id = coding_session.agent_id)`
 
@@ -54,7 +56,9 @@ export class CodingStore extends RecordStore {
       const message = `This process sent no heartbeat for too long, so it no longer owns ${stored.name}.`
       throw new RockpoolError('lock-lost', message, { hint: 'The session can be resumed.' })
     }
-    return this.records.put('coding', session.id, session, { guard })
+    // A person sets the title, in any process: the owner does not know it.
+    const merge = (stored = session): CodingSession => ({ ...session, title: stored.title })
+    return this.records.put('coding', session.id, session, { guard, merge })
   }
 
   get(id: string): CodingSession | undefined {
@@ -93,7 +97,7 @@ export class CodingStore extends RecordStore {
     return this.#sessions(`${where.join(' AND ')} ORDER BY created_at DESC, id LIMIT ?`, ...values)
   }
 
-  /** By id, then by Claude's id, then by name (the latest of each agent), then by a prefix of either id or of a name. Of several
+  /** By id, then by Claude's id, then by name (the latest of each agent), then by title, then by a prefix of one of them. Of several
    *  runs of one conversation the newest that has not ended counts. For an agent only among the sessions that it may see: neither
    *  the other sessions nor their names exist for it. */
   resolve(ref: string, visibleTo?: string): CodingSession[] {
@@ -103,9 +107,11 @@ export class CodingStore extends RecordStore {
       // Before names: a name must not stand in for a conversation of another agent.
       [`sdk_session_id = ? ORDER BY ${openFirst} LIMIT 1`, ref],
       [`name = ? AND ${latestOfAgent} ORDER BY created_at DESC`, ref],
+      [`${titleOf} = ? ORDER BY ${openFirst}`, ref],
       ["(id LIKE ? ESCAPE '\\') ORDER BY created_at DESC LIMIT 10", prefix],
       [`(sdk_session_id LIKE ? ESCAPE '\\') ORDER BY ${openFirst} LIMIT 10`, prefix],
       ["(name LIKE ? ESCAPE '\\') ORDER BY created_at DESC LIMIT 10", prefix],
+      [`(${titleOf} LIKE ? ESCAPE '\\') ORDER BY ${openFirst} LIMIT 10`, prefix],
     ]
     const seen = visibleTo === undefined ? [] : [visibleTo]
     const visible = visibleTo === undefined ? '' : `${visibleToAgent} AND `
@@ -118,7 +124,16 @@ export class CodingStore extends RecordStore {
 
   /** The newest run of a conversation; its agent owns the conversation. */
   latestRun(sdkSessionId: string): CodingSession | undefined {
-    return this.#sessions('sdk_session_id = ? ORDER BY created_at DESC LIMIT 1', sdkSessionId)[0]
+    return latestRunIn(this.db.queries, sdkSessionId)
+  }
+
+  /** Gives a conversation its title: all its runs have it. */
+  async setTitle(sdkSessionId: string, title: string): Promise<CodingSession[]> {
+    return Promise.all(
+      this.runsOf(sdkSessionId).map(({ id }) =>
+        this.update(id, (session) => Object.assign(session, { title })),
+      ),
+    )
   }
 
   /** All stored runs of a conversation, the newest first. */
@@ -143,7 +158,8 @@ export class CodingStore extends RecordStore {
         throw new RockpoolError('conflict', `The coding session ${session.id} was launched before.`)
       const { resume } = session.request
       const admitted = check(resume && !resume.fork ? holderIn(q, resume.sdkSessionId) : undefined) ?? session
-      return { ...admitted, name: freeName(q, session) }
+      const continued = resume && !resume.fork ? latestRunIn(q, resume.sdkSessionId) : undefined
+      return { ...admitted, name: freeName(q, session), title: continued?.title }
     })
   }
 
@@ -250,6 +266,15 @@ export class CodingStore extends RecordStore {
   #sessions(where: string, ...values: Array<string | number>): CodingSession[] {
     return readRecords(this.db.queries, 'coding', `WHERE ${where}`, ...values)
   }
+}
+
+function latestRunIn(q: Queries, sdkSessionId: string): CodingSession | undefined {
+  return readRecords(
+    q,
+    'coding',
+    'WHERE sdk_session_id = ? ORDER BY created_at DESC LIMIT 1',
+    sdkSessionId,
+  )[0]
 }
 
 /** A session that has just been launched has no id of Claude's yet: its request names the conversation. */

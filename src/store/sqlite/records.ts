@@ -11,6 +11,8 @@ export interface PutOptions<T> {
   at?: number
   /** Throws when the stored record must not be replaced. Checked where other machines may have replaced it. */
   guard?: (stored: T | undefined) => void
+  /** The record to write instead, with what other processes have changed in the stored one. */
+  merge?: (stored: T | undefined) => T
 }
 
 /** Selects the records that are too old: by time, by the session that they belong to, or by their number. */
@@ -63,7 +65,14 @@ export function localRecords(db: Database): Records {
   return {
     aheadMs: 0,
     backSince: 0,
-    put: (kind, id, body) => db.write((q) => putRecord(q, kind, id, body)),
+    put: <K extends RecordKind>(
+      kind: K,
+      id: string,
+      body: RecordBodies[K],
+      { merge }: PutOptions<RecordBodies[K]> = {},
+    ) =>
+      // Only records of machines have no table, and they are never merged.
+      db.write((q) => putRecord(q, kind, id, merge ? merge(getRecord(q, kind as K & TableKind, id)) : body)),
     update: (kind, id, change) =>
       db.write((q) => {
         const changed = change(getRecord(q, kind, id))

@@ -20,6 +20,13 @@ export class SpendStore extends RecordStore {
     return this.#sum([['at >= ?', at], ...conditionOf(by)])
   }
 
+  /** The cost of the last call of a session; undefined before its first one. */
+  lastCallUsd(codingId: string): number | undefined {
+    const sql =
+      "SELECT usd FROM spend WHERE coding_id = ? AND id NOT LIKE 'turn:%' ORDER BY at DESC, rowid DESC LIMIT 1"
+    return this.db.queries.get<{ usd: number }>(sql, codingId)?.usd
+  }
+
   agentsOf(day: string): string[] {
     return this.#namesOf('agent_id', day)
   }

@@ -37,6 +37,15 @@ export function optionOf(
   }
 }
 
+/** What happened, once the session was started. */
+export function startedText(option: Option, name: string, names: Map<string, string>): string {
+  const { action, sessionId = '' } = option
+  const from = names.get(sessionId) ?? sessionId.slice(0, 8)
+  if (action === 'queue') return `${name} waits in the queue`
+  if (action === 'fresh') return `${name} was started`
+  return action === 'fork' ? `${name} was started as a fork of ${from}` : `${name} continues ${from}`
+}
+
 interface ChooseProps {
   selection: SessionSelection
   names: Map<string, string>

@@ -11,10 +11,12 @@ import { Link } from './link.tsx'
 interface TopBarProps {
   /** They ask something, or failed and no person has looked at them. */
   waiting: Row[]
+  /** The gateway is not reachable, so nothing is known about Claude. */
+  isAway: boolean
   onFind: () => void
 }
 
-export function TopBar({ waiting, onFind }: TopBarProps) {
+export function TopBar({ waiting, isAway, onFind }: TopBarProps) {
   const status = useContext(StatusContext)
   return (
     <header class="top-bar">
@@ -32,7 +34,7 @@ export function TopBar({ waiting, onFind }: TopBarProps) {
       )}
       {status && <Windows usage={status.usage} />}
       {status && <Today cost={status.cost} />}
-      {status && !status.demo && <Connection claude={status.claude} />}
+      {status && !status.demo && !isAway && <Connection claude={status.claude} />}
     </header>
   )
 }

@@ -85,7 +85,9 @@ function useReader(keys: string[], { target, onStart, onEnd, isWhole, drawSoon }
     [],
   )
   const onScroll = (): void => {
-    reader.moved(box.current!)
+    // An effect may run after the list has left the page.
+    if (!box.current) return
+    reader.moved(box.current)
     drawSoon()
     if (reader.top < aroundPx) onStart?.()
     if (reader.top + reader.height > reader.total - aroundPx) onEnd?.()

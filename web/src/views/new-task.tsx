@@ -5,7 +5,7 @@ import type { NativeSession, SessionSelection } from '../data.ts'
 import { nameOf, shortPath, visible } from '../format.ts'
 import { modKey } from '../keyboard.ts'
 import { messageOf, useAction, useGateway, useLive } from '../live.ts'
-import { Candidates, Options, optionOf } from '../parts/candidates.tsx'
+import { Candidates, Options, optionOf, startedText } from '../parts/candidates.tsx'
 import type { LaunchOptions, Option } from '../parts/candidates.tsx'
 import { ClaudeMissing, useCanWork } from '../parts/claude-state.tsx'
 import { Problem } from '../parts/states.tsx'
@@ -44,7 +44,7 @@ export function NewTask({ inRepo }: { inRepo?: string }) {
       ...option.launch,
     })
     if (!started) return
-    showToast({ text: `${started.name}: ${option.nameWith(names)}` })
+    showToast({ text: startedText(option, started.name, names) })
     go({ view: 'coding', id: started.id })
   }
   return (

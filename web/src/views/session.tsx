@@ -1,6 +1,7 @@
 // One session: what it is at the top, its conversation, changes, files, costs and records as tabs, and below them the dock, which
 // is the decision when the session asks something and the composer when not.
 import { useEffect, useState } from 'preact/hooks'
+import { shownName } from '../../../src/domain/coding-state.ts'
 import type { CodingRow, Info, NativeSession } from '../data.ts'
 import { ago, nameOf, shortPath, usd, visible } from '../format.ts'
 import { useKeys } from '../keyboard.ts'
@@ -171,7 +172,7 @@ interface HeadProps {
 }
 
 function Head({ row, coding, session, look }: HeadProps) {
-  const name = row?.name ?? (session ? nameOf(session) : (coding?.name ?? ''))
+  const name = row?.name ?? (session ? nameOf(session) : coding ? shownName(coding) : '')
   const path = coding?.workdir ?? session?.repoPath
   const branch = row?.branch || session?.branch
   const state = row?.state ?? coding?.state ?? session?.state

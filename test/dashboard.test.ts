@@ -190,6 +190,49 @@ test('a command of the real Claude is shown everywhere in full, approved, and th
   await page.context().close()
 })
 
+test('a long command is allowed only after its end was on the screen, alone and together with others', async () => {
+  // `echo` 59 times, and then the command that matters.
+  const parts = Array.from({ length: 59 }, (_, i) => `echo ${'shell '.repeat(4)}${i}`)
+  const command = [...parts, `python3 -c "open('end','w')"`].join(' && ')
+  const ask = inline({ tools: [{ name: 'Bash', input: { command } }] }, { text: 'made it' })
+  const { workdir } = await launch(ask, 'long-one')
+  const other = await launch(ask, 'long-two')
+  const made = (directory: string): boolean => existsSync(join(directory, 'end'))
+  const phone = await house.open('/', { viewport: { width: 390, height: 844 } })
+  const decision = row(phone, 'long-one').getByRole('region', { name: 'Decision' })
+  await decision.getByText('Read it to the end to allow it.').waitFor()
+  const allow = decision.getByRole('button', { name: 'Allow once' })
+  // Time in which the button would become enabled.
+  await new Promise((resolve) => setTimeout(resolve, 1_000))
+  expect(await allow.isEnabled()).toBe(false)
+  expect(await decision.getByLabel('Which rule').isEnabled()).toBe(false)
+  expect(await decision.getByRole('button', { name: 'Deny' }).isEnabled()).toBe(true)
+  expect(await allow.getAttribute('aria-describedby')).toBe(
+    await decision.getByText('Read it to the end to allow it.').getAttribute('id'),
+  )
+  // The keyboard reaches the end as well.
+  await decision.getByRole('group', { name: 'Request' }).press('End')
+  await expect.poll(() => allow.isEnabled()).toBe(true)
+  expect(await decision.getByText('Read it to the end').count()).toBe(0)
+  await allow.click()
+  await expect.poll(() => made(workdir), { timeout: 20_000 }).toBe(true)
+  await phone.context().close()
+  const page = await house.open('/#q=long-two')
+  await page.getByLabel('Select long-two').check()
+  const bulk = page.getByRole('group', { name: 'Selected sessions' })
+  await bulk.getByText('Allow 1…').click()
+  await bulk.getByText('Read it to the end to allow these.').waitFor()
+  const these = bulk.getByRole('button', { name: 'Allow these 1' })
+  await new Promise((resolve) => setTimeout(resolve, 1_000))
+  expect(await these.isEnabled()).toBe(false)
+  const showMore = (): Promise<void> =>
+    bulk.getByRole('button', { name: 'Show more' }).evaluateAll((all) => all.forEach((one) => one.click()))
+  await expect.poll(() => showMore().then(() => these.isEnabled())).toBe(true)
+  await these.click()
+  await expect.poll(() => made(other.workdir), { timeout: 20_000 }).toBe(true)
+  await page.context().close()
+})
+
 /** Runs in the page: the second click of a person who clicks twice, when the next request has just taken the place of the first. */
 const clickWhenReplaced = `
   new MutationObserver((_, observer) => {

@@ -1,10 +1,11 @@
 // The decision about what a session asks: allow, deny with a note, answer; by large buttons or by keys.
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useEffect, useId, useRef, useState } from 'preact/hooks'
 import type { InputOf } from '../../../src/rpc/client.ts'
 import type { Approval } from '../data.ts'
 import { ago, visible } from '../format.ts'
 import { useKeys } from '../keyboard.ts'
 import { useAction } from '../live.ts'
+import { ReadToEnd } from './read-to-end.tsx'
 import { Request, descriptionOf, headingOf } from './request.tsx'
 import { Problem } from './states.tsx'
 
@@ -27,10 +28,14 @@ export function wordsFor({ kind }: Pick<Approval, 'kind'>): { field: string; all
 export function Decision({ approval, onAnswered, isSeen, hasKeys = false }: DecisionProps) {
   const [text, setText] = useState('')
   const [rule, setRule] = useState('')
+  const [readRequest, setReadRequest] = useState<string>()
+  const lineId = useId()
   const field = useRef<HTMLInputElement>(null)
   const { run, busy: isAnswering, error } = useAction()
   const isQuestion = approval.kind === 'question'
   const words = wordsFor(approval)
+  const request = `${approval.id} ${approval.inputHash}`
+  const isRead = readRequest === request
   // A second click, or a key that was pressed for the request before, decides nothing.
   const busy = isAnswering || !isSeen
   const answer = async (
@@ -48,7 +53,7 @@ export function Decision({ approval, onAnswered, isSeen, hasKeys = false }: Deci
   }
   const { alike } = approval
   const canAllowAll = useSettled(alike.join())
-  const canAllow = !busy && (!isQuestion || text.trim() !== '')
+  const canAllow = !busy && isRead && (!isQuestion || text.trim() !== '')
   const byKey =
     (act: () => Promise<void>, isAllowed = true) =>
     (event: KeyboardEvent) => {
@@ -57,7 +62,7 @@ export function Decision({ approval, onAnswered, isSeen, hasKeys = false }: Deci
     }
   const choices = approval.choices.map((_, i): [string, (event: KeyboardEvent) => void] => [
     String(i + 1),
-    byKey(() => answer('allow', { text: String(i + 1) })),
+    byKey(() => answer('allow', { text: String(i + 1) }), isRead),
   ])
   useKeys(
     hasKeys
@@ -74,8 +79,20 @@ export function Decision({ approval, onAnswered, isSeen, hasKeys = false }: Deci
       <h3>
         {headingOf(approval)} <span class="faint">{ago(approval.askedAt)}</span>
       </h3>
-      <Request approval={approval} />
-      <Choices approval={approval} busy={busy} choose={(n) => void answer('allow', { text: String(n) })} />
+      <ReadToEnd
+        key={request}
+        isRead={isRead}
+        onRead={() => setReadRequest(request)}
+        purpose={isQuestion ? 'to answer it' : 'to allow it'}
+        lineId={lineId}
+      >
+        <Request approval={approval} />
+      </ReadToEnd>
+      <Choices
+        approval={approval}
+        busy={busy || !isRead}
+        choose={(n) => void answer('allow', { text: String(n) })}
+      />
       <input
         ref={field}
         aria-label={words.field}
@@ -88,23 +105,16 @@ export function Decision({ approval, onAnswered, isSeen, hasKeys = false }: Deci
         }}
       />
       <div class="buttons large">
-        <button type="button" class="primary" disabled={!canAllow} onClick={() => void answer('allow')}>
+        <button
+          type="button"
+          class="primary"
+          disabled={!canAllow}
+          aria-describedby={isRead ? undefined : lineId}
+          onClick={() => void answer('allow')}
+        >
           {rule === '' ? words.allow : 'Allow and add the rule'} <kbd>a</kbd>
         </button>
-        {approval.kind === 'tool' && (
-          <select
-            aria-label="Which rule"
-            value={rule}
-            onChange={(event) => setRule(event.currentTarget.value)}
-          >
-            <option value="">add no rule</option>
-            {rulesFor(approval).map(([label]) => (
-              <option key={label} value={label}>
-                {label}
-              </option>
-            ))}
-          </select>
-        )}
+        <RuleChoice approval={approval} rule={rule} choose={setRule} disabled={!isRead} />
         {alike.length > 0 && (
           <button
             type="button"
@@ -120,6 +130,32 @@ export function Decision({ approval, onAnswered, isSeen, hasKeys = false }: Deci
       </div>
       {error && <Problem text={error} />}
     </section>
+  )
+}
+
+interface RuleChoiceProps {
+  approval: Approval
+  rule: string
+  choose: (label: string) => void
+  disabled: boolean
+}
+
+function RuleChoice({ approval, rule, choose, disabled }: RuleChoiceProps) {
+  if (approval.kind !== 'tool') return null
+  return (
+    <select
+      aria-label="Which rule"
+      value={rule}
+      disabled={disabled}
+      onChange={(event) => choose(event.currentTarget.value)}
+    >
+      <option value="">add no rule</option>
+      {rulesFor(approval).map(([label]) => (
+        <option key={label} value={label}>
+          {label}
+        </option>
+      ))}
+    </select>
   )
 }
 

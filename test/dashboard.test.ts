@@ -206,6 +206,9 @@ test('a long command is allowed only after its end was on the screen, alone and 
   await new Promise((resolve) => setTimeout(resolve, 1_000))
   expect(await allow.isEnabled()).toBe(false)
   expect(await decision.getByLabel('Which rule').isEnabled()).toBe(false)
+  // No rule covers several commands in one.
+  const offered = await decision.getByLabel('Which rule').locator('option').allTextContents()
+  expect(offered).toEqual(['add no rule', 'always exactly this, in this session'])
   expect(await decision.getByRole('button', { name: 'Deny' }).isEnabled()).toBe(true)
   expect(await allow.getAttribute('aria-describedby')).toBe(
     await decision.getByText('Read it to the end to allow it.').getAttribute('id'),

@@ -3,7 +3,7 @@ import type { Approval, Card, CodingRow, NativeSession } from './data.ts'
 import { changedFiles } from './parts/changes.tsx'
 import { summaryOf } from './parts/cards.tsx'
 import { askedCalls, inRuns, unfinishedIn } from './parts/conversation.tsx'
-import { wordsFor } from './parts/decision.tsx'
+import { rulesFor, wordsFor } from './parts/decision.tsx'
 import { named } from './read-cards.ts'
 import { pathOf, routeOf } from './route.ts'
 import { countsOf, groupOf, listRows, rowsOf } from './rows.ts'
@@ -176,4 +176,11 @@ test('the field of a used-up budget takes an amount, not a note', () => {
     allow: 'Go on',
   })
   expect(wordsFor({ kind: 'tool' })).toEqual({ field: 'Note to Claude (optional)', allow: 'Allow once' })
+})
+
+test('the choices of a request are the rules that the gateway can add', () => {
+  const labels = (rules: Approval['rules']): string[] => rulesFor({ rules }).map(([label]) => label)
+  expect(labels(['exact'])).toEqual(['always exactly this, in this session'])
+  expect(labels(['exact', 'edits'])).toContain('edits in this repository, always')
+  expect(labels([])).toEqual([])
 })

@@ -141,7 +141,7 @@ interface RuleChoiceProps {
 }
 
 function RuleChoice({ approval, rule, choose, disabled }: RuleChoiceProps) {
-  if (approval.kind !== 'tool') return null
+  if (approval.rules.length === 0) return null
   return (
     <select
       aria-label="Which rule"
@@ -161,21 +161,21 @@ function RuleChoice({ approval, rule, choose, disabled }: RuleChoiceProps) {
 
 type Rule = Pick<InputOf<'approvals.answer'>, 'always' | 'rule' | 'lasts'>
 
-/** The rules that a person can add with the answer. */
-function rulesFor({ toolName, input }: Approval): Array<[label: string, rule: Rule]> {
-  const own: Array<[string, Rule]> = [['always exactly this, in this session', { always: true }]]
-  if (typeof input['command'] === 'string')
-    return [
-      ...own,
-      ['this command in this repository, for 8 hours', { rule: 'command', lasts: '8h' }],
-      ['this command in this repository, always', { rule: 'command', lasts: 'always' }],
-    ]
-  if (!/^(Edit|MultiEdit|Write)$/.test(toolName)) return own
-  return [
-    ...own,
+const choicesOfRules: Record<Approval['rules'][number], Array<[label: string, rule: Rule]>> = {
+  exact: [['always exactly this, in this session', { always: true }]],
+  command: [
+    ['this command in this repository, for 8 hours', { rule: 'command', lasts: '8h' }],
+    ['this command in this repository, always', { rule: 'command', lasts: 'always' }],
+  ],
+  edits: [
     ['edits in this repository, in this session', { rule: 'edits', lasts: 'session' }],
     ['edits in this repository, always', { rule: 'edits', lasts: 'always' }],
-  ]
+  ],
+}
+
+/** The rules that the gateway can add with the answer. */
+export function rulesFor({ rules }: Pick<Approval, 'rules'>): Array<[label: string, rule: Rule]> {
+  return rules.flatMap((kind) => choicesOfRules[kind])
 }
 
 const readMs = 400

@@ -313,19 +313,35 @@ test('a question of Claude is answered by its number, for all sessions that ask 
   await Promise.all(['ask-one', 'ask-two'].map((name) => launch(script, name)))
   await row(page, 'ask-one').getByRole('link').click()
   await page.locator('.asked', { hasText: 'Which color?' }).waitFor()
-  await page.getByRole('button', { name: '2 Blue like the sea' }).waitFor()
-  await page.getByLabel(/answer: a number/).fill('2')
+  // A choice is not sent yet; a person may choose another one.
+  const send = page.getByRole('region', { name: 'Decision' }).getByRole('button', { name: /^Answer a$/ })
+  expect(await send.isEnabled()).toBe(false)
+  await page.getByRole('button', { name: '1 Red like a starfish' }).click()
+  await expect.poll(() => send.isEnabled()).toBe(true)
+  const blue = page.getByRole('button', { name: '2 Blue like the sea' })
+  await blue.click()
+  await expect.poll(() => blue.getAttribute('aria-pressed')).toBe('true')
   await page.getByRole('button', { name: 'Answer all 2 that ask the same' }).click()
   const answered = (request: ApiRequest): boolean =>
     JSON.stringify(request.body.messages?.at(-1)).includes('tool_result') &&
     JSON.stringify(request.body.messages?.at(-1)).includes('Blue')
   await house.api.requested(answered)
   await expect.poll(() => house.api.calls().filter(answered).length, { timeout: 20_000 }).toBe(2)
-  // The next question is answered by its number's key, once a person can have seen it.
+  // The next question is answered by its number's key and Enter, once a person can have seen it.
   await page.locator('.asked', { hasText: 'And the door?' }).waitFor()
   await expect.poll(() => page.getByRole('button', { name: '1 Red like a starfish' }).isEnabled()).toBe(true)
   await page.getByRole('heading', { name: 'Inbox' }).click()
+  await page.keyboard.press('2')
   await page.keyboard.press('1')
+  await expect
+    .poll(() => page.getByRole('button', { name: '1 Red like a starfish' }).getAttribute('aria-pressed'))
+    .toBe('true')
+  await page.keyboard.press('Enter')
+  await house.api.requested(
+    (request) =>
+      JSON.stringify(request.body.messages?.at(-1)).includes('tool_result') &&
+      JSON.stringify(request.body.messages?.at(-1)).includes('Red'),
+  )
   await row(page, 'ask-one').getByText('thanks').first().waitFor()
   await page.context().close()
 })

@@ -26,15 +26,14 @@ export function wordsFor({ kind }: Pick<Approval, 'kind'>): { field: string; all
 }
 
 export function Decision({ approval, onAnswered, isSeen, hasKeys = false }: DecisionProps) {
-  const [text, setText] = useState('')
-  const [rule, setRule] = useState('')
+  const request = `${approval.id} ${approval.inputHash}`
+  const { text, setText, rule, setRule, clear } = useDraft(request)
   const [readRequest, setReadRequest] = useState<string>()
   const lineId = useId()
   const field = useRef<HTMLInputElement>(null)
   const { run, busy: isAnswering, error } = useAction()
   const isQuestion = approval.kind === 'question'
   const words = wordsFor(approval)
-  const request = `${approval.id} ${approval.inputHash}`
   const isRead = readRequest === request
   // A second click, or a key that was pressed for the request before, decides nothing.
   const busy = isAnswering || !isSeen
@@ -46,8 +45,7 @@ export function Decision({ approval, onAnswered, isSeen, hasKeys = false }: Deci
     const said = text.trim() || undefined
     const added = decision === 'allow' ? rulesFor(approval).find(([label]) => label === rule)?.[1] : undefined
     if (await run('approvals.answer', { id, inputHash, decision, text: said, ...added, ...more })) {
-      setText('')
-      setRule('')
+      clear()
       onAnswered()
     }
   }
@@ -60,17 +58,21 @@ export function Decision({ approval, onAnswered, isSeen, hasKeys = false }: Deci
       // A key that is held down decides nothing, either.
       if (!event.repeat && !busy && isAllowed) void act()
     }
-  const choices = approval.choices.map((_, i): [string, (event: KeyboardEvent) => void] => [
-    String(i + 1),
-    byKey(() => answer('allow', { text: String(i + 1) }), isRead),
-  ])
+  const chooseByKey = (number: string): void => {
+    if (busy || !field.current) return
+    setText(number)
+    // Enter sends the answer from the field; another number replaces this one.
+    field.current.value = number
+    field.current.select()
+  }
+  const numbers = approval.choices.map((_, i) => String(i + 1))
   useKeys(
     hasKeys
       ? {
           a: byKey(() => answer('allow'), canAllow),
           d: byKey(() => answer('deny')),
           r: () => field.current?.focus(),
-          ...Object.fromEntries(choices),
+          ...Object.fromEntries(numbers.map((number) => [number, () => chooseByKey(number)])),
         }
       : {},
   )
@@ -88,11 +90,7 @@ export function Decision({ approval, onAnswered, isSeen, hasKeys = false }: Deci
       >
         <Request approval={approval} />
       </ReadToEnd>
-      <Choices
-        approval={approval}
-        busy={busy || !isRead}
-        choose={(n) => void answer('allow', { text: String(n) })}
-      />
+      <Choices approval={approval} busy={busy} chosen={text.trim()} choose={setText} />
       <input
         ref={field}
         aria-label={words.field}
@@ -101,7 +99,10 @@ export function Decision({ approval, onAnswered, isSeen, hasKeys = false }: Deci
         onInput={(event) => setText(event.currentTarget.value)}
         onKeyDown={(event) => {
           if (event.key === 'Escape') event.currentTarget.blur()
-          if (event.key === 'Enter' && isQuestion && canAllow) void answer('allow')
+          if (event.key !== 'Enter' || event.repeat || !isQuestion || !canAllow) return
+          // The keys decide about the next request again.
+          event.currentTarget.blur()
+          void answer('allow')
         }}
       />
       <div class="buttons large">
@@ -131,6 +132,18 @@ export function Decision({ approval, onAnswered, isSeen, hasKeys = false }: Deci
       {error && <Problem text={error} />}
     </section>
   )
+}
+
+/** What a person chose or wrote for a request. It is not the answer to the next request. */
+function useDraft(request: string) {
+  const [text, setText] = useState('')
+  const [rule, setRule] = useState('')
+  const clear = (): void => {
+    setText('')
+    setRule('')
+  }
+  useEffect(clear, [request])
+  return { text, setText, rule, setRule, clear }
 }
 
 interface RuleChoiceProps {
@@ -208,18 +221,28 @@ export function useSettled(ids: string): boolean {
 interface ChoicesProps {
   approval: Approval
   busy: boolean
-  choose: (number: number) => void
+  /** The text of the answer: the number of a choice, or own words. */
+  chosen: string
+  choose: (number: string) => void
 }
 
-function Choices({ approval, busy, choose }: ChoicesProps) {
+/** A choice is sent with the button below. */
+function Choices({ approval, busy, chosen, choose }: ChoicesProps) {
   if (approval.choices.length === 0) return null
   return (
     <div class="choices" role="group" aria-label="Choices">
       {approval.choices.map((choice, i) => {
         const description = descriptionOf(approval, choice)
+        const number = String(i + 1)
         return (
-          <button key={choice} type="button" disabled={busy} onClick={() => choose(i + 1)}>
-            <kbd>{i + 1}</kbd> <strong>{visible(choice)}</strong>
+          <button
+            key={choice}
+            type="button"
+            disabled={busy}
+            aria-pressed={chosen === number}
+            onClick={() => choose(number)}
+          >
+            <kbd>{number}</kbd> <strong>{visible(choice)}</strong>
             {description && <span class="faint"> {visible(description)}</span>}
           </button>
         )

@@ -190,6 +190,52 @@ test('a command of the real Claude is shown everywhere in full, approved, and th
   await page.context().close()
 })
 
+test('a long command is allowed only after its end was on the screen, alone and together with others', async () => {
+  // `echo` 59 times, and then the command that matters.
+  const parts = Array.from({ length: 59 }, (_, i) => `echo ${'shell '.repeat(4)}${i}`)
+  const command = [...parts, `python3 -c "open('end','w')"`].join(' && ')
+  const ask = inline({ tools: [{ name: 'Bash', input: { command } }] }, { text: 'made it' })
+  const { workdir } = await launch(ask, 'long-one')
+  const other = await launch(ask, 'long-two')
+  const made = (directory: string): boolean => existsSync(join(directory, 'end'))
+  const phone = await house.open('/', { viewport: { width: 390, height: 844 } })
+  const decision = row(phone, 'long-one').getByRole('region', { name: 'Decision' })
+  await decision.getByText('Read it to the end to allow it.').waitFor()
+  const allow = decision.getByRole('button', { name: 'Allow once' })
+  // Time in which the button would become enabled.
+  await new Promise((resolve) => setTimeout(resolve, 1_000))
+  expect(await allow.isEnabled()).toBe(false)
+  expect(await decision.getByLabel('Which rule').isEnabled()).toBe(false)
+  // No rule covers several commands in one.
+  const offered = await decision.getByLabel('Which rule').locator('option').allTextContents()
+  expect(offered).toEqual(['add no rule', 'always exactly this, in this session'])
+  expect(await decision.getByRole('button', { name: 'Deny' }).isEnabled()).toBe(true)
+  expect(await allow.getAttribute('aria-describedby')).toBe(
+    await decision.getByText('Read it to the end to allow it.').getAttribute('id'),
+  )
+  // The keyboard reaches the end as well.
+  await decision.getByRole('group', { name: 'Request' }).press('End')
+  await expect.poll(() => allow.isEnabled()).toBe(true)
+  expect(await decision.getByText('Read it to the end').count()).toBe(0)
+  await allow.click()
+  await expect.poll(() => made(workdir), { timeout: 20_000 }).toBe(true)
+  await phone.context().close()
+  const page = await house.open('/#q=long-two')
+  await page.getByLabel('Select long-two').check()
+  const bulk = page.getByRole('group', { name: 'Selected sessions' })
+  await bulk.getByText('Allow 1…').click()
+  await bulk.getByText('Read it to the end to allow these.').waitFor()
+  const these = bulk.getByRole('button', { name: 'Allow these 1' })
+  await new Promise((resolve) => setTimeout(resolve, 1_000))
+  expect(await these.isEnabled()).toBe(false)
+  const showMore = (): Promise<void> =>
+    bulk.getByRole('button', { name: 'Show more' }).evaluateAll((all) => all.forEach((one) => one.click()))
+  await expect.poll(() => showMore().then(() => these.isEnabled())).toBe(true)
+  await these.click()
+  await expect.poll(() => made(other.workdir), { timeout: 20_000 }).toBe(true)
+  await page.context().close()
+})
+
 /** Runs in the page: the second click of a person who clicks twice, when the next request has just taken the place of the first. */
 const clickWhenReplaced = `
   new MutationObserver((_, observer) => {
@@ -267,19 +313,35 @@ test('a question of Claude is answered by its number, for all sessions that ask 
   await Promise.all(['ask-one', 'ask-two'].map((name) => launch(script, name)))
   await row(page, 'ask-one').getByRole('link').click()
   await page.locator('.asked', { hasText: 'Which color?' }).waitFor()
-  await page.getByRole('button', { name: '2 Blue like the sea' }).waitFor()
-  await page.getByLabel(/answer: a number/).fill('2')
+  // A choice is not sent yet; a person may choose another one.
+  const send = page.getByRole('region', { name: 'Decision' }).getByRole('button', { name: /^Answer a$/ })
+  expect(await send.isEnabled()).toBe(false)
+  await page.getByRole('button', { name: '1 Red like a starfish' }).click()
+  await expect.poll(() => send.isEnabled()).toBe(true)
+  const blue = page.getByRole('button', { name: '2 Blue like the sea' })
+  await blue.click()
+  await expect.poll(() => blue.getAttribute('aria-pressed')).toBe('true')
   await page.getByRole('button', { name: 'Answer all 2 that ask the same' }).click()
   const answered = (request: ApiRequest): boolean =>
     JSON.stringify(request.body.messages?.at(-1)).includes('tool_result') &&
     JSON.stringify(request.body.messages?.at(-1)).includes('Blue')
   await house.api.requested(answered)
   await expect.poll(() => house.api.calls().filter(answered).length, { timeout: 20_000 }).toBe(2)
-  // The next question is answered by its number's key, once a person can have seen it.
+  // The next question is answered by its number's key and Enter, once a person can have seen it.
   await page.locator('.asked', { hasText: 'And the door?' }).waitFor()
   await expect.poll(() => page.getByRole('button', { name: '1 Red like a starfish' }).isEnabled()).toBe(true)
   await page.getByRole('heading', { name: 'Inbox' }).click()
+  await page.keyboard.press('2')
   await page.keyboard.press('1')
+  await expect
+    .poll(() => page.getByRole('button', { name: '1 Red like a starfish' }).getAttribute('aria-pressed'))
+    .toBe('true')
+  await page.keyboard.press('Enter')
+  await house.api.requested(
+    (request) =>
+      JSON.stringify(request.body.messages?.at(-1)).includes('tool_result') &&
+      JSON.stringify(request.body.messages?.at(-1)).includes('Red'),
+  )
   await row(page, 'ask-one').getByText('thanks').first().waitFor()
   await page.context().close()
 })

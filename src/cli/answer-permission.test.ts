@@ -26,6 +26,7 @@ const question = (id: string, more: Partial<Approval> = {}): Approval => ({
   id,
   agentId: 'main',
   choices: [],
+  rules: [],
   state: 'pending',
   askedAt: 0,
   expiresAt: 0,

@@ -30,12 +30,12 @@ export function useKeys(keys: Keys): void {
   }, [])
 }
 
-/** Space and Enter press a button; Space and arrows scroll a list that has the focus. */
+/** Space and Enter press a button; Space and arrows scroll a list or a request that has the focus. */
 function isForElement({ key, target }: KeyboardEvent): boolean {
   if (!(target instanceof Element)) return false
   const isPress = key === ' ' || key === 'Enter'
   if (isPress && target.matches('button, summary, input, a:not([data-row])')) return true
-  return (key === ' ' || key.startsWith('Arrow')) && target.closest('.virtual, .tab-body') !== null
+  return (key === ' ' || key.startsWith('Arrow')) && target.closest('.virtual, .tab-body, .request') !== null
 }
 
 const nextKeyMs = 1_500

@@ -3,8 +3,8 @@ import type { Approval, Card, CodingRow, NativeSession } from './data.ts'
 import { optionOf, startedText } from './parts/candidates.tsx'
 import { changedFiles } from './parts/changes.tsx'
 import { summaryOf } from './parts/cards.tsx'
-import { inRuns, unfinishedIn } from './parts/conversation.tsx'
-import { wordsFor } from './parts/decision.tsx'
+import { askedCalls, inRuns, unfinishedIn } from './parts/conversation.tsx'
+import { rulesFor, wordsFor } from './parts/decision.tsx'
 import { named } from './read-cards.ts'
 import { pathOf, routeOf } from './route.ts'
 import { countsOf, groupOf, listRows, rowsOf } from './rows.ts'
@@ -162,10 +162,30 @@ test('the changes of a session are by file, without the edits that failed', () =
 })
 
 test('a tool call without a result runs only while its session works', () => {
-  expect(unfinishedIn('working', coding('works'))).toBe('runs')
-  expect(unfinishedIn('needs you', coding('asks', { waiting: asks }))).toBe('waits for you')
-  for (const state of ['stopped', 'failed', 'ready', 'idle'] as const)
-    expect(unfinishedIn(state, undefined)).toBe('has no result')
+  expect(unfinishedIn('working', false)).toBe('runs')
+  expect(unfinishedIn('needs you', true)).toBe('waits for you')
+  for (const state of ['needs you', 'stopped', 'failed', 'ready', 'idle'] as const)
+    expect(unfinishedIn(state, false)).toBe('has no result')
+})
+
+test('only the tool call that an open request names waits for a person', () => {
+  const input = { command: 'npm publish' }
+  const ls = { command: 'ls' }
+  const cards = named([
+    call(1, 'Bash', input),
+    call(2, 'Bash', input),
+    call(3, 'Bash', input),
+    call(4, 'Bash', ls),
+  ])
+  const results = new Map([['t3' as string | undefined, result(3)]])
+  const asked = (more: Partial<Approval>): string[] => [
+    ...askedCalls(cards, results, [{ toolName: 'Bash', input, ...more } as Approval]),
+  ]
+  expect(asked({ toolUseId: 't1' })).toEqual(['u1'])
+  expect(asked({ toolUseId: 'of a sub-agent' })).toEqual([])
+  expect(asked({})).toEqual(['u2'])
+  expect(asked({ input: ls })).toEqual(['u4'])
+  expect(askedCalls(cards, results, []).size).toBe(0)
 })
 
 test('the field of a used-up budget takes an amount, not a note', () => {
@@ -174,4 +194,11 @@ test('the field of a used-up budget takes an amount, not a note', () => {
     allow: 'Go on',
   })
   expect(wordsFor({ kind: 'tool' })).toEqual({ field: 'Note to Claude (optional)', allow: 'Allow once' })
+})
+
+test('the choices of a request are the rules that the gateway can add', () => {
+  const labels = (rules: Approval['rules']): string[] => rulesFor({ rules }).map(([label]) => label)
+  expect(labels(['exact'])).toEqual(['always exactly this, in this session'])
+  expect(labels(['exact', 'edits'])).toContain('edits in this repository, always')
+  expect(labels([])).toEqual([])
 })

@@ -31,6 +31,8 @@ export interface Row {
   coding?: CodingRow
   /** Its open request, if the page can answer it. */
   approval?: Approval
+  /** All its open requests. */
+  requests: Approval[]
   /** Claude Code has deleted its transcript, and the vault has it. */
   kept?: boolean
   /** The request that a native session shows in its terminal. */
@@ -59,14 +61,14 @@ export function rowsOf(coding: CodingRow[], native: NativeSession[], approvals: 
     .map((session) =>
       rowOfNative(
         session,
-        approvals.find((one) => one.nativeId === session.sessionId),
+        approvals.filter((one) => one.nativeId === session.sessionId),
       ),
     )
   const own = coding.map((row) =>
     rowOfCoding(
       row,
       written.get(row.claudeSessionId ?? ''),
-      approvals.find((one) => one.codingId === row.id),
+      approvals.filter((one) => one.codingId === row.id),
     ),
   )
   return [...own, ...others].sort((a, b) => b.at - a.at)
@@ -83,11 +85,7 @@ export function resumedConversation(
 }
 
 /** `written`: the native session of the coding session, once Claude Code has written a transcript. */
-function rowOfCoding(
-  row: CodingRow,
-  written: NativeSession | undefined,
-  approval: Approval | undefined,
-): Row {
+function rowOfCoding(row: CodingRow, written: NativeSession | undefined, requests: Approval[]): Row {
   const { state } = row
   const resumed = resumedConversation(row, written)
   return {
@@ -106,12 +104,14 @@ function rowOfCoding(
     sessionId: row.claudeSessionId,
     kept: written?.kept,
     coding: row,
-    approval,
+    approval: requests[0],
+    requests,
   }
 }
 
-/** `approval`: what its permission dialog in the terminal asks, if the session has Rockpool's plugin. */
-function rowOfNative(session: NativeSession, approval: Approval | undefined): Row {
+/** `requests`: what its permission dialogs in the terminal ask, if the session has Rockpool's plugin. */
+function rowOfNative(session: NativeSession, requests: Approval[]): Row {
+  const [approval] = requests
   const name = nameOf(session)
   const limited = session.limit && `usage limit, resets ${clock(session.limit.until)}`
   const asks = approval?.shown.split('\n', 1)[0]
@@ -123,6 +123,7 @@ function rowOfNative(session: NativeSession, approval: Approval | undefined): Ro
     state: approval ? 'needs you' : session.state,
     needsYou: approval !== undefined || session.state === 'needs you',
     approval,
+    requests,
     name,
     // The only prompt is also the name.
     now: now === name ? count(session.messageCount, 'message') : now,

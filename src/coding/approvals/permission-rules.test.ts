@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
 import type { Grant } from '../../domain/coding-session.ts'
-import { commandIn, editsBelow, findRule, ruleFor } from './permission-rules.ts'
+import { commandIn, editsBelow, findRule, possibleRules, ruleFor } from './permission-rules.ts'
 import { simpleCommandWords } from './simple-command.ts'
 
 const folder = realpathSync(mkdtempSync(join(tmpdir(), 'rockpool-rules-')))
@@ -262,4 +262,19 @@ test('a rule is made from a request', () => {
   expect(() => ruleFor('command', { ...request, input: bash('a && b') })).toThrow(/not a simple command/)
   const edit = { ...request, toolName: 'Edit', input: { file_path: join(repo, 'src/a.ts') } }
   expect(ruleFor('edits', edit)).toMatchObject({ kind: 'edits', folder: repo })
+})
+
+test('only rules are possible that can be added and let the request pass', () => {
+  const possible = (
+    toolName: string,
+    input: Record<string, unknown>,
+    kind: 'tool' | 'plan' = 'tool',
+  ): string[] => possibleRules({ kind, toolName, input, cwd: repo })
+  expect(possible('Bash', bash('npm test'))).toEqual(['exact', 'command'])
+  for (const input of [bash('rm a && echo b'), bash('npm test', { run_in_background: true })])
+    expect(possible('Bash', input)).toEqual(['exact'])
+  expect(possible('Edit', { file_path: join(repo, 'src/a.ts') })).toEqual(['exact', 'edits'])
+  expect(possible('Edit', { file_path: '/etc/passwd' })).toEqual(['exact'])
+  expect(possible('Edit', { file_path: join(repo, '.git/config') })).toEqual(['exact'])
+  expect(possible('Bash', bash('npm test'), 'plan')).toEqual([])
 })

@@ -4,6 +4,7 @@
 import { lstatSync, realpathSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { basename, dirname, isAbsolute, join, resolve, sep } from 'node:path'
+import { ruleKinds } from '../../domain/coding-session.ts'
 import type { Grant, RuleKind } from '../../domain/coding-session.ts'
 import { RockpoolError, attempt } from '../../domain/errors.ts'
 import { nativeIdOf } from '../../domain/native-key.ts'
@@ -32,7 +33,7 @@ function isInForce(rule: Grant, { codingId, sessionKey }: Asker, now: number): b
   return (rule.codingId ?? '') === (codingId ?? '') && (rule.sessionKey ?? '') === (sessionKey ?? '')
 }
 
-function covers(rule: Grant, request: Asked): boolean {
+function covers(rule: RuleScope, request: Asked): boolean {
   if (rule.kind === 'command') return coversCommand(rule, request)
   if (rule.kind === 'edits') return coversEdit(rule, request)
   return rule.tool === request.toolName && rule.pattern === grantPattern(request)
@@ -41,7 +42,7 @@ function covers(rule: Grant, request: Asked): boolean {
 /** Fields of `Bash` that do not change what runs. With any other field, such as one for the background, a person decides. */
 const harmlessFields = new Set(['command', 'description', 'timeout'])
 
-function coversCommand({ pattern, folder }: Grant, { toolName, input, cwd }: Asked): boolean {
+function coversCommand({ pattern, folder }: RuleScope, { toolName, input, cwd }: Asked): boolean {
   const { command } = input
   if (toolName !== 'Bash' || typeof command !== 'string' || cwd === undefined) return false
   if (Object.keys(input).some((field) => !harmlessFields.has(field))) return false
@@ -79,7 +80,7 @@ const editTools: Readonly<Record<string, string>> = {
 /** Files here make git or Claude Code run programs, so an edit of them is more than an edit. */
 const neverEdited = new Set(['.git', '.claude', '.mcp.json', '.husky', '.githooks'])
 
-function coversEdit({ folder }: Grant, { toolName, input, cwd = '/' }: Asked): boolean {
+function coversEdit({ folder }: RuleScope, { toolName, input, cwd = '/' }: Asked): boolean {
   const field = Object.hasOwn(editTools, toolName) ? editTools[toolName]! : ''
   const named = input[field]
   if (folder === undefined || typeof named !== 'string' || !isPlainPath(named)) return false
@@ -131,6 +132,13 @@ export function ruleFor(kind: RuleKind, request: Asked, folder?: string): RuleSc
   const { command } = input
   if (tool !== 'Bash' || typeof command !== 'string') throw notCovered('command', `${tool} is no command.`)
   return commandIn(command, folder ?? cwd)
+}
+
+/** The kinds of rules that can be made from the request and would let it pass. */
+export function possibleRules(request: Asked): RuleKind[] {
+  if (request.kind !== 'tool') return []
+  // No rule can be made where `ruleFor` throws, or where the files cannot be read.
+  return ruleKinds.filter((kind) => attempt(() => covers(ruleFor(kind, request), request), false))
 }
 
 /** Programs that run what their arguments say. A rule for them names every argument. */

@@ -1,5 +1,6 @@
 // Approvals: what coding sessions ask people, and the answers.
 import { z } from 'zod'
+import { possibleRules } from '../../coding/approvals/permission-rules.ts'
 import { shownWith } from '../../coding/approvals/questions.ts'
 import { readAmount } from '../../coding/approvals/read-answer.ts'
 import { questionsOf } from '../../coding/approvals/question-text.ts'
@@ -19,6 +20,7 @@ const row = approvalSchema.omit({ scripts: true }).extend({
   choices: z
     .array(z.string())
     .describe('Of a single question with one answer; the number of a choice answers it.'),
+  rules: z.array(z.enum(ruleKinds)).describe('Of an open request: the rules that an answer can add.'),
   alike: z.array(z.string()).describe('Other open requests that ask exactly the same.'),
 })
 
@@ -29,6 +31,7 @@ function rowsOf(app: App, approvals: Approval[], { agentId }: Caller): Array<z.i
     session: approval.nativeName ?? (approval.codingId && app.storage.coding.get(approval.codingId)?.name),
     nativeId: nativeIdOf(approval.sessionKey),
     choices: choicesOf(approval),
+    rules: approval.state === 'pending' ? possibleRules(approval) : [],
     alike: open.filter((other) => isAlike(other, approval)).map(({ id }) => id),
   }))
 }

@@ -6,6 +6,7 @@ import { useSessions } from '../needs-you.ts'
 import type { Row } from '../rows.ts'
 import { useCanWork } from './claude-state.tsx'
 import { useSettled } from './decision.tsx'
+import { ReadToEnd } from './read-to-end.tsx'
 import { Problem } from './states.tsx'
 import { useShowToast } from './toasts.tsx'
 
@@ -48,9 +49,11 @@ function AllowSelected({ rows, done }: { rows: Row[]; done: () => void }) {
   const { reload } = useSessions()
   const { run, busy, error } = useAction()
   const [read, setRead] = useState<ReadonlySet<string>>(new Set())
+  const [ended, setEnded] = useState<ReadonlySet<string>>(new Set())
   const asking = rows.flatMap(({ approval }) => (approval?.kind === 'tool' ? [approval] : []))
   const these = asking.filter(({ id }) => read.has(id))
   const later = asking.length - these.length
+  const isRead = these.every(({ id }) => ended.has(id))
   const isSettled = useSettled(these.map(({ id }) => id).join())
   const show = (): void => setRead(new Set(asking.map(({ id }) => id)))
   const allow = async (): Promise<void> => {
@@ -63,10 +66,22 @@ function AllowSelected({ rows, done }: { rows: Row[]; done: () => void }) {
     <details onToggle={({ currentTarget }) => (currentTarget.open ? show() : setRead(new Set()))}>
       <summary>Allow {asking.length}…</summary>
       {these.map((one) => (
-        <pre key={one.id}>{visible(one.shown)}</pre>
+        <ReadToEnd
+          key={one.id}
+          isRead={ended.has(one.id)}
+          onRead={() => setEnded((before) => new Set([...before, one.id]))}
+          purpose="to allow these"
+        >
+          <pre>{visible(one.shown)}</pre>
+        </ReadToEnd>
       ))}
       {these.length > 0 && (
-        <button type="button" class="primary" disabled={busy || !isSettled} onClick={() => void allow()}>
+        <button
+          type="button"
+          class="primary"
+          disabled={busy || !isSettled || !isRead}
+          onClick={() => void allow()}
+        >
           Allow these {these.length}
         </button>
       )}

@@ -1,6 +1,6 @@
 // The live conversation of a Claude Code session: cards that can be linked, forked from, found in, and shown as raw records.
 import { useCallback, useMemo, useState } from 'preact/hooks'
-import type { Card, CodingRow } from '../data.ts'
+import type { Approval, Card, CodingRow } from '../data.ts'
 import { visible } from '../format.ts'
 import { placeOf, useCards } from '../read-cards.ts'
 import type { NamedCard } from '../read-cards.ts'
@@ -29,6 +29,8 @@ export interface ConversationProps {
   root?: string
   /** The state of the session that lists show. */
   state?: Row['state']
+  /** The open requests of the session. */
+  requests?: Approval[]
   /** The coding session that works on it now. */
   coding?: CodingRow
   promptCount?: number
@@ -38,14 +40,30 @@ export interface ConversationProps {
 }
 
 const none: NamedCard[] = []
+const noRequests: Approval[] = []
 
 /** A card, or several tool calls in a row that are shown as one. */
 type Item = NamedCard | { key: string; run: NamedCard[] }
 
-/** Nothing runs in a session that has ended or waits for its next message, also if a call never got a result. */
-export function unfinishedIn(state: Row['state'] | undefined, coding: CodingRow | undefined): Unfinished {
-  if (coding?.waiting !== undefined && coding.waiting.for !== 'input') return 'waits for you'
-  return state === undefined || state === 'working' || state === 'needs you' ? 'runs' : 'has no result'
+/** Nothing runs in a session that does not work, also if a call never got a result. */
+export function unfinishedIn(state: Row['state'] | undefined, isAsked: boolean): Unfinished {
+  if (isAsked) return 'waits for you'
+  return state === undefined || state === 'working' ? 'runs' : 'has no result'
+}
+
+/** The calls that open requests name: by id, else the last call without a result that has the same tool and input. */
+export function askedCalls(
+  cards: NamedCard[],
+  results: Map<string | undefined, Card>,
+  requests: Approval[],
+): Set<string> {
+  const open = cards.filter(({ card }) => card.kind === 'tool' && !results.has(card.toolUseId))
+  const isNamed = ({ card }: NamedCard, { toolUseId, toolName, input }: Approval): boolean =>
+    toolUseId === undefined
+      ? card.tool?.name === toolName && JSON.stringify(card.tool.input) === JSON.stringify(input)
+      : card.toolUseId === toolUseId
+  const named = requests.map((request) => open.findLast((card) => isNamed(card, request)))
+  return new Set(named.flatMap((found) => found?.key ?? []))
 }
 
 export function Conversation(props: ConversationProps) {
@@ -57,6 +75,7 @@ export function Conversation(props: ConversationProps) {
     agentKind,
     root,
     state,
+    requests = noRequests,
     coding,
     unwritten = none,
     onFork,
@@ -88,7 +107,8 @@ export function Conversation(props: ConversationProps) {
     goTo(undefined, undefined)
   }
   const index = items.findIndex((item) => item.key === target)
-  const unfinished = unfinishedIn(state, coding)
+  const asked = useMemo(() => askedCalls(cards, results, requests), [cards, results, requests])
+  const isWaiting = coding?.waiting !== undefined && coding.waiting.for !== 'input'
   return (
     <section class="conversation" aria-label="Conversation">
       <div class="toolbar">
@@ -142,7 +162,7 @@ export function Conversation(props: ConversationProps) {
                     sessionId={id}
                     result={results.get(item.card.toolUseId)}
                     isTarget={item.key === target}
-                    unfinished={unfinished}
+                    unfinished={unfinishedIn(state, asked.has(item.key))}
                     onFork={onFork}
                     onLink={goTo}
                     mark={look.mark}
@@ -153,7 +173,7 @@ export function Conversation(props: ConversationProps) {
           </Unfolded.Provider>
         </Marked.Provider>
       )}
-      {coding && unfinished !== 'waits for you' && <Working coding={coding} cards={cards} />}
+      {coding && !isWaiting && <Working coding={coding} cards={cards} />}
     </section>
   )
 }

@@ -1,10 +1,11 @@
 // The decision about what a session asks: allow, deny with a note, answer; by large buttons or by keys.
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useEffect, useId, useRef, useState } from 'preact/hooks'
 import type { InputOf } from '../../../src/rpc/client.ts'
 import type { Approval } from '../data.ts'
 import { ago, visible } from '../format.ts'
 import { useKeys } from '../keyboard.ts'
 import { useAction } from '../live.ts'
+import { ReadToEnd } from './read-to-end.tsx'
 import { Request, descriptionOf, headingOf } from './request.tsx'
 import { Problem } from './states.tsx'
 
@@ -25,12 +26,15 @@ export function wordsFor({ kind }: Pick<Approval, 'kind'>): { field: string; all
 }
 
 export function Decision({ approval, onAnswered, isSeen, hasKeys = false }: DecisionProps) {
-  const [text, setText] = useState('')
-  const [rule, setRule] = useState('')
+  const request = `${approval.id} ${approval.inputHash}`
+  const { text, setText, rule, setRule, clear } = useDraft(request)
+  const [readRequest, setReadRequest] = useState<string>()
+  const lineId = useId()
   const field = useRef<HTMLInputElement>(null)
   const { run, busy: isAnswering, error } = useAction()
   const isQuestion = approval.kind === 'question'
   const words = wordsFor(approval)
+  const isRead = readRequest === request
   // A second click, or a key that was pressed for the request before, decides nothing.
   const busy = isAnswering || !isSeen
   const answer = async (
@@ -41,31 +45,34 @@ export function Decision({ approval, onAnswered, isSeen, hasKeys = false }: Deci
     const said = text.trim() || undefined
     const added = decision === 'allow' ? rulesFor(approval).find(([label]) => label === rule)?.[1] : undefined
     if (await run('approvals.answer', { id, inputHash, decision, text: said, ...added, ...more })) {
-      setText('')
-      setRule('')
+      clear()
       onAnswered()
     }
   }
   const { alike } = approval
   const canAllowAll = useSettled(alike.join())
-  const canAllow = !busy && (!isQuestion || text.trim() !== '')
+  const canAllow = !busy && isRead && (!isQuestion || text.trim() !== '')
   const byKey =
     (act: () => Promise<void>, isAllowed = true) =>
     (event: KeyboardEvent) => {
       // A key that is held down decides nothing, either.
       if (!event.repeat && !busy && isAllowed) void act()
     }
-  const choices = approval.choices.map((_, i): [string, (event: KeyboardEvent) => void] => [
-    String(i + 1),
-    byKey(() => answer('allow', { text: String(i + 1) })),
-  ])
+  const chooseByKey = (number: string): void => {
+    if (busy || !field.current) return
+    setText(number)
+    // Enter sends the answer from the field; another number replaces this one.
+    field.current.value = number
+    field.current.select()
+  }
+  const numbers = approval.choices.map((_, i) => String(i + 1))
   useKeys(
     hasKeys
       ? {
           a: byKey(() => answer('allow'), canAllow),
           d: byKey(() => answer('deny')),
           r: () => field.current?.focus(),
-          ...Object.fromEntries(choices),
+          ...Object.fromEntries(numbers.map((number) => [number, () => chooseByKey(number)])),
         }
       : {},
   )
@@ -74,8 +81,16 @@ export function Decision({ approval, onAnswered, isSeen, hasKeys = false }: Deci
       <h3>
         {headingOf(approval)} <span class="faint">{ago(approval.askedAt)}</span>
       </h3>
-      <Request approval={approval} />
-      <Choices approval={approval} busy={busy} choose={(n) => void answer('allow', { text: String(n) })} />
+      <ReadToEnd
+        key={request}
+        isRead={isRead}
+        onRead={() => setReadRequest(request)}
+        purpose={isQuestion ? 'to answer it' : 'to allow it'}
+        lineId={lineId}
+      >
+        <Request approval={approval} />
+      </ReadToEnd>
+      <Choices approval={approval} busy={busy} chosen={text.trim()} choose={setText} />
       <input
         ref={field}
         aria-label={words.field}
@@ -84,27 +99,23 @@ export function Decision({ approval, onAnswered, isSeen, hasKeys = false }: Deci
         onInput={(event) => setText(event.currentTarget.value)}
         onKeyDown={(event) => {
           if (event.key === 'Escape') event.currentTarget.blur()
-          if (event.key === 'Enter' && isQuestion && canAllow) void answer('allow')
+          if (event.key !== 'Enter' || event.repeat || !isQuestion || !canAllow) return
+          // The keys decide about the next request again.
+          event.currentTarget.blur()
+          void answer('allow')
         }}
       />
       <div class="buttons large">
-        <button type="button" class="primary" disabled={!canAllow} onClick={() => void answer('allow')}>
+        <button
+          type="button"
+          class="primary"
+          disabled={!canAllow}
+          aria-describedby={isRead ? undefined : lineId}
+          onClick={() => void answer('allow')}
+        >
           {rule === '' ? words.allow : 'Allow and add the rule'} <kbd>a</kbd>
         </button>
-        {approval.kind === 'tool' && (
-          <select
-            aria-label="Which rule"
-            value={rule}
-            onChange={(event) => setRule(event.currentTarget.value)}
-          >
-            <option value="">add no rule</option>
-            {rulesFor(approval).map(([label]) => (
-              <option key={label} value={label}>
-                {label}
-              </option>
-            ))}
-          </select>
-        )}
+        <RuleChoice approval={approval} rule={rule} choose={setRule} disabled={!isRead} />
         {alike.length > 0 && (
           <button
             type="button"
@@ -123,23 +134,61 @@ export function Decision({ approval, onAnswered, isSeen, hasKeys = false }: Deci
   )
 }
 
+/** What a person chose or wrote for a request. It is not the answer to the next request. */
+function useDraft(request: string) {
+  const [text, setText] = useState('')
+  const [rule, setRule] = useState('')
+  const clear = (): void => {
+    setText('')
+    setRule('')
+  }
+  useEffect(clear, [request])
+  return { text, setText, rule, setRule, clear }
+}
+
+interface RuleChoiceProps {
+  approval: Approval
+  rule: string
+  choose: (label: string) => void
+  disabled: boolean
+}
+
+function RuleChoice({ approval, rule, choose, disabled }: RuleChoiceProps) {
+  if (approval.rules.length === 0) return null
+  return (
+    <select
+      aria-label="Which rule"
+      value={rule}
+      disabled={disabled}
+      onChange={(event) => choose(event.currentTarget.value)}
+    >
+      <option value="">add no rule</option>
+      {rulesFor(approval).map(([label]) => (
+        <option key={label} value={label}>
+          {label}
+        </option>
+      ))}
+    </select>
+  )
+}
+
 type Rule = Pick<InputOf<'approvals.answer'>, 'always' | 'rule' | 'lasts'>
 
-/** The rules that a person can add with the answer. */
-function rulesFor({ toolName, input }: Approval): Array<[label: string, rule: Rule]> {
-  const own: Array<[string, Rule]> = [['always exactly this, in this session', { always: true }]]
-  if (typeof input['command'] === 'string')
-    return [
-      ...own,
-      ['this command in this repository, for 8 hours', { rule: 'command', lasts: '8h' }],
-      ['this command in this repository, always', { rule: 'command', lasts: 'always' }],
-    ]
-  if (!/^(Edit|MultiEdit|Write)$/.test(toolName)) return own
-  return [
-    ...own,
+const choicesOfRules: Record<Approval['rules'][number], Array<[label: string, rule: Rule]>> = {
+  exact: [['always exactly this, in this session', { always: true }]],
+  command: [
+    ['this command in this repository, for 8 hours', { rule: 'command', lasts: '8h' }],
+    ['this command in this repository, always', { rule: 'command', lasts: 'always' }],
+  ],
+  edits: [
     ['edits in this repository, in this session', { rule: 'edits', lasts: 'session' }],
     ['edits in this repository, always', { rule: 'edits', lasts: 'always' }],
-  ]
+  ],
+}
+
+/** The rules that the gateway can add with the answer. */
+export function rulesFor({ rules }: Pick<Approval, 'rules'>): Array<[label: string, rule: Rule]> {
+  return rules.flatMap((kind) => choicesOfRules[kind])
 }
 
 const readMs = 400
@@ -172,18 +221,28 @@ export function useSettled(ids: string): boolean {
 interface ChoicesProps {
   approval: Approval
   busy: boolean
-  choose: (number: number) => void
+  /** The text of the answer: the number of a choice, or own words. */
+  chosen: string
+  choose: (number: string) => void
 }
 
-function Choices({ approval, busy, choose }: ChoicesProps) {
+/** A choice is sent with the button below. */
+function Choices({ approval, busy, chosen, choose }: ChoicesProps) {
   if (approval.choices.length === 0) return null
   return (
     <div class="choices" role="group" aria-label="Choices">
       {approval.choices.map((choice, i) => {
         const description = descriptionOf(approval, choice)
+        const number = String(i + 1)
         return (
-          <button key={choice} type="button" disabled={busy} onClick={() => choose(i + 1)}>
-            <kbd>{i + 1}</kbd> <strong>{visible(choice)}</strong>
+          <button
+            key={choice}
+            type="button"
+            disabled={busy}
+            aria-pressed={chosen === number}
+            onClick={() => choose(number)}
+          >
+            <kbd>{number}</kbd> <strong>{visible(choice)}</strong>
             {description && <span class="faint"> {visible(description)}</span>}
           </button>
         )

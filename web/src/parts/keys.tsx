@@ -8,7 +8,7 @@ const keys: Array<[keys: string, does: string]> = [
   ['Enter', 'Open the row; send the message; give the answer'],
   ['Space', 'Select the row, to allow or archive several at once'],
   ['a d', 'Allow or deny what the session asks'],
-  ['1 … 9', 'Choose an answer of a question'],
+  ['1 … 9', 'Choose an answer of a question; Enter sends it'],
   ['r', 'Write a reply, or a note to the decision'],
   ['e', 'Mark the result as seen'],
   ['x', 'End the session (asks first)'],

@@ -121,6 +121,7 @@ function Body({ tab, route, look, row, coding, info, onFork }: BodyProps) {
       raw: tab === 'raw',
       root: session?.repoPath,
       state: row?.state ?? session?.state,
+      requests: row?.requests,
       coding: row?.state === 'working' || row?.state === 'needs you' ? coding : undefined,
       promptCount: session?.promptCount,
       agentKind: session?.agentKind === 'claude' ? undefined : session?.agentKind,

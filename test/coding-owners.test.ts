@@ -120,6 +120,21 @@ describe('an owner that died, and no gateway', () => {
     await vi.waitFor(() => expect(saidBy(after, id)).toEqual(['done', 'more']))
   })
 
+  test('an orderly stop reports a session whose turn it cuts off, and none that only waits', async () => {
+    const folder = sharedFolder()
+    const before = open({ folder })
+    const waits = await before.launch('[[offline: say done]]')
+    await until(before, waits.id, 'awaiting-input')
+    const works = await before.launch('[[offline: wait 60000]]', { resume })
+    await until(before, works.id, 'active')
+    await before.close()
+    const suspended = texts(before).filter((text) => text.startsWith('💤'))
+    expect(suspended).toEqual([expect.stringContaining(`[${works.name}]`)])
+    const after = open({ folder })
+    expect(sessionState(after.pool.resolve(waits.id))).toBe('ready')
+    expect(after.pool.resolve(waits.id).end).toMatchObject({ reason: 'shutdown', message: '' })
+  })
+
   test('two processes find it: it is reported once, and a live one is left alone', async () => {
     const folder = sharedFolder()
     const gone = open({ folder, self: deadProcess })

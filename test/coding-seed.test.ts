@@ -340,7 +340,7 @@ describe('cost and metrics', () => {
     const { id } = await before.launch('x')
     await until(before, id, 'awaiting-input')
     const textOf = ({ store, spend }: typeof before) => formatStats(codingMetrics(store, spend, Date.now()))
-    expect(textOf(before)).toMatch(/^Launched 1, 1 ready\nIn all,/)
+    expect(textOf(before)).toMatch(/^Launched 1, 1 ready\nWaits for people,/)
     await before.close()
     expect(textOf(open({ folder }))).toMatch(/^Launched 1, 1 ready\nAverage duration/)
   })

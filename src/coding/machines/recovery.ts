@@ -8,7 +8,14 @@ import { isOn, kindOf, type CodingSession, type EndReason } from '../../domain/c
 import type { CodingParts, SessionParts } from '../coding-parts.ts'
 import { cannotResume, notReopened, notResumable } from '../refusals.ts'
 import type { LiveRecord } from '../session/live-record.ts'
-import { continuePrompt, ended, reopened, requeued, withWaitingTime } from '../session/session-changes.ts'
+import {
+  continuePrompt,
+  ended,
+  isIdle,
+  reopened,
+  requeued,
+  withWaitingTime,
+} from '../session/session-changes.ts'
 import { isSameOwner, nameOfOwner } from './owner.ts'
 
 /** Resolves to the sessions whose owner is gone. */
@@ -44,9 +51,7 @@ async function giveUp({ store, events }: SessionParts, { id, owner }: CodingSess
 
 /** A session that only waited for its next message has lost nothing, so its end has no message and is not announced. */
 async function suspendOrphan(parts: CodingParts, session: CodingSession): Promise<void> {
-  const { waiting, inbox, given } = session
-  const isIdle = waiting?.for === 'input' && inbox.length === 0 && given.length === 0
-  if (isIdle) await storeClosed(parts, session, 'suspended', { reason: 'crash', message: '' })
+  if (isIdle(session)) await storeClosed(parts, session, 'suspended', { reason: 'crash', message: '' })
   else await closeSession(parts, session, 'suspended', 'crash', crashMessage(session))
 }
 

@@ -17,7 +17,7 @@ import type { RetriedWrites } from './live-record.ts'
 import { addMessage, isCommand, joinTurn, undeliveredMessages } from './messages.ts'
 import { oneLine } from './names.ts'
 import { SessionOutput } from './output.ts'
-import { handedOver, requeued, seen } from './session-changes.ts'
+import { handedOver, isIdle, requeued, seen } from './session-changes.ts'
 import type { HandOver } from './session-changes.ts'
 import { SessionConversation } from './session-conversation.ts'
 import { failureText, limitOf, reasonOfExit, reasonOfFailure, SessionEnding } from './session-ending.ts'
@@ -234,6 +234,7 @@ export class RunningSession {
     // Nothing of its turn has begun, and its messages are in its inbox: the next gateway starts it.
     if (this.#hasConversation && this.session.lifecycle === 'queued')
       return this.#record.change({ owner: undefined })
+    if (this.#hasConversation && isIdle(this.session)) return this.#ending.suspendIdle('shutdown')
     if (this.#hasConversation) return this.#endKilled('shutdown', message)
     // Without a conversation there is nothing to resume: the next gateway starts the session again.
     await this.#expireRequests()

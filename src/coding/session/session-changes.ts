@@ -138,6 +138,11 @@ const lostTexts: Record<NonNullable<Lost>, string> = {
   messages: 'It was ended before it received its last message, which is withdrawn.',
 }
 
+/** Does the session only wait for its next message? */
+export function isIdle({ waiting, inbox, given }: CodingSession): boolean {
+  return waiting?.for === 'input' && inbox.length === 0 && given.length === 0
+}
+
 /** Undoes an end by a person: the session waits for its next message, as after a restart. A session that lost its turn is
  *  stopped, not ready. */
 export function reopened({ end }: CodingSession, now: number): Fields {

@@ -66,11 +66,24 @@ export class SessionEnding {
     message: string,
     limit?: UsageLimit,
   ): Promise<void> {
+    await this.#store(status, lifecycle, { reason, message, limit })
+    if (!this.#record.isLost) await this.#parts.notifications.onSessionComplete(this.#record.session)
+  }
+
+  /** Suspends a session that only waited for its next message: it has lost nothing, so the end has no message and is not announced. */
+  async suspendIdle(reason: EndReason): Promise<void> {
+    await this.#store('killed', 'suspended', { reason, message: '' })
+  }
+
+  async #store(
+    status: CodingStatus,
+    lifecycle: CodingLifecycle,
+    how: { reason: EndReason; message: string; limit?: UsageLimit },
+  ): Promise<void> {
     await this.#beforeStored()
-    const end = { reason, message, at: this.#parts.clock.now(), limit }
+    const end = { ...how, at: this.#parts.clock.now() }
     await this.#record.change((session) => ended(session, { status, lifecycle, end }))
     this.finish()
-    if (!this.#record.isLost) await this.#parts.notifications.onSessionComplete(this.#record.session)
   }
 
   finish(): void {

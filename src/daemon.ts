@@ -78,7 +78,7 @@ async function serve(app: App, options: DaemonOptions, log: Log): Promise<void> 
     allowPlaintextLan: input.allowPlaintextLan ?? false,
     webRoot: options.webRoot,
   })
-  app.gateway = { url: gateway.url, loginCode: () => gateway.auth.makeCode() }
+  app.gateway = { url: gateway.url, loginCode: (isForPage) => gateway.auth.makeCode(isForPage) }
   const { url, wsUrl, movedFrom } = gateway
   writeGatewayFile(environment.stateDir, { url, wsUrl, startedAt: app.startedAt, version })
   const { claudeHookToken: token } = gateway.auth

@@ -165,6 +165,26 @@ test('nor over the address that this machine has in its network', async (ctx) =>
   }
 })
 
+test('at a public name only the code of a page opens it: any program can name that page', async () => {
+  const open = await openHouse({ webRoot: web, config: { gateway: { origins: ['https://rock.example'] } } })
+  const local = `http://127.0.0.1:${open.gateway.port}`
+  const logInAt = (origin: string, secret: string) =>
+    http(open, '/login', { method: 'POST', headers: { origin }, body: JSON.stringify({ secret }) })
+  const codeOf = ({ result }: Awaited<ReturnType<Client['call']>>) => (result as { code: string }).code
+  const ofCommand = codeOf(await rpc(open, 'dashboard.code'))
+  expect((await logInAt('https://rock.example', ofCommand)).status).toBe(401)
+  const here = await logInAt(local, ofCommand)
+  expect(here.status).toBe(200)
+  const { pageKey } = here.json() as { pageKey: string }
+  const cookie = here.headers['set-cookie']![0]!.split(';')[0]!
+  const page = await connect(open, { cookie, origin: local })
+  expect((await page.call('connect', { pageKey })).error).toBeUndefined()
+  const ofPage = codeOf(await page.call('dashboard.code'))
+  expect((await logInAt('https://rock.example', ofPage)).status).toBe(200)
+  expect((await logInAt('https://rock.example', open.token)).status).toBe(200)
+  await open.close()
+})
+
 test('logging out, and a new operator token, end the page', async () => {
   const session = await openPage(await newCode())
   const first = await connectPage(session)

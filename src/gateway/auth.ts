@@ -55,8 +55,8 @@ export class Auth {
   #mark = ''
   /** The last error while reading credentials; the same error is logged once. */
   #lastError = ''
-  /** One-time codes of the dashboard: hash to expiry, on the monotonic clock. */
-  #codes = new Map<string, number>()
+  /** One-time codes of the dashboard, by hash; they expire by the monotonic clock. */
+  #codes = new Map<string, { until: number; isForPage: boolean }>()
   /** Logged-in pages: id to expiry. They are stored on disk, so expiry is in wall-clock time. */
   #pages = new Map<string, number>()
   /** The operator token under which the pages logged in. */
@@ -135,12 +135,14 @@ export class Auth {
     })
   }
 
-  /** Makes a code that logs in to the dashboard once, within a minute. */
-  makeCode(): { code: string; expiresInMs: number } {
+  /** Makes a code that logs in to the dashboard once, within a minute. A page shows it to another device, which may open the page at a
+   *  public name; the code of a command counts only at addresses of this machine. */
+  makeCode(isForPage = false): { code: string; expiresInMs: number } {
     // So that the code belongs to the current operator token.
     this.#refresh()
     const code = newToken()
-    this.#codes.set(hashOf(code).toString('base64url'), this.#clock.monotonic() + codeMs)
+    const until = this.#clock.monotonic() + codeMs
+    this.#codes.set(hashOf(code).toString('base64url'), { until, isForPage })
     return { code, expiresInMs: codeMs }
   }
 
@@ -156,20 +158,21 @@ export class Auth {
     })
   }
 
-  /** A page at a public name may be reached through a proxy that another user runs. */
+  /** A page at a public name may be reached through a proxy that another user runs, so its user cannot be checked. */
   #takeCode(code: string, request: IncomingMessage): boolean {
     const id = hashOf(code).toString('base64url')
-    const until = this.#codes.get(id)
-    if (until === undefined) return false
-    if (isLocalOrigin(request) && !isOwnUser(request.socket)) {
+    const made = this.#codes.get(id)
+    if (made === undefined) return false
+    const isAllowed = isLocalOrigin(request) ? isOwnUser(request.socket) : made.isForPage
+    if (!isAllowed) {
       this.#log.warn(
         { event: 'login-of-another-user' },
-        'Another user of this machine has used a login code of the dashboard; the login was refused.',
+        'A login code of the dashboard was used by another user of this machine, or at a public name though no page had made it; the login was refused.',
       )
       return false
     }
     this.#codes.delete(id)
-    return until >= this.#clock.monotonic()
+    return made.until >= this.#clock.monotonic()
   }
 
   /** A page may do everything, so only the operator token can log in. */

@@ -86,6 +86,6 @@ export type HeavyPart = 'discovery' | 'search' | 'coding'
 
 interface GatewayPart {
   url: string
-  /** A code that opens the dashboard once. */
-  loginCode(): { code: string; expiresInMs: number }
+  /** A code that opens the dashboard once: at an address of this machine, or, if a page asks for it, also at a public name. */
+  loginCode(isForPage: boolean): { code: string; expiresInMs: number }
 }

@@ -47,7 +47,7 @@ export async function openHouse(options: HouseOptions = {}): Promise<House> {
     limits,
     webRoot,
   })
-  app.gateway = { url: gateway.url, loginCode: () => gateway.auth.makeCode() }
+  app.gateway = { url: gateway.url, loginCode: (isForPage) => gateway.auth.makeCode(isForPage) }
   return {
     dir,
     app,

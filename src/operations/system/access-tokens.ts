@@ -209,12 +209,12 @@ const dashboardCode = operation({
   scope: 'admin',
   needsGateway: true,
   command: { hidden: true },
-  async run(app) {
+  async run(app, _input, { name }) {
     if (!app.gateway)
       throw new RockpoolError('unavailable', 'No gateway runs here.', {
         hint: 'Start it with `rockpool up`.',
       })
-    const { code, expiresInMs } = app.gateway.loginCode()
+    const { code, expiresInMs } = app.gateway.loginCode(name === 'dashboard')
     // After the number sign, because browsers do not send that part.
     return { url: `${app.gateway.url}/#code=${code}`, code, expiresInMs }
   },

@@ -440,6 +440,27 @@ test('a permission request waits for a person with the whole command; yes lets i
     )
 })
 
+test('an answer to "all" without an id, or with the beginning of several ids, names no request', async () => {
+  const house = open()
+  for (const command of ['ls', 'npm publish']) {
+    const { id } = await house.launch(`[[offline: ask Bash {"command":"${command}"}]]`)
+    await until(house, id, 'awaiting-approval')
+  }
+  const [first, second] = house.approvals.pending()
+  const unclear = { code: 'ambiguous', message: expect.stringContaining('Which one?') }
+  expect(() => house.approvals.named('')).toThrow(/Which one/)
+  const yes = { behavior: 'allow', by: 'ada' } as const
+  await expect(house.approvals.answerTogether('', [second!.id], yes)).rejects.toMatchObject(unclear)
+  // Ids are random: two that begin with the same letters, and an answered one.
+  await house.approvalStore.add({ ...first!, id: 'same-1' })
+  await house.approvalStore.add({ ...second!, id: 'same-2' })
+  await house.approvalStore.add({ ...second!, id: 'same-3', state: 'denied', answeredBy: 'bob' })
+  expect(() => house.approvals.named('same')).toThrow(/Which one/)
+  await expect(house.approvals.answer('same', yes)).rejects.toMatchObject(unclear)
+  await expect(house.approvals.answerTogether('same', ['same-2'], yes)).rejects.toMatchObject(unclear)
+  expect(house.approvals.pending()).toHaveLength(4)
+})
+
 test('two people answer at the same moment from two processes: one of them wins, the other gets a message', async () => {
   const folder = sharedFolder()
   const here = open({ folder })

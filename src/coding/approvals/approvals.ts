@@ -139,7 +139,7 @@ export class Approvals {
     return this.pending().filter((other) => other.inputHash === inputHash)
   }
 
-  /** By id or a prefix of it, also if it has been answered already. */
+  /** By id, also if it has been answered already; by a prefix of it only while it is open. */
   named(id: string, agentId?: string): Approval {
     return this.#known(id, agentId) ?? this.#find(id, agentId, true)
   }
@@ -190,12 +190,13 @@ export class Approvals {
   #find(id: string, agentId: string | undefined, identical = false): Approval {
     if (id === '') throw this.#unclear(agentId)
     const open = this.pending(agentId)
-    const found = open.filter((approval) => approval.id.startsWith(id))
+    const isNamed = (approval: Approval): boolean => approval.id.startsWith(id)
+    const found = open.filter(isNamed)
     const isOne = new Set(found.map(({ inputHash, id: each }) => (identical ? inputHash : each))).size === 1
     if (isOne) return found.at(-1)!
-    const known = this.#known(id, agentId)
-    if (known) throw alreadySettled(known)
     if (found.length > 0) throw this.#unclear(agentId)
+    const settled = this.#known(id, agentId) ?? this.#parts.store.recent(100, agentId).find(isNamed)
+    if (settled) throw alreadySettled(settled)
     const hint = `Open: ${listed(open) || 'none'}.`
     throw new RockpoolError('not-found', `No open approval ${id}.`, { hint })
   }
@@ -208,10 +209,9 @@ export class Approvals {
       : new RockpoolError('ambiguous', `Which one? ${listed(open)}.`, { hint: 'Give the id of one.' })
   }
 
+  /** By the whole id: an answer may name a request that was answered already, but never by the beginning of its id. */
   #known(id: string, agentId: string | undefined): Approval | undefined {
-    const { store } = this.#parts
-    const known = store.get(id) ?? store.recent(100, agentId).find((one) => one.id.startsWith(id))
-    return known && isOf(agentId)(known) ? known : undefined
+    return [this.#parts.store.get(id)].find((known) => known && isOf(agentId)(known))
   }
 
   #make({ codingId, sessionKey, nativeName, agentId, request }: Question): Approval {

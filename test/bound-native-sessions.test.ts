@@ -250,6 +250,12 @@ test('a name does not stand in for the id of a conversation', async () => {
   const id = await ownSession(victim, 'main')
   await ownSession(newCodingId(), 'work', { name: victim })
   expect((await rpc(house, 'coding.output', { session: victim })).result).toMatchObject({ id })
+  const native = idOf(22)
+  const titled = await ownSession(newCodingId(), 'work', { name: native })
+  await house.app.storage.coding.update(titled, (row) => Object.assign(row, { title: native }))
+  const { error } = await rpc(house, 'coding.output', { session: native })
+  expect(error?.data).toMatchObject({ code: 'not-found' })
+  expect((await rpc(house, 'coding.output', { session: titled })).result).toMatchObject({ id: titled })
 })
 
 test('a conversation that a session has, also one that is only launched, is not launched a second time', async () => {

@@ -56,7 +56,8 @@ export function connectionTo(environment: Environment, { token }: GatewayAddress
 async function openDirectly(url: string): Promise<WebSocket> {
   if (url.startsWith('wss:')) return new WebSocket(url)
   const { WebSocket: DirectSocket } = await import('ws')
-  const socket = new DirectSocket(url)
+  // The gateway limits what it sends; an export may be long.
+  const socket = new DirectSocket(url, { maxPayload: 0 })
   // The client handles the close event that follows.
   socket.on('error', () => {})
   // It has the events and methods of the standard that the client uses.

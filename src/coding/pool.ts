@@ -1,7 +1,7 @@
 // All coding sessions: launch, find, answer, kill, resume, recover. The library calls it SessionManager.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { KeyedQueue, repeat } from '../domain/async.ts'
-import { isOn, isRunning, isWorking, kindOf } from '../domain/coding-session.ts'
+import { isClaudeId, isOn, isRunning, isWorking, kindOf } from '../domain/coding-session.ts'
 import type { CodingRequest, CodingSession, OutputBlock } from '../domain/coding-session.ts'
 import { wasCutOff } from '../domain/coding-state.ts'
 import type { CodingFilter } from '../store/sqlite/coding-store.ts'
@@ -96,7 +96,7 @@ export class CodingPool {
   resolveClaudeSessionId(ref: string): string | undefined {
     const found = this.#parts.store.resolve(ref)
     if (found.length === 1 && found[0]!.sdkSessionId) return found[0]!.sdkSessionId
-    return /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i.test(ref) ? ref : undefined
+    return isClaudeId(ref) ? ref : undefined
   }
 
   /** A session that an agent made without us. */

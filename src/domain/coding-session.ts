@@ -222,6 +222,11 @@ export function kindOf({ request }: { request: Pick<CodingRequest, 'agentKind'> 
   return request.agentKind ?? 'claude'
 }
 
+/** Claude's ids of conversations are UUIDs. */
+export function isClaudeId(text: string): boolean {
+  return /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i.test(text)
+}
+
 export function isRunning({ status }: Pick<CodingSession, 'status'>): boolean {
   return status === 'starting' || status === 'running'
 }

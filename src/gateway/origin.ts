@@ -46,7 +46,9 @@ function isCrossSite(request: IncomingMessage): boolean {
 /** The page was opened at an address of this machine. */
 export function isLocalOrigin({ headers, socket }: IncomingMessage): boolean {
   const name = attempt(() => new URL(headers.origin ?? '').hostname, '')
-  return [...localNames, socket.localAddress, `[${socket.localAddress}]`].includes(name)
+  // A gateway that listens on `::` has IPv4 addresses within IPv6.
+  const own = socket.localAddress?.replace(/^::ffff:/, '')
+  return [...localNames, own, `[${own}]`].includes(name)
 }
 
 export function isFromBrowser(request: IncomingMessage): boolean {

@@ -1,6 +1,7 @@
 // Coding sessions on disk: everything about a session survives the death of the process that runs it.
 import { isDeepStrictEqual } from 'node:util'
 import type { CodingOwner, CodingSession, CodingStatus, OutputBlock } from '../../domain/coding-session.ts'
+import { isClaudeId } from '../../domain/coding-session.ts'
 import { offlineModel } from '../../domain/agent.ts'
 import { RockpoolError } from '../../domain/errors.ts'
 import type { Database } from './database.ts'
@@ -102,10 +103,11 @@ export class CodingStore extends RecordStore {
    *  the other sessions nor their names exist for it. */
   resolve(ref: string, visibleTo?: string): CodingSession[] {
     const prefix = `${ref.replace(/[\\%_]/g, '\\$&')}%`
-    const tiers: Array<[string, string]> = [
+    const byId: Array<[string, string]> = [
       ['id = ?', ref],
-      // Before names: a name must not stand in for a conversation of another agent.
       [`sdk_session_id = ? ORDER BY ${openFirst} LIMIT 1`, ref],
+    ]
+    const byName: Array<[string, string]> = [
       [`name = ? AND ${latestOfAgent} ORDER BY created_at DESC`, ref],
       [`${titleOf} = ? ORDER BY ${openFirst}`, ref],
       ["(id LIKE ? ESCAPE '\\') ORDER BY created_at DESC LIMIT 10", prefix],
@@ -115,6 +117,8 @@ export class CodingStore extends RecordStore {
     ]
     const seen = visibleTo === undefined ? [] : [visibleTo]
     const visible = visibleTo === undefined ? '' : `${visibleToAgent} AND `
+    // A name or a title must not stand in for a conversation, which may belong to another agent or to no session of ours.
+    const tiers = isClaudeId(ref) ? byId : [...byId, ...byName]
     for (const [where, value] of ref === '' ? [] : tiers) {
       const found = this.#sessions(`${visible}${where}`, ...seen, value)
       if (found.length > 0) return oneOfEach(found)

@@ -63,6 +63,7 @@ export function Decision({ approval, onAnswered, isSeen, hasKeys = false }: Deci
     setText(number)
     // Enter sends the answer from the field; another number replaces this one.
     field.current.value = number
+    field.current.focus()
     field.current.select()
   }
   const numbers = approval.choices.map((_, i) => String(i + 1))

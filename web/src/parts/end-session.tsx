@@ -125,6 +125,7 @@ function AskToEnd({ row, onClose }: { row: Row; onClose: () => void }) {
 /** What undoing the end does not bring back. */
 function lostText(coding: CodingRow | undefined): string {
   if (coding?.waiting && coding.waiting.for !== 'input') return 'Its open request is withdrawn for good.'
+  if (coding?.state === 'limited') return 'It no longer continues by itself after its usage limit.'
   return coding?.state === 'working'
     ? 'Its turn is cut off, and messages that it has not read are withdrawn.'
     : ''

@@ -152,6 +152,7 @@ describe.each(screens)('$screen', ({ screen, options }) => {
     const decision = await decisionOf(page, 'answer')
     await decision.getByText('Which color?').waitFor()
     await decision.getByRole('button', { name: 'Blue like the sea' }).click()
+    await decision.getByRole('button', { name: 'Answer' }).click()
     await row(page, 'answer').getByText('painted').waitFor()
   })
 

@@ -57,8 +57,10 @@ test('runs that are due while the gateway is killed again and again happen once 
   expect(runs.map(({ state, note }) => [state, note]).filter(([state]) => state !== 'ended')).toEqual([])
   expect(new Set(runs.map(({ id }) => id)).size).toBe(all)
   for (const n of messages!) {
-    const shown = telegram.shown.filter(({ text }) => text?.includes(`marker-m${n}.`))
-    expect(shown.length).toBeGreaterThan(0)
+    const shownNow = () => telegram.shown.filter(({ text }) => text?.includes(`marker-m${n}.`))
+    // The run ends when its message is in the outbox; it is sent a moment later.
+    await expect.poll(() => shownNow().length, { timeout: 60_000 }).toBeGreaterThan(0)
+    const shown = shownNow()
     expect(shown.filter(({ text }) => !text?.includes(resentMark)).length).toBeLessThanOrEqual(1)
   }
   for (const marker of [...turns!.map((n) => `marker-t${n}.`), ...sessions!.map((n) => `marker-s${n}.`)]) {

@@ -93,7 +93,8 @@ export class Disk {
 
   async remove(): Promise<void> {
     await this.unmount()
-    rmSync(this.folder, { recursive: true, force: true })
+    // A writer of the copies may still be ending, and leave a file here.
+    rmSync(this.folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 })
   }
 }
 

@@ -807,17 +807,23 @@ test('the agent that launched a session is woken instead of a notice in its chat
   expect(texts(house).some((text) => text.startsWith('🔔'))).toBe(false)
 })
 
+/** A session with a conversation and a message, which waits until another session leaves its repository. */
+async function queuedBehindAnother(house: ReturnType<typeof open>) {
+  const workdir = house.repo('shared')
+  const resumeOf = (n: number) => ({ sdkSessionId: `00000000-0000-4000-8000-00000000000${n}`, fork: false })
+  const waits = await house.launch('x', { workdir, resume: resumeOf(1) })
+  await until(house, waits.id, 'awaiting-input')
+  const runs = await house.launch('[[offline: wait 60000]]', { workdir, resume: resumeOf(2) })
+  await until(house, runs.id, 'active')
+  await house.pool.respond(waits.id, '[[offline: say my turn]]', { userInitiated: true })
+  await until(house, waits.id, 'queued')
+  return waits
+}
+
 test('after an orderly stop a message that waits for the repository of its session is delivered by the next process', async () => {
   const folder = sharedFolder()
   const before = open({ folder })
-  const workdir = before.repo('shared')
-  const resumeOf = (n: number) => ({ sdkSessionId: `00000000-0000-4000-8000-00000000000${n}`, fork: false })
-  const waits = await before.launch('x', { workdir, resume: resumeOf(1) })
-  await until(before, waits.id, 'awaiting-input')
-  const runs = await before.launch('[[offline: wait 60000]]', { workdir, resume: resumeOf(2) })
-  await until(before, runs.id, 'active')
-  await before.pool.respond(waits.id, '[[offline: say my turn]]', { userInitiated: true })
-  await until(before, waits.id, 'queued')
+  const waits = await queuedBehindAnother(before)
   await before.pool.drain()
   const after = open({ folder })
   await after.pool.recover()
@@ -828,14 +834,7 @@ test('after an orderly stop a message that waits for the repository of its sessi
 test('a session that was queued when all were ended stays ended; one with a conversation can be resumed', async () => {
   const folder = sharedFolder()
   const before = open({ folder })
-  const workdir = before.repo('shared')
-  const resumeOf = (n: number) => ({ sdkSessionId: `00000000-0000-4000-8000-00000000000${n}`, fork: false })
-  const known = await before.launch('x', { workdir, resume: resumeOf(1) })
-  await until(before, known.id, 'awaiting-input')
-  const runs = await before.launch('[[offline: wait 60000]]', { workdir, resume: resumeOf(2) })
-  await until(before, runs.id, 'active')
-  await before.pool.respond(known.id, '[[offline: say my turn]]', { userInitiated: true })
-  await until(before, known.id, 'queued')
+  const known = await queuedBehindAnother(before)
   const fresh = await before.launch('[[offline: say new]]', { workdir: before.repo('shared') })
   await before.pool.killAll()
   const gateway = open({ folder })

@@ -52,7 +52,7 @@ export class LiveTurn implements TurnControls {
   #conversation: Conversation | undefined
   /** Resolves when the conversation is open; to undefined if the turn ended before. */
   #opening = Promise.withResolvers<Conversation | undefined>()
-  /** Whether the store has the end of the turn. */
+  /** Resolves to whether the end of the turn was stored. */
   #isStored = Promise.withResolvers<boolean>()
   #stopTyping: (() => void) | undefined
   #interrupted = false
@@ -225,7 +225,7 @@ export class LiveTurn implements TurnControls {
     this.#isOnDisk = true
   }
 
-  /** The store has the end of the turn. */
+  /** Called when the end of the turn is stored. */
   stored(): void {
     this.#isStored.resolve(true)
   }

@@ -158,7 +158,7 @@ export class Auth {
     })
   }
 
-  /** A page at a public name may be reached through a proxy that another user runs, so its user cannot be checked. */
+  /** Requests for a public name may come through a proxy that another user runs, so only codes that a page made count there. */
   #takeCode(code: string, request: IncomingMessage): boolean {
     const id = hashOf(code).toString('base64url')
     const made = this.#codes.get(id)

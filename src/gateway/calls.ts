@@ -21,7 +21,7 @@ import type { Metrics } from './metrics.ts'
 /** For one credential: how many large answers are made at once, and how many requests for them may wait. */
 const maxLargeAtOnce = 2
 const maxLargeWaiting = 200
-/** The same for costly requests. */
+/** The same limits for requests that take much processor time. */
 const maxCostlyAtOnce = 4
 const maxCostlyWaiting = 200
 /** The size of all answers to one batch, in characters. */

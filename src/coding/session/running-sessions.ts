@@ -71,7 +71,7 @@ export class RunningSessions {
     return session.owner !== undefined && (await requestOfOwner(this.#parts, session, action, input))
   }
 
-  /** None of them starts again by itself. */
+  /** Ends every running and queued session. No session that was ended here starts again by itself. */
   async killAll(): Promise<void> {
     await Promise.all(
       [...this.#sessions.values()].map((running) => running.kill('shutdown', stopText(running))),

@@ -121,7 +121,7 @@ type Lost = NonNullable<CodingSession['end']>['lost']
 
 /** What the end by a person takes from the session: undoing the end does not bring it back. */
 function lostAtEnd({ lifecycle, waiting, inbox, end }: CodingSession): Lost {
-  // Its earlier end was undone.
+  // The session was ended before and brought back: what the first end took is still lost.
   if (lifecycle === 'suspended' && end?.lost) return end.lost
   if (waiting && waiting.for !== 'input') return 'request'
   const isBetweenTurns =

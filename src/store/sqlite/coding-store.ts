@@ -57,7 +57,7 @@ export class CodingStore extends RecordStore {
       const message = `This process sent no heartbeat for too long, so it no longer owns ${stored.name}.`
       throw new RockpoolError('lock-lost', message, { hint: 'The session can be resumed.' })
     }
-    // A person sets the title, in any process: the owner does not know it.
+    // Any process may set the title, so the owner of the session keeps the stored one.
     const merge = (stored = session): CodingSession => ({ ...session, title: stored.title })
     return this.records.put('coding', session.id, session, { guard, merge })
   }

@@ -16,7 +16,7 @@ import {
   scoreSession,
   selectSession,
 } from '../src/index.ts'
-import type { LaunchInput } from '../src/operations/coding/coding-launch.ts'
+import type { LaunchInput } from '../src/operations/coding/launch-input.ts'
 import { launchCoding } from '../src/operations/coding/coding-launch.ts'
 import type { Caller } from '../src/operations/operation.ts'
 import { giverOf } from '../src/operations/perform-operation.ts'

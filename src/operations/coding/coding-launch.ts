@@ -1,78 +1,18 @@
 // Launches a coding session: decides its agent, its machine, and whether it continues an earlier session.
-import { z } from 'zod'
 import { defaultAgentId } from '../../domain/session-key.ts'
-import { formatOriginChannel, openclawChannel, parseOriginChannel } from '../../domain/address.ts'
-import { kindOf } from '../../domain/coding-session.ts'
-import type { CodingRequest, CodingSession } from '../../domain/coding-session.ts'
-import { agentKinds, openclawPrefix } from '../../domain/agent.ts'
-import type { AgentKind, PermissionMode } from '../../domain/agent.ts'
-import { asRockpoolError, RockpoolError } from '../../domain/errors.ts'
-import { shellWord } from '../../domain/text.ts'
-import type { Giver } from '../../domain/giver.ts'
-import { formatOpenClawOrigin } from '../../domain/openclaw-contract.ts'
-import { choiceOf } from '../../coding/queue/choose.ts'
-import { unknownSession } from '../../discovery/filter.ts'
-import { resolveOriginChannel } from '../../coding/session/origin.ts'
+import { formatOriginChannel } from '../../domain/address.ts'
+import type { CodingSession } from '../../domain/coding-session.ts'
+import { asRockpoolError } from '../../domain/errors.ts'
 import { checkedName, newCodingId } from '../../coding/session/names.ts'
-import { callerAuthor, mayReadSession } from '../../rights/rights.ts'
+import { callerAuthor } from '../../rights/rights.ts'
 import type { App } from '../app.ts'
-import { nonBlankText, permissionMode } from '../input-fields.ts'
-import { findCoding, machineField } from './coding-row.ts'
-import { checkProgram, launchDefaults, refuseDirectory, workdirOf } from './launch-rights.ts'
-import { restoreIfGone } from '../vault/kept-sessions.ts'
 import type { Caller } from '../operation.ts'
-import { refuseTrimAt, trimField } from './trim-choice.ts'
+import type { Chosen } from './launch-conversation.ts'
+import { chooseConversation, isFork, namedConversation, resumeOf } from './launch-conversation.ts'
+import type { LaunchInput } from './launch-input.ts'
+import { launchOrigin } from './launch-origin.ts'
+import { checkProgram, launchDefaults, refuseBypass, refuseDirectory, workdirOf } from './launch-rights.ts'
 import { asSeenBy, lookAt, placeOfLaunch } from './which-machine.ts'
-import { openclawAgentOf } from '../../store/openclaw/openclaw-report.ts'
-
-export const launchInput = z.strictObject({
-  prompt: nonBlankText().describe('The task.'),
-  workdir: z
-    .string()
-    .optional()
-    .describe('The repository, or its name in coding.repos; the configured or current directory if absent.'),
-  name: z.string().max(60).optional().describe('A name for it; made from the prompt when absent.'),
-  label: z.string().optional().describe('Continue the session with this label, or start it.'),
-  agent: z.string().optional().describe('The agent that owns it.'),
-  agentKind: z
-    .enum(agentKinds)
-    .optional()
-    .describe('The program that works: claude (the default), codex, gemini, opencode or pi.'),
-  model: z.string().optional().describe('The model.'),
-  thinking: z.string().max(40).optional().describe('How much to think: off, low, medium, high, max.'),
-  maxBudgetUsd: z.number().positive().optional().describe('Pause and ask at this many dollars.'),
-  systemPrompt: z.string().optional().describe('Text to add to the system prompt.'),
-  allowedTools: z.array(z.string()).optional().describe('Tools that the session may use without asking.'),
-  permissionMode: permissionMode().describe('How the session asks for permission.'),
-  resumeSessionId: z.string().optional().describe('Continue this session: id, name or Claude id.'),
-  forkSession: z.boolean().default(false).describe('Fork that session instead of resuming it.'),
-  atMessage: z.string().max(200).optional().describe('Fork that session after this message (a uuid).'),
-  trim: trimField,
-  fresh: z.boolean().default(false).describe('Start a new conversation; do not continue an earlier one.'),
-  decision: z.string().optional().describe('The stored decision that led to this launch (`cc select`).'),
-  multiTurnDisabled: z.boolean().default(false).describe('End after the first turn.'),
-  originChannel: z.string().optional().describe('The chat that gets notifications: channel|target.'),
-  machine: machineField,
-  despiteReserve: z
-    .boolean()
-    .default(false)
-    .describe('Start also while only the reserve of a usage window is left (coding.reserve).'),
-  wait: z.boolean().default(false).describe('Wait until the turn ends, and show its output.'),
-})
-
-export interface LaunchInput extends Omit<z.output<typeof launchInput>, 'wait' | 'despiteReserve'> {
-  despiteReserve?: boolean
-  /** The session ends after this time without activity. */
-  timeoutSeconds?: number
-  /** A row among the sessions, removed when this session ends. */
-  childSessionKey?: string
-  spawnDepth?: number
-  /** The agent whose session launches it for another agent. */
-  launchedBy?: string
-  relay?: CodingRequest['relay']
-  /** Whose rights hold for this launch. */
-  by: Giver
-}
 
 interface Launched {
   session: CodingSession
@@ -164,7 +104,7 @@ export async function launchHere(app: App, input: Here, caller: Caller, id?: str
     byProgram: callerAuthor(caller) === 'program' || undefined,
     withoutApprove: !input.by.mayApprove || undefined,
     relay: input.relay,
-    originChannel: originOf(app, caller, { originChannel: input.originChannel, messageChannel, workdir }),
+    originChannel: launchOrigin(app, caller, { originChannel: input.originChannel, messageChannel, workdir }),
     originThreadId: caller.address?.threadId,
     originSessionKey: caller.agentId === undefined ? undefined : caller.sessionKey,
   }
@@ -220,123 +160,4 @@ function hasOwnSettings(input: LaunchInput): boolean {
   const settings = [name, model, maxBudgetUsd, systemPrompt, allowedTools, permissionMode, originChannel]
   const further = [timeoutSeconds, thinking, childSessionKey, relay]
   return input.multiTurnDisabled || [...settings, ...further].some((value) => value !== undefined)
-}
-
-/** A launch from a terminal or a program without a chat sends no notifications: its operator looks at the result. */
-function originOf(app: App, caller: Caller, asked: Parameters<typeof resolveOriginChannel>[0]): string {
-  if (caller.agentId !== undefined && caller.agentPrefix !== undefined)
-    return originInOpenClaw(app, caller.agentId, asked)
-  const origin = resolveOriginChannel(asked, app.config.coding)
-  return origin === 'unknown' && caller.agentId === undefined ? 'gateway' : origin
-}
-
-/** OpenClaw names channels as we do, but only OpenClaw reaches them. */
-function originInOpenClaw(
-  app: App,
-  agentId: string,
-  asked: Parameters<typeof resolveOriginChannel>[0],
-): string {
-  const { agentChannels = {}, fallbackChannel } = openclawAgentOf(app.paths, agentId)?.claudeCode ?? {}
-  const origin = resolveOriginChannel(asked, { agentChannels, fallbackChannel })
-  const address = parseOriginChannel(origin)
-  if (!address) return 'gateway'
-  if (address.channel === openclawChannel) return origin
-  const { channel, to, accountId } = address
-  const id = agentId.slice(openclawPrefix.length)
-  const account = accountId === 'default' ? undefined : accountId
-  return formatOpenClawOrigin({
-    channel,
-    to,
-    accountId: account,
-    sessionKey: `agent:${id}:main`,
-    agentId: id,
-  })
-}
-
-/** Only an operator at a terminal, not as root, may let a session run without asking. */
-export function refuseBypass(mode: PermissionMode | undefined, caller: Caller): void {
-  if (mode !== 'bypassPermissions') return
-  const byOperator = caller.via === 'cli' && caller.agentId === undefined
-  if (byOperator && process.getuid?.() !== 0) return
-  throw new RockpoolError('refused', 'bypassPermissions is not allowed here.', {
-    hint: 'Use acceptEdits, or list the tools that may run without asking.',
-  })
-}
-
-interface Chosen {
-  action: 'resume' | 'fork' | 'fresh' | 'queue'
-  reason: string
-  resume?: CodingRequest['resume']
-  /** The stored decision, if a session had to be chosen. */
-  decisionId?: string
-}
-
-interface Named {
-  sdkSessionId: string
-  kind: AgentKind
-}
-
-/** By our id or name, or the agent's id: only a session that the caller may read, so that a launch gives no new right to read. To
- *  a caller that may not read it, the session does not exist. */
-export async function conversationNamed(app: App, ref: string, caller: Caller): Promise<Named> {
-  const coding = app.storage.coding.resolve(ref, caller.agentId).length > 0 && findCoding(app, caller, ref)
-  const sdkSessionId = coding ? coding.sdkSessionId : undefined
-  if (coding && sdkSessionId !== undefined) {
-    const { request } = app.storage.coding.latestRun(sdkSessionId) ?? coding
-    if (!mayReadSession(request, caller.agentId)) throw unknownSession(ref)
-    await restoreIfGone(app, sdkSessionId, caller)
-    return { sdkSessionId, kind: kindOf(coding) }
-  }
-  await restoreIfGone(app, ref, caller)
-  const native = await app.coding().pool.findNative(ref, caller.agentId)
-  if (native) return { sdkSessionId: native.sessionId, kind: native.agentKind ?? 'claude' }
-  throw unknownSession(ref)
-}
-
-/** The session that the launch names, which belongs to the program that the launch names. */
-async function namedConversation(app: App, input: LaunchInput, caller: Caller): Promise<Named | undefined> {
-  const { resumeSessionId: ref, agentKind } = input
-  if (ref === undefined) return undefined
-  refuseTrimAt(input)
-  const named = await conversationNamed(app, ref, caller)
-  if (agentKind === undefined || agentKind === named.kind) return named
-  const shown = ref.slice(0, 80)
-  throw new RockpoolError('input-invalid', `${shown} is a session of ${named.kind}, not ${agentKind}.`, {
-    hint: `Hand it over first: \`rockpool cc handoff ${shellWord(shown)} --to ${agentKind}\`.`,
-  })
-}
-
-/** Continuing after an earlier message would lose the later ones; a fork keeps both. */
-function isFork({ forkSession, atMessage, trim }: LaunchInput): boolean {
-  return forkSession || atMessage !== undefined || trim !== undefined
-}
-
-function resumeOf({ sdkSessionId }: Named, input: LaunchInput): Chosen {
-  const fork = isFork(input)
-  const { atMessage, trim } = input
-  return {
-    action: fork ? 'fork' : 'resume',
-    reason: 'asked for',
-    resume: { sdkSessionId, fork, atMessage, trim },
-  }
-}
-
-async function chooseConversation(
-  app: App,
-  input: LaunchInput,
-  caller: Caller,
-  where: { agentId: string; workdir: string; kind: AgentKind },
-): Promise<Chosen> {
-  if (input.fresh) return { action: 'fresh', reason: 'asked for' }
-  const { selection, decisionId } = await app.coding().choice.choose({
-    task: input.prompt,
-    repo: where.workdir,
-    label: input.label,
-    agentKind: where.kind,
-    maxBudgetUsd: input.maxBudgetUsd,
-    agentId: caller.agentId === undefined ? undefined : where.agentId,
-  })
-  const trim = input.trim ?? app.coding().choice.trimFor(selection)
-  const chosen = choiceOf(selection, { fork: input.forkSession, trim })
-  return { ...chosen, reason: selection.reason, decisionId }
 }

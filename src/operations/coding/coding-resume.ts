@@ -10,11 +10,17 @@ import { RockpoolError } from '../../domain/errors.ts'
 import type { Giver } from '../../domain/giver.ts'
 import { maySeeCoding } from '../../rights/rights.ts'
 import type { App } from '../app.ts'
-import { conversationNamed, refuseBypass } from './coding-launch.ts'
+import { conversationNamed } from './launch-conversation.ts'
 import { refuseTrimAt, trimByItself, trimField } from './trim-choice.ts'
 import { nonBlankText } from '../input-fields.ts'
 import { codingSession, findCoding, machineField } from './coding-row.ts'
-import { checkProgram, refuseDirectory, refuseOtherPrograms, refuseWider } from './launch-rights.ts'
+import {
+  checkProgram,
+  refuseBypass,
+  refuseDirectory,
+  refuseOtherPrograms,
+  refuseWider,
+} from './launch-rights.ts'
 import type { Caller, CommandPlace } from '../operation.ts'
 import { giverOf } from '../perform-operation.ts'
 import { restoreIfGone } from '../vault/kept-sessions.ts'

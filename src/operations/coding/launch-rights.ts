@@ -230,3 +230,13 @@ function tooWide(right: string, setting: string): RockpoolError {
     hint: `Leave it out: the session asks for what it needs. A person can allow it in ${setting}.`,
   })
 }
+
+/** Only an operator at a terminal, not as root, may let a session run without asking. */
+export function refuseBypass(mode: PermissionMode | undefined, caller: Caller): void {
+  if (mode !== 'bypassPermissions') return
+  const byOperator = caller.via === 'cli' && caller.agentId === undefined
+  if (byOperator && process.getuid?.() !== 0) return
+  throw new RockpoolError('refused', 'bypassPermissions is not allowed here.', {
+    hint: 'Use acceptEdits, or list the tools that may run without asking.',
+  })
+}

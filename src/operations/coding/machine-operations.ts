@@ -8,7 +8,7 @@ import type { App } from '../app.ts'
 import { operation } from '../operation.ts'
 import type { ResumeOptions } from '../../coding/session/resume-session.ts'
 import { launchHere } from './coding-launch.ts'
-import type { LaunchInput } from './coding-launch.ts'
+import type { LaunchInput } from './launch-input.ts'
 import type { Caller } from '../operation.ts'
 import { lookAt } from './which-machine.ts'
 

@@ -1,6 +1,6 @@
 // `rockpool cc costs`: a bar for each line of the report, and the totals below them.
 import { dayIn, nextPeriod, periodOf } from '../domain/local-time.ts'
-import type { TokenCounts } from '../domain/discovered-session.ts'
+import type { TokenCounts } from '../domain/costs.ts'
 import type { OutputOf } from '../rpc/client.ts'
 import { cellWidth, oneLine, pad, pairs, prose, styled, tokens, truncate, usd } from './print.ts'
 import type { Page, Printers } from './print.ts'

@@ -1,7 +1,7 @@
 // Adds up tokens and dollars over many files. Each message counts once, although several files may repeat it: with the record
 // that has most tokens, charged to the file that has it first.
 import type { AgentKind } from '../domain/agent.ts'
-import type { Cost, CostFilter, CostGroup, CostParts, CostReport } from '../domain/discovered-session.ts'
+import type { Cost, CostFilter, CostGroup, CostParts, CostReport } from '../domain/costs.ts'
 import { periodOf } from '../domain/local-time.ts'
 import { pricesAsOf, pricesOf } from './model-prices.ts'
 import { chargeFor } from './price-table.ts'

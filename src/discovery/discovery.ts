@@ -4,8 +4,6 @@ import { basename } from 'node:path'
 import type { AgentConversation } from '../domain/agent-records.ts'
 import type { Clock } from '../domain/clock.ts'
 import type {
-  CostFilter,
-  CostReport,
   DiscoveredSession,
   Discovery,
   EditLookup,
@@ -18,6 +16,7 @@ import type {
   TranscriptSnapshot,
   UnreadablePath,
 } from '../domain/discovered-session.ts'
+import type { CostFilter, CostReport } from '../domain/costs.ts'
 import { RockpoolError } from '../domain/errors.ts'
 import { dayIn } from '../domain/local-time.ts'
 import type { Log } from '../domain/log.ts'

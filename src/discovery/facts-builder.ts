@@ -1,6 +1,6 @@
 // Builds the facts of a transcript, line by line. What a record means is decided here; scan.ts finds the lines, and
 // record-walker.ts reads their bytes.
-import type { TokenCounts } from '../domain/discovered-session.ts'
+import type { TokenCounts } from '../domain/costs.ts'
 import { isRecord } from '../domain/json.ts'
 import { joinedPromptStart, withJoinedPrompt } from '../domain/joined-prompt.ts'
 import type { EditScan } from './edit-scan.ts'

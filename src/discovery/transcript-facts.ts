@@ -1,7 +1,7 @@
 // The facts of one transcript file after reading it up to some offset. Plain data: it is stored in the index, and a later
 // scan continues from there. Texts are stored without secrets. Also how the texts of user records are read: which of them are real
 // prompts, the marker that programs put in front of a first message, and prompts that only say to continue.
-import type { TokenCounts } from '../domain/discovered-session.ts'
+import type { TokenCounts } from '../domain/costs.ts'
 import { cutBetweenWords, makeRedactor } from '../domain/redact.ts'
 
 /** Characters that are kept of a prompt or a title. */

@@ -1,5 +1,6 @@
 // The usage of each file with what its costs are grouped by: the session, its repository, its agent, and the part of the costs.
-import type { CostParts, DiscoveredSession } from '../domain/discovered-session.ts'
+import type { DiscoveredSession } from '../domain/discovered-session.ts'
+import type { CostParts } from '../domain/costs.ts'
 import { titleText } from '../domain/machine-text.ts'
 import { sessionIdOf } from './assemble.ts'
 import type { FileUsage } from './cost.ts'

@@ -4,6 +4,7 @@ import { z } from 'zod'
 import { agentKinds, type AgentKind } from './agent.ts'
 import type { AgentConversation } from './agent-records.ts'
 import { sessionStates } from './coding-state.ts'
+import { tokenCounts, type CostFilter, type CostReport } from './costs.ts'
 
 const text = z.string()
 const number = z.number()
@@ -16,16 +17,6 @@ export const sessionSources = ['rockpool', 'openclaw', 'native-only'] as const
 export type SessionSource = (typeof sessionSources)[number]
 
 // The schemas are built on first use (by the reference page and an agent's list of tools): a command does not wait for them.
-
-/** The billed tokens, each message once. */
-const tokenCounts = () =>
-  z.object({
-    inputTokens: number,
-    outputTokens: number,
-    cacheReadTokens: number,
-    cacheCreationTokens: number,
-  })
-export type TokenCounts = z.infer<ReturnType<typeof tokenCounts>>
 
 const transcriptPlace = () => ({
   configDir: text,
@@ -175,64 +166,6 @@ export interface UnreadablePath {
   /** For people: `permission denied`. */
   reason: string
 }
-
-export const costGroups = ['repo', 'agent', 'agent-kind', 'day', 'week', 'month', 'model', 'session'] as const
-export type CostGroup = (typeof costGroups)[number]
-
-export interface CostFilter {
-  /** Calls at or after this time (ms). */
-  since?: number
-  until?: number
-  /** Calls from this day on and up to this day, both included, as 2026-11-15. */
-  firstDay?: string
-  lastDay?: string
-  repoPath?: string
-  agentId?: string
-  /** Only sessions of this program. */
-  agentKind?: AgentKind
-  by?: CostGroup
-}
-
-const cost = () =>
-  tokenCounts().extend({
-    costUsd: number,
-    /** Part of it was priced by a guess. */
-    guessed: flag,
-  })
-export type Cost = z.infer<ReturnType<typeof cost>>
-
-/** The source of the spending, in dollars. */
-export const costParts = z.lazy(() =>
-  z.object({
-    chatsUsd: number.describe('Chats with agents.'),
-    codingUsd: number.describe('Coding sessions.'),
-    nativeUsd: number.describe('Sessions of coding agents that ran outside Rockpool.'),
-  }),
-)
-export type CostParts = z.infer<typeof costParts>
-
-export const costReport = z.lazy(() =>
-  z.object({
-    totals: cost(),
-    /** The parts of the totals. */
-    parts: costParts,
-    /** Most expensive first; days in their order. */
-    by: z.array(
-      cost().extend({
-        key: text,
-        name: text,
-        sessions: number,
-        messages: number,
-        models: z.record(text, number).optional().describe('Of a day: dollars by model.'),
-      }),
-    ),
-    /** The day of the prices. */
-    pricesAsOf: text,
-    /** Models without a known price: their tokens are counted, but cost nothing here. */
-    unpriced: z.array(text).optional(),
-  }),
-)
-export type CostReport = z.infer<typeof costReport>
 
 /** The progress of a long first scan. */
 export interface ScanProgress {

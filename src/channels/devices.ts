@@ -13,6 +13,9 @@ const timeoutMs = 20_000
 const keepSeconds = 24 * 60 * 60
 /** Push servers accept 4,096 bytes, encrypted. */
 const maxBodyBytes = 2_000
+/** Phones and desktops show about this much of a notification, and hide the rest without a word. */
+const shownLines = 4
+const bytesOfLine = 40
 
 export interface DeviceParts {
   keys: DeviceKeys
@@ -88,9 +91,8 @@ export class DeviceChannel extends BaseChannel implements Channel {
   #notificationOf(device: Device, reply: Reply, options: SendOptions): Notification {
     const [title = 'Rockpool', ...lines] = (reply.text ?? '').split('\n')
     const text = lines.join('\n')
-    const body = shortened(text)
     // A person must see all of a request before allowing it. A press on the notification opens the page, which shows all of it.
-    const buttons = body === text ? (reply.buttons?.[0] ?? []) : []
+    const buttons = isShownWhole(text) ? (reply.buttons?.[0] ?? []) : []
     const answers = buttons.map(({ label, data: answer }) => ({
       label,
       deviceId: device.id,
@@ -99,7 +101,7 @@ export class DeviceChannel extends BaseChannel implements Channel {
     }))
     return {
       title,
-      body,
+      body: shortened(text),
       path: pagePath(options.sessionKey),
       // Each request has a tag of its own: if one replaced another at the moment of a press, it would get the answer to the other one.
       tag: answers.length > 0 ? options.idempotencyKey : (options.sessionKey ?? options.idempotencyKey),
@@ -178,6 +180,12 @@ function pagePath(sessionKey = ''): string {
   const [kind, id] = sessionKey.split(':', 2)
   if (kind === 'coding') return `/coding/${id}`
   return kind === 'native' ? `/session/${id}` : '/'
+}
+
+/** Counts bytes: letters of several bytes are wider than one of a single byte. */
+function isShownWhole(text: string): boolean {
+  const lines = text.split('\n').map((line) => Math.max(1, Math.ceil(Buffer.byteLength(line) / bytesOfLine)))
+  return lines.reduce((sum, count) => sum + count, 0) <= shownLines
 }
 
 function shortened(text: string): string {

@@ -167,6 +167,19 @@ test('a machine that does not answer has stopped nothing, and the caller learns 
   expect(await states()).toEqual(['running', 'waiting', 'waiting'])
 }, 60_000)
 
+test('a session whose turn runs on another machine is neither reset nor deleted, until the turn is stopped', async () => {
+  await answersRequests(a)
+  const { states } = await busySession()
+  const command = await openSharedHome(server!.url, 'd')
+  for (const home of [b, command])
+    for (const operation of ['sessions.reset', 'sessions.delete'])
+      await expect(home.ask(operation, { key: sessionKey })).rejects.toMatchObject({ code: 'busy' })
+  await stop(b)
+  await expect.poll(states).toEqual(['stopped', 'stopped', 'stopped'])
+  await b.ask('sessions.delete', { key: sessionKey })
+  await command.close()
+}, 60_000)
+
 test('who may not stop a turn here may not stop it on another machine', async () => {
   await answersRequests(a)
   const { states } = await busySession()

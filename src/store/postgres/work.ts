@@ -258,7 +258,7 @@ function laneShare(postgres: Postgres, clock: Clock, members: Members, redeliver
            UNION ALL
            SELECT coalesce(handed_to, pin), key FROM inbox WHERE lane = $2 AND state = 'waiting'
          ) AS input ON member.id = holder
-         WHERE member.id <> $1 AND ($3::text IS NULL OR key = $3)`,
+         WHERE member.id IS DISTINCT FROM $1 AND ($3::text IS NULL OR key = $3)`,
         [postgres.member, lane, inputKey ?? null],
       ),
     async keep(input) {

@@ -168,6 +168,46 @@ describe('messages are on disk before they are acknowledged', () => {
     await vi.waitFor(() => expect(saidBy(after, first.id).slice(-2)).toEqual(['kept', 'new']))
   })
 
+  test('what waits in the queue of a machine that dies is delivered when the machine is back, though another one suspended it', async () => {
+    const folder = sharedFolder()
+    const gone = open({ folder, self: deadProcess, machine: 'a' })
+    const workdir = gone.repo('shared')
+    const first = await gone.launch('x', { workdir, resume })
+    await until(gone, first.id, 'awaiting-input')
+    const other = await gone.launch('[[offline: wait 60000]]', { workdir })
+    await until(gone, other.id, 'active')
+    await gone.pool.respond(first.id, '[[offline: say kept]]', { userInitiated: true })
+    await until(gone, first.id, 'queued')
+    const elsewhere = open({ folder, machine: 'b' })
+    await elsewhere.pool.recover()
+    expect(elsewhere.pool.resolve(first.id)).toMatchObject({ lifecycle: 'suspended' })
+    expect(texts(elsewhere).join()).toContain('Its last message is delivered when a is back')
+    await elsewhere.pool.kill(other.id)
+    const back = open({ folder, machine: 'a' })
+    await back.pool.recover()
+    await vi.waitFor(() => expect(saidBy(back, first.id)).toContain('kept'))
+    expect(await until(back, first.id, 'awaiting-input')).toMatchObject({ inbox: [], given: [], turns: 2 })
+  })
+
+  test('a machine that only slept runs a session once that another machine has queued again', async () => {
+    const folder = sharedFolder()
+    const house = open({ folder, machine: 'a' })
+    const workdir = house.repo('shared')
+    const other = await house.launch('[[offline: wait 60000]]', { workdir })
+    await until(house, other.id, 'active')
+    const { id } = await house.launch('[[offline: say once]]', { workdir })
+    await until(house, id, 'queued')
+    // As the other machine does with a session whose owner sends no heartbeat.
+    await house.store.update(id, (stored) => Object.assign(stored, { owner: undefined }))
+    await house.pool.takeOver()
+    await house.pool.kill(other.id)
+    await vi.waitFor(async () => {
+      await house.pool.takeOver()
+      expect(house.store.get(id)).toMatchObject({ lifecycle: 'awaiting-input', turns: 1 })
+    })
+    expect(saidBy(house, id).filter((text) => text === 'once')).toHaveLength(1)
+  })
+
   test('what Claude has got is not said again', async () => {
     const claude = directedAgent()
     const house = open({ runtime: claude.runtime })

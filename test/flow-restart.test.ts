@@ -238,6 +238,9 @@ test('where lanes are shared, a lane with a lost turn goes back: what was lost i
     wakeOthers: () => {},
     onWork: () => () => {},
     onDeclaredDead: () => {},
+    holders: async () => [],
+    keep: async () => false,
+    unheld: async () => [],
     setReach: async () => {},
   }
   const converse = new Converse({ ...bench.converse.parts, work: { ...bench.work, share } })

@@ -155,6 +155,8 @@ test('what is said on one machine is found on another, and no longer after it wa
     await approvalStore.add({ ...anApproval, sessionKey: key })
     await approvalStore.add({ ...anApproval, id: 'kept', sessionKey: `${key}0` })
     await approvalStore.grant({ ...aGrant, sessionKey: key })
+    const stopping = { codingId: 'machine:there', action: 'stop-turn', input: { sessionKey: key } }
+    await here.app.storage.coding.ask({ id: 'stopping', ...stopping, askedAt: Date.now() })
     const known = (home: SharedHome): string[] => {
       const { approvals: store } = home.app.storage
       return [...store.pending(), ...store.grants()].map(({ id }) => id).sort()

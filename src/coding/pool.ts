@@ -8,7 +8,7 @@ import type { CodingFilter } from '../store/sqlite/coding-store.ts'
 import type { CodingParts, NativeSession } from './coding-parts.ts'
 import { codingMetrics } from './listing.ts'
 import type { CodingMetrics } from './listing.ts'
-import { closeSession, recoverOrphans, reopenSession } from './machines/recovery.ts'
+import { closeSession, recoverOrphans, reopenSession, requeueSuspended } from './machines/recovery.ts'
 import type { QueuePlace } from './queue/repo-queue.ts'
 import { checkWorkdir, isDirectory } from './queue/repositories.ts'
 import {
@@ -304,6 +304,7 @@ export class CodingPool {
   /** Starts sessions of this machine that have no owner: queued here, or handed over by another machine. */
   async #startWaiting(): Promise<void> {
     const { store, owners } = this.#parts
+    await requeueSuspended(this.#parts)
     const waiting = this.list({ running: true }).filter(
       (session) =>
         !session.owner &&
@@ -311,6 +312,13 @@ export class CodingPool {
         isOn(owners.machine, session),
     )
     for (const { id, request, machine } of waiting.reverse()) {
+      // This machine slept, and another one took the session from it. At a write the runner here notices that and ends; the next call
+      // starts the session.
+      const runner = this.#running.get(id)
+      if (runner) {
+        await runner.markSeen()
+        continue
+      }
       // Without a machine of its own the session waits for one that has its repository.
       if (owners.machine !== undefined && machine === undefined && !isDirectory(request.workdir)) continue
       await this.#running.startHeartbeat()

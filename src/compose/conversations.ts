@@ -22,6 +22,7 @@ import { makeReplyRouting } from '../flow/reply-routing.ts'
 import { makeAccessPolicy } from '../inbound/admit.ts'
 import { commandInfos } from '../inbound/command.ts'
 import { ownerChats, readersOf } from '../rights/owners.ts'
+import { stopOn } from '../operations/coding/machine-operations.ts'
 import { purgeKept } from '../operations/vault/kept-sessions.ts'
 import type { App } from '../operations/app.ts'
 import { mirrorIntoChat } from '../operations/turns/mirror-into-chat.ts'
@@ -88,6 +89,7 @@ export async function openConversations(
             ),
       makeChannel: (name, accountId) => openConfiguredChannel(host, name, accountId),
       leave,
+      stopOn: (machine, ...which) => stopOn(app, machine, ...which),
       // Only for the gateway: a command that takes one turn ends before maintenance is due.
       chores: options.withChannels ? app.storage.cluster?.openChores() : undefined,
       askPermission: (session, address) => askInChat(app, () => conversations, session, address),

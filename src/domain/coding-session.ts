@@ -164,6 +164,8 @@ export const codingSessionSchema = z.object({
       limit: usageLimit.optional(),
       /** What the session loses for good when a person ends it; absent if it only waited for its next message. */
       lost: z.enum(['turn', 'request', 'messages']).optional(),
+      /** It waited in the queue of its machine when that machine died, which queues it again when it is back. */
+      queued: z.boolean().optional(),
     })
     .optional(),
   createdAt: z.number(),

@@ -141,7 +141,9 @@ async function statusText(input: WaitingInput, parts: CommandParts): Promise<str
   const entry = await parts.sessions(input.agentId).get(input.lane)
   const agent = parts.agentOf(input.agentId)
   const waiting = parts.queue.waiting(input.lane).length
-  const running = parts.queue.isBusy(input.lane) ? 'a turn is running' : 'idle'
+  const isBusy = parts.queue.isBusy(input.lane)
+  const [elsewhere] = isBusy ? [] : ((await parts.work.share?.holders(input.lane)) ?? [])
+  const running = isBusy ? 'a turn is running' : elsewhere ? `working on ${elsewhere.machine}` : 'idle'
   const model = entry?.modelOverride ?? entry?.model ?? agent.model ?? "Claude's own choice"
   const lines = [
     `Agent: ${agent.name} (${parts.runtime.kind === 'claude' ? 'Claude' : 'offline: not connected to Claude'})`,

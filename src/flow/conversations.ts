@@ -116,14 +116,14 @@ export class Conversations {
       throw alreadyAsked(request.key)
   }
 
-  /** Interrupts the running turn of a session and removes the waiting messages. */
+  /** Interrupts the running turn of a session and removes the waiting messages, on every machine. */
   stopTurn(sessionKey: string): Promise<Stopped> {
-    return this.converse.stop(sessionKey)
+    return this.converse.stops.everywhere({ lane: sessionKey })
   }
 
   /** The same for one message, by its key; the turn and the messages of others stay. */
   stopInput(sessionKey: string, key: string): Promise<Stopped> {
-    return this.converse.stopInput(sessionKey, key)
+    return this.converse.stops.everywhere({ lane: sessionKey, inputKey: key })
   }
 
   /** Ends the work of people who lost rights. Turns of other processes end when they use a tool. */

@@ -16,13 +16,14 @@ import { untrustedWakePrompt, wakeInput } from './asked-input.ts'
 import { commandIn, isTurnCommand, runCommand } from './chat-commands.ts'
 import type { FoundCommand } from './chat-commands.ts'
 import { FailedWork } from './failed-work.ts'
-import type { FlowParts, HeldBack, Stopped, TurnParts, TurnWatcher } from './flow-parts.ts'
+import type { FlowParts, HeldBack, TurnParts, TurnWatcher } from './flow-parts.ts'
 import { resolveQueueSettings } from './queue-settings.ts'
 import { SharedLanes } from './shared-lanes.ts'
 import { receive, takeTurn } from './turn.ts'
 import { TurnQueue } from './turn-queue.ts'
 import type { Batch, TurnControls } from './turn-queue.ts'
 import { recoverWork, releaseTurn } from './turn-recovery.ts'
+import { TurnStops } from './turn-stops.ts'
 import { authorOfInput, mayStillWrite, withPresentRights } from './turn-rights.ts'
 import { reportUndelivered } from './undelivered.ts'
 
@@ -30,6 +31,7 @@ export class Converse {
   readonly queue: TurnQueue
   readonly deliverer: Deliverer
   readonly parts: FlowParts
+  readonly stops: TurnStops
   /** Present where several processes share the lanes. */
   readonly shared: SharedLanes | undefined
   #admission: Admission
@@ -63,6 +65,15 @@ export class Converse {
         release: (turn) => releaseTurn(turn, parts.work, parts),
         deliverer: this.deliverer,
       })
+    this.stops = new TurnStops({
+      ...parts,
+      queue: this.queue,
+      shared: this.shared,
+      isWatched: ({ key }) => this.#watchers.has(key),
+      isKnown: (input) => this.#isKnown(input),
+      runsAtOnce: (input) => this.#runsAtOnce(input),
+      end: (inputs) => this.#endUnanswered(inputs, 'stopped'),
+    })
   }
 
   /** A channel received a message. When this resolves, the message is on disk, or needs no turn. */
@@ -109,23 +120,6 @@ export class Converse {
   /** Adds an event that the agent reads before the next message of this session. */
   async systemEvent(sessionKey: string, text: string): Promise<void> {
     await this.parts.work.systemEvents.add(sessionKey, text, MAX_SYSTEM_EVENTS)
-  }
-
-  /** Interrupts the running turn of a session and removes the waiting messages. */
-  async stop(lane: string): Promise<Stopped> {
-    const { wasRunning, cancelled } = await this.queue.stop(lane)
-    await this.#endUnanswered(cancelled, 'stopped')
-    return { wasRunning, forgotten: cancelled.length }
-  }
-
-  /** The same for one message, by its key; the turn and the messages of others stay. */
-  async stopInput(lane: string, key: string): Promise<Stopped> {
-    const { wasRunning } = await this.queue.stopInput(lane, key)
-    // No process may have taken it from the inbox yet.
-    const waiting = wasRunning ? [] : await this.parts.work.inbox.waiting(lane)
-    const stopped = waiting.filter((input) => input.key === key)
-    await this.#endUnanswered(stopped, 'stopped')
-    return { wasRunning, forgotten: stopped.length }
   }
 
   /** Resolves when every accepted message is answered, and every answer is sent or waits for its channel. */
@@ -198,8 +192,17 @@ export class Converse {
   }
 
   #enqueue(input: WaitingInput): void {
+    if (this.shared && input.laneServer !== 'here' && this.#runsAtOnce(input))
+      return void this.#runOrPass(input)
     if (this.shared) return this.shared.placed(input)
     if (!this.#isKnown(input) && !this.#failedWork?.holds(input.lane)) this.#begin(input)
+  }
+
+  /** Another process owns the lane, or none does. A command that this owner would get too late runs here. */
+  async #runOrPass(input: WaitingInput): Promise<void> {
+    const isKept = await this.parts.work.share!.keep(input.id).catch(() => false)
+    if (isKept) this.#begin(input)
+    else this.shared!.placed(input)
   }
 
   /** Is it in a queue already? */
@@ -207,11 +210,15 @@ export class Converse {
     return this.queue.has(input) || this.#commandInputs.has(input.id)
   }
 
-  /** Commands that need no turn run at once, also beside a running turn; every other input waits in its lane. */
   #begin(input: WaitingInput): void {
-    const command = this.#commandOf(input)
-    if (command && !isTurnCommand(command)) this.#runNow(input)
+    if (this.#runsAtOnce(input)) this.#runNow(input)
     else void this.queue.offer(input)
+  }
+
+  /** Commands that need no turn run at once, also beside a running turn; every other input waits in its lane. */
+  #runsAtOnce(input: WaitingInput): boolean {
+    const command = this.#commandOf(input)
+    return command !== undefined && !isTurnCommand(command)
   }
 
   async #take(batch: Batch, onStart: (turn: TurnControls) => void): Promise<WaitingInput[]> {
@@ -225,10 +232,8 @@ export class Converse {
   /** Ends inputs without a turn. A caller that waits for the answer gets an error at once. */
   async #endUnanswered(inputs: readonly WaitingInput[], how: 'stopped' | 'refused'): Promise<void> {
     if (inputs.length === 0) return
-    await this.parts.work.inbox.end(
-      inputs.map(({ id }) => id),
-      how,
-    )
+    const ids = inputs.map(({ id }) => id)
+    await this.parts.work.inbox.end(ids, how)
     const error = new RockpoolError('refused', `The message was ${how} before its turn.`)
     for (const { key, lane } of inputs)
       this.#watchers.get(key)?.onEnd({ sessionKey: lane, replies: [], error })
@@ -279,11 +284,18 @@ export class Converse {
 
   /** A command may have waited, also for a restart: it runs with the rights that its writer has now. */
   async #runCommand(input: WaitingInput): Promise<void> {
+    // One that was kept for this process may have been assigned to it, too.
+    if (this.shared && (await this.parts.work.inbox.state(input.key)) !== 'waiting') return
     const present = withPresentRights(input, this.parts)
     const command = present && this.#commandOf(present)
     if (!present || !command) return this.#refuse([input])
     const { queue, deliverer } = this
-    await runCommand(command, present, { ...this.parts, queue, deliverer, stop: (lane) => this.stop(lane) })
+    await runCommand(command, present, {
+      ...this.parts,
+      queue,
+      deliverer,
+      stop: (lane) => this.stops.everywhere({ lane }),
+    })
   }
 
   /** Events of other authors get a turn of their own, with their rights. */

@@ -45,6 +45,8 @@ export interface FlowParts {
   noteCopies: string
   /** This process. */
   self: Owner
+  /** Where several machines share the lanes: lets another machine do what `TurnStops.here` does. */
+  stopOn?: (machine: string, sessionKey: string, inputKey?: string) => Promise<Stopped>
   /** Leaves the group of processes that share the work. */
   leave?: () => Promise<void>
   isAlive: (owner: Owner) => boolean

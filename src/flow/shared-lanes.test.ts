@@ -35,6 +35,9 @@ function bench(live: () => { close: () => Promise<void> } | undefined = () => un
     wakeOthers: () => {},
     onWork: () => () => {},
     onDeclaredDead: () => {},
+    holders: async () => [],
+    keep: async () => false,
+    unheld: async () => [],
     setReach: async () => {},
   }
   const queue: Pick<TurnQueue, 'activeLanes' | 'has' | 'forget' | 'idle'> = {

@@ -7,6 +7,7 @@ import type { Config } from '../domain/config.ts'
 import type { Log } from '../domain/log.ts'
 import type { Deliverer } from '../replies/deliver.ts'
 import type { LaneShare, LaneWork, OutboxRow, RunningTurn, WaitingInput } from '../store/work-store.ts'
+import type { FlowParts, Stopped } from './flow-parts.ts'
 import type { TurnQueue } from './turn-queue.ts'
 
 export interface SharedLanesParts {
@@ -19,6 +20,7 @@ export interface SharedLanesParts {
   queue: TurnQueue
   begin: (input: WaitingInput) => void
   deliverer: Pick<Deliverer, 'add' | 'releaseAll'>
+  stopOn?: FlowParts['stopOn']
 }
 
 /** Other processes notify us of work at once; polling finds what they could not notify. */
@@ -116,6 +118,23 @@ export class SharedLanes {
   /** The lane is being returned to the store, so no turn may start in it. */
   isGivingUp(lane: string): boolean {
     return this.#failed.has(lane) || this.#failing.has(lane)
+  }
+
+  /** Stops the turn and the inputs of a lane, or one input, that other processes have. A command of one operation cannot be asked:
+   *  `heldBy` names its machine. */
+  async stopElsewhere(lane: string, inputKey?: string): Promise<Stopped & { heldBy?: string }> {
+    const stopped = { wasRunning: false, forgotten: 0 }
+    const asked = new Set<string>()
+    // The lane may move to a further machine meanwhile.
+    for (;;) {
+      const holders = await this.#share.holders(lane, inputKey)
+      const next = holders.find(({ machine, serves }) => serves && !asked.has(machine))
+      if (!next) return { ...stopped, heldBy: holders.find(({ serves }) => !serves)?.machine }
+      asked.add(next.machine)
+      const there = await this.#parts.stopOn?.(next.machine, lane, inputKey)
+      if (there?.wasRunning) stopped.wasRunning = true
+      stopped.forgotten += there?.forgotten ?? 0
+    }
   }
 
   /** Looks for work. If called while it looks, it looks once more. */

@@ -266,18 +266,18 @@ test('one input can be stopped alone: while it runs, while it waits, while it is
   await queue.offer(one!)
   await queue.offer(two!)
   await queue.offer(three!)
-  expect(await queue.stopInput('a', two!.key)).toEqual({ wasRunning: false })
+  expect(await queue.stopInput('a', two!.key)).toEqual({ wasRunning: false, cancelled: [two] })
   expect(turns[0]!.interrupted).toBe(false)
   const placing = queue.offer(four!)
-  expect(await queue.stopInput('a', four!.key)).toEqual({ wasRunning: false })
+  expect(await queue.stopInput('a', four!.key)).toEqual({ wasRunning: false, cancelled: [four] })
   await placing
   expect([one, two, three, four].map((each) => queue.has(each!))).toEqual([true, false, true, false])
-  expect(await queue.stopInput('a', one!.key)).toEqual({ wasRunning: true })
+  expect(await queue.stopInput('a', one!.key)).toEqual({ wasRunning: true, cancelled: [] })
   expect(turns[0]!.interrupted).toBe(true)
   await untilTurns(2)
   expect(texts(1)).toEqual(['three'])
   expect(turns[1]!.interrupted).toBe(false)
-  expect(await queue.stopInput('elsewhere', one!.key)).toEqual({ wasRunning: false })
+  expect(await queue.stopInput('elsewhere', one!.key)).toEqual({ wasRunning: false, cancelled: [] })
 })
 
 test('a lane that failed forgets inputs that are being placed: the store gives all of them again, in order', async () => {

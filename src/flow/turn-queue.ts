@@ -141,15 +141,19 @@ export class TurnQueue {
   }
 
   /** Interrupts the turn of one input, or removes the input from the queue. Other inputs stay. */
-  async stopInput(laneKey: string, inputKey: string): Promise<{ wasRunning: boolean }> {
+  async stopInput(
+    laneKey: string,
+    inputKey: string,
+  ): Promise<{ wasRunning: boolean; cancelled: WaitingInput[] }> {
     const lane = this.#lanes.get(laneKey)
-    if (!lane) return { wasRunning: false }
+    if (!lane) return { wasRunning: false, cancelled: [] }
     const isMeant = ({ key }: WaitingInput): boolean => key === inputKey
+    const cancelled = waitingIn(lane).filter(isMeant)
     lane.waiting = lane.waiting.filter((input) => !isMeant(input))
     lane.placing = lane.placing.filter(({ input }) => !isMeant(input))
     const wasRunning = lane.taken.some(isMeant)
     if (wasRunning) await interrupt(lane)
-    return { wasRunning }
+    return { wasRunning, cancelled }
   }
 
   /**
@@ -327,9 +331,14 @@ function isCollecting(settings: QueueSettings | undefined): settings is QueueSet
   return settings?.mode === 'collect' || settings?.mode === 'interrupt'
 }
 
+/** The inputs that wait or are being placed. */
+function waitingIn(lane: Lane): WaitingInput[] {
+  return [...lane.waiting, ...lane.placing.map(({ input }) => input)]
+}
+
 /** Resolves to the inputs that waited or were being placed. */
 async function empty(lane: Lane): Promise<WaitingInput[]> {
-  const inputs = [...lane.waiting, ...lane.placing.map(({ input }) => input)]
+  const inputs = waitingIn(lane)
   lane.waiting = []
   lane.placing = []
   lane.dropped = []

@@ -28,8 +28,20 @@ export interface LaneShare {
   onWork(listener: () => void): () => void
   /** Called when other processes considered this one dead: it must release all its work before it continues. */
   onDeclaredDead(release: () => Promise<void>): void
+  /** The other living processes that have inputs of a lane, or this input of it: in a turn, queued, or with a caller that waits. */
+  holders(lane: string, inputKey?: string): Promise<LaneHolder[]>
+  /** Keeps an input for this process if its caller waits here, or if it waits behind an input whose caller waits elsewhere. */
+  keep(input: number): Promise<boolean>
+  /** Waiting inputs of a lane that no living process has. */
+  unheld(lane: string): Promise<WaitingInput[]>
   /** Which accounts (`channel|account`) this process can send through. */
   setReach(reach: readonly string[]): Promise<void>
+}
+
+export interface LaneHolder {
+  machine: string
+  /** Is it the gateway of its machine? */
+  serves: boolean
 }
 
 export interface LaneWork {

@@ -59,6 +59,8 @@ export interface HouseOptions {
   trim?: AgentParts['trim']
   config?: Partial<CodingConfig>
   self?: ProcessIdentity
+  /** The name of the machine, where several share the sessions. */
+  machine?: string
   priceOf?: (model: string) => number
   keepBlocks?: number
   findNative?: (ref: string) => Promise<NativeSession | undefined>
@@ -109,7 +111,7 @@ export function openCodingHouse(options: HouseOptions = {}): CodingHouse {
   const approvals = new Approvals({ store: approvalStore, clock, events, timeoutMs })
   const runtime = options.runtime ?? makeOfflineAgent({ clock, directions: true })
   const self = options.self ?? identifyProcess(process.pid)!
-  const owners = { self, ownerLives: ownerCheck(store, clock) }
+  const owners = { machine: options.machine, self, ownerLives: ownerCheck(store, clock) }
   const pool = new CodingPool({
     store,
     agents: {

@@ -4,6 +4,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { openApp } from '../../src/app.ts'
+import type { Clock } from '../../src/domain/clock.ts'
 import type { App } from '../../src/operations/app.ts'
 import { perform } from '../../src/operations/all.ts'
 import { readEnvironment } from '../../src/store/config-file.ts'
@@ -18,7 +19,7 @@ export interface SharedHome {
 export async function openSharedHome(
   url: string,
   name: string,
-  options: { config?: Record<string, unknown>; isGateway?: boolean } = {},
+  options: { config?: Record<string, unknown>; isGateway?: boolean; clock?: Clock } = {},
 ): Promise<SharedHome> {
   const home = mkdtempSync(join(tmpdir(), `rockpool-${name}-`))
   const stateDir = join(home, 'state')
@@ -41,6 +42,7 @@ export async function openSharedHome(
   const app = await openApp(environment, {
     version: '0.0.0-test',
     isGateway: options.isGateway ?? false,
+    clock: options.clock,
   })
   return {
     app,

@@ -19,6 +19,15 @@ interface MachinesParts extends Pick<CodingBase, 'store' | 'clock' | 'log'> {
   variables: Variables
 }
 
+interface MachineRequest {
+  machine: string
+  action: string
+  input: Record<string, unknown>
+  withinMs: number
+  /** The error when no answer came in time. A request that was not started by then is withdrawn. */
+  noAnswer: (machine: string, wasStarted: boolean) => RockpoolError
+}
+
 const announceEveryMs = 60_000
 /** Known repositories are read from git again with every tenth announcement. */
 const readAgainEvery = 10
@@ -97,19 +106,21 @@ export class Machines {
     return repository && repositoryAt([repository], path)
   }
 
-  /** Sends a request to another machine; resolves to its answer. */
+  /** Sends a request to the machine with this name or label; resolves to its answer. */
   async ask(called: string, action: string, input: Record<string, unknown>): Promise<unknown> {
     const [machine] = machinesCalled(await this.list(), called)
-    const { name } = machine!
+    return this.request({ machine: machine!.name, action, input, withinMs: answerWithinMs, noAnswer })
+  }
+
+  /** Sends a request to the machine with this name, also before that machine has announced its repositories. */
+  async request({ machine, noAnswer: late, ...request }: MachineRequest): Promise<unknown> {
     const answer = await sendRequest(this.#parts, {
-      recipient: recipientOf(name),
-      action,
-      input,
-      withinMs: answerWithinMs,
-      isAlive: () => this.#parts.directory.lives(name),
-      late: (wasStarted) => noAnswer(name, wasStarted),
+      ...request,
+      recipient: recipientOf(machine),
+      isAlive: () => this.#parts.directory.lives(machine),
+      late: (wasStarted) => late(machine, wasStarted),
     })
-    if (!answer) throw noAnswer(name, false)
+    if (!answer) throw late(machine, false)
     return answer.value
   }
 

@@ -35,6 +35,22 @@ export async function recoverOrphans(parts: CodingParts): Promise<CodingSession[
   return orphans
 }
 
+/** In the gateway: sessions that waited in the queue of this machine when it died, and that another machine has suspended since, are
+ *  queued again, unless their conversation continued in another session. */
+export async function requeueSuspended({ store, owners, events }: CodingParts): Promise<void> {
+  const isCutOff = ({ lifecycle, end }: CodingSession): boolean =>
+    lifecycle === 'suspended' && end?.queued === true
+  const isLatest = ({ id, sdkSessionId = '' }: CodingSession): boolean =>
+    store.latestRun(sdkSessionId)?.id === id
+  const cutOff = store.list({ open: true }).filter((session) => isCutOff(session) && isLatest(session))
+  for (const { id } of cutOff.filter((session) => isOn(owners.machine, session))) {
+    const { lifecycle } = await store.update(id, (stored) => {
+      if (isCutOff(stored)) Object.assign(stored, { status: 'starting', lifecycle: 'queued', end: undefined })
+    })
+    events.emit({ type: 'coding-changed', id, why: lifecycle })
+  }
+}
+
 /** Does the session wait in the queue for the next turn of its conversation? Then Claude has none of the messages in the inbox: a
  *  message leaves it before Claude gets it. */
 function isTurnAhead({ sdkSessionId, lifecycle, inbox, given }: CodingSession): boolean {
@@ -74,13 +90,15 @@ async function requeue({ store }: SessionParts, { id, owner }: CodingSession): P
 }
 
 /** An open question stays open: its answer resumes the session. */
-function crashMessage({ waiting, inbox, given }: CodingSession): string {
+function crashMessage(session: CodingSession): string {
+  const { waiting, inbox, given } = session
   const asked =
     waiting && waiting.for !== 'input'
       ? ` It still waits for an answer, which resumes it: ${waiting.about}`
       : ''
-  const pending =
-    inbox.length > 0
+  const pending = isTurnAhead(session)
+    ? ` Its last message is delivered when ${session.machine} is back; resuming delivers it now.`
+    : inbox.length > 0
       ? ' Its last message was not delivered; resuming delivers it.'
       : given.length > 1
         ? ' Messages sent while it worked are delivered again if they did not arrive.'
@@ -112,7 +130,9 @@ async function storeClosed(
   const closed = await store.update(id, (stored) => {
     isOurs = isSameOwner(stored.owner, owner)
     if (!isOurs) return
-    const change = ended(stored, { status: reason === 'done' ? stored.status : 'killed', lifecycle, end })
+    const queued = (reason === 'crash' && isTurnAhead(stored)) || undefined
+    const status = reason === 'done' ? stored.status : 'killed'
+    const change = ended(stored, { status, lifecycle, end: { ...end, queued } })
     // No answer was possible after the owner died, so the waiting time ends there.
     const waitedUntil = (owner && store.ownerSeenAt(nameOfOwner(owner))) ?? end.at
     Object.assign(stored, change, withWaitingTime(stored, change, waitedUntil))

@@ -101,7 +101,7 @@ const noMessages: Pick<CodingSession, 'inbox' | 'given'> = { inbox: [], given: [
 interface Ending {
   status: CodingStatus
   lifecycle: CodingLifecycle
-  end: { reason: EndReason; message: string; at: number; limit?: UsageLimit }
+  end: { reason: EndReason; message: string; at: number; limit?: UsageLimit; queued?: boolean }
 }
 
 export function ended(session: CodingSession, how: Ending): Fields {

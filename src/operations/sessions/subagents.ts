@@ -119,13 +119,23 @@ async function outcomeOf(app: App, session: Session, run: SubagentRun): Promise<
   const state = await app.storage.work.inbox.state(inputKey)
   if (state === 'waiting' || state === 'running') {
     if (app.clock.now() < run.until) return undefined
-    await (await app.conversations()).stopInput(session.key, inputKey)
-    return 'was stopped: it took too long.'
+    return (await isStopped(app, session, inputKey)) ? 'was stopped: it took too long.' : undefined
   }
   const [last] = (await previewOf(app, session, 1, 20_000)).slice(-1)
   const words = last && last.role === 'assistant' ? last.text : ''
   if (state === 'answered') return `is done:\n\n${words || '(it said nothing)'}`
   return `ended without a result (${state ?? 'its task is no longer known'}).`
+}
+
+/** False when the machine that runs the sub-agent does not answer; that machine is asked again. */
+async function isStopped(app: App, { key }: Session, inputKey: string): Promise<boolean> {
+  try {
+    await (await app.conversations()).stopInput(key, inputKey)
+    return true
+  } catch (error) {
+    if (asRockpoolError(error).code === 'timed-out') return false
+    throw error
+  }
 }
 
 /** A crash between the two steps announces nothing twice: `key` identifies the run. */

@@ -101,6 +101,13 @@ export function partsOf(app: App, { agentId }: { agentId: string }): SessionPart
     transcripts: app.storage.transcripts(agentId),
     clock,
     events,
-    isBusy: async (key) => (app.gateway ? (await app.conversations()).converse.queue.isBusy(key) : false),
+    isBusy: (key) => isBusy(app, key),
   }
+}
+
+/** Does a turn run or wait in this session, here or on another machine? */
+async function isBusy(app: App, key: string): Promise<boolean> {
+  if (app.gateway && (await app.conversations()).converse.queue.isBusy(key)) return true
+  const elsewhere = await app.storage.work.share?.holders(key)
+  return elsewhere !== undefined && elsewhere.length > 0
 }

@@ -6,7 +6,9 @@ import type { Postgres } from './connection.ts'
 import type { SharedRecords } from './records.ts'
 
 /** A member without a heartbeat for 15 seconds is dead. */
-const isServed = `EXISTS (SELECT 1 FROM member WHERE machine = record.id AND serves
+const isServed = (
+  machine: string,
+): string => `EXISTS (SELECT 1 FROM member WHERE machine = ${machine} AND serves
   AND seen_at > clock_timestamp() - interval '15 seconds')`
 
 export function sharedMachines(
@@ -19,15 +21,14 @@ export function sharedMachines(
     announce: (repositories) => records.put('machine', self.name, { labels: [...self.labels], repositories }),
     async list() {
       const rows = await postgres.read<{ name: string; body: string; seenAt: number; lives: boolean }>(
-        `SELECT id AS name, body, at AS "seenAt", ${isServed} AS lives
+        `SELECT id AS name, body, at AS "seenAt", ${isServed('record.id')} AS lives
          FROM record WHERE kind = 'machine' AND body IS NOT NULL ORDER BY id`,
       )
       return rows.map(({ body, ...row }) => ({ ...(JSON.parse(body) as MachineBody), ...row }))
     },
     async lives(name) {
-      const sql = `SELECT ${isServed} AS lives FROM record WHERE kind = 'machine' AND id = $1`
-      const [row] = await postgres.read<{ lives: boolean }>(sql, [name])
-      return row?.lives === true
+      const [row] = await postgres.read<{ lives: boolean }>(`SELECT ${isServed('$1')} AS lives`, [name])
+      return row!.lives
     },
   }
 }

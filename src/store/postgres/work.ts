@@ -15,6 +15,7 @@ import {
 import type {
   Inbox,
   Input,
+  LaneHolder,
   LaneShare,
   OutboxRow,
   SystemEventRow,
@@ -249,6 +250,35 @@ function laneShare(postgres: Postgres, clock: Clock, members: Members, redeliver
       )
       return withInputs(postgresSql(postgres), 'agent', rows)
     },
+    holders: (lane, inputKey) =>
+      postgres.read<LaneHolder>(
+        `SELECT DISTINCT machine, serves FROM member JOIN (
+           SELECT turn.owner AS holder, inbox.key FROM turn JOIN inbox ON turn_id = turn.id AND inbox.state = 'running'
+             WHERE turn.lane = $2 AND turn.state = 'running'
+           UNION ALL
+           SELECT coalesce(handed_to, pin), key FROM inbox WHERE lane = $2 AND state = 'waiting'
+         ) AS input ON member.id = holder
+         WHERE member.id IS DISTINCT FROM $1 AND ($3::text IS NULL OR key = $3)`,
+        [postgres.member, lane, inputKey ?? null],
+      ),
+    async keep(input) {
+      const rows = await postgres.write(
+        `UPDATE inbox SET pin = $1 WHERE id = $2 AND state = 'waiting' AND (pin = $1 OR (handed_to IS NULL AND EXISTS (
+           SELECT 1 FROM inbox AS earlier JOIN member ON member.id = earlier.pin
+           WHERE earlier.lane = inbox.lane AND earlier.state = 'waiting' AND earlier.id < inbox.id))) RETURNING id`,
+        [postgres.member, input],
+      )
+      return rows.length > 0
+    },
+    async unheld(lane) {
+      const rows = await postgres.read<InputRow>(
+        `SELECT id, key, lane, agent AS agent_id, accepted_at, lost_turns, record FROM inbox
+         WHERE lane = $1 AND state = 'waiting' AND NOT EXISTS (SELECT 1 FROM member WHERE member.id IN (handed_to, pin))
+         ORDER BY id`,
+        [lane],
+      )
+      return rows.map((row) => asInput(row))
+    },
     wakeOthers: () => members.signal({ kind: 'work' }),
     onWork: (listener) =>
       members.on((signal) => {
@@ -268,7 +298,7 @@ export function purgeSharedWork(postgres: Postgres, session: PurgedSession): Pro
   return postgresSql(postgres).transaction(function* () {
     const files = yield* purgeRows(session)
     // A record without a body tells the other machines to remove it from their copies.
-    const sql = `UPDATE record SET body = NULL WHERE kind IN ('approval', 'grant') AND position(? in body) > 0`
+    const sql = `UPDATE record SET body = NULL WHERE kind IN ('approval', 'grant', 'request') AND position(? in body) > 0`
     yield* run(sql, [`"sessionKey":${key}`])
     yield* run('DELETE FROM event_body WHERE position(? in body) > 0', [key])
     return files

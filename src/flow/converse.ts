@@ -159,7 +159,7 @@ export class Converse {
   /** Continues with inputs of the inbox that are in no queue: of an earlier process, or after a failure of the disk. */
   resume(inputs: WaitingInput[]): void {
     this.#failedWork?.release()
-    for (const input of inputs) if (!this.#isKnown(input)) this.#begin(input)
+    for (const input of inputs) if (!this.#isKnown(input)) this.#begin({ ...input, mayBeRecorded: true })
   }
 
   #makeQueue(): TurnQueue {

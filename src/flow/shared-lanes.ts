@@ -149,7 +149,7 @@ export class SharedLanes {
   async #takeOnce(): Promise<void> {
     const active = new Set(this.#parts.queue.activeLanes())
     const idle = [...this.#idle].filter((lane) => !active.has(lane))
-    const given = await this.#take(idle)
+    const given = (await this.#take(idle)).map(asGiven)
     for (const lane of idle) this.#idle.delete(lane)
     await Promise.all(inOrder([...given, ...this.#accepted.splice(0)]).map((one) => this.#start(one)))
   }
@@ -206,6 +206,11 @@ export class SharedLanes {
     this.#failed.clear()
     this.#accepted = []
   }
+}
+
+/** Another process may have begun a turn with it. */
+function asGiven(work: LaneWork): LaneWork {
+  return { ...work, input: { ...work.input, mayBeRecorded: true } }
 }
 
 /** In the order of acceptance, each once. */

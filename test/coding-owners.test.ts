@@ -113,6 +113,8 @@ describe('an owner that died, and no gateway', () => {
     await after.pool.recover()
     expect(sessionState(after.pool.resolve(id))).toBe('ready')
     expect(after.pool.resolve(id)).toMatchObject({ lifecycle: 'suspended', inbox: [], given: [] })
+    expect(after.pool.resolve(id).status).toBe('completed')
+    expect(after.pool.list({ status: 'killed' })).toEqual([])
     // Nothing was cut off, so there is no alarm.
     expect(after.pool.resolve(id).end?.message).toBe('')
     expect(texts(after)).toEqual([])
@@ -127,12 +129,18 @@ describe('an owner that died, and no gateway', () => {
     await until(before, waits.id, 'awaiting-input')
     const works = await before.launch('[[offline: wait 60000]]', { resume })
     await until(before, works.id, 'active')
+    const looked = await before.launch('[[offline: say done]]')
+    await until(before, looked.id, 'awaiting-input')
+    await before.pool.markSeen(looked.id)
     await before.close()
     const suspended = texts(before).filter((text) => text.startsWith('💤'))
     expect(suspended).toEqual([expect.stringContaining(`[${works.name}]`)])
     const after = open({ folder })
     expect(sessionState(after.pool.resolve(waits.id))).toBe('ready')
     expect(after.pool.resolve(waits.id).end).toMatchObject({ reason: 'shutdown', message: '' })
+    expect(sessionState(after.pool.resolve(looked.id))).toBe('idle')
+    const statuses = [waits, works, looked].map(({ id }) => after.pool.resolve(id).status)
+    expect(statuses).toEqual(['completed', 'killed', 'completed'])
   })
 
   test('two processes find it: it is reported once, and a live one is left alone', async () => {

@@ -347,6 +347,44 @@ test('coding.review names the other sessions of the working tree, and marks the 
   expect(printed).toContain('Other sessions worked in this folder since one began: two, Write theirs.txt. ')
 })
 
+test('coding.pr takes its title from a commit of the session, not from a newer one of another session', async () => {
+  const house = await openGateway()
+  const workdir = newRepo(house)
+  const git = (...args: string[]): string =>
+    execFileSync('git', ['-c', 'user.name=Ada', '-c', 'user.email=ada@example.org', ...args], {
+      cwd: workdir,
+      encoding: 'utf8',
+    })
+  git('init', '-q', '-b', 'main')
+  git('commit', '-q', '--allow-empty', '-m', 'First')
+  const tools = join(house.dir, 'tools')
+  mkdirSync(tools)
+  writeFileSync(join(tools, 'gh'), '#!/bin/sh\necho https://example.org/pull/1\n', { mode: 0o755 })
+  Object.assign(house.app.environment.variables, { PATH: `${tools}:${process.env['PATH']}` })
+  const titleOf = async (session: string): Promise<unknown> =>
+    (await ask(house, 'coding.pr', { session }))['title']
+  const { id, sdkSessionId } = await launchResumable(house, 'one', { workdir })
+  const home = { configDir: join(house.dir, '.claude') } as ClaudeHome
+  const commit = (transcript: NativeTranscript, subject: string): void => {
+    const call = { command: `git commit --allow-empty -m '${subject}'` }
+    transcript.prompt(subject)
+    transcript.answer([{ type: 'tool_use', id: `toolu_${subject}`, name: 'Bash', input: call }])
+    transcript.result(`toolu_${subject}`, git('commit', '--allow-empty', '-m', subject))
+  }
+  const ours = new NativeTranscript(home, workdir, sdkSessionId!)
+  ours.prompt('Repair it')
+  git('commit', '-q', '--allow-empty', '-m', 'Quiet')
+  expect(await titleOf(id)).toBe('Quiet')
+  const theirs = new NativeTranscript(home, workdir, '22222222-1111-4000-8000-000000000000')
+  commit(theirs, 'Theirs')
+  expect(await titleOf(id)).toBe('x')
+  await ask(house, 'cc.label', { id: sdkSessionId!, title: 'Repair the login' })
+  expect(await titleOf(id)).toBe('Repair the login')
+  commit(ours, 'Ours')
+  commit(theirs, 'Theirs again')
+  expect(await titleOf(id)).toBe('Ours')
+})
+
 test('the permission dialogs of a background session are not shown in a terminal only: it has none', async () => {
   const house = await openGateway()
   const { id } = await launchResumable(house, 'loud')

@@ -235,7 +235,7 @@ test('the end of a session is taken back: nothing is sent, and its next message 
   await expect(house.pool.reopen(id)).rejects.toThrow(/was not ended by a person/)
   await house.pool.kill(id)
   expect(sessionState(await house.pool.reopen(id))).toBe('ready')
-  expect(house.pool.resolve(id).turns).toBe(1)
+  expect(house.pool.resolve(id)).toMatchObject({ status: 'completed', turns: 1 })
   await house.pool.respond(id, 'two', { userInitiated: true })
   await vi.waitFor(() => expect(house.pool.resolve(id).turns).toBe(2))
 })

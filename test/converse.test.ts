@@ -454,8 +454,9 @@ test('a message that joins a turn which ends at that moment is answered once', a
   ).toHaveLength(1)
 })
 
-test('a message that joins a turn whose end is not stored is asked again', async () => {
+test('a message that joins a turn whose end is not stored is asked again, and recorded once', async () => {
   const bench = await flow()
+  const prompts = watchPrompts(bench)
   const { lanes } = bench.work
   const { promise: turnLost, resolve: loseTurn } = Promise.withResolvers<void>()
   const join = lanes.join.bind(lanes)
@@ -473,9 +474,14 @@ test('a message that joins a turn whose end is not stored is asked again', async
   await bench.channel.say('[[offline: wait 300]]')
   await bench.untilAsked(key)
   await bench.channel.say('by the way', { id: 'joins' })
-  const asked = async (): Promise<string[]> =>
-    wordsOf(await bench.transcript(key)).filter((text) => text === 'user: by the way')
-  await expect.poll(asked, { timeout: 20_000 }).toHaveLength(2)
+  const asked = (): number => {
+    const ids = prompts.filter(({ text }) => text.includes('by the way')).map(({ uuid }) => uuid)
+    return new Set(ids).size
+  }
+  await expect.poll(asked, { timeout: 20_000 }).toBe(2)
+  await bench.settled()
+  const recorded = wordsOf(await bench.transcript(key)).filter((words) => words.startsWith('user: '))
+  expect(recorded).toEqual(['user: [[offline: wait 300]]', 'user: by the way'])
 })
 
 test('a message that waits to join a turn that cannot begin is answered, and so are later ones', async () => {
@@ -636,22 +642,24 @@ test('a file that may not be sent is named, also when the answer is nothing else
 
 test('files that come with a message are where the agent can read them, and pictures are shown to it', async () => {
   const bench = await flow()
-  const seen = watchPictures(bench)
+  const seen = watchPrompts(bench)
   const [text] = await say(bench, 'look at this', { media: aPicture(bench) })
   expect(text).toContain(`- Attached image: my cat.png at ${attachments}/abc.png`)
-  expect(seen).toEqual([[{ data: Buffer.from('picture').toString('base64'), mimeType: 'image/png' }]])
+  expect(seen.map(({ images }) => images)).toEqual([
+    [{ data: Buffer.from('picture').toString('base64'), mimeType: 'image/png' }],
+  ])
   expect(readFileSync(join(bench.paths.workspace('main'), attachments, 'abc.png'), 'utf8')).toBe('picture')
 })
 
 test('a picture that comes while a turn runs joins it like the words do', async () => {
   const bench = await flow()
-  const seen = watchPictures(bench)
+  const seen = watchPrompts(bench)
   await bench.channel.say('[[offline: wait 500]][[offline: say both]]')
   await bench.untilTurnRuns(key)
   await bench.channel.say('look at this', { media: aPicture(bench) })
   await bench.settled()
   expect(bench.channel.texts).toEqual(['both'])
-  expect(seen).toEqual([
+  expect(seen.map(({ images }) => images)).toEqual([
     undefined,
     [{ data: Buffer.from('picture').toString('base64'), mimeType: 'image/png' }],
   ])
@@ -666,20 +674,20 @@ function aPicture({ folder }: FlowBench): Media[] {
   return [{ path, mimeType: 'image/png', bytes: 7, name: 'my cat.png', kind: 'image' }]
 }
 
-/** The pictures of every prompt that the agent gets, in order. */
-function watchPictures({ runtime }: FlowBench): Array<Prompt['images']> {
-  const seen: Array<Prompt['images']> = []
+/** Every prompt that the agent gets, in order. */
+function watchPrompts({ runtime }: FlowBench): Prompt[] {
+  const seen: Prompt[] = []
   const open = runtime.open.bind(runtime)
   runtime.open = async (options) => {
     const conversation = await open(options)
     const turn = conversation.turn.bind(conversation)
     const steer = conversation.steer.bind(conversation)
     conversation.turn = (prompt, onEvent) => {
-      seen.push(prompt.images)
+      seen.push(prompt)
       return turn(prompt, onEvent)
     }
     conversation.steer = (prompt) => {
-      seen.push(prompt.images)
+      seen.push(prompt)
       return steer(prompt)
     }
     return conversation

@@ -8,12 +8,14 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openDiscovery } from '../src/discovery/discovery.ts'
 import { repoPathToSlug } from '../src/discovery/repo-paths.ts'
 import { systemClock } from '../src/domain/clock.ts'
+import { writeTrimmed } from '../src/discovery/trim/write-trim.ts'
 import type { Discovery } from '../src/domain/discovered-session.ts'
 import { silentLog } from '../src/domain/log.ts'
 import { claudeBinary, makeClaudeHome, testModel } from './support/claude-home.ts'
 import type { ClaudeHome } from './support/claude-home.ts'
 import { inline, startMessagesApi } from './support/messages-api.ts'
 import type { MessagesApi } from './support/messages-api.ts'
+import { originalId, TrimmableTranscript } from './support/trimmable-transcript.ts'
 
 const run = promisify(execFile)
 const missing = existsSync(claudeBinary) ? undefined : 'the Claude binary is not installed'
@@ -37,6 +39,10 @@ afterAll(async () => {
   await api.close()
   home.remove()
 })
+
+/** A picture of one pixel. */
+const pixel =
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
 
 const arguments_ = (prompt: string, ...more: string[]): string[] => [
   '-p',
@@ -86,6 +92,37 @@ test('a session is seen busy while the real Claude works, and stopped when it ha
     join(home.configDir, 'projects', repoPathToSlug(realpathSync(home.project)), `${sessionId}.jsonl`),
   )
   expect((await discovery.health(sessionId)).verdict).toBe('sound')
+})
+
+test('the real Claude knows, after a repair and in a trimmed copy, a message that had joined the last turn', async (ctx) => {
+  if (missing) ctx.skip(missing)
+  const folder = join(home.configDir, 'projects', repoPathToSlug(home.project))
+  mkdirSync(folder, { recursive: true })
+  const image = { type: 'image', source: { type: 'base64', media_type: 'image/png', data: pixel } }
+  const about = { cwd: home.project, userType: 'external', timestamp: '2026-11-01T10:00:00.000Z' }
+  const talk = new TrimmableTranscript(about).prompt('Fix the login')
+  talk.joined([{ type: 'text', text: 'and look at this' }, image])
+  talk.call('Bash', { command: 'make' }, 'made\n'.repeat(15_000))
+  for (let i = 0; i < 6; i++) talk.prompt(`part ${i}`).call('Bash', { command: 'ls' }, 'file\n'.repeat(2_000))
+  talk.joined('and water the petunias')
+  // The result of the last call was lost.
+  talk.lines.splice(-2, 1)
+  talk.lines.at(-1)!['parentUuid'] = talk.lines.at(-2)!['uuid']
+  const filePath = join(folder, `${originalId}.jsonl`)
+  writeFileSync(filePath, talk.text())
+  const askedOf = async (sessionId: string): Promise<string> => {
+    const args = arguments_(`And now? ${inline({ text: 'All of it.' })}`, '--resume', sessionId)
+    await run(claudeBinary, args, { cwd: home.project, env: home.variables })
+    return JSON.stringify(api.calls().at(-1)!.body.messages)
+  }
+  const repaired = await discovery.repair(originalId)
+  expect(repaired).toMatchObject({ left: 0, health: { verdict: 'sound' } })
+  expect(await askedOf(repaired.sessionId)).toMatch(/and look at this.*image\/png.*and water the petunias/)
+  const trimmedId = '99999999-2222-4333-8444-555555555555'
+  await writeTrimmed({ sessionId: originalId, filePath, firstMessage: 'Fix' }, 'normal', trimmedId)
+  const asked = await askedOf(trimmedId)
+  expect(asked).toMatch(/and look at this.*Cut by Rockpool: image of a prompt.*and water the petunias/)
+  expect(asked).not.toContain('image/png')
 })
 
 test('the real Claude continues a repaired session, and knows what both writers had written', async (ctx) => {

@@ -3,10 +3,12 @@ import { rmSync } from 'node:fs'
 import { afterEach, expect, test } from 'vitest'
 import { Conversations } from '../src/flow/conversations.ts'
 import { Converse } from '../src/flow/converse.ts'
+import { systemClock } from '../src/domain/clock.ts'
+import { makeOfflineAgent } from '../src/agent/offline.ts'
 import { releaseTurn } from '../src/flow/turn-recovery.ts'
 import type { LaneShare } from '../src/store/work-store.ts'
 import type { FlowBench, FlowBenchOptions } from './support/flow-bench.ts'
-import { openFlow } from './support/flow-bench.ts'
+import { openFlow, wordsOf } from './support/flow-bench.ts'
 import { aDelivery, anInput } from './support/work-store-contract.ts'
 
 const opened: FlowBench[] = []
@@ -68,6 +70,51 @@ test('a message is given up after two attempts to ask the agent; its sender gets
   ])
   expect(await third.work.inbox.waiting()).toEqual([])
   expect(JSON.stringify(await third.transcript(key))).toContain('[[offline: wait 60000]]')
+})
+
+const unanswerable = '[[offline: wait 60000]]'
+const question = `user: ${unanswerable}`
+
+/** An agent that answers each message at once. */
+function answering(): Partial<FlowBenchOptions> {
+  return { config: followup, runtime: makeOfflineAgent({ clock: systemClock }) }
+}
+
+test('a question whose turn is taken again is in the transcript once, and what came later after it', async () => {
+  const bench = await flow({ config: followup })
+  await bench.channel.say(unanswerable, { id: 'one' })
+  await bench.channel.say(unanswerable, { id: 'two' })
+  await bench.untilAsked(key)
+  await killed(bench)
+  const again = await flow({ folder: bench.folder, ...answering() })
+  await again.settled()
+  expect(again.channel.texts).toEqual([expect.stringContaining('(Retried:'), expect.anything()])
+  const answer = expect.stringMatching(/^assistant: /)
+  expect(wordsOf(await again.transcript(key))).toEqual([question, answer, question, answer])
+})
+
+test('a message that had joined a lost turn is in the transcript once, also if it is collected with a new one', async () => {
+  const bench = await flow()
+  await bench.channel.say(unanswerable)
+  await bench.untilAsked(key)
+  await bench.channel.say('and this')
+  await expect.poll(async () => wordsOf(await bench.transcript(key))).toEqual([question, 'user: and this'])
+  await expect.poll(async () => (await bench.work.lanes.running())[0]?.inputs.length).toBe(2)
+  const joined = (await bench.work.lanes.running())[0]!.inputs[1]!
+  const message = { ...joined.message, text: 'and that' }
+  await bench.work.inbox.accept({ ...joined, key: 'later', message })
+  await killed(bench)
+  const collect = { messages: { queue: { mode: 'collect', debounceMs: 0 } } }
+  const again = await flow({ folder: bench.folder, ...answering(), config: collect })
+  await again.settled()
+  const answer = expect.stringMatching(/^assistant: /)
+  expect(wordsOf(await again.transcript(key))).toEqual([
+    question,
+    'user: and this',
+    answer,
+    'user: and that',
+    answer,
+  ])
 })
 
 test('a chat gets one notice that the program was interrupted, until a message is answered there', async () => {

@@ -23,6 +23,7 @@ import { StoreUnavailable } from '../src/store/store-unavailable.ts'
 import { openMachine } from './support/machine-flow.ts'
 import { machineLeaves } from './support/machines.ts'
 import { NetworkLine } from './support/network-line.ts'
+import { wordsOf } from './support/flow-bench.ts'
 import { startPostgres } from './support/postgres.ts'
 import { openSharedHome } from './support/shared-homes.ts'
 import type { SharedHome } from './support/shared-homes.ts'
@@ -38,6 +39,8 @@ test('of two programs with homes of their own one is stopped in the middle: all 
   expect(report).toMatchObject({
     answered: 18,
     lost: [],
+    unrecorded: [],
+    recordedTwice: [],
     unmarkedDuplicates: [],
     crossChat: [],
     outOfOrder: [],
@@ -75,6 +78,9 @@ test('a turn during which the database was away is taken again, marked, before w
     const words = channel.texts.map((text) => /word-\d/.exec(text)?.[0])
     expect(words).toEqual(['word-1', 'word-2', 'word-3'])
     expect(channel.texts.map((text) => text.includes('Retried'))).toEqual([true, false, false])
+    const answer = expect.stringMatching(/^assistant: /)
+    const recorded = [1, 2, 3].flatMap((n) => [`user: word-${n}`, answer])
+    expect(wordsOf(await machine.flow.transcript('agent:main:memory:direct:7'))).toEqual(recorded)
   } finally {
     await machine.stop()
   }

@@ -78,7 +78,7 @@ export interface CodingMetrics {
   /** By day, YYYY-MM-DD. */
   costPerDay: Record<string, number>
   sessionsByStatus: Record<Exclude<CodingStatus, 'starting'>, number>
-  /** As the lists show them. A status is coarser: a session that waits for its next message is killed after a restart. */
+  /** As the lists show them. A status is coarser. */
   sessionsByState: Record<SessionState, number>
   totalLaunched: number
   totalDurationMs: number

@@ -53,7 +53,7 @@ const maxChainBytes = 2 << 20
 export async function markRewound(filePath: string, page: CardPage): Promise<CardPage> {
   if (statSync(filePath).size > maxChainBytes) return page
   const { links, reached, leaf } = await readChain(filePath)
-  // Until Claude answers, a message that joined the running turn comes after the last record that a resume continues from.
+  // Notes may come after the last message.
   const isAfterLeaf = (uuid: string): boolean => {
     const passed = new Set<string>()
     let link = links.get(uuid)

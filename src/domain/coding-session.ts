@@ -4,7 +4,8 @@ import { z } from 'zod'
 import { trimLevels } from './trim.ts'
 import { agentKinds, permissionModes, type AgentKind } from './agent.ts'
 
-/** The five values that other programs know. Finer states are in `lifecycle`. */
+/** The five values that other programs know. Finer states are in `lifecycle`. A session that waited for its next message when
+ *  Rockpool stopped is completed. */
 const codingStatus = z.enum(['starting', 'running', 'completed', 'failed', 'killed'])
 export type CodingStatus = z.infer<typeof codingStatus>
 

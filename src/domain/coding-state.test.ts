@@ -31,7 +31,7 @@ test.each<[state: string, what: string, about: Fields, text: string]>([
   [
     'ready',
     'after its turn and a stop',
-    { status: 'killed', lifecycle: 'suspended', waiting: input, unseen: true, ...endedBy('crash') },
+    { status: 'completed', lifecycle: 'suspended', waiting: input, unseen: true, ...endedBy('crash') },
     'Done.',
   ],
   [
@@ -44,7 +44,7 @@ test.each<[state: string, what: string, about: Fields, text: string]>([
   [
     'idle',
     'that was looked at before a stop',
-    { status: 'killed', lifecycle: 'suspended', waiting: input, ...endedBy('shutdown') },
+    { status: 'completed', lifecycle: 'suspended', waiting: input, ...endedBy('shutdown') },
     'Done.',
   ],
   [

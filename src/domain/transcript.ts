@@ -46,6 +46,8 @@ export type UntrustedWriter = 'program' | 'hook'
 interface UserMessage {
   role: 'user'
   writer?: UntrustedWriter
+  /** Identify the accepted messages whose text this is (`markOf` in flow/questions.ts). */
+  inputs?: string[]
   content: string | Array<TextBlock | ImageBlock>
   timestamp: number
 }

@@ -24,8 +24,8 @@ export interface AgentTurn {
   agent: Agent
   rights: Rights
   transcript: TranscriptRef
-  /** The entry of our transcript with which this turn starts. */
-  entryId: string
+  /** The entries of our transcript with what the prompt asks. */
+  entryIds: readonly string[]
   inputs: readonly TurnInput[]
   prompt: ComposedPrompt
   systemPrompt: string
@@ -86,7 +86,7 @@ async function firstConversation(turn: AgentTurn, parts: FlowParts): Promise<Con
 }
 
 function historyOf(turn: AgentTurn, parts: FlowParts): Promise<string | undefined> {
-  return reseedText(parts.transcripts(turn.session.agentId), turn.transcript, { before: turn.entryId })
+  return reseedText(parts.transcripts(turn.session.agentId), turn.transcript, turn.entryIds)
 }
 
 async function afterLoss(turn: AgentTurn, parts: FlowParts, reason: string): Promise<Continuation> {

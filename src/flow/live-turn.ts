@@ -16,6 +16,8 @@ import { picturesOf } from '../store/media/media-files.ts'
 import type { TranscriptRef } from '../store/session-store.ts'
 import type { WaitingInput } from '../store/work-store.ts'
 import type { TurnParts } from './flow-parts.ts'
+import { collectPrompt, entriesOf, markOf } from './questions.ts'
+import type { Question } from './questions.ts'
 import { prepareInput } from './turn-place.ts'
 import type { TurnPlace } from './turn-place.ts'
 import { hasLostRights } from './turn-rights.ts'
@@ -106,19 +108,32 @@ export class LiveTurn implements TurnControls {
   }
 
   /**
-   * Appends what people wrote to the transcript before the agent is asked, and resolves to the entry's id. It need not be
-   * on disk yet: until the turn ends the inbox has the message.
+   * Appends what people wrote to the transcript before the agent is asked, except what an earlier turn has appended, and
+   * resolves to the entries. They need not be on disk yet: until the turn ends the inbox has the messages.
    */
-  async recordUser(text: string): Promise<string> {
+  async recordQuestions(questions: readonly Question[], dropped: readonly string[] = []): Promise<string[]> {
+    const inputs = questions.map(({ input }) => input)
+    const recorded = await entriesOf(inputs, this.#parts.transcripts(this.#session.agentId), this.#transcript)
+    const missing = questions.filter(({ input }) => !recorded.has(input))
+    const entryIds = [...new Set(recorded.values())]
+    if (missing.length + dropped.length > 0) entryIds.push(await this.#appendQuestions(missing, dropped))
+    this.#isOnDisk = false
+    this.lastEntryId ??= entryIds.at(-1)
+    this.#firstEntryId ||= entryIds[0]!
+    return entryIds
+  }
+
+  async #appendQuestions(questions: readonly Question[], dropped: readonly string[]): Promise<string> {
     const writer = untrustedWriter(this.#author)
+    const texts = questions.map(({ text }) => text)
     const message = {
       role: 'user' as const,
       ...(writer ? { writer } : {}),
-      content: [{ type: 'text' as const, text }],
+      inputs: questions.map(({ input }) => markOf(input)),
+      content: [{ type: 'text' as const, text: collectPrompt(texts, dropped) }],
       timestamp: this.#parts.clock.now(),
     }
     const [entry] = await this.append([{ type: 'message', message }], true)
-    this.#firstEntryId ||= entry!.id
     return entry!.id
   }
 
@@ -185,7 +200,8 @@ export class LiveTurn implements TurnControls {
     if (!conversation.steer({ ...prompt, images: images.length > 0 ? images : undefined })) return false
     this.steered.set(uuid, input)
     // Record first: a joined input ends with the turn, and then it must be in the transcript.
-    await this.recordUser(text.forAgent)
+    await this.recordQuestions([{ input, text: text.forAgent }])
+    input.mayBeRecorded = true
     if (await this.#parts.work.lanes.join(this.#turnId, [input.id])) return true
     // The turn ended before the store knew that the input had joined. Unanswered, it is one of `unanswered` and gets its own turn.
     // A lost turn has answered nothing: its replies were not stored.

@@ -1,19 +1,14 @@
 // The prompt of a turn: what people wrote, who wrote it, what others said in the group before, and what has happened since.
 import type { Message } from '../domain/message.ts'
 import { classifySessionKey } from '../domain/session-key-forms.ts'
-import {
-  appendUntrustedContext,
-  cleanText,
-  QUEUED_MESSAGES_MARKER,
-  senderLabel,
-  withSeenLineEnds,
-} from '../inbound/message-text.ts'
+import { appendUntrustedContext, cleanText, senderLabel, withSeenLineEnds } from '../inbound/message-text.ts'
 import { buildHistoryContext, formatEnvelope, withSystemLines } from '../inbound/prompt-context.ts'
 import { eventAuthor, hasFewerRights, isUntrustedEvent } from '../rights/author.ts'
 import type { Author } from '../rights/author.ts'
 import type { OverheardEntry, SystemEventRow, TurnOutcome, WaitingInput } from '../store/work-store.ts'
 import { commandIn } from './chat-commands.ts'
 import type { HeldBack, TurnParts } from './flow-parts.ts'
+import { collectPrompt } from './questions.ts'
 import type { TurnInput } from './turn-place.ts'
 import { authorOfSession } from './turn-rights.ts'
 import type { TurnSession } from './turn-session.ts'
@@ -21,8 +16,8 @@ import type { TurnSession } from './turn-session.ts'
 export interface ComposedPrompt {
   /** For the agent. */
   text: string
-  /** For the transcript: what people wrote. */
-  transcriptText: string
+  /** For the transcript: what people wrote, in each input. */
+  questions: string[]
   /** Events and group messages in this prompt; they are removed from the store when the turn ends. */
   received?: TurnOutcome['received']
   /** Events that need a turn with fewer rights. */
@@ -46,18 +41,19 @@ export async function composePrompt(turn: PromptSource, parts: TurnParts): Promi
   const command = commandIn(first.text.forCommands, first, parts)
   if (command?.kind === 'built-in' && command.name === 'compact') {
     const text = `/compact ${command.rest}`.trim()
-    return { text, transcriptText: text, command: true }
+    return { text, questions: [text], command: true }
   }
-  const transcriptText = collectPrompt(
-    [found.text, ...inputs.slice(1).map(({ text }) => text.forAgent)],
-    dropped,
-  )
+  const questions = [found.text, ...inputs.slice(1).map(({ text }) => text.forAgent)]
   const group = hasOverheard(first, parts) ? historyKeyOf(first.message) : undefined
   const overheard = group === undefined ? [] : await parts.work.overheard.list(group)
   const { events, heldBack } = await eventsFor(turn, parts)
   const quoted = events.flatMap(({ text }) => (isUntrustedEvent(text) ? [text] : []))
   const untrusted = [...inputs.flatMap(({ text }) => text.untrusted), ...quoted]
-  const text = withOverheard(appendUntrustedContext(transcriptText, untrusted), first.message, overheard)
+  const text = withOverheard(
+    appendUntrustedContext(collectPrompt(questions, dropped), untrusted),
+    first.message,
+    overheard,
+  )
   const startsMain = found.isNew && classifySessionKey(found.session.key).kind === 'main'
   const summary = startsMain ? (parts.channelSummary?.() ?? []) : []
   const ours = events.filter((event) => !isUntrustedEvent(event.text))
@@ -68,7 +64,7 @@ export async function composePrompt(turn: PromptSource, parts: TurnParts): Promi
       ours,
       parts.config.timeZone,
     ),
-    transcriptText,
+    questions,
     heldBack,
     received: {
       systemEvents: events.map((event) => event.id),
@@ -142,24 +138,4 @@ function withOverheard(text: string, message: Message, overheard: readonly Overh
   return buildHistoryContext(overheard, current, (entry) =>
     formatEnvelope({ ...envelope, ...entry, body: withSeenLineEnds(entry.body) }),
   )
-}
-
-/** Joins several waiting messages into one prompt. */
-export function collectPrompt(texts: readonly string[], dropped: readonly string[] = []): string {
-  const overflow = overflowText(dropped)
-  if (texts.length === 1 && overflow === undefined) return texts[0]!
-  const queued = texts.map((text, index) => `---\nQueued #${index + 1}\n${text}`)
-  return [QUEUED_MESSAGES_MARKER, ...(overflow ? [overflow] : []), ...queued].join('\n\n')
-}
-
-/** The summary of messages for which the queue had no room. */
-export function overflowText(dropped: readonly string[]): string | undefined {
-  if (dropped.length === 0) return undefined
-  const heading = `[Queue overflow] Dropped ${dropped.length} message${dropped.length === 1 ? '' : 's'} due to cap.`
-  return [heading, 'Summary:', ...dropped.map((text) => `- ${elide(text)}`)].join('\n')
-}
-
-function elide(text: string): string {
-  const flat = text.replace(/\s+/g, ' ').trim()
-  return flat.length <= 140 ? flat : `${flat.slice(0, 139).trimEnd().toWellFormed()}…`
 }

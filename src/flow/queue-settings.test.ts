@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { messagesConfig } from '../domain/config/session-settings.ts'
-import { collectPrompt } from './prompt.ts'
+import { collectPrompt } from './questions.ts'
 import { parseDuration, parseQueueCommand, resolveQueueSettings } from './queue-settings.ts'
 
 const config = (queue: unknown) => messagesConfig.parse({ queue }).queue

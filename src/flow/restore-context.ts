@@ -7,17 +7,16 @@ import type { TranscriptRef, TranscriptStore } from '../store/session-store.ts'
 
 export const reseedMaxChars = 12_288
 
-/** The history as a block for the next prompt; undefined if the transcript is empty. */
+/** The history without what the next prompt asks, as a block for that prompt; undefined if the transcript is empty. */
 export async function reseedText(
   transcripts: TranscriptStore,
   ref: TranscriptRef,
-  options: { before?: string } = {},
+  asked: readonly string[],
 ): Promise<string | undefined> {
   if (!(await transcripts.exists(ref))) return undefined
   const entries: TranscriptEntry[] = []
   for await (const entry of transcripts.read(ref)) {
-    // The turn that is about to start is not history.
-    if (entry.id === options.before) break
+    if (asked.includes(entry.id)) continue
     entries.push(entry)
     // The summary and the end are enough; a long transcript is not kept in memory.
     if (entries.length > 4_000) entries.splice(0, 2_000)

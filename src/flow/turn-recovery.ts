@@ -3,7 +3,6 @@ import type { Clock } from '../domain/clock.ts'
 import { isSameChat } from '../domain/address.ts'
 import type { Message } from '../domain/message.ts'
 import type { Delivery } from '../domain/reply.ts'
-import type { TranscriptRef, TranscriptStore } from '../store/session-store.ts'
 import { transcriptOf } from '../store/transcripts/transcript-paths.ts'
 import type {
   Inbox,
@@ -16,6 +15,7 @@ import type {
 } from '../store/work-store.ts'
 import { noticeFor } from '../domain/reply.ts'
 import type { FlowParts } from './flow-parts.ts'
+import { entriesOf, markOf } from './questions.ts'
 import type { TurnQueue } from './turn-queue.ts'
 
 export type RecoveryParts = Pick<
@@ -132,21 +132,11 @@ async function recordMessage(input: WaitingInput, parts: RecoveryParts): Promise
   if (!entry) return
   const transcripts = parts.transcripts(agentId)
   const ref = transcriptOf({ key: lane, entry })
-  if (!(await isRecorded(message.text, transcripts, ref))) {
+  if ((await entriesOf([{ ...input, mayBeRecorded: true }], transcripts, ref)).size === 0) {
     const content = [{ type: 'text' as const, text: message.text }]
-    const user = { role: 'user' as const, content, timestamp: input.acceptedAt }
+    const user = { role: 'user' as const, inputs: [markOf(input)], content, timestamp: input.acceptedAt }
     const { workspace: cwd } = parts.agentOf(agentId)
     await transcripts.append(ref, [{ type: 'message', message: user }], { cwd, key: lane })
   }
   await transcripts.sync(ref)
-}
-
-async function isRecorded(text: string, transcripts: TranscriptStore, ref: TranscriptRef): Promise<boolean> {
-  if (!(await transcripts.exists(ref))) return false
-  const quoted = JSON.stringify(text).slice(1, -1)
-  for await (const entry of transcripts.read(ref)) {
-    if (entry.type === 'message' && entry.message.role === 'user' && JSON.stringify(entry).includes(quoted))
-      return true
-  }
-  return false
 }

@@ -125,10 +125,11 @@ async function runTurn(turn: ClaimedTurn, parts: TurnParts): Promise<FinishedTur
   const system = systemPromptOf({ found, agent, rights, place, chatType: first.message.chatType }, parts)
   const prompt = await composePrompt({ found, inputs, dropped: batch.dropped, author: rights.author }, parts)
   await claimed()
-  const entryId = await live.recordUser(prompt.transcriptText)
+  const questions = prompt.questions.map((text, n) => ({ input: batch.inputs[n]!, text }))
+  const entryIds = await live.recordQuestions(questions, batch.dropped)
   try {
     const { result, lostThread } = await askAgent(
-      { session, agent, rights, transcript, entryId, inputs, prompt, systemPrompt: system.text, live },
+      { session, agent, rights, transcript, entryIds, inputs, prompt, systemPrompt: system.text, live },
       parts,
     )
     // Before the turn ends, because another machine may take the next one.

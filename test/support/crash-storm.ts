@@ -32,6 +32,8 @@ export interface StormReport {
   outOfOrder: string[]
   /** Questions that stand in no transcript. */
   unrecorded: string[]
+  /** Questions that stand in the transcripts twice. */
+  recordedTwice: string[]
 }
 
 export const nothingWrong = {
@@ -41,6 +43,7 @@ export const nothingWrong = {
   wrongSession: [],
   outOfOrder: [],
   unrecorded: [],
+  recordedTwice: [],
 }
 
 interface StormSize {
@@ -134,7 +137,7 @@ function check(folder: string, size: { sessions: number; each: number }): Omit<S
     markedDuplicates: 0,
     wrongSession: [],
     outOfOrder: [],
-    unrecorded: unrecordedIn(join(folder, 'state'), size),
+    ...wronglyRecorded(recordedIn(join(folder, 'state')), size),
   }
   for (let session = 0; session < size.sessions; session++) {
     let last = -1
@@ -161,17 +164,26 @@ function check(folder: string, size: { sessions: number; each: number }): Omit<S
   return report
 }
 
-function unrecordedIn(state: string, { sessions, each }: { sessions: number; each: number }): string[] {
+/** The names of the questions in all transcripts. */
+function recordedIn(state: string): string[] {
   const transcripts = globSync('**/*.jsonl', { cwd: state }).map((file) =>
     readFileSync(join(state, file), 'utf8'),
   )
-  const recorded = new Set(
-    transcripts.flatMap((text) => [...text.matchAll(/say answer (\d+-\d+)\]\]/g)].map(([, name]) => name)),
+  return transcripts.flatMap((text) =>
+    [...text.matchAll(/say answer (\d+-\d+)\]\]/g)].map(([, name]) => name!),
   )
+}
+
+function wronglyRecorded(
+  recorded: readonly string[],
+  { sessions, each }: { sessions: number; each: number },
+): Pick<StormReport, 'unrecorded' | 'recordedTwice'> {
   const wanted = Array.from({ length: sessions }, (_, session) =>
     Array.from({ length: each }, (_, n) => `${session}-${n}`),
   )
-  return wanted.flat().filter((name) => !recorded.has(name))
+  const once = new Set<string>()
+  const recordedTwice = recorded.filter((name) => once.size === once.add(name).size)
+  return { unrecorded: wanted.flat().filter((name) => !once.has(name)), recordedTwice }
 }
 
 /** Says of a reply that it may be missing; it only quotes its beginning. */

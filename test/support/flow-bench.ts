@@ -138,10 +138,12 @@ export async function openFlow(options: FlowBenchOptions = {}): Promise<FlowBenc
       while (!(await isAsked())) await new Promise((resolve) => setTimeout(resolve, 5))
     },
     async transcript(key) {
-      const entry = await sessions.get(key)
+      const { parts } = converse
+      const entry = await parts.sessions('main').get(key)
+      const store = parts.transcripts('main')
       const entries: TranscriptEntry[] = []
-      if (!entry || !(await transcripts.exists(transcriptOf({ key, entry })))) return entries
-      for await (const line of transcripts.read(transcriptOf({ key, entry }))) entries.push(line)
+      if (!entry || !(await store.exists(transcriptOf({ key, entry })))) return entries
+      for await (const line of store.read(transcriptOf({ key, entry }))) entries.push(line)
       return entries
     },
     async stop() {

@@ -22,7 +22,7 @@ import {
   pause,
   readOutbox,
   start,
-  unrecordedIn,
+  wronglyRecorded,
   writeAll,
 } from './telegram-storm.ts'
 import type { StormOutbox, StormRow, TelegramStormReport } from './telegram-storm.ts'
@@ -165,7 +165,7 @@ async function stormOn(
       kills: progress.kills,
       faults: 0,
       ...report,
-      unrecorded: unrecordedIn(storm, await transcriptsIn(postgres)),
+      ...wronglyRecorded(storm, await transcriptsIn(postgres)),
       turnsOf: await turnsOf(postgres),
       ends: await endsIn(postgres),
       leaks,

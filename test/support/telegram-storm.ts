@@ -43,6 +43,8 @@ export interface TelegramStormReport {
   outOfOrder: string[]
   /** Questions that are in no transcript. */
   unrecorded: string[]
+  /** Questions that are in the transcripts twice. */
+  recordedTwice: string[]
 }
 
 export async function telegramStorm(storm: TelegramStorm): Promise<TelegramStormReport> {
@@ -56,8 +58,8 @@ export async function telegramStorm(storm: TelegramStorm): Promise<TelegramStorm
   try {
     const kills = await runUntilAnswered({ ...storm, seed }, telegram, home)
     const { missing: _, ...report } = check(storm, telegram.shown, outboxOf(home))
-    const unrecorded = unrecordedIn(storm, transcriptsOf(home))
-    return { seed, kills, faults: state.faults, ...report, unrecorded }
+    const recorded = wronglyRecorded(storm, transcriptsOf(home))
+    return { seed, kills, faults: state.faults, ...report, ...recorded }
   } finally {
     await telegram.close()
     home.remove()
@@ -255,17 +257,23 @@ function transcriptsOf(home: ClaudeHome): string {
   return names.map((name) => readFileSync(join(folder, name), 'utf8')).join('\n')
 }
 
-/** Which questions the text of all transcripts does not have. */
-export function unrecordedIn({ chats, each }: { chats: number; each: number }, text: string): string[] {
+/** Which questions the text of all transcripts does not have, or has twice. */
+export function wronglyRecorded(
+  { chats, each }: { chats: number; each: number },
+  text: string,
+): Pick<TelegramStormReport, 'unrecorded' | 'recordedTwice'> {
   const questions = text.split('\n').filter((line) => line.includes('"role":"user"'))
-  const recorded = new Set([...questions.join('\n').matchAll(/word-\d+-\d+\./g)].map(([word]) => word))
+  const recorded = [...questions.join('\n').matchAll(/word-\d+-\d+\./g)].map(([word]) => word)
   const words = Array.from({ length: chats * each }, (_, i) => `word-${i % chats}-${Math.floor(i / chats)}.`)
-  return words.filter((word) => !recorded.has(word))
+  const once = new Set<string>()
+  const recordedTwice = recorded.filter((word) => once.size === once.add(word).size)
+  return { unrecorded: words.filter((word) => !once.has(word)), recordedTwice }
 }
 
 /** What the report of every storm must say. */
 export const nothingWrong = {
   unrecorded: [],
+  recordedTwice: [],
   lost: [],
   unmarkedDuplicates: [],
   crossChat: [],
@@ -283,7 +291,9 @@ export function check(
   storm: TelegramStorm,
   shown: ShownMessage[],
   { dead, words }: Pick<StormOutbox, 'dead' | 'words'>,
-): Omit<TelegramStormReport, 'seed' | 'kills' | 'faults' | 'unrecorded'> & { missing: Missing[] } {
+): Omit<TelegramStormReport, 'seed' | 'kills' | 'faults' | 'unrecorded' | 'recordedTwice'> & {
+  missing: Missing[]
+} {
   const report = {
     answered: 0,
     lost: [] as string[],

@@ -33,6 +33,14 @@ export class TrimmableTranscript {
     return this.record({ type: 'user', message: { role: 'user', content } })
   }
 
+  /** A message that joins the running turn. */
+  joined(prompt: unknown): this {
+    return this.record({
+      type: 'attachment',
+      attachment: { type: 'queued_command', prompt, commandMode: 'prompt' },
+    })
+  }
+
   call(name: string, input: Line, result: unknown, more: Line = {}): this {
     const id = `toolu_${this.#count}`
     const usage = { input_tokens: 5, cache_read_input_tokens: 90_000, cache_creation_input_tokens: 10 }

@@ -14,6 +14,7 @@ import {
   isIdle,
   reopened,
   requeued,
+  suspendedIdle,
   withWaitingTime,
 } from '../session/session-changes.ts'
 import { isSameOwner, nameOfOwner } from './owner.ts'
@@ -65,9 +66,8 @@ async function giveUp({ store, events }: SessionParts, { id, owner }: CodingSess
   events.emit({ type: 'coding-changed', id, why: 'queued' })
 }
 
-/** A session that only waited for its next message has lost nothing, so its end has no message and is not announced. */
 async function suspendOrphan(parts: CodingParts, session: CodingSession): Promise<void> {
-  if (isIdle(session)) await storeClosed(parts, session, 'suspended', { reason: 'crash', message: '' })
+  if (isIdle(session)) await storeClosed(parts, session, (stored, at) => suspendedIdle(stored, 'crash', at))
   else await closeSession(parts, session, 'suspended', 'crash', crashMessage(session))
 }
 
@@ -114,31 +114,31 @@ export async function closeSession(
   reason: EndReason,
   message: string,
 ): Promise<void> {
-  const closed = await storeClosed(parts, session, lifecycle, { reason, message })
-  if (closed && reason !== 'done') await parts.notifications.onSessionComplete(closed)
+  const closed = await storeClosed(parts, session, (stored, at) => {
+    const queued = (reason === 'crash' && isTurnAhead(stored)) || undefined
+    return ended(stored, { status: 'killed', lifecycle, end: { reason, message, at, queued } })
+  })
+  if (closed) await parts.notifications.onSessionComplete(closed)
 }
 
 /** Undefined if another process has taken the session meanwhile. */
 async function storeClosed(
   { store, clock, events }: SessionParts,
   { id, owner }: CodingSession,
-  lifecycle: 'ended' | 'suspended',
-  { reason, message }: { reason: EndReason; message: string },
+  close: (stored: CodingSession, at: number) => Partial<CodingSession>,
 ): Promise<CodingSession | undefined> {
-  const end = { reason, message, at: clock.now() }
+  const at = clock.now()
   let isOurs = false
   const closed = await store.update(id, (stored) => {
     isOurs = isSameOwner(stored.owner, owner)
     if (!isOurs) return
-    const queued = (reason === 'crash' && isTurnAhead(stored)) || undefined
-    const status = reason === 'done' ? stored.status : 'killed'
-    const change = ended(stored, { status, lifecycle, end: { ...end, queued } })
+    const change = close(stored, at)
     // No answer was possible after the owner died, so the waiting time ends there.
-    const waitedUntil = (owner && store.ownerSeenAt(nameOfOwner(owner))) ?? end.at
+    const waitedUntil = (owner && store.ownerSeenAt(nameOfOwner(owner))) ?? at
     Object.assign(stored, change, withWaitingTime(stored, change, waitedUntil))
   })
   if (!isOurs) return undefined
-  events.emit({ type: 'coding-changed', id, why: lifecycle })
+  events.emit({ type: 'coding-changed', id, why: closed.lifecycle })
   return closed
 }
 

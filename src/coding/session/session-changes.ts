@@ -109,10 +109,12 @@ export function ended(session: CodingSession, how: Ending): Fields {
   const isByPerson = how.end.reason === 'user'
   const messages = isByPerson ? { ...noMessages, ...seen } : {}
   const end = isByPerson ? { ...how.end, lost: lostAtEnd(session) } : how.end
+  const { status, lifecycle } = how
   // A person must look at a result or a failure. The person who ended a session knows that already.
-  const unseen = how.status === 'killed' ? {} : { unseen: true }
+  const hasNews = status === 'failed' || (status === 'completed' && lifecycle === 'ended')
+  const unseen = hasNews ? { unseen: true } : {}
   // A session whose process was stopped still waits for the same answer.
-  const stillWaits = how.status === 'killed' && how.lifecycle === 'suspended' && how.end.reason !== 'released'
+  const stillWaits = status !== 'failed' && lifecycle === 'suspended' && how.end.reason !== 'released'
   const over = { doing: undefined, writing: undefined, owner: undefined }
   return { ...how, end, ...over, waiting: stillWaits ? waiting : undefined, ...unseen, ...messages }
 }
@@ -143,12 +145,24 @@ export function isIdle({ waiting, inbox, given }: CodingSession): boolean {
   return waiting?.for === 'input' && inbox.length === 0 && given.length === 0
 }
 
+/** The end of the process of a session that only waited for its next message. The session has lost nothing: its turns are
+ *  complete, and the end has no message and is not announced. */
+export function suspendedIdle(session: CodingSession, reason: EndReason, at: number): Fields {
+  const end = { reason, message: '', at }
+  return ended(session, { status: 'completed', lifecycle: 'suspended', end })
+}
+
 /** Undoes an end by a person: the session waits for its next message, as after a restart. A session that lost its turn is
  *  stopped, not ready. */
 export function reopened({ end }: CodingSession, now: number): Fields {
   const lost = end?.lost
   if (!end || lost === undefined)
-    return { lifecycle: 'suspended', waiting: { for: 'input', since: now, about: '' }, unseen: true }
+    return {
+      status: 'completed',
+      lifecycle: 'suspended',
+      waiting: { for: 'input', since: now, about: '' },
+      unseen: true,
+    }
   const message = `${lostTexts[lost]} Send a message to continue.`
   return { lifecycle: 'suspended', waiting: undefined, end: { ...end, message } }
 }

@@ -11,7 +11,7 @@ import type { TurnEnd, TurnFailure } from '../../domain/turn.ts'
 import type { SessionParts } from '../coding-parts.ts'
 import type { LiveRecord } from './live-record.ts'
 import { launchCommand } from '../refusals.ts'
-import { ended } from './session-changes.ts'
+import { ended, suspendedIdle } from './session-changes.ts'
 
 export class SessionEnding {
   /** Resolves when the session has ended, was suspended, or belongs to another machine. */
@@ -66,23 +66,20 @@ export class SessionEnding {
     message: string,
     limit?: UsageLimit,
   ): Promise<void> {
-    await this.#store(status, lifecycle, { reason, message, limit })
+    await this.#store((session, at) =>
+      ended(session, { status, lifecycle, end: { reason, message, limit, at } }),
+    )
     if (!this.#record.isLost) await this.#parts.notifications.onSessionComplete(this.#record.session)
   }
 
-  /** Suspends a session that only waited for its next message: it has lost nothing, so the end has no message and is not announced. */
   async suspendIdle(reason: EndReason): Promise<void> {
-    await this.#store('killed', 'suspended', { reason, message: '' })
+    await this.#store((session, at) => suspendedIdle(session, reason, at))
   }
 
-  async #store(
-    status: CodingStatus,
-    lifecycle: CodingLifecycle,
-    how: { reason: EndReason; message: string; limit?: UsageLimit },
-  ): Promise<void> {
+  async #store(end: (session: CodingSession, at: number) => Partial<CodingSession>): Promise<void> {
     await this.#beforeStored()
-    const end = { ...how, at: this.#parts.clock.now() }
-    await this.#record.change((session) => ended(session, { status, lifecycle, end }))
+    const at = this.#parts.clock.now()
+    await this.#record.change((session) => end(session, at))
     this.finish()
   }
 

@@ -1,5 +1,6 @@
 // Decides what a trimmed copy of a session leaves out: old tool results, reads of a file that was read again later, images and
 // long outputs. Prompts, answers, edits and the last turns stay whole.
+import { withJoinedPrompt } from '../../domain/joined-prompt.ts'
 import { isRecord } from '../../domain/json.ts'
 import { trimRules, type TrimCut, type TrimLevel, type TrimRule, type TrimSaving } from '../../domain/trim.ts'
 import { ChainReader } from '../../store/transcripts/claude-chain.ts'
@@ -88,12 +89,13 @@ class PartsReader {
 
   add(record: JsonRecord): void {
     this.#chain.add(record)
-    const { type, uuid, message } = record
+    const { type, uuid, message } = withJoinedPrompt(record)
     if (record['isSidechain'] === true || typeof uuid !== 'string' || !isRecord(message)) return
     const blocks = blocksIn(message['content'])
     if (type === 'assistant') this.#answer(record, message, blocks)
     if (type !== 'user') return
-    if (record['isMeta'] !== true && !blocks.some((block) => block['type'] === 'tool_result')) this.#turn++
+    const mayBegin = record['type'] === 'user' && record['isMeta'] !== true
+    if (mayBegin && !blocks.some((block) => block['type'] === 'tool_result')) this.#turn++
     blocks.forEach((block, i) => this.#block(uuid, block, i))
   }
 

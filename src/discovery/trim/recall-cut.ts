@@ -1,5 +1,6 @@
 // Gives back what a trimmed copy of a session left out, word for word, from the original transcript.
 import { RockpoolError } from '../../domain/errors.ts'
+import { withJoinedPrompt } from '../../domain/joined-prompt.ts'
 import { isRecord } from '../../domain/json.ts'
 import type { JsonRecord, LongRecords } from '../../store/transcripts/long-records.ts'
 import { blocksIn, textIn } from '../cards.ts'
@@ -45,8 +46,8 @@ export async function recallCut(
   return withRecords(filePath, async (records) => {
     for await (const record of records.read()) {
       if (!String(record['uuid']).startsWith(handle.record)) continue
-      const message = isRecord(record['message']) ? record['message'] : {}
-      const block = blocksIn(message['content'])[handle.block]
+      const { message } = withJoinedPrompt(record)
+      const block = isRecord(message) ? blocksIn(message['content'])[handle.block] : undefined
       if (block) return contentOf(records, block, from, limit)
     }
     throw new RockpoolError('not-found', `${filePath} has no record ${handle.record}.`)

@@ -95,14 +95,16 @@ test('a read is cut when a later call read or wrote the whole file; the notes sa
 
 test('images of old results and prompts are cut, with their text kept, and come back whole', async () => {
   const talk = new Talk().prompt([{ type: 'text', text: 'See this' }, image])
+  talk.joined([{ type: 'text', text: 'And this' }, image])
   talk.call('Read', { file_path: '/p.png' }, [{ type: 'text', text: 'a picture' }, image])
   for (let i = 0; i < 6; i++) talk.prompt('more').call('Bash', { command: 'ls' }, 'z'.repeat(50_000))
   const original = written(talk)
   const copy = (await writeTrimmed(original, 'normal', copyId))!
-  const [prompt, , result] = linesOf(copy.filePath)
+  const [prompt, joined, , result] = linesOf(copy.filePath)
   expect(JSON.stringify(prompt)).toMatch(/See this.*Cut by Rockpool: image of a prompt/)
+  expect(JSON.stringify(joined)).toMatch(/And this.*Cut by Rockpool: image of a prompt/)
   expect(JSON.stringify(result)).toMatch(/a picture.*Cut by Rockpool: Read \/p\.png \(image\)/)
-  expect(JSON.stringify([prompt, result])).not.toContain('AAAA')
+  expect(JSON.stringify([prompt, joined, result])).not.toContain('AAAA')
   for (const { handle } of copy.planned.filter(({ why }) => why === 'image')) {
     const { images } = await recallCut(original.filePath, parseHandle(handle), { from: 0, limit: 100 })
     expect(images).toEqual([{ mediaType: 'image/png', data: image.source.data }])

@@ -94,18 +94,25 @@ async function* copyOf(
 }
 
 function trimmed(record: JsonRecord, cuts: PlannedCut[], plan: TrimPlan): JsonRecord {
-  const { message } = record
+  const { message, attachment } = record
+  // A message that joined a turn.
+  if (isRecord(attachment) && cuts.length > 0)
+    return { ...record, attachment: { ...attachment, prompt: withNotes(attachment['prompt'], cuts) } }
   if (!isRecord(message)) return record
   if (message['id'] !== undefined && message['id'] === plan.lastMessageId)
     return { ...record, message: { ...message, usage: lowered(message['usage'], plan) } }
   if (cuts.length === 0) return record
-  const content = blocksIn(message['content']).map((block, i) => {
-    const cut = cuts.find((one) => one.block === i)
-    return cut ? withNote(block, cut) : block
-  })
+  const content = withNotes(message['content'], cuts)
   // Without its own copy of a result, Claude Code does not believe that a file is still in the context.
   const { toolUseResult: _, ...rest } = record
   return { ...rest, message: { ...message, content } }
+}
+
+function withNotes(content: unknown, cuts: PlannedCut[]): JsonRecord[] {
+  return blocksIn(content).map((block, i) => {
+    const cut = cuts.find((one) => one.block === i)
+    return cut ? withNote(block, cut) : block
+  })
 }
 
 function withNote(block: JsonRecord, cut: PlannedCut): JsonRecord {

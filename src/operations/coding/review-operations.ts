@@ -10,7 +10,7 @@ import { shellWord } from '../../domain/text.ts'
 import type { App } from '../app.ts'
 import { operation, type Caller } from '../operation.ts'
 import { afterRecovery, codingSession, findCoding, stateFields, stateOf } from './coding-row.ts'
-import { editedFiles, otherSessions } from './review-others.ts'
+import { editedFiles, otherSessions, reportedCommits } from './review-others.ts'
 import { refuseForeignRepository } from './launch-rights.ts'
 import { isElsewhere } from './which-machine.ts'
 
@@ -125,7 +125,7 @@ const pullRequest = operation({
       .min(1)
       .max(200)
       .optional()
-      .describe('The title; the last commit or the task when absent.'),
+      .describe("The title; when absent the session's last commit, its title or its task."),
     body: z
       .string()
       .max(50_000)
@@ -143,13 +143,18 @@ const pullRequest = operation({
   },
   async run(app, input, caller) {
     const session = findCoding(app, caller, input.session)
-    const { branch, commits, lastWords, tests } = await reviewOf(app, session, caller)
+    const review = await reviewOf(app, session, caller)
+    const { branch, lastWords, tests } = review
     if (branch === undefined)
       throw new RockpoolError('conflict', `${session.name} works on no branch.`, {
         hint: 'Make a branch for its commits: `git switch -c <name>`.',
       })
     const task = withoutMarker(session.request.prompt)
-    const title = input.title ?? commits[0]?.subject ?? task.split('\n')[0]!.slice(0, 100).toWellFormed()
+    const title =
+      input.title ??
+      (await lastCommit(app, session, review))?.subject ??
+      session.title ??
+      task.split('\n')[0]!.slice(0, 100).toWellFormed()
     const ran = tests.map(({ command, outcome }) => `- \`${command.split('\n')[0]}\`: ${outcome}`)
     const tested = ran.length === 0 ? [] : ['', 'Tests:', ...new Set(ran.slice(-10))]
     const body = input.body ?? [lastWords || task, ...tested].join('\n')
@@ -158,5 +163,15 @@ const pullRequest = operation({
     return { url, title, branch }
   },
 })
+
+/** The newest commit of the session. Where other sessions worked in the folder, only commits that git reported to this one are. */
+async function lastCommit<C extends { commit: string }>(
+  app: App,
+  session: CodingSession,
+  { commits, otherSessions: others }: { commits: C[]; otherSessions: unknown[] },
+): Promise<C | undefined> {
+  const [reported] = await reportedCommits(app, session, commits)
+  return reported ?? (others.length === 0 ? commits[0] : undefined)
+}
 
 export const operations = afterRecovery([review, pullRequest])

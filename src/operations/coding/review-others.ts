@@ -61,6 +61,19 @@ export async function editedFiles(
   return new Set(own.map(({ file }) => relative(tree, join(realPath(dirname(file)), basename(file)))))
 }
 
+/** The commits that git reported to the session and its sub-agents. Git reports none for `commit --quiet`. */
+export async function reportedCommits<C extends { commit: string }>(
+  app: App,
+  { sdkSessionId }: CodingSession,
+  commits: readonly C[],
+): Promise<C[]> {
+  if (sdkSessionId === undefined || commits.length === 0) return []
+  const transcripts = (await app.discovery().edits()).find({ sessionId: sdkSessionId })
+  const reported = transcripts.flatMap(({ edits: packed }) => new EditTable(packed).commits)
+  const shas = new Set(reported.map(({ sha }) => sha))
+  return commits.filter(({ commit }) => shas.has(commit.slice(0, 7)))
+}
+
 function isSame(one: string | undefined, other: string | undefined): boolean {
   return one !== undefined && one === other
 }

@@ -4,6 +4,7 @@
 import { fstatSync } from 'node:fs'
 import { TimeSlice } from '../../domain/async.ts'
 import { isRecord, parseRecord } from '../../domain/json.ts'
+import { withJoinedPrompt } from '../../domain/joined-prompt.ts'
 import { linesOfFile } from '../disk/file-lines.ts'
 import { closeAtEnd, openForeign } from '../disk/foreign-file.ts'
 
@@ -14,9 +15,10 @@ export interface ChainRecord {
   parent: string | undefined
   /** For a compaction: the last record that the summary replaces. */
   summarized: string | undefined
+  /** A message that joined a turn is one of the user: a resume gives it to Claude, also after the last answer. */
   kind: 'user' | 'assistant' | 'note'
   isCompaction: boolean
-  /** A prompt, not the result of a tool. */
+  /** A prompt that begins a turn, not the result of a tool. */
   isPrompt: boolean
   messageId: string | undefined
   calls: string[]
@@ -130,14 +132,15 @@ function addLink(record: Record<string, unknown>, offset: number, chain: Chain):
     chain.asides.set(uuid, text(record['parentUuid']))
     return
   }
-  const message = isRecord(record['message']) ? record['message'] : {}
+  const said = withJoinedPrompt(record)
+  const message = isRecord(said['message']) ? said['message'] : {}
   const blocks: unknown[] = Array.isArray(message['content']) ? message['content'] : []
   const results = idsOf(blocks, 'tool_result', 'tool_use_id')
   chain.links.set(uuid, {
     uuid,
     parent: text(record['parentUuid']),
     summarized: text(record['logicalParentUuid']),
-    kind: type === 'user' || type === 'assistant' ? type : 'note',
+    kind: said['type'] === 'user' ? 'user' : type === 'assistant' ? 'assistant' : 'note',
     isCompaction: type === 'system' && record['subtype'] === 'compact_boundary',
     isPrompt: type === 'user' && results.length === 0 && record['isMeta'] !== true,
     messageId: text(message['id']),

@@ -257,6 +257,7 @@ export class Converse {
       deliverer: this.deliverer,
       mentionsFor: (message) => this.#admission.mentionsFor(message),
       watcherOf: (key) => this.#watchers.get(key),
+      joined: new Set(),
       isAbandoned: () => this.#isAbandoned,
       onNotOurs: (lane) => this.shared?.failed(lane),
       onHeldBack: (held) => void this.#wakeForHeldBack(held),

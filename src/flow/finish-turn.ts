@@ -90,8 +90,10 @@ export async function finishTurn(
   const { end, costUsd = 0 } = outcome
   parts.events.emit({ type: 'turn-ended', agentId, key: lane, turnId, end, costUsd })
   const watched = { sessionKey: lane, sessionId: session?.entry.sessionId, replies, result, error }
-  for (const input of [...batch.inputs, ...(live?.steered.values() ?? [])])
+  for (const input of [...batch.inputs, ...(live?.steered.values() ?? [])]) {
+    if (!unanswered.includes(input)) parts.joined.delete(input.id)
     parts.watcherOf(input.key)?.onEnd(watched)
+  }
   return unanswered
 }
 

@@ -133,6 +133,8 @@ export interface TurnParts extends FlowParts {
   deliverer: Deliverer
   mentionsFor: (message: Message) => MentionRules
   watcherOf: (inputKey: string) => TurnWatcher | undefined
+  /** Messages that joined a turn, by id: the transcript has them, and no turn has answered them yet. */
+  joined: Set<number>
   /** The process is ending: turns that are interrupted now will be retried. */
   isAbandoned: () => boolean
   /** Events wait for a turn with fewer rights than the one that ended. */

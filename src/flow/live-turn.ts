@@ -112,8 +112,11 @@ export class LiveTurn implements TurnControls {
    * resolves to the entries. They need not be on disk yet: until the turn ends the inbox has the messages.
    */
   async recordQuestions(questions: readonly Question[], dropped: readonly string[] = []): Promise<string[]> {
+    const { joined, transcripts } = this.#parts
     const inputs = questions.map(({ input }) => input)
-    const recorded = await entriesOf(inputs, this.#parts.transcripts(this.#session.agentId), this.#transcript)
+    // Only these, so that a long queue costs nothing after a restart.
+    const doubtful = inputs.filter(({ id, lostTurns }) => lostTurns > 0 || joined.has(id))
+    const recorded = await entriesOf(doubtful, transcripts(this.#session.agentId), this.#transcript)
     const missing = questions.filter(({ input }) => !recorded.has(input))
     const entryIds = [...new Set(recorded.values())]
     if (missing.length + dropped.length > 0) entryIds.push(await this.#appendQuestions(missing, dropped))
@@ -193,6 +196,7 @@ export class LiveTurn implements TurnControls {
   async steer(input: WaitingInput): Promise<boolean> {
     const conversation = await this.#opening.promise
     if (!conversation || this.#interrupted) return false
+    const { work, joined } = this.#parts
     const { text, received } = await prepareInput(input, this.#place, this.#parts)
     const uuid = randomUUID()
     const images = await picturesOf(received)
@@ -201,12 +205,15 @@ export class LiveTurn implements TurnControls {
     this.steered.set(uuid, input)
     // Record first: a joined input ends with the turn, and then it must be in the transcript.
     await this.recordQuestions([{ input, text: text.forAgent }])
-    input.mayBeRecorded = true
-    if (await this.#parts.work.lanes.join(this.#turnId, [input.id])) return true
+    joined.add(input.id)
+    if (await work.lanes.join(this.#turnId, [input.id])) return true
     // The turn ended before the store knew that the input had joined. Unanswered, it is one of `unanswered` and gets its own turn.
     // A lost turn has answered nothing: its replies were not stored.
     if (!this.#result || !(await this.#isStored.promise)) return false
-    if (this.#result.prompts.includes(uuid)) await this.#parts.work.inbox.end([input.id], 'answered')
+    if (this.#result.prompts.includes(uuid)) {
+      await work.inbox.end([input.id], 'answered')
+      joined.delete(input.id)
+    }
     return true
   }
 

@@ -21,22 +21,19 @@ export function markOf({ key, message }: Pick<Input, 'key' | 'message'>): string
   return createHash('sha256').update(`${key}\n${message.text}`).digest('base64url').slice(0, 16)
 }
 
-/** The entries of the transcript that have the text of these inputs, in their order. Only inputs of lost turns are looked up, so that
- *  a long queue costs nothing after a restart. A message that joined a turn is recorded a moment before the store knows that it
- *  joined: after a crash in that moment it is recorded again. */
+/** The entries of the transcript that have the text of these inputs, in their order. */
 export async function entriesOf(
   inputs: readonly WaitingInput[],
   transcripts: TranscriptStore,
   ref: TranscriptRef,
 ): Promise<Map<WaitingInput, string>> {
-  const doubtful = inputs.filter((input) => input.lostTurns > 0 || input.mayBeRecorded)
-  if (doubtful.length === 0 || !(await transcripts.exists(ref))) return new Map()
-  const since = Math.min(...doubtful.map((input) => input.acceptedAt)) - clockDifferenceMs
+  if (inputs.length === 0 || !(await transcripts.exists(ref))) return new Map()
+  const since = Math.min(...inputs.map((input) => input.acceptedAt)) - clockDifferenceMs
   const entryIds = new Map<string, string>()
   for await (const entry of entriesSince(since, transcripts, ref))
     for (const mark of marksIn(entry)) entryIds.set(mark, entry.id)
   return new Map(
-    doubtful.flatMap((input) => {
+    inputs.flatMap((input) => {
       const entryId = entryIds.get(markOf(input))
       return entryId === undefined ? [] : [[input, entryId] as const]
     }),

@@ -132,7 +132,7 @@ async function recordMessage(input: WaitingInput, parts: RecoveryParts): Promise
   if (!entry) return
   const transcripts = parts.transcripts(agentId)
   const ref = transcriptOf({ key: lane, entry })
-  if ((await entriesOf([{ ...input, mayBeRecorded: true }], transcripts, ref)).size === 0) {
+  if ((await entriesOf([input], transcripts, ref)).size === 0) {
     const content = [{ type: 'text' as const, text: message.text }]
     const user = { role: 'user' as const, inputs: [markOf(input)], content, timestamp: input.acceptedAt }
     const { workspace: cwd } = parts.agentOf(agentId)

@@ -91,8 +91,6 @@ export interface WaitingInput extends Input {
   acceptedAt: number
   /** How many turns with this input were lost. */
   lostTurns: number
-  /** It may have been in an earlier turn, which wrote its text into the transcript. Not stored. */
-  mayBeRecorded?: boolean
   /** Which process serves its lane, if several share the work. */
   laneServer?: 'here' | 'elsewhere' | 'nowhere'
   hasMoved?: boolean

@@ -35,6 +35,8 @@ export interface CarrierActions {
   /** The entry of Claude's registry on this machine; undefined if the session does not run here. */
   statusOf(session: string): 'busy' | 'idle' | 'waiting' | undefined
   ring(session: string): void
+  /** Is the session of the recipient on this machine? */
+  canResume(mail: Mail): Promise<boolean>
   /** Continues the lineage in the background with this text, once for each message. Undefined: it is not on this machine. */
   resume(mail: Mail, text: string): Promise<string | undefined>
   /** Enqueues it for a chat, once for each message. Undefined while it is not sent; refuses if the chat does not exist. */
@@ -167,7 +169,9 @@ export class MailCarrier {
     for (const one of coding)
       await this.#serveCoding(one, root, await this.#forMember(one.session ?? one.id, waiting))
     for (const session of idle) await this.#wake(session, root, await this.#forMember(session, waiting))
-    if (mayResume) for (const mail of waiting) if (mail.resume) await this.#resume(mail, root)
+    if (!mayResume) return
+    for (const mail of waiting)
+      if (mail.resume && (await actions.canResume(mail))) await this.#resume(mail, root)
   }
 
   async #forMember(session: string, waiting: Mail[]): Promise<Mail[]> {
@@ -192,7 +196,7 @@ export class MailCarrier {
       await actions.sendToCoding(id, quoteMail(mails), mails)
     } catch (error) {
       // The session refused the text, so nothing was sent.
-      await store.putBack(ids)
+      await store.putBack(ids, holder)
       for (const mailId of ids) await store.note(mailId, asRockpoolError(error).message)
       return
     }
@@ -243,10 +247,10 @@ export class MailCarrier {
     try {
       await store.woke([taken.id], clock.now())
       const coding = await actions.resume(taken, quoteMail([taken]))
-      if (coding === undefined) await store.putBack([taken.id])
+      if (coding === undefined) await store.putBack([taken.id], holder)
       else await store.delivered([taken.id], `coding:${coding}`, clock.now())
     } catch (error) {
-      await store.putBack([taken.id])
+      await store.putBack([taken.id], holder)
       await store.note(taken.id, asRockpoolError(error).message)
     }
   }

@@ -76,6 +76,7 @@ const actions: CarrierActions = {
   transcriptOf: async (session) => transcripts[session],
   statusOf: (session) => status[session],
   ring: (session) => void rung.push(session),
+  canResume: async () => true,
   resume: async (mail) => {
     resumed.push(mail.id)
     return 'M1'

@@ -220,7 +220,23 @@ export class PostOffice {
       text: quoteMail(mails),
       arrived: () => this.#arriving.run(session, () => end(store.delivered(ids, session, clock.now()))),
       unsure: () => end(store.release(ids, holder)),
-      keep: () => end(store.putBack(ids)),
+      keep: () => end(store.putBack(ids, holder)),
+    }
+  }
+
+  /** Those of these messages that no other reader gets; they count as delivered to their recipient. */
+  async receive(mails: readonly Mail[]): Promise<Mail[]> {
+    const { store, clock, holder, onChange } = this.#parts
+    const ids = idsOf(mails)
+    for (const id of ids) this.#inFlight.add(id)
+    try {
+      const taken = await store.take(ids, holder)
+      if (taken.length === 0) return []
+      await store.delivered(idsOf(taken), taken[0]!.recipient, clock.now())
+      onChange()
+      return taken
+    } finally {
+      for (const id of ids) this.#inFlight.delete(id)
     }
   }
 

@@ -74,8 +74,12 @@ export function mailContract(open: () => Promise<SqlDatabase>): void {
     const store = await opened()
     const { id, recipient } = await store.accept(newMail(), 1, limits)
     await store.take([id], 'p1')
-    await store.putBack([id])
+    await store.putBack([id], 'p1')
     expect(await store.waiting([recipient], 9)).toMatchObject([{ id, repeats: 0 }])
+    // A process that was dead for the others does not end the claim of the next one.
+    await store.take([id], 'p2')
+    await store.putBack([id], 'p1')
+    expect(await store.held()).toContainEqual({ id, holder: 'p2' })
   })
 
   test('a message expires unless it is being delivered', async () => {

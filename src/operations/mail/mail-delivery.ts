@@ -133,14 +133,18 @@ function carrierActions(app: App, office: PostOffice, known: MailPart['known']):
     transcriptOf: async (session) => (await known(session))?.filePath,
     statusOf: (session) => live().get(session)?.status,
     ring: (session) => wakeSession(app.paths.root, session, app.clock.now()),
+    canResume: async (mail) => (await resumableHere(app, mail)) !== undefined,
     resume: (mail, text) => resume(app, mail, text),
     post: (mail) => post(app, mail),
   }
 }
 
+/** Another machine does not know: its copy of the row may be older than the delivery. */
 function isDone(app: App, codingId: string, mailId: string): boolean {
+  const machine = app.storage.cluster?.machines.name
   const row = app.storage.coding.get(codingId)
-  if (!row) return true
+  if (!row) return machine === undefined
+  if (!isOn(machine, row)) return false
   const pending = [...row.inbox, ...row.given.map(({ text }) => text)]
   return !pending.some((text) => text.includes(mailId))
 }
@@ -176,20 +180,21 @@ async function runningCoding(app: App, office: PostOffice): Promise<RunningCodin
 
 /** In the background, as a coding session. The id follows from the message, so that a repeat starts no second one. */
 async function resume(app: App, mail: Mail, text: string): Promise<string | undefined> {
-  const address = parseMailAddress(mail.recipient)
-  const target = mail.session ?? (address?.kind === 'session' ? address.root : '')
-  const coding = codingWith(app, target)
-  if (coding && !isOn(app.storage.cluster?.machines.name, coding)) return undefined
-  if (!coding && (await app.discovery().known([target])).length === 0) return undefined
+  const target = await resumableHere(app, mail)
+  if (target === undefined) return undefined
   const id = `M${createHash('sha256').update(mail.id).digest('hex').slice(0, 7)}`
   if (app.storage.coding.get(id)) return id
   const giver = await app.storage.mail.giver(mail.id)
-  return (
-    await app
-      .coding()
-      .givenBy(giver)
-      .resume(coding?.id ?? target, text, { id })
-  ).id
+  return (await app.coding().givenBy(giver).resume(target, text, { id })).id
+}
+
+/** The session to resume; undefined if it is not on this machine. */
+async function resumableHere(app: App, { recipient, session }: Mail): Promise<string | undefined> {
+  const address = parseMailAddress(recipient)
+  const target = session ?? (address?.kind === 'session' ? address.root : '')
+  const coding = codingWith(app, target)
+  if (coding) return isOn(app.storage.cluster?.machines.name, coding) ? coding.id : undefined
+  return (await app.discovery().known([target])).length > 0 ? target : undefined
 }
 
 /** The outbox accepts each message once. */

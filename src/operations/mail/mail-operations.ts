@@ -194,7 +194,7 @@ const read = operation({
     const reader = await senderOf(app, caller)
     const mail = await found(app, message, reader, caller)
     if (mail.recipient !== reader.address || !isOperators(reader)) return mail
-    await receivedByOwner(app, [mail])
+    await app.mail().office.receive([mail])
     await app.storage.mail.read([mail.id], app.clock.now())
     return found(app, mail.id, reader, caller)
   },
@@ -259,13 +259,7 @@ async function byAddress(app: App, { address }: Party): Promise<Mail[]> {
   const mine: Mail[] = []
   for (const mail of waiting)
     if (parsed?.kind !== 'session' || (await app.mail().office.mayReceive(parsed.root, mail))) mine.push(mail)
-  await receivedByOwner(app, mine)
-  return mine.toReversed()
-}
-
-async function receivedByOwner(app: App, mails: Mail[]): Promise<void> {
-  const ids = mails.filter(({ state }) => state === 'accepted').map(({ id }) => id)
-  if (mails[0]) await app.storage.mail.delivered(ids, mails[0].recipient, app.clock.now())
+  return app.mail().office.receive(mine)
 }
 
 const allow = operation({

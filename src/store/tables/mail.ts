@@ -111,9 +111,10 @@ export class MailStore {
     )
   }
 
-  /** The claim ends without a delivery: nothing was sent. */
-  async putBack(ids: readonly string[]): Promise<void> {
-    await this.#change(ids, 'holder = NULL', [])
+  /** The claim of `holder` ends without a delivery: nothing was sent. */
+  async putBack(ids: readonly string[], holder: string): Promise<void> {
+    // Another process may have released the claim meanwhile, and hold a new one.
+    await this.#change(ids, 'holder = CASE holder WHEN ? THEN NULL ELSE holder END', [holder])
   }
 
   async held(): Promise<Array<{ id: string; holder: string }>> {

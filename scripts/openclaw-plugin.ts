@@ -89,6 +89,10 @@ export async function buildOpenClawPlugin(): Promise<void> {
     platform: 'node',
     external: /^node:/,
     treeshake: { moduleSideEffects: false },
+    // The library `ws` would look for native parts of it beside OpenClaw.
+    transform: {
+      define: { 'process.env.WS_NO_BUFFER_UTIL': '"1"', 'process.env.WS_NO_UTF_8_VALIDATE': '"1"' },
+    },
   })
   await bundle.write({
     file: `${folder}/dist/index.cjs`,

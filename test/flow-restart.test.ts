@@ -93,6 +93,20 @@ test('a question whose turn is taken again is in the transcript once, and what c
   expect(wordsOf(await again.transcript(key))).toEqual([question, answer, question, answer])
 })
 
+test('a reset is not done again when its turn is taken again', async () => {
+  const bench = await flow({ config: followup })
+  await bench.channel.say('[[offline: say before]]', { id: 'zero' })
+  await bench.settled()
+  await bench.channel.say(`/new ${unanswerable}`, { id: 'one' })
+  await bench.untilAsked(key)
+  await killed(bench)
+  const again = await flow({ folder: bench.folder, ...answering() })
+  await again.settled()
+  expect(again.channel.texts).toEqual([expect.stringMatching(/^\(Retried: .*\)\n\nNew session\./s)])
+  expect(wordsOf(await again.transcript(key))).toEqual([question, expect.stringMatching(/^assistant: /)])
+  expect(await again.transcripts.archives()).toHaveLength(1)
+})
+
 test('a message that had joined a lost turn is in the transcript once, also if it is collected with a new one', async () => {
   const bench = await flow()
   await bench.channel.say(unanswerable)

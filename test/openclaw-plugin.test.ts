@@ -1,10 +1,12 @@
 // The built plugin for OpenClaw against a real gateway of Rockpool: what it registers, what its tools and commands do, and how
 // Rockpool's messages reach the chats of OpenClaw. The real OpenClaw is in test/full/openclaw-plugin.test.ts.
+import { execFile } from 'node:child_process'
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import { makeOfflineAgent } from '../src/agent/offline.ts'
 import { operationTools } from '../src/operations/agent-tools.ts'
@@ -252,6 +254,34 @@ test('the model gets the error and its remedy as text', async () => {
   expect(await away.tool('claude_stats', {})).toMatch(/does not answer\. Start it with `rockpool up`/)
   const [ok, , error] = await away.method('claude-code.stats')
   expect([ok, error]).toMatchObject([false, { code: 'UNAVAILABLE', retryable: true }])
+})
+
+test('the plugin reaches a gateway without TLS itself, also where other requests of OpenClaw go through a proxy', async () => {
+  const proxied: string[] = []
+  const proxy = createServer((request, response) => {
+    proxied.push(`${request.url} ${request.headers.authorization}`)
+    response.end()
+  })
+  proxy.on('connect', (request, socket) => {
+    proxied.push(String(request.url))
+    socket.end('HTTP/1.1 403 Forbidden\r\n\r\n')
+  })
+  await new Promise<void>((resolve) => void proxy.listen(0, '127.0.0.1', resolve))
+  const address = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`
+  const program = `
+  import { openFakeOpenClaw } from ${JSON.stringify(new URL('support/openclaw-api.ts', import.meta.url).href)}
+  const claw = openFakeOpenClaw({ version: '2026.9.6', stateDir: ${JSON.stringify(newStateDir())} })
+  console.log(await claw.tool('claude_stats', {}))
+  claw.startService()
+  while (claw.log.length === 0) await new Promise((resolve) => setTimeout(resolve, 10))
+  console.log(claw.log.join('\\n'))
+  process.exit()`
+  const env = { ...process.env, HTTP_PROXY: address, http_proxy: address, NODE_USE_ENV_PROXY: '1' }
+  const args = ['--input-type=module', '-e', program]
+  const { stdout } = await promisify(execFile)(process.execPath, args, { env })
+  proxy.close()
+  expect(proxied).toEqual([])
+  expect(stdout).toMatch(/Launched.*connected to Rockpool at http/s)
 })
 
 describe('a delivery', () => {

@@ -6,6 +6,7 @@ import { RockpoolError } from '../domain/errors.ts'
 import type { App } from '../operations/app.ts'
 import type { Caller } from '../operations/operation.ts'
 import type { Call, OutputOf } from '../rpc/client.ts'
+import { openDirectly } from '../rpc/direct-socket.ts'
 import type { Environment } from '../store/config-file.ts'
 import { gatewayFile } from '../store/paths.ts'
 import type { Host } from './host.ts'
@@ -50,18 +51,6 @@ export function connectionTo(environment: Environment, { token }: GatewayAddress
     return gateway && `${gateway.url.replace(/^http/, 'ws').replace(/\/$/, '')}/ws`
   }
   return { url, open: openDirectly, token }
-}
-
-/** A proxy of the environment would read the token. With TLS it cannot. */
-async function openDirectly(url: string): Promise<WebSocket> {
-  if (url.startsWith('wss:')) return new WebSocket(url)
-  const { WebSocket: DirectSocket } = await import('ws')
-  // The gateway limits what it sends; an export may be long.
-  const socket = new DirectSocket(url, { maxPayload: 0 })
-  // The client handles the close event that follows.
-  socket.on('error', () => {})
-  // It has the events and methods of the standard that the client uses.
-  return socket as unknown as WebSocket
 }
 
 async function gatewayClient(environment: Environment): Promise<OperationClient> {

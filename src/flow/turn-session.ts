@@ -8,9 +8,11 @@ import { mayChangeRoute } from '../rights/chat-rights.ts'
 import { findSession } from '../sessions/find-session.ts'
 import type { FoundSession } from '../sessions/find-session.ts'
 import { withCompactions, withUsage } from '../sessions/usage.ts'
+import { transcriptOf } from '../store/transcripts/transcript-paths.ts'
 import type { WaitingInput } from '../store/work-store.ts'
 import { mayGiveIn } from './chat-commands.ts'
 import type { TurnParts } from './flow-parts.ts'
+import { entriesOf } from './questions.ts'
 import type { LiveTurn } from './live-turn.ts'
 import type { SystemPrompt, TurnInput } from './turn-place.ts'
 import { authorOfInput, authorOfSession } from './turn-rights.ts'
@@ -36,6 +38,10 @@ export async function findTurnSession(
     message: turnOptions?.heartbeat ? undefined : message,
     keepsRoute: (entry) => turnOptions !== undefined || !maySetRoute(input, entry, parts),
     defersTimes: true,
+    hasBegunIn: async (entry) => {
+      const recorded = await entriesOf([input], parts.transcripts(agentId), transcriptOf({ key, entry }))
+      return recorded.size > 0
+    },
     beforeChange: claimed,
     config: parts.config,
     parts: { clock, events, sessions: parts.sessions(agentId), transcripts: parts.transcripts(agentId) },

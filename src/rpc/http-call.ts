@@ -28,27 +28,45 @@ export async function callOverHttp(
 }
 
 async function post(target: CallTarget, body: string): Promise<IncomingMessage> {
-  const url = rpcUrl(target.url)
-  const isEncrypted = url.protocol === 'https:'
-  const send = isEncrypted ? (await import('node:https')).request : request
-  // Node's own agent may go through a proxy of the environment, which would read the token.
-  const agent = isEncrypted ? undefined : new Agent()
   const headers = {
-    'content-type': 'application/json',
-    'content-length': Buffer.byteLength(body),
     ...(target.token ? { authorization: `Bearer ${target.token}` } : {}),
     ...(target.session ? { 'rockpool-session': target.session } : {}),
   }
+  return postDirectly(rpcUrl(target.url), { headers, body }).catch((cause: Error) => {
+    if (cause instanceof RockpoolError) throw cause
+    throw new RockpoolError(
+      'unavailable',
+      `The gateway at ${target.url} cannot be reached: ${cause.message}.`,
+      { hint: 'Start it with `rockpool up`, or check ROCKPOOL_GATEWAY_URL.', cause },
+    )
+  })
+}
+
+interface JsonPost {
+  headers: Readonly<Record<string, string>>
+  body: string
+  signal?: AbortSignal
+}
+
+/** Node's own agent may go through a proxy of the environment, which would read the token. With TLS it cannot. */
+export async function postDirectly(url: URL, { headers, body, signal }: JsonPost): Promise<IncomingMessage> {
+  const isEncrypted = url.protocol === 'https:'
+  const send = isEncrypted ? (await import('node:https')).request : request
+  const options = {
+    method: 'POST',
+    headers: {
+      'content-type': 'application/json',
+      'content-length': Buffer.byteLength(body),
+      ...headers,
+    },
+    agent: isEncrypted ? undefined : new Agent(),
+    signal,
+    timeout: answerMs,
+  }
   return new Promise((resolve, reject) => {
-    const call = send(url, { method: 'POST', headers, agent, timeout: answerMs }, resolve)
-    call.on('timeout', () => call.destroy(new RockpoolError('timed-out', `${target.url} did not answer.`)))
-    call.on('error', (cause) => {
-      const message = `The gateway at ${target.url} cannot be reached: ${cause.message}.`
-      const hint = 'Start it with `rockpool up`, or check ROCKPOOL_GATEWAY_URL.'
-      reject(
-        cause instanceof RockpoolError ? cause : new RockpoolError('unavailable', message, { hint, cause }),
-      )
-    })
+    const call = send(url, options, resolve)
+    call.on('timeout', () => call.destroy(new RockpoolError('timed-out', `${url.origin} did not answer.`)))
+    call.on('error', reject)
     call.end(body)
   })
 }
@@ -67,7 +85,7 @@ function rpcUrl(base: string): URL {
   return url
 }
 
-async function readAll(response: IncomingMessage): Promise<string> {
+export async function readAll(response: IncomingMessage): Promise<string> {
   const chunks: Buffer[] = []
   for await (const chunk of response) chunks.push(chunk as Buffer)
   return Buffer.concat(chunks).toString('utf8')

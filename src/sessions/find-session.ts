@@ -44,6 +44,9 @@ interface FindParams {
   keepsRoute?: (entry: SessionEntry) => boolean
   /** The caller stores the session when its turn ends; a change of times alone may wait until then. */
   defersTimes?: boolean
+  /** True if a lost turn of this message was in this conversation: a reset that the message asks for is done, and the conversation
+   *  does not become stale before the message is answered. */
+  hasBegunIn?: (entry: SessionEntry) => Promise<boolean>
   /** Called before a session is started or reset; throws if the turn belongs to another process. */
   beforeChange?: () => Promise<void>
   config: Config
@@ -53,8 +56,12 @@ interface FindParams {
 export async function findSession(params: FindParams): Promise<FoundSession> {
   const { key, parts } = params
   const before = (await parts.sessions.get(key)) ?? (await takeOverOlder(params))
-  const reset = requestedReset(params) ?? staleReset(params, before)
-  const continues = before !== undefined && reset === undefined
+  const requested = requestedReset(params)
+  const wanted = requested ?? staleReset(params, before)
+  const hasBegun =
+    wanted !== undefined && before !== undefined && (await params.hasBegunIn?.(before)) === true
+  const reset = hasBegun ? requested : wanted
+  const continues = before !== undefined && (reset === undefined || hasBegun)
   if (!continues) await params.beforeChange?.()
   const current = continues ? before : await startSession(params, before, reset)
   const changes = continues ? changesBy(params, current) : {}

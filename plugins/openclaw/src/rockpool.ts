@@ -3,8 +3,10 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { RockpoolError } from '../../../src/domain/errors.ts'
+import { parseRecord } from '../../../src/domain/json.ts'
 import { fromRpcError } from '../../../src/rpc/frames.ts'
 import type { RpcError } from '../../../src/rpc/frames.ts'
+import { postDirectly, readAll } from '../../../src/rpc/http-call.ts'
 import { findRunningGateway } from '../../../src/store/gateway-file.ts'
 import type { OpenClawApi } from './openclaw-api.ts'
 
@@ -43,23 +45,26 @@ export async function callRockpool(api: OpenClawApi, call: Call): Promise<unknow
   const url = rockpoolUrl(api)
   const { method, params = {}, agentId, signal } = call
   const headers = {
-    'content-type': 'application/json',
     authorization: `Bearer ${tokenFor(api, call.as)}`,
     ...(agentId === undefined ? {} : { 'rockpool-agent': rockpoolAgent(agentId) }),
   }
   const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params })
-  const response = await fetch(`${url}/rpc`, { method: 'POST', headers, body, signal }).catch(
-    (error: unknown) => {
-      if (signal?.aborted) throw error
-      throw noAnswer(url, error)
-    },
-  )
-  const answer = (await response.json().catch(() => undefined)) as
-    | { result?: unknown; error?: RpcError }
-    | undefined
-  if (!answer) throw noAnswer(url, `HTTP status ${response.status}`)
-  if (answer.error || !response.ok) throw fromRpcError(answer.error ?? (answer as unknown as RpcError))
+  const { status, text } = await post(`${url}/rpc`, { headers, body, signal }).catch((error: unknown) => {
+    if (signal?.aborted) throw error
+    throw noAnswer(url, error)
+  })
+  const answer = parseRecord(text) as { result?: unknown; error?: RpcError } | undefined
+  if (!answer) throw noAnswer(url, `HTTP status ${status}`)
+  if (answer.error || status !== 200) throw fromRpcError(answer.error ?? (answer as unknown as RpcError))
   return answer.result
+}
+
+async function post(
+  url: string,
+  request: Parameters<typeof postDirectly>[1],
+): Promise<{ status: number | undefined; text: string }> {
+  const response = await postDirectly(new URL(url), request)
+  return { status: response.statusCode, text: await readAll(response) }
 }
 
 /** The agents of OpenClaw have names of their own in Rockpool, so that they never meet Rockpool's agents. */

@@ -3,6 +3,7 @@
 import { join } from 'node:path'
 import { asRockpoolError, messageAndHint } from '../../../src/domain/errors.ts'
 import { GatewayClient } from '../../../src/rpc/client.ts'
+import { openDirectly } from '../../../src/rpc/direct-socket.ts'
 import { agentsOf } from './agents.ts'
 import { Deliveries } from './deliveries.ts'
 import type { Delivery } from './deliveries.ts'
@@ -108,6 +109,7 @@ export class Service {
       }
       const client = new GatewayClient({
         url: `${rockpoolUrl(this.#api).replace(/^http/, 'ws')}/ws`,
+        open: openDirectly,
         token: tokenFor(this.#api, 'person'),
         onState: (state) => {
           if (state === 'away') end()

@@ -24,6 +24,9 @@ export interface Caller {
   sessionKey?: string
   /** Claude's id of the session from whose tools or shell the call comes. It writes mail as itself, not as the owner. */
   claudeSession?: string
+  /** The credential is bound to no agent and may not approve. Whatever session or agent its client names, mail goes under the name of
+   *  the credential; a named one only limits the call. */
+  isProgram?: boolean
   /** The coding session from whose tools the call comes. Rockpool sets it; a client cannot. */
   codingId?: string
   /** The author of the turn in which an agent calls. */

@@ -112,8 +112,9 @@ export interface Operation<Input extends z.ZodObject = z.ZodObject, Output exten
   redactOutput?: boolean
   /** The output may be as long as a transcript: few such calls run at the same time for one credential. */
   largeOutput?: boolean
-  /** Takes much processor time: few such calls run at the same time for one credential. */
-  isCostly?: boolean
+  /** Takes much processor time where there are thousands of sessions, or reads long files: few such calls run at the same time for one
+   *  credential. The input was not checked yet. */
+  isCostly?: boolean | ((input: Fields) => boolean)
   /** Removes something: MCP clients see it in the tool's description, and a person at a terminal must confirm. */
   destructive?: boolean
   /** Offered to agents as an MCP tool. */

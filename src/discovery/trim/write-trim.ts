@@ -99,8 +99,10 @@ function trimmed(record: JsonRecord, cuts: PlannedCut[], plan: TrimPlan): JsonRe
   if (message['id'] !== undefined && message['id'] === plan.lastMessageId)
     return { ...record, message: { ...message, usage: lowered(message['usage'], plan) } }
   if (cuts.length === 0) return record
+  // A hostile record may have hundreds of thousands of blocks.
+  const cutAt = new Map(cuts.map((cut) => [cut.block, cut]))
   const content = blocksIn(message['content']).map((block, i) => {
-    const cut = cuts.find((one) => one.block === i)
+    const cut = cutAt.get(i)
     return cut ? withNote(block, cut) : block
   })
   // Without its own copy of a result, Claude Code does not believe that a file is still in the context.

@@ -414,30 +414,65 @@ test('a batch of a hundred exports is answered up to its limit, a few at a time,
   expect((await rpc(house, 'sessions.export', { key })).error).toBeUndefined()
 })
 
-test('hundreds of searches of one program wait or are refused, and the search of another caller does not wait for them', async () => {
+/** Requests that take long where there are thousands of sessions, or read long files. */
+const session = { id: 'aaaaaaaa-0000-4000-8000-000000000001' }
+const costly: Array<[string, Record<string, unknown>]> = [
+  ['sessions.search', { query: 'w*' }],
+  ['sessions.list', { limit: 'all' }],
+  ['cc.list', {}],
+  ['cc.costs', {}],
+  ['cc.info', session],
+  ['cc.anatomy', session],
+  ['cc.similar', session],
+  ['cc.select', { task: 'x', repo: '/nowhere' }],
+  ['cc.trim', { ...session, dryRun: true }],
+  ['cc.handoff', { ...session, to: 'pi', dryRun: true }],
+  ['coding.stats', {}],
+  ['project.status', { repo: '/nowhere' }],
+  ['why.session', session],
+  ['vault.status', {}],
+  ['vault.list', {}],
+  ['status', {}],
+]
+
+test.each(costly)(
+  'hundreds of %s of one program wait or are refused, and a request of another caller does not wait for them',
+  async (method, params) => {
+    const calls = new Calls(house.app, new Metrics())
+    const request = (id: number) => ({ jsonrpc: '2.0', id, method, params })
+    const as = (name: string): Admission => ({
+      caller: { via: 'rpc', scopes: ['read', 'write'], name },
+      credentialId: name,
+    })
+    await calls.respond(request(0), as('token:warm'))
+    let isFloodOver = false
+    const flood = calls.respondToBatch(
+      Array.from({ length: 300 }, (_, id) => request(id)),
+      as('token:flood'),
+    )
+    void flood.then(() => (isFloodOver = true))
+    await calls.respond(request(1), as('token:other'))
+    expect(isFloodOver).toBe(false)
+    const codes = (await flood).map((answer) => ('error' in answer ? answer.error.data?.code : 'ok'))
+    expect(codes.filter((code) => code === 'busy')).toHaveLength(96)
+  },
+)
+
+test('costly requests begin one in each turn of the event loop, so that others are served between them', async () => {
   const calls = new Calls(house.app, new Metrics())
-  const search = (id: number) => ({
-    jsonrpc: '2.0',
-    id,
-    method: 'sessions.search',
-    params: { query: `w* ${id}` },
-  })
-  const as = (name: string): Admission => ({
-    caller: { via: 'rpc', scopes: ['read'], name },
-    credentialId: name,
-  })
-  await calls.respond(search(0), as('token:warm'))
-  let isFloodOver = false
-  const flood = calls.respondToBatch(
-    Array.from({ length: 300 }, (_, id) => search(id)),
-    as('token:flood'),
-  )
-  void flood.then(() => (isFloodOver = true))
-  expect(await calls.respond(search(1), as('token:other'))).toHaveProperty('result')
-  expect(isFloodOver).toBe(false)
-  const codes = (await flood).map((answer) => ('error' in answer ? answer.error.data?.code : 'ok'))
-  expect(codes.filter((code) => code === 'ok')).toHaveLength(204)
-  expect(codes.filter((code) => code === 'busy')).toHaveLength(96)
+  const flood = {
+    caller: { via: 'rpc', scopes: ['read'], name: 'token:flood' } as const,
+    credentialId: 'flood',
+  }
+  const request = { jsonrpc: '2.0', id: 1, method: 'cc.costs' }
+  await calls.respond(request, flood)
+  const under = { way: true }
+  const requests = Array.from({ length: 200 }, () => request)
+  const all = calls.respondToBatch(requests, flood).finally(() => (under.way = false))
+  let turns = 0
+  for (; under.way; turns++) await new Promise((resolve) => setImmediate(resolve))
+  expect((await all).every((answer) => 'result' in answer)).toBe(true)
+  expect(turns).toBeGreaterThanOrEqual(200)
 })
 
 test('what was said is shown and exported without secrets, known ones and those that look like one', async () => {

@@ -9,7 +9,7 @@ import type { Mail } from '../src/domain/mail.ts'
 import { perform } from '../src/operations/all.ts'
 import { bridgeWorld } from '../src/operations/cc/bridge-world.ts'
 import { hashOf, newToken, writeTokenRecords } from '../src/store/gateway-tokens.ts'
-import { http, openHouse, rpc } from './support/gateway-house.ts'
+import { connect, http, openHouse, rpc } from './support/gateway-house.ts'
 import type { House } from './support/gateway-house.ts'
 
 const tokens = { write: newToken(), bound: newToken() }
@@ -227,6 +227,43 @@ test('a session that writes with the token of the owner has its own rights; a to
   expect(await sendFrom(asks.sdkSessionId!)).toContain(refused)
   expect(await sendFrom(equal.sdkSessionId!, tokens.write)).toContain(refused)
   expect(await sendFrom(equal.sdkSessionId!)).toContain('"state":"accepted"')
+})
+
+test('a token that may not approve is no session and no agent by naming one: it writes as itself and takes no mail of theirs', async () => {
+  const [terminal, other] = ['bbbbbbbb-0000-4000-8000-000000000003', 'bbbbbbbb-0000-4000-8000-000000000004']
+  const { mail } = house.app.storage
+  for (const id of [terminal, other])
+    await mail.sessionStarted({ session: id, root: id, machine: 'here', startedAt: 0 })
+  const asked = await call<Mail>('mail.send', { to: terminal, text: 'which port?' })
+  const named = async <T>(
+    method: string,
+    params: object,
+    { token = tokens.write, ...headers }: Record<string, string> = { 'rockpool-session': terminal },
+  ): Promise<T> => {
+    const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params })
+    return (await http(house, '/rpc', { method: 'POST', token, headers, body })).json()['result'] as T
+  }
+  const mails = async (client: Promise<{ mail: Mail[] }>): Promise<string[]> =>
+    (await client).mail.map(({ body }) => body)
+  expect(await mails(named('mail.inbox', {}))).toEqual([])
+  const spoken = { to: other, text: 'I am the other session' }
+  const own = { sender: 'program:token:write', senderName: 'token:write' }
+  expect(await named('mail.send', spoken)).toMatchObject(own)
+  expect(await named('mail.send', spoken, { 'rockpool-agent': 'main' })).toBeUndefined()
+  expect(await named('mail.send', { ...spoken, to: 'owner' }, { 'rockpool-agent': 'main' })).toMatchObject(
+    own,
+  )
+  const socket = await connect(house)
+  await socket.call('connect', { token: tokens.write, claudeSession: terminal })
+  expect((await socket.call('mail.send', spoken)).result).toMatchObject(own)
+  expect((await socket.call('mail.inbox')).result).toMatchObject({ mail: [] })
+  socket.socket.close()
+  // What the session would see is not widened, either: the token alone lists the mail of all.
+  expect(await mails(named('mail.list', {}))).not.toContain('which port?')
+  expect(await mails(named('mail.list', {}, {}))).toContain('which port?')
+  expect(await call<Mail>('mail.read', { message: asked.id })).toMatchObject({ state: 'accepted' })
+  const honest = { 'rockpool-session': terminal, token: house.token }
+  expect(await mails(named('mail.inbox', {}, honest))).toEqual(['which port?'])
 })
 
 test('no launch, schedule or mail of such a caller starts a program that cannot ask', async () => {

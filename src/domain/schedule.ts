@@ -95,12 +95,24 @@ export const runSchema = z.object({
   missedBefore: z.number().optional(),
   /** A person asked for it: `schedules run`. */
   manual: z.boolean().optional(),
+  /** The owner asked for it: it begins also while the owner has paused the schedule. */
+  byOwner: z.boolean().optional(),
   /** What it did, or why it did not. */
   note: z.string().optional(),
   codingId: z.string().optional().describe('The coding session that it started.'),
   costUsd: z.number(),
 })
 export type ScheduleRun = z.infer<typeof runSchema>
+
+/** Why this run may not begin now. A schedule that is paused runs only when somebody asks for it; one that the owner paused, only when
+ *  the owner asks. */
+export function pauseFor(
+  schedule: Pick<Schedule, 'paused'>,
+  { manual, byOwner }: Pick<ScheduleRun, 'manual' | 'byOwner'>,
+): string | undefined {
+  const mayBegin = byOwner === true || (manual === true && !onlyOwnerResumes(schedule))
+  return mayBegin ? undefined : schedule.paused
+}
 
 export function runId(scheduleId: string, dueAt: number): string {
   return `${scheduleId}|${dueAt}`

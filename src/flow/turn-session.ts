@@ -39,6 +39,7 @@ export async function findTurnSession(
     keepsRoute: (entry) => turnOptions !== undefined || !maySetRoute(input, entry, parts),
     defersTimes: true,
     hasBegunIn: async (entry) => {
+      if (input.lostTurns === 0) return false
       const recorded = await entriesOf([input], parts.transcripts(agentId), transcriptOf({ key, entry }))
       return recorded.size > 0
     },

@@ -5,7 +5,7 @@ import { asRockpoolError, RockpoolError } from '../domain/errors.ts'
 import type { Clock } from '../domain/clock.ts'
 import type { Log } from '../domain/log.ts'
 import { scopes as allScopes, type Caller } from '../operations/operation.ts'
-import { hasScope } from '../operations/perform-operation.ts'
+import { giverOf, hasScope } from '../operations/perform-operation.ts'
 import {
   credentialsVersion,
   ensureGatewayToken,
@@ -286,6 +286,8 @@ export function narrow(
     scopes: asked === undefined ? caller.scopes : kept,
     agentId: narrowAgent(caller, wanted.agentId),
     claudeSession: wanted.claudeSession ?? caller.claudeSession,
+    // Decided by the rights of the credential: the client may have given up the scope `approve`, as `rockpool mcp` does.
+    isProgram: caller.agentId === undefined && !giverOf(caller).mayApprove,
   }
 }
 

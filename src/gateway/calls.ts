@@ -42,6 +42,8 @@ export class Calls {
   /** By credential. */
   #large = new Map<string, AtMost>()
   #costly = new Map<string, AtMost>()
+  /** The turn of the event loop in which the last costly request begins. */
+  #costlyTurn: Promise<unknown> = Promise.resolve()
 
   constructor(app: App, metrics: Metrics) {
     this.app = app
@@ -119,10 +121,12 @@ export class Calls {
       if (!operation) throw unknownOperation(name)
       this.#operations.set(name, operation)
     }
-    const work = (): Promise<unknown> => performOperation(this.app, operation, input, caller)
-    if (!batch) return work()
-    if (operation.isCostly) return this.#performCostly(work, batch)
-    return operation.largeOutput ? this.#performLarge(work, batch) : work()
+    const perform = (): Promise<unknown> => performOperation(this.app, operation, input, caller)
+    if (!batch) return perform()
+    const { isCostly = false, largeOutput } = operation
+    const work = largeOutput ? () => withinBatch(batch, perform) : perform
+    if (typeof isCostly === 'function' ? isCostly(input) : isCostly) return this.#performCostly(work, batch)
+    return largeOutput ? this.#performLarge(work, batch) : work()
   }
 
   /** So that one program, or one page, does not delay the requests of all others. */
@@ -130,24 +134,29 @@ export class Calls {
     const limit = this.#costly.get(credentialId) ?? new AtMost(maxCostlyAtOnce, maxCostlyWaiting)
     this.#costly.set(credentialId, limit)
     try {
-      return await limit.run(work)
+      return await limit.run(async () => {
+        await this.#ownTurn()
+        return work()
+      })
     } finally {
       if (limit.isIdle) this.#costly.delete(credentialId)
     }
   }
 
-  async #performLarge(work: () => Promise<unknown>, batch: Batch): Promise<unknown> {
-    const limit = this.#large.get(batch.credentialId) ?? new AtMost(maxLargeAtOnce, maxLargeWaiting)
-    this.#large.set(batch.credentialId, limit)
+  /** Costly requests begin one in each turn of the event loop. Many of them compute without waiting for anything: hundreds in one turn
+   *  would let no other request in until the last of them has ended. */
+  #ownTurn(): Promise<unknown> {
+    this.#costlyTurn = this.#costlyTurn.then(() => new Promise((resolve) => setImmediate(resolve)))
+    return this.#costlyTurn
+  }
+
+  async #performLarge(work: () => Promise<unknown>, { credentialId }: Batch): Promise<unknown> {
+    const limit = this.#large.get(credentialId) ?? new AtMost(maxLargeAtOnce, maxLargeWaiting)
+    this.#large.set(credentialId, limit)
     try {
-      return await limit.run(async () => {
-        if (batch.size > batchLimit) throw batchIsFull()
-        const result = await work()
-        batch.size += textSize(result)
-        return result
-      })
+      return await limit.run(work)
     } finally {
-      if (limit.isIdle) this.#large.delete(batch.credentialId)
+      if (limit.isIdle) this.#large.delete(credentialId)
     }
   }
 
@@ -158,6 +167,13 @@ export class Calls {
       'An operation failed with an unexpected error; the caller got an internal error.',
     )
   }
+}
+
+async function withinBatch(batch: Batch, work: () => Promise<unknown>): Promise<unknown> {
+  if (batch.size > batchLimit) throw batchIsFull()
+  const result = await work()
+  batch.size += textSize(result)
+  return result
 }
 
 function textSize(value: unknown): number {

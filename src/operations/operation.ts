@@ -24,6 +24,9 @@ export interface Caller {
   sessionKey?: string
   /** Claude's id of the session from whose tools or shell the call comes. It writes mail as itself, not as the owner. */
   claudeSession?: string
+  /** The credential is bound to no agent and may not approve. Whatever session or agent its client names, mail goes under the name of
+   *  the credential; a named one only limits the call. */
+  isProgram?: boolean
   /** The coding session from whose tools the call comes. Rockpool sets it; a client cannot. */
   codingId?: string
   /** The author of the turn in which an agent calls. */
@@ -109,8 +112,9 @@ export interface Operation<Input extends z.ZodObject = z.ZodObject, Output exten
   redactOutput?: boolean
   /** The output may be as long as a transcript: few such calls run at the same time for one credential. */
   largeOutput?: boolean
-  /** Takes much processor time: few such calls run at the same time for one credential. */
-  isCostly?: boolean
+  /** Takes much processor time where there are thousands of sessions, or reads long files: few such calls run at the same time for one
+   *  credential. The input was not checked yet. */
+  isCostly?: boolean | ((input: Fields) => boolean)
   /** Removes something: MCP clients see it in the tool's description, and a person at a terminal must confirm. */
   destructive?: boolean
   /** Offered to agents as an MCP tool. */

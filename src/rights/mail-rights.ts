@@ -3,7 +3,8 @@ import type { Author } from './author.ts'
 
 export interface MailSender {
   author: Author
-  /** `program`: a token that is bound to no agent and may not approve. It has the reach of the operator, and is not the owner. */
+  /** `program`: a token that is bound to no agent and may not approve. It has the reach of the operator, and is not the owner. If its
+   *  client names a session or an agent, it has the reach of that one only (`session`). */
   kind: 'owner' | 'program' | 'session' | 'chat'
   /** The agent that it belongs to; absent for the owner, for programs and for sessions that people run in a terminal. */
   agentId?: string

@@ -29,6 +29,8 @@ interface Bench {
   told: string[]
   stopped: string[]
   outcome: (run: ScheduleRun) => RunOutcome | undefined
+  /** Happens while the runner asks whether the schedule may run. */
+  beforeBegin: (schedule: Schedule) => Promise<void>
   runner: ScheduleRunner
   /** The runner of a process or machine that has just started. */
   another(machine?: string, alive?: boolean): ScheduleRunner
@@ -75,6 +77,7 @@ function open(): Bench {
     told,
     stopped,
     outcome: () => ({ state: 'ended', note: 'done', costUsd: 1 }),
+    beforeBegin: async () => {},
     runner: undefined as unknown as ScheduleRunner,
     another(machine = 'here', alive = false) {
       const runner = new ScheduleRunner({
@@ -84,7 +87,10 @@ function open(): Bench {
         log: silentLog,
         lives: async () => alive,
         actions: {
-          refusal: async () => undefined,
+          async refusal(schedule) {
+            await bench.beforeBegin(schedule)
+            return undefined
+          },
           async advance(schedule, run) {
             begun.set(run.id, schedule)
             steps.push(`${machine} ${run.id}`)
@@ -183,10 +189,47 @@ test('a run that waits when its schedule is paused does not begin; one that a pe
   await bench.pass(2 * hour)
   expect(bench.log(schedule)).toEqual(['09:00 ended', '10:00 skipped'])
   const now = start + 4 * hour + minute
-  await bench.store.addRun({ ...newRun(schedule, now, now), manual: true })
+  await bench.store.addRun({ ...newRun(schedule, now, now), manual: true, byOwner: true })
   await bench.runner.look()
   expect(bench.log(schedule)).toEqual(['09:00 ended', '10:00 skipped', '12:01 ended'])
 })
+
+test('a run that a program asks for does not begin once the owner has paused the schedule', async () => {
+  const bench = open()
+  const schedule = await bench.add({ overlap: 'queue' })
+  bench.outcome = () => undefined
+  await bench.pass(hour)
+  const now = start + hour + minute
+  bench.sleep(minute)
+  // It waits for the run of 09:00.
+  await bench.store.addRun({ ...newRun(schedule, now, now), manual: true })
+  await bench.runner.look()
+  expect(bench.log(schedule)).toEqual(['09:00 begun', '09:01 due'])
+  await bench.store.change(schedule.id, () => ({ paused: 'Paused by the owner.' }))
+  bench.outcome = () => ({ state: 'ended', note: '', costUsd: 0 })
+  await bench.pass(minute)
+  expect(bench.log(schedule)).toEqual(['09:00 ended', '09:01 skipped'])
+  // What a program paused, a program may run.
+  await bench.store.change(schedule.id, () => ({ paused: 'Paused by a program.' }))
+  await bench.store.addRun({ ...newRun(schedule, now + 1, now + 1), manual: true })
+  await bench.runner.look()
+  expect(bench.log(schedule).at(-1)).toBe('09:01 ended')
+})
+
+test.each(['paused', 'removed'])(
+  'a run does not begin when its schedule is %s at the same moment',
+  async (what) => {
+    const bench = open()
+    const schedule = await bench.add()
+    bench.beforeBegin = async ({ id }) => {
+      if (what === 'removed') await bench.store.remove(id)
+      else await bench.store.change(id, () => ({ paused: 'Paused by the owner.' }))
+    }
+    await bench.pass(hour)
+    expect([...bench.begun]).toEqual([])
+    expect(bench.log(schedule)).toEqual(['09:00 skipped'])
+  },
+)
 
 test('a stop between the row and the start, or after the start, repeats nothing; another machine takes over', async () => {
   const bench = open()

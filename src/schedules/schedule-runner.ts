@@ -4,7 +4,7 @@ import { SharedRun } from '../domain/async.ts'
 import type { Clock } from '../domain/clock.ts'
 import { asRockpoolError } from '../domain/errors.ts'
 import type { Log } from '../domain/log.ts'
-import { runId, type Schedule, type ScheduleRun } from '../domain/schedule.ts'
+import { pauseFor, runId, type Schedule, type ScheduleRun } from '../domain/schedule.ts'
 import type { ScheduleStore } from '../store/sqlite/schedule-store.ts'
 import { dueTimes, graceMs, jitterOf, maxCounted, nextDue } from './times.ts'
 
@@ -147,7 +147,8 @@ export class ScheduleRunner {
   async #begin(schedule: Schedule, run: ScheduleRun): Promise<ScheduleRun | undefined> {
     const { store, clock, machine } = this.#parts
     // It waited for the run before, or for its jitter, when the schedule was paused.
-    if (schedule.paused !== undefined && !run.manual) return this.#close(run, 'skipped', schedule.paused)
+    const paused = pauseFor(schedule, run)
+    if (paused !== undefined) return this.#close(run, 'skipped', paused)
     const refusal = (await this.#parts.actions.refusal(schedule)) ?? this.#overBudget(schedule)
     if (refusal !== undefined) {
       await store.change(schedule.id, ({ paused }) =>
@@ -158,9 +159,12 @@ export class ScheduleRunner {
     const [earlier] = store.openOf(schedule.id).filter(({ id }) => id !== run.id)
     if (earlier && earlier.dueAt < run.dueAt && !(await this.#mayOverlap(schedule, run, earlier)))
       return undefined
-    return store.changeRun(run.id, ({ state }) =>
-      state === 'due' ? { state: 'begun', begunAt: clock.now(), machine } : undefined,
-    )
+    return store.changeRun(run.id, ({ state }) => {
+      // It may have been paused or removed meanwhile; the next look then closes the run.
+      const stored = store.get(schedule.id)
+      const mayBegin = state === 'due' && stored !== undefined && pauseFor(stored, run) === undefined
+      return mayBegin ? { state: 'begun', begunAt: clock.now(), machine } : undefined
+    })
   }
 
   #overBudget({ id, totalBudgetUsd }: Schedule): string | undefined {

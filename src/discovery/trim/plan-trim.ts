@@ -47,7 +47,7 @@ interface Call {
 export async function planTrim(sessionId: string, records: LongRecords, level: TrimLevel): Promise<TrimPlan> {
   const reader = new PartsReader(records)
   for await (const record of records.read()) reader.add(record)
-  const { parts, calls, lastMessageId, contextTokens } = reader.end()
+  const { parts, calls, lastMessageId, contextTokens, isOnlyOne } = reader.end()
   const kept = keptParts(parts, trimRules[level])
   const superseded = supersededParts(parts, calls)
   const planned = parts.flatMap((part): PlannedCut[] => {
@@ -55,8 +55,10 @@ export async function planTrim(sessionId: string, records: LongRecords, level: T
     const why = reasonOf(part, superseded.has(part), trimRules[level])
     if (why === undefined) return []
     const { uuid, block, chars, tokens } = part
-    const what = nameOf(part.toolUseId === undefined ? undefined : calls.get(part.toolUseId))
     const handle = handleOf(sessionId, uuid, block)
+    // What its handle would not bring back is not cut.
+    if (!handlePattern.test(handle) || !isOnlyOne(uuid)) return []
+    const what = nameOf(part.toolUseId === undefined ? undefined : calls.get(part.toolUseId))
     return [{ handle, what, why, chars, tokens, uuid, block, onlyImages: why === 'image' }]
   })
   const saved = planned.reduce((sum, { tokens }) => sum + tokens - tokensOfNote, 0)
@@ -70,8 +72,15 @@ const smallestShare = 0.05
 
 /** `3f2a0b1c-9d4e.7c9d2e11-5a3b.0`: the session, the record and the block. */
 function handleOf(sessionId: string, uuid: string, block: number): string {
-  return `${sessionId.slice(0, 13)}.${uuid.slice(0, 13)}.${block}`
+  return `${sessionId.slice(0, 13)}.${recordOf(uuid)}.${block}`
 }
+
+function recordOf(uuid: string): string {
+  return uuid.slice(0, 13)
+}
+
+/** The beginning of the id of the original session, the beginning of the uuid of the record, the number of the block. */
+export const handlePattern = /^([0-9a-f-]{13})\.([0-9a-f-]{13})\.(\d{1,6})$/i
 
 /** Reads the parts that a resume sends: on the path of the conversation, after the last compaction. */
 class PartsReader {
@@ -82,6 +91,8 @@ class PartsReader {
   #turn = 0
   #lastMessageId: string | undefined
   #contextTokens = 0
+  /** How many records have an id with this beginning, which is the part of it in a handle. */
+  readonly #namesakes = new Map<string, number>()
 
   constructor(records: LongRecords) {
     this.#records = records
@@ -90,6 +101,8 @@ class PartsReader {
   add(record: JsonRecord): void {
     this.#chain.add(record)
     const { type, uuid, message } = withJoinedPrompt(record)
+    if (typeof uuid === 'string')
+      this.#namesakes.set(recordOf(uuid), (this.#namesakes.get(recordOf(uuid)) ?? 0) + 1)
     if (record['isSidechain'] === true || typeof uuid !== 'string' || !isRecord(message)) return
     const blocks = blocksIn(message['content'])
     if (type === 'assistant') this.#answer(record, message, blocks)
@@ -106,7 +119,8 @@ class PartsReader {
     const sent = new Set(path.filter((link) => link.index > since).map((link) => link.uuid))
     const parts = this.#parts.filter((part) => sent.has(part.uuid))
     const [calls, lastMessageId] = [this.#calls, this.#lastMessageId]
-    return { parts, calls, lastMessageId, contextTokens: this.#contextTokens }
+    const isOnlyOne = (uuid: string): boolean => this.#namesakes.get(recordOf(uuid)) === 1
+    return { parts, calls, lastMessageId, contextTokens: this.#contextTokens, isOnlyOne }
   }
 
   #answer(record: JsonRecord, message: JsonRecord, blocks: JsonRecord[]): void {

@@ -4,6 +4,7 @@ import { withJoinedPrompt } from '../../domain/joined-prompt.ts'
 import { isRecord } from '../../domain/json.ts'
 import type { JsonRecord, LongRecords } from '../../store/transcripts/long-records.ts'
 import { blocksIn, textIn } from '../cards.ts'
+import { handlePattern } from './plan-trim.ts'
 import { withRecords } from './write-trim.ts'
 
 export interface RecalledCut {
@@ -24,8 +25,7 @@ interface CutHandle {
 }
 
 export function parseHandle(handle: string): CutHandle {
-  const [, session, record, block] =
-    /^([0-9a-f-]{13})\.([0-9a-f-]{13})\.(\d{1,6})$/i.exec(handle.trim()) ?? []
+  const [, session, record, block] = handlePattern.exec(handle.trim()) ?? []
   if (session === undefined)
     throw new RockpoolError(
       'input-invalid',

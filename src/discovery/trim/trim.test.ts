@@ -124,6 +124,40 @@ test('what a compaction replaced and what was rewound is not counted, and withou
   expect(await writeTrimmed(written(talk), 'normal', copyId)).toBeUndefined()
 })
 
+/** Gives records other ids, and their successors the new parents. */
+function withIds(talk: Talk, ids: Record<number, string>): Talk {
+  for (const [i, line] of talk.lines.entries()) {
+    line['uuid'] = ids[i] ?? line['uuid']
+    line['parentUuid'] = talk.lines[i - 1]?.['uuid'] ?? null
+  }
+  return talk
+}
+
+test.each([
+  { ids: { 2: 'aaaaaaaa-bbbb-4ccc-8ddd-000000000001', 4: 'aaaaaaaa-bbbb-4ccc-8ddd-000000000002' } },
+  { ids: { 2: 'aaaaaaaa-bbbb-4ccc-8ddd-000000000001', 4: 'aaaaaaaa-bbbb-4ccc-8ddd-000000000001' } },
+  { ids: { 2: 'msg_one_result_of_a_tool', 4: 'r2' } },
+])('a result that its handle could not bring back stays whole: %j', async ({ ids }) => {
+  const talk = new Talk().prompt('Go')
+  for (const name of ['one', 'two', 'three']) talk.call('Bash', { command: name }, `${name} ${long}`)
+  for (let i = 0; i < 3; i++) talk.prompt('more').call('Bash', { command: 'ls' }, 'z'.repeat(50_000))
+  const original = written(withIds(talk, ids))
+  const copy = (await writeTrimmed(original, 'hard', copyId))!
+  expect(copy.planned.map(({ what }) => what)).toEqual(['Bash three', 'Bash ls'])
+  const text = JSON.stringify(linesOf(copy.filePath))
+  for (const whole of ['one', 'two']) expect(text).toContain(JSON.stringify(`${whole} ${long}`).slice(1, -1))
+  const [first] = copy.planned
+  const cut = await recallCut(original.filePath, parseHandle(first!.handle), { from: 0, limit: 1e6 })
+  expect(cut.text).toBe(`three ${long}`)
+})
+
+test('a prompt with very many images is trimmed; each of them once took as long as all together', async () => {
+  const talk = new Talk().prompt(Array.from({ length: 220_000 }, () => ({ type: 'image' })))
+  for (let i = 0; i < 3; i++) talk.prompt('more').call('Bash', { command: 'ls' }, 'z'.repeat(50_000))
+  const copy = (await writeTrimmed(written(talk), 'normal', copyId))!
+  expect(copy.planned.filter(({ why }) => why === 'image')).toHaveLength(220_000)
+})
+
 test('a long cut comes back in parts, and a wrong handle is refused', async () => {
   const talk = new Talk().prompt('Go').call('Bash', { command: 'big' }, 'Aß🦐\\"'.repeat(500_000))
   for (let i = 0; i < 6; i++) talk.prompt('more').call('Bash', { command: 'ls' }, 'z'.repeat(50_000))

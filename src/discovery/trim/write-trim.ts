@@ -109,8 +109,10 @@ function trimmed(record: JsonRecord, cuts: PlannedCut[], plan: TrimPlan): JsonRe
 }
 
 function withNotes(content: unknown, cuts: PlannedCut[]): JsonRecord[] {
+  // A hostile record may have hundreds of thousands of blocks.
+  const cutAt = new Map(cuts.map((cut) => [cut.block, cut]))
   return blocksIn(content).map((block, i) => {
-    const cut = cuts.find((one) => one.block === i)
+    const cut = cutAt.get(i)
     return cut ? withNote(block, cut) : block
   })
 }

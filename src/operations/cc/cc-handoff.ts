@@ -49,6 +49,7 @@ const handoff = operation({
     }),
   ),
   scope: 'write',
+  isCostly: true,
   changesState: true,
   redactOutput: true,
   command: {

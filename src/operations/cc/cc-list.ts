@@ -59,6 +59,8 @@ export const listSessions = operation({
     }),
   ),
   scope: 'read',
+  isCostly: true,
+  largeOutput: true,
   forAgents: true,
   heavyParts: ['discovery'],
   command: {

@@ -108,6 +108,7 @@ const showAnatomy = operation({
     price: sessionPrice.omit({ model: true, guessed: true, tokens: true, furtherCallUsd: true }),
   }),
   scope: 'read',
+  isCostly: true,
   command: { positional: ['id'], examples: ['rockpool cc anatomy 3f2a --json'] },
   async run(app, { id }, caller) {
     const session = await ownSession(app, id, caller)

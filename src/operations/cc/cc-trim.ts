@@ -31,6 +31,7 @@ const trim = operation({
   }),
   output: trimOutput,
   scope: 'write',
+  isCostly: true,
   changesState: true,
   redactOutput: true,
   command: {

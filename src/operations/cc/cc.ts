@@ -47,6 +47,7 @@ const showSession = operation({
     lines: sessionLines.optional().describe('Its commits and lines that are still in HEAD.'),
   }),
   scope: 'read',
+  isCostly: true,
   command: {
     positional: ['id'],
     examples: ['rockpool cc info 3f2a', 'rockpool cc info fix-login-bug --json'],
@@ -97,6 +98,7 @@ const addUpCosts = operation({
   }),
   output: costReport,
   scope: 'read',
+  isCostly: true,
   command: {
     paths: ['repo'],
     examples: [

@@ -52,6 +52,7 @@ export const operations = [
     }),
     output: projectStatus,
     scope: 'read',
+    isCostly: true,
     command: {
       positional: ['repo'],
       paths: ['repo'],

@@ -31,6 +31,7 @@ export const operations = [
     }),
     output: z.union([sessionSelection.extend({ decisionId: z.string().optional() }), evaluation]),
     scope: 'read',
+    isCostly: true,
     command: {
       positional: ['task'],
       joinsRest: true,

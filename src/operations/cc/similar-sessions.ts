@@ -16,6 +16,7 @@ const similar = operation({
   }),
   output: searchOutput,
   scope: 'read',
+  isCostly: true,
   heavyParts: ['discovery', 'search'],
   command: { positional: ['id'], examples: ['rockpool cc similar 3f2a'] },
   async run(app, { id, limit }, caller) {

@@ -191,6 +191,7 @@ const stats = operation({
     display: z.string(),
   }),
   scope: 'read',
+  isCostly: true,
   forAgents: true,
   command: { examples: ['rockpool cc stats'] },
   async run(app, _input, caller) {

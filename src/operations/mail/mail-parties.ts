@@ -23,17 +23,22 @@ export interface Party {
 }
 
 /** The caller as a sender. A call from inside of a session is never the owner's, nor is one with a token that may not approve. A
- *  client names its session itself, so a caller that is bound to an agent can only be a session of that agent. */
+ *  client names its session itself, so a caller that is bound to an agent can only be a session of that agent, and a program can be
+ *  none: it stays itself, and the named session or agent takes the reach of the operator away. */
 export async function senderOf(app: App, caller: Caller): Promise<Party & MailSender> {
   const author = callerAuthor(caller)
   const { claudeSession, agentId, sessionKey } = caller
+  if (caller.isProgram) {
+    const kind = claudeSession === undefined && agentId === undefined ? 'program' : 'session'
+    return { ...programOf(caller), agentId, author, kind }
+  }
   if (claudeSession !== undefined) {
     const session = await sessionParty(app, claudeSession)
     if (!mayReadSession(session, agentId)) throw unknownSession(claudeSession)
     return { ...session, author, kind: 'session' }
   }
   if (giverOf(caller).mayApprove) return { address: ownerAddress, name: 'the owner', author, kind: 'owner' }
-  if (agentId === undefined) return { ...programParty(caller.name ?? caller.via), author, kind: 'program' }
+  if (agentId === undefined) return { ...programOf(caller), author, kind: 'program' }
   const key = sessionKey ?? buildAgentMainSessionKey({ agentId, mainKey: app.config.session.mainKey })
   return { address: `chat:${key}`, name: plainName(agentId), agentId, author, kind: 'chat' }
 }
@@ -54,6 +59,10 @@ async function mayName(app: App, party: Party, caller: Caller): Promise<boolean>
   if (kind === 'owner' || kind === 'person' || mayReadSession(party, caller.agentId)) return true
   const { address } = await senderOf(app, caller)
   return (await app.storage.mail.list({ with: [party.address], to: [address], limit: 1 })).length > 0
+}
+
+function programOf({ name, via }: Caller): Party {
+  return programParty(name ?? via)
 }
 
 function programParty(token: string): Party {

@@ -116,7 +116,7 @@ export const addSchedule = operation({
     const here = caller.address && formatOriginChannel(caller.address)
     await storage.people.ready()
     const { jitterSeconds, missed, overlap, runBudgetUsd, totalBudgetUsd } = input
-    const schedule = await storage.schedules.add({
+    const added = {
       name: input.name === undefined ? nameFor(app, text, agentId) : checkedName(input.name),
       agentId,
       byAgent: caller.agentId === undefined ? undefined : true,
@@ -136,7 +136,11 @@ export const addSchedule = operation({
       strangers: caller.agentId === undefined ? namedStrangers(chatRightsOf(app), action) : undefined,
       createdAt: now,
       nextDue: first,
-    })
+    }
+    const schedule = await storage.schedules.add(
+      added,
+      caller.agentId === undefined ? undefined : checkNumber,
+    )
     await noticeChange(app, schedule)
     return rowOf(app, schedule)
   },
@@ -231,8 +235,10 @@ async function refuseBeyondAgent(
     throw refused('use a session of another agent')
   await refuseWider(app, { maxBudgetUsd: input.runBudgetUsd }, caller)
   if (action.kind === 'coding') await refuseDirectory(app, action.workdir, agentId)
-  if (app.storage.schedules.list(agentId).length >= mostOfAgent)
-    throw refused(`have more than ${mostOfAgent} schedules`)
+}
+
+function checkNumber(ofAgent: number): void {
+  if (ofAgent >= mostOfAgent) throw refused(`have more than ${mostOfAgent} schedules`)
 }
 
 /** The session that the runs would continue. Asked again at each run, because rights may have changed, and for a caller that runs the

@@ -385,6 +385,40 @@ test('a program does not resume a schedule that the owner pauses at the same mom
   await call('remove', { schedule: id })
 })
 
+test('a program does not run a schedule that the owner pauses at the same moment', async () => {
+  const { id } = await call<Row>('add', { when: 'daily 9:00', text: 'Look at once', name: 'held' })
+  const program: Caller = { via: 'rpc', scopes: ['read', 'write'], name: 'token:deploy' }
+  await Promise.all([
+    call('pause', { schedule: id }),
+    call('run', { schedule: id }, program).catch((error: unknown) =>
+      expect(error).toMatchObject({ code: 'refused' }),
+    ),
+  ])
+  await app.schedules().look()
+  const { runs } = await call<{ runs: ScheduleRun[] }>('log', { schedule: id })
+  expect(runs.filter(({ state }) => state !== 'skipped')).toEqual([])
+  // The owner may run it all the same.
+  now += 1
+  expect((await call<ScheduleRun>('run', { schedule: id })).begunAt).toBeDefined()
+  await runAt(now, id)
+  await call('remove', { schedule: id })
+})
+
+test('an agent has no more schedules than it may have, also if it adds many at the same moment', async () => {
+  const own = (): number => app.storage.schedules.list('main').length
+  const before = own()
+  const added = await Promise.allSettled(
+    Array.from({ length: 60 }, (_, n) =>
+      call<Row>('add', { when: 'daily 9:00', text: 'Look', name: `many-${n}` }, agent),
+    ),
+  )
+  expect(own()).toBe(50)
+  const refused = added.filter(({ status }) => status === 'rejected')
+  expect(refused).toHaveLength(60 - (50 - before))
+  for (const each of refused) expect(each).toMatchObject({ reason: { code: 'refused' } })
+  for (const each of added) if (each.status === 'fulfilled') await call('remove', { schedule: each.value.id })
+})
+
 test("Claude Code's own scheduled tasks and background jobs are listed", async () => {
   const task = { id: 't', cron: '0 9 * * *', prompt: 'Check the build', createdBySessionId: 's1' }
   writeFileSync(join(repo, '.claude', 'scheduled_tasks.json'), JSON.stringify({ tasks: [task] }))

@@ -166,7 +166,7 @@ const runNow = operation({
     const { action } = schedule
     if (action.kind === 'coding') await refuseSession(app, action.session, caller, launcherOf(schedule))
     const now = scheduleClock(app).now()
-    const run = { ...newRun(schedule, now, now), beginAt: now, manual: true }
+    const run = { ...newRun(schedule, now, now), beginAt: now, manual: true, byOwner: isOwner(caller) }
     await app.storage.schedules.addRun(run)
     await app.schedules().look()
     return app.storage.schedules.run(run.id) ?? run

@@ -66,6 +66,7 @@ export const listSessions = operation({
     }),
   ),
   scope: 'read',
+  isCostly: ({ limit }) => limit === 'all' || Number(limit) > 1_000,
   heavyParts: [],
   forAgents: true,
   command: {

@@ -121,6 +121,7 @@ const showStatus = operation({
       .optional(),
   }),
   scope: 'read',
+  isCostly: true,
   redactOutput: true,
   forAgents: true,
   heavyParts: ['discovery', 'coding'],

@@ -74,6 +74,7 @@ const ofSession = operation({
   input: z.strictObject({ id: sessionField() }),
   output: sessionLines,
   scope: 'read',
+  isCostly: true,
   heavyParts: ['discovery'],
   command: { positional: ['id'], examples: ['rockpool why session 3f2a'] },
   async run(app, { id }, caller) {

@@ -23,9 +23,14 @@ export class ScheduleStore {
     this.#records = records
   }
 
-  /** One synced commit. Throws when the agent has a schedule of this name. */
-  async add(schedule: Omit<Schedule, 'id'>): Promise<Schedule> {
+  /** One synced commit. Throws when the agent has a schedule of this name, or when `checkNumber` refuses one more beside those that
+   *  the agent has: no other schedule is added meanwhile. */
+  async add(
+    schedule: Omit<Schedule, 'id'>,
+    checkNumber: (ofAgent: number) => void = () => {},
+  ): Promise<Schedule> {
     return this.#records.create('schedule', (q) => {
+      checkNumber(readRecords(q, 'schedule', 'WHERE agent_id = ?', schedule.agentId).length)
       const [taken] = readRecords(
         q,
         'schedule',

@@ -76,7 +76,7 @@ test('`cc launch` starts a gateway; after a kill -9 any command finds its sessio
   const resumed = await here.run('cc', 'resume', 'sleeper', inline({ text: 'awake' }), '--wait', '--json')
   expect(resumed.json()).toMatchObject({ lifecycle: 'awaiting-input', turns: 2 })
   expect(resumed.json()['output']).toMatch(/the gap is minded\n(.*\n)*awake/)
-  expect(here.stored(id)).toMatchObject({ status: 'killed', lifecycle: 'suspended' })
+  expect(here.stored(id)).toMatchObject({ status: 'completed', lifecycle: 'suspended' })
   await vi.waitFor(() => expect(here.isClaudeRunning()).toBe(false), waiting)
   const told = here.noticesOf(id).filter((notice) => notice.includes('Rockpool stopped while it ran'))
   expect(told).toHaveLength(1)

@@ -3,7 +3,7 @@ import { connect as connectTcp } from 'node:net'
 import { createHash, randomBytes } from 'node:crypto'
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterEach, expect, test } from 'vitest'
+import { afterEach, expect, test, vi } from 'vitest'
 import { GatewayClient } from '../src/rpc/client.ts'
 import type { RockpoolEvent } from '../src/domain/events.ts'
 import { hashOf, newToken, writeTokenRecords } from '../src/store/gateway-tokens.ts'
@@ -194,6 +194,29 @@ test('a client that does not read is closed; the others hear everything', async 
   }
   await sluggish.closed
   expect(process.memoryUsage().rss - before).toBeLessThan(200 * 1024 * 1024)
+})
+
+test('one token has at most 2,000 subscriptions over all its connections; those of a closed connection are free again', async () => {
+  const house = await open()
+  const client = await connect(house, bearer(house.token))
+  const { token } = (await client.call('tokens.add', { name: 'many', scopes: ['read'] })).result as {
+    token: string
+  }
+  const codesOf = async (other: Client, count: number): Promise<unknown[]> => {
+    const answers = await Promise.all(Array.from({ length: count }, () => other.call('sessions.subscribe')))
+    return [...new Set(answers.map(({ error }) => error?.data?.code))]
+  }
+  const others: Client[] = []
+  for (let n = 0; n < 20; n++) others.push(await connect(house, bearer(token)))
+  for (const other of others) expect(await codesOf(other, 100)).toEqual([undefined])
+  const late = await connect(house, bearer(token))
+  expect(await codesOf(late, 1)).toEqual(['busy'])
+  expect((await client.call('sessions.subscribe')).error).toBeUndefined()
+  await others[0]!.call('sessions.unsubscribe')
+  expect(await codesOf(late, 100)).toEqual([undefined])
+  expect(await codesOf(others[0]!, 1)).toEqual(['busy'])
+  others[1]!.socket.terminate()
+  await vi.waitFor(async () => expect(await codesOf(others[0]!, 1)).toEqual([undefined]), 20_000)
 })
 
 test('a request that is too large says so, and the next one is answered', async () => {

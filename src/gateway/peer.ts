@@ -14,12 +14,13 @@ import type { Calls } from './calls.ts'
 import { EventFrames, pingFrame } from './event-frame.ts'
 import { EventBatch, type EventLog, type EventPosition } from './event-log.ts'
 import { stringifyInPieces } from './http.ts'
-import { isVisibleTo, topics, type Topic } from './subscriptions.ts'
+import { isVisibleTo, topics, type SubscriptionCounts, type Topic } from './subscriptions.ts'
 import { jsonText } from '../domain/json.ts'
 
 interface PeerParts {
   calls: Calls
   events: EventLog
+  counts: SubscriptionCounts
   /** Authenticates a connection by its first frame; throws if it has no valid credential. */
   connect(params: ConnectParams): Admission
 }
@@ -28,7 +29,6 @@ export type ConnectParams = z.output<typeof connectInput>
 
 const maxBuffered = 4 * 1024 * 1024
 const maxRunning = 256
-const maxSubscriptions = 100
 const maxMalformed = 100
 
 /** The first frame: a token, optionally with fewer rights; or the page key of the dashboard. */
@@ -79,6 +79,7 @@ export class Peer {
     socket.on('close', () => {
       this.#stopListening()
       for (const { end } of this.#subscriptions) end?.()
+      this.#setSubscriptions([])
     })
     // 'close' follows.
     socket.on('error', () => socket.terminate())
@@ -198,8 +199,7 @@ export class Peer {
 
   #subscribe(topic: Topic, params: Record<string, unknown>, id: RequestId): void {
     const input = checkInput({ name: `${topic.name}.subscribe`, input: topic.input }, params)
-    if (this.#subscriptions.length >= maxSubscriptions)
-      throw new RockpoolError('busy', `This connection has ${maxSubscriptions} subscriptions already.`)
+    this.#parts.counts.checkRoom(this.#subscriptions.length, this.credentialId!)
     const subscriptionId = randomUUID()
     const { since, ...rest } = input as { since?: EventPosition }
     const { events, calls } = this.#parts
@@ -226,6 +226,7 @@ export class Peer {
   }
 
   #setSubscriptions(subscriptions: Subscription[]): void {
+    this.#parts.counts.change(this.credentialId ?? '', subscriptions.length - this.#subscriptions.length)
     this.#subscriptions = subscriptions
     const wanted = subscriptions.map(({ topic, input }) => [topic.name, input])
     this.#audience = jsonText([this.#admission?.caller.agentId, wanted])

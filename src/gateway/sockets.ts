@@ -9,6 +9,7 @@ import type { EventLog } from './event-log.ts'
 import { sendError } from './http.ts'
 import { Peer, type ConnectParams } from './peer.ts'
 import { checkRequest, pageSecrets, type RouteParts } from './routes.ts'
+import { SubscriptionCounts } from './subscriptions.ts'
 
 interface SocketParts {
   events: EventLog
@@ -27,6 +28,7 @@ export function acceptWebSockets(
     perMessageDeflate: false,
     clientTracking: false,
   })
+  const counts = new SubscriptionCounts()
   server.on('upgrade', (request: IncomingMessage, socket: Socket, head: Buffer) => {
     let admission: Admission | undefined
     try {
@@ -42,7 +44,7 @@ export function acceptWebSockets(
         clearTimeout(handshake)
         return found
       }
-      const peer = new Peer(ws, socket, { calls: routes.calls, events, connect }, admission)
+      const peer = new Peer(ws, socket, { calls: routes.calls, events, counts, connect }, admission)
       peers.add(peer)
       ws.on('close', () => peers.delete(peer))
       const handshake = setTimeout(() => ws.close(1008, 'no token in time'), limits.handshakeMs).unref()

@@ -1,6 +1,7 @@
 // The topics that a connection can subscribe to. They belong to a connection, so they are not operations; like operations they
 // have a name, a description, a schema and a scope, and the reference page lists them.
 import { z } from 'zod'
+import { RockpoolError } from '../domain/errors.ts'
 import type { RockpoolEvent } from '../domain/events.ts'
 import type { App } from '../operations/app.ts'
 import type { ForHosts, Scope } from '../operations/operation.ts'
@@ -86,6 +87,31 @@ export const topics: readonly Topic[] = [
     matches: () => false,
   },
 ]
+
+const maxOfConnection = 100
+const maxOfCredential = 2_000
+
+/** How many subscriptions each credential has over all its connections. An event is sent once for each of them, so thousands would
+ *  take the memory and the time of everybody. */
+export class SubscriptionCounts {
+  #counts = new Map<string, number>()
+
+  /** Throws if there are too many for one more. */
+  checkRoom(ofConnection: number, credentialId: string): void {
+    if (ofConnection >= maxOfConnection)
+      throw new RockpoolError('busy', `This connection has ${maxOfConnection} subscriptions already.`)
+    if ((this.#counts.get(credentialId) ?? 0) >= maxOfCredential)
+      throw new RockpoolError('busy', `This token has ${maxOfCredential} subscriptions already.`, {
+        hint: 'Close connections that are not used, or use another token.',
+      })
+  }
+
+  change(credentialId: string, by: number): void {
+    const count = (this.#counts.get(credentialId) ?? 0) + by
+    if (count > 0) this.#counts.set(credentialId, count)
+    else this.#counts.delete(credentialId)
+  }
+}
 
 /** An agent gets only the events of its own sessions. */
 export function isVisibleTo(agentId: string | undefined, event: RockpoolEvent): boolean {

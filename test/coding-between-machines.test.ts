@@ -78,6 +78,15 @@ test('a launch goes to the machine that has the repository, which answers; a ses
     await expect.poll(live).toBeUndefined()
     expect(b.storage.coding.get(String(slept['id']))).toMatchObject({ lifecycle: 'suspended' })
 
+    const other = await ask(a, 'coding.launch', { prompt: 'look', workdir: webapp[0], fresh: true })
+    await whenQuiet(b, other['id'])
+    await ask(a, 'coding.release', { session: other['id'] })
+    await expect.poll(() => b.storage.coding.get(String(other['id']))?.lifecycle).toBe('suspended')
+    // A message resumes it where it was.
+    const answered = await ask(b, 'coding.respond', { session: other['id'], message: 'go on' })
+    expect(answered).toMatchObject({ id: other['id'], machine: 'a', workdir: webapp[0] })
+    await expect.poll(() => b.storage.coding.get(String(other['id']))?.turns).toBe(2)
+
     await expect(ask(a, 'coding.launch', { prompt: 'x', workdir: '/nowhere' })).rejects.toMatchObject({
       code: 'not-found',
       message: `No machine has the repository /nowhere: a has ${webapp[0]}; b (gpu) has ${model}, ${webapp[1]}.`,

@@ -3,7 +3,8 @@
 import { z } from 'zod'
 import { continuePrompt } from '../../coding/session/session-changes.ts'
 import { resumeChanges } from '../../coding/session/resume-origin.ts'
-import { asRockpoolError } from '../../domain/errors.ts'
+import { isRunning, type CodingSession } from '../../domain/coding-session.ts'
+import { asRockpoolError, RockpoolError } from '../../domain/errors.ts'
 import type { App } from '../app.ts'
 import { flag, nonBlankText } from '../input-fields.ts'
 import { operation } from '../operation.ts'
@@ -17,6 +18,8 @@ import {
 } from './coding-resume.ts'
 import { afterRecovery, codingRow, codingSession, findCoding, rowOf } from './coding-row.ts'
 import { giverOf } from '../perform-operation.ts'
+import type { RespondRequest } from './machine-operations.ts'
+import { isElsewhere } from './which-machine.ts'
 import { again, atEndOfTurn, hasFailed, launch, note, warningFor } from './launch-operations.ts'
 
 const resume = operation({
@@ -118,10 +121,36 @@ const respond = operation({
     // A caller that is not an agent is a person.
     const userInitiated = input.userInitiated ?? caller.agentId === undefined
     const { message, interrupt } = input
-    const door = app.coding().givenBy(giverOf(caller))
-    return rowOf(app, await door.respond(session.id, message, { interrupt, userInitiated }), caller)
+    const giver = giverOf(caller)
+    const options = { interrupt, userInitiated }
+    if (!isRunning(session) && isElsewhere(app, session))
+      return rowOf(app, await respondThere(app, session, { message, options, by: giver }), caller)
+    return rowOf(app, await app.coding().givenBy(giver).respond(session.id, message, options), caller)
   },
 })
+
+const respondWithinMs = 60_000
+
+/** A message resumes a suspended session, on the machine of the session: only there the path is the repository of the session. */
+async function respondThere(
+  app: App,
+  { id, name, machine = '' }: CodingSession,
+  { by, ...given }: Omit<RespondRequest, 'ref'>,
+): Promise<CodingSession> {
+  const { machines, pool, givenBy } = app.coding()
+  await givenBy(by).check(pool.resolve(id))
+  const noAnswer = (_machine: string, wasStarted: boolean): RockpoolError =>
+    wasStarted
+      ? new RockpoolError('timed-out', `${machine} has the message for ${name} and does not answer.`, {
+          hint: '`rockpool cc sessions` shows what the session does.',
+        })
+      : new RockpoolError('unavailable', `${name} is on ${machine}, which does not answer.`, {
+          hint: `\`rockpool cc resume ${id}\` continues it on another machine that has its repository.`,
+        })
+  const input = { ref: id, by, ...given }
+  await machines!.request({ machine, action: 'respond', input, withinMs: respondWithinMs, noAnswer })
+  return pool.resolve(id)
+}
 
 const interrupt = operation({
   name: 'coding.interrupt',

@@ -49,6 +49,13 @@ interface ResumeRequest {
   by: Giver
 }
 
+export interface RespondRequest {
+  ref: string
+  message: string
+  options: { interrupt: boolean; userInitiated: boolean }
+  by: Giver
+}
+
 interface StopRequest {
   sessionKey: string
   inputKey?: string
@@ -67,6 +74,11 @@ export function serveMachineRequests(app: App): void {
       // `resumeThere` wrote it.
       const { ref, prompt, options, by } = given as unknown as ResumeRequest
       await app.coding().givenBy(by).resume(ref, prompt, options)
+    },
+    async respond(_recipient, given) {
+      // `respondThere` wrote it.
+      const { ref, message, options, by } = given as unknown as RespondRequest
+      await app.coding().givenBy(by).respond(ref, message, options)
     },
     async 'stop-turn'(_recipient, given) {
       // `stopOn` wrote it.

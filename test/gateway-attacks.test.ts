@@ -1,5 +1,7 @@
 // Attacks on the gateway and its hooks, by the numbers of the threat table in docs/promises.md.
 import { createHmac } from 'node:crypto'
+import { once } from 'node:events'
+import { request as openRequest, type IncomingMessage } from 'node:http'
 import { connect as connectTcp } from 'node:net'
 import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -473,6 +475,29 @@ test('costly requests begin one in each turn of the event loop, so that others a
   for (; under.way; turns++) await new Promise((resolve) => setImmediate(resolve))
   expect((await all).every((answer) => 'result' in answer)).toBe(true)
   expect(turns).toBeGreaterThanOrEqual(200)
+})
+
+test('a request whose token is removed before its body has arrived does nothing', async () => {
+  const added = await rpc(house, 'tokens.add', { name: 'late', scopes: ['write'] })
+  const { token } = added.result as { token: string }
+  const params = { when: 'daily 9:00', text: 'Look', name: 'late' }
+  const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'schedules.add', params })
+  const headers = {
+    authorization: `Bearer ${token}`,
+    'content-length': String(body.length),
+    expect: '100-continue',
+  }
+  const at = { host: '127.0.0.1', port: house.gateway.port, path: '/rpc' }
+  const call = openRequest({ ...at, method: 'POST', headers })
+  call.flushHeaders()
+  // The gateway has accepted the token.
+  await once(call, 'continue')
+  expect((await rpc(house, 'tokens.remove', { name: 'late' })).error).toBeUndefined()
+  call.end(body)
+  const [response] = (await once(call, 'response')) as [IncomingMessage]
+  response.resume()
+  expect(response.statusCode).toBe(401)
+  expect(house.app.storage.schedules.list()).toEqual([])
 })
 
 test('what was said is shown and exported without secrets, known ones and those that look like one', async () => {

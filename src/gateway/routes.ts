@@ -140,6 +140,9 @@ async function answerRpc(...[request, response, parts]: RouteArguments): Promise
   try {
     const admission = admit(request, parts)
     const text = await readBody(request, maxRpcBody)
+    // The body may arrive half a minute after the token, which may be removed meanwhile.
+    if (!parts.auth.isValid(admission.credentialId))
+      throw new RockpoolError('unauthorized', 'The token of this request is no longer valid.')
     let value: unknown
     try {
       value = parseJson(text)

@@ -20,6 +20,7 @@ import {
   configFor,
   end,
   pause,
+  givenUpRows,
   readOutbox,
   start,
   wronglyRecorded,
@@ -155,7 +156,8 @@ async function stormOn(
     await Promise.all([disturb(machines, progress, postgres), writeAll(size, telegram, progress)])
     await isOver(size, telegram, postgres)
     await Promise.all(machines.map(({ child }) => end(child, 'SIGTERM')))
-    const { missing: _, ...report } = check(size, telegram.shown, await outboxOf(postgres))
+    const outbox = await outboxOf(postgres)
+    const { missing: _, ...report } = check(size, telegram.shown, outbox)
     const hosts = serversIn(url).map((server) => new URL(server).host)
     const leaks = telegram.shown
       .map(({ text }) => text)
@@ -165,7 +167,7 @@ async function stormOn(
       kills: progress.kills,
       faults: 0,
       ...report,
-      ...wronglyRecorded(storm, await transcriptsIn(postgres)),
+      ...wronglyRecorded(storm, await transcriptsIn(postgres), outbox),
       turnsOf: await turnsOf(postgres),
       ends: await endsIn(postgres),
       leaks,
@@ -259,7 +261,8 @@ async function givenUpTooSoonIn(postgres: Postgres): Promise<string[]> {
 }
 
 async function outboxOf(postgres: Postgres): Promise<StormOutbox> {
-  return readOutbox(await postgres.read<StormRow>('SELECT id, state, record FROM outbox'))
+  const rows = await postgres.read<StormRow>('SELECT id, state, record FROM outbox')
+  return readOutbox(rows, await postgres.read<StormRow>(givenUpRows))
 }
 
 async function transcriptsIn(postgres: Postgres): Promise<string> {

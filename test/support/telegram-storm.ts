@@ -57,8 +57,9 @@ export async function telegramStorm(storm: TelegramStorm): Promise<TelegramStorm
   telegram.randomFault = () => pickFault(storm, state, random)
   try {
     const kills = await runUntilAnswered({ ...storm, seed }, telegram, home)
-    const { missing: _, ...report } = check(storm, telegram.shown, outboxOf(home))
-    const recorded = wronglyRecorded(storm, transcriptsOf(home))
+    const outbox = outboxOf(home)
+    const { missing: _, ...report } = check(storm, telegram.shown, outbox)
+    const recorded = wronglyRecorded(storm, transcriptsOf(home), outbox)
     return { seed, kills, faults: state.faults, ...report, ...recorded }
   } finally {
     await telegram.close()
@@ -169,7 +170,7 @@ export async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<
   await gone
 }
 
-/** A person who reads that a message may be missing, and does not see it, has it sent again. */
+/** A person who reads that a message may be missing or was given up, and does not see it, has it sent or asked again. */
 function askAgain(missing: Missing[], telegram: TelegramApi, asked: Set<string>): void {
   for (const { chat, note } of missing) {
     const data = note.buttons.flat()[0]?.data
@@ -212,7 +213,7 @@ function pickFault(
   return choices[Math.floor(random() * choices.length)]
 }
 
-/** What the program has said and is to say. */
+/** What the program has said and is to say, and what it has given up. */
 export interface StormOutbox {
   /** Replies and notes that are still to be sent. */
   open: number
@@ -220,6 +221,8 @@ export interface StormOutbox {
   dead: Set<string>
   /** The words of each reply, by the id that a note about it carries. */
   words: Map<string, string[]>
+  /** The words of messages that were given up after the agent was asked twice. Their chat gets one notice. */
+  givenUp: Set<string>
 }
 
 export interface StormRow {
@@ -228,10 +231,13 @@ export interface StormRow {
   record: string
 }
 
-export function readOutbox(rows: StormRow[]): StormOutbox {
-  const outbox: StormOutbox = { open: 0, dead: new Set(), words: new Map() }
+export const givenUpRows = "SELECT id, state, record FROM inbox WHERE state = 'given-up'"
+
+export function readOutbox(rows: StormRow[], givenUp: StormRow[]): StormOutbox {
+  const given = new Set(givenUp.flatMap(({ record }) => wordsIn(record)))
+  const outbox: StormOutbox = { open: 0, dead: new Set(), words: new Map(), givenUp: given }
   for (const { id, state, record } of rows) {
-    const words = [...record.matchAll(/word-\d+-\d+\./g)].map(([word]) => word)
+    const words = wordsIn(record)
     outbox.words.set(id, words)
     if (state === 'dead') for (const word of words) outbox.dead.add(word)
     else if (state !== 'sent') outbox.open += 1
@@ -239,15 +245,22 @@ export function readOutbox(rows: StormRow[]): StormOutbox {
   return outbox
 }
 
+function wordsIn(text: string): string[] {
+  return [...text.matchAll(/word-\d+-\d+\./g)].map(([word]) => word)
+}
+
 function outboxOf(home: ClaudeHome): StormOutbox {
   try {
     const database = openStateDatabase(join(home.stateDir, 'rockpool.sqlite'), { readOnly: true })
-    const rows = database.read((q) => q.all<StormRow>('SELECT id, state, record FROM outbox'))
+    const [rows, givenUp] = database.read((q) => [
+      q.all<StormRow>('SELECT id, state, record FROM outbox'),
+      q.all<StormRow>(givenUpRows),
+    ])
     void database.close()
-    return readOutbox(rows)
+    return readOutbox(rows!, givenUp!)
   } catch {
     // Not there yet, or just being written: looked at again in a moment.
-    return { ...readOutbox([]), open: 1 }
+    return { ...readOutbox([], []), open: 1 }
   }
 }
 
@@ -257,16 +270,17 @@ function transcriptsOf(home: ClaudeHome): string {
   return names.map((name) => readFileSync(join(folder, name), 'utf8')).join('\n')
 }
 
-/** Which questions the text of all transcripts does not have, or has twice. */
+/** Which questions the text of all transcripts does not have, or has twice although no person asked them again. */
 export function wronglyRecorded(
   { chats, each }: { chats: number; each: number },
   text: string,
+  { givenUp }: Pick<StormOutbox, 'givenUp'>,
 ): Pick<TelegramStormReport, 'unrecorded' | 'recordedTwice'> {
   const questions = text.split('\n').filter((line) => line.includes('"role":"user"'))
-  const recorded = [...questions.join('\n').matchAll(/word-\d+-\d+\./g)].map(([word]) => word)
+  const recorded = wordsIn(questions.join('\n'))
   const words = Array.from({ length: chats * each }, (_, i) => `word-${i % chats}-${Math.floor(i / chats)}.`)
   const once = new Set<string>()
-  const recordedTwice = recorded.filter((word) => once.size === once.add(word).size)
+  const recordedTwice = recorded.filter((word) => once.size === once.add(word).size && !givenUp.has(word))
   return { unrecorded: words.filter((word) => !once.has(word)), recordedTwice }
 }
 
@@ -290,7 +304,7 @@ interface Missing {
 export function check(
   storm: TelegramStorm,
   shown: ShownMessage[],
-  { dead, words }: Pick<StormOutbox, 'dead' | 'words'>,
+  { dead, words, givenUp }: Pick<StormOutbox, 'dead' | 'words' | 'givenUp'>,
 ): Omit<TelegramStormReport, 'seed' | 'kills' | 'faults' | 'unrecorded' | 'recordedTwice'> & {
   missing: Missing[]
 } {
@@ -321,6 +335,14 @@ export function check(
         for (const word of words.get(about) ?? []) told.set(Number(/-(\d+)\.$/.exec(word)![1]), message)
         continue
       }
+      if (isGivenUpNotice(message)) {
+        // The first one is for all that the chat loses until its next answer.
+        for (let n = 0; n < storm.each; n++) {
+          const [isGivenUp, before] = [givenUp.has(`word-${chat}-${n}.`), told.get(n)]
+          if (isGivenUp && !seen.has(n) && !(before && isGivenUpNotice(before))) told.set(n, message)
+        }
+        continue
+      }
       let isCopy = false
       for (const [, owner, number] of message.text.matchAll(/word-(\d+)-(\d+)\./g)) {
         const n = Number(number)
@@ -348,6 +370,10 @@ export function check(
     }
   }
   return report
+}
+
+function isGivenUpNotice({ text }: ShownMessage): boolean {
+  return text.includes('I was interrupted twice while I worked on')
 }
 
 export function pause(ms: number): Promise<void> {

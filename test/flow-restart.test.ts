@@ -302,6 +302,7 @@ test('where lanes are shared, a lane with a lost turn goes back: what was lost i
     holders: async () => [],
     keep: async () => false,
     unheld: async () => [],
+    stopUnheld: async () => 0,
     setReach: async () => {},
   }
   const converse = new Converse({ ...bench.converse.parts, work: { ...bench.work, share } })

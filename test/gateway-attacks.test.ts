@@ -421,6 +421,7 @@ const session = { id: 'aaaaaaaa-0000-4000-8000-000000000001' }
 const costly: Array<[string, Record<string, unknown>]> = [
   ['sessions.search', { query: 'w*' }],
   ['sessions.list', { limit: 'all' }],
+  ['sessions.list', { limit: 10, offset: 5_000 }],
   ['cc.list', {}],
   ['cc.costs', {}],
   ['cc.info', session],

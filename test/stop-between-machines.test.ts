@@ -151,6 +151,34 @@ test('a message that no machine has taken yet is stopped, too', async () => {
   expect(await inbox.state(anInput('nobodys').key)).toBe('stopped')
 }, 60_000)
 
+test('a message that arrives while another machine stops its turn is kept', async () => {
+  const running = await send(a, longTask)
+  await expect.poll(() => stateOf(running)).toBe('running')
+  // Nobody takes what arrives from now on.
+  await (await a.app.conversations()).converse.shared!.stop()
+  const stopped = stop(b)
+  await expect.poll(() => a.app.storage.coding.asked(['machine:a'])).toHaveLength(1)
+  const later = await send(b, 'later')
+  await answersRequests(a)
+  expect(await stopped).toEqual({ ok: true, aborted: true, forgotten: 0 })
+  expect(await stateOf(later)).toBe('waiting')
+  expect(await stop(b)).toEqual({ ok: true, aborted: false, forgotten: 1 })
+}, 60_000)
+
+test('a message that a machine takes at the moment of a stop is not ended under its turn', async () => {
+  for (const { app } of [a, b]) await (await app.conversations()).converse.shared!.stop()
+  const { inbox, share } = a.app.storage.work
+  const inputs = ['taken', 'free'].map((name) => anInput(`${sessionKey}:${name}`, `${sessionKey}:${name}`))
+  const taken = (await inbox.accept(inputs[0]!))!
+  expect((await share!.unheld(taken.lane)).map(({ id }) => id)).toEqual([taken.id])
+  const take = async (): Promise<number[]> =>
+    (await b.app.storage.work.share!.take(100, { idle: [], failed: [] })).map(({ input }) => input.id)
+  await expect.poll(take).toContain(taken.id)
+  const free = (await inbox.accept(inputs[1]!))!
+  expect(await share!.stopUnheld([taken.id, free.id])).toBe(1)
+  expect(await Promise.all(inputs.map(({ key }) => inbox.state(key)))).toEqual(['waiting', 'stopped'])
+}, 60_000)
+
 test('a machine that does not answer has stopped nothing, and the caller learns it', async () => {
   const { states } = await busySession()
   const stopped = stop(b)

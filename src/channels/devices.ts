@@ -16,6 +16,7 @@ const maxBodyBytes = 2_000
 /** Phones and desktops show about this much of a notification, and hide the rest without a word. */
 const shownLines = 4
 const bytesOfLine = 40
+const bytesOfTab = 8
 
 export interface DeviceParts {
   keys: DeviceKeys
@@ -182,9 +183,12 @@ function pagePath(sessionKey = ''): string {
   return kind === 'native' ? `/session/${id}` : '/'
 }
 
-/** Counts bytes: letters of several bytes are wider than one of a single byte. */
+/** Counts bytes: letters of several bytes are wider than one of a single byte. Most systems draw a tab as wide as eight letters. */
 function isShownWhole(text: string): boolean {
-  const lines = text.split('\n').map((line) => Math.max(1, Math.ceil(Buffer.byteLength(line) / bytesOfLine)))
+  const spaced = text.replaceAll('\t', ' '.repeat(bytesOfTab))
+  const lines = spaced
+    .split('\n')
+    .map((line) => Math.max(1, Math.ceil(Buffer.byteLength(line) / bytesOfLine)))
   return lines.reduce((sum, count) => sum + count, 0) <= shownLines
 }
 

@@ -38,6 +38,7 @@ function bench(live: () => { close: () => Promise<void> } | undefined = () => un
     holders: async () => [],
     keep: async () => false,
     unheld: async () => [],
+    stopUnheld: async () => 0,
     setReach: async () => {},
   }
   const queue: Pick<TurnQueue, 'activeLanes' | 'has' | 'forget' | 'idle'> = {

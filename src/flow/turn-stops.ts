@@ -34,18 +34,22 @@ export class TurnStops {
   /** Interrupts the running turn and removes the waiting messages, whichever process has them. With the key of an input: only that
    *  one; the turn and the messages of others stay. */
   async everywhere(which: Which): Promise<Stopped> {
-    const { shared, work, runsAtOnce, end } = this.#parts
+    const { shared, work, runsAtOnce } = this.#parts
     const { lane, inputKey } = which
+    // Another machine may need seconds; what arrives until then is not meant.
+    const present = shared && new Set((await work.inbox.waiting(lane)).map(({ id }) => id))
     const here = await this.here(which)
     const isFound = inputKey !== undefined && (here.wasRunning || here.forgotten > 0)
-    if (!shared || isFound) return here
+    if (!shared || !present || isFound) return here
     const there = await shared.stopElsewhere(lane, inputKey)
     const wasRunning = here.wasRunning || there.wasRunning
     if (there.heldBy !== undefined && !wasRunning) throw heldByCommand(lane, there.heldBy)
     const unheld = await work.share!.unheld(lane)
-    const left = unheld.filter((input) => isMeant(input, inputKey) && !runsAtOnce(input))
-    await end(left)
-    return { wasRunning, forgotten: here.forgotten + there.forgotten + left.length }
+    const left = unheld.filter(
+      (input) => present.has(input.id) && isMeant(input, inputKey) && !runsAtOnce(input),
+    )
+    const stopped = left.length === 0 ? 0 : await work.share!.stopUnheld(left.map(({ id }) => id))
+    return { wasRunning, forgotten: here.forgotten + there.forgotten + stopped }
   }
 
   /** The same for what this process has. */

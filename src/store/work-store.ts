@@ -34,6 +34,8 @@ export interface LaneShare {
   keep(input: number): Promise<boolean>
   /** Waiting inputs of a lane that no living process has. */
   unheld(lane: string): Promise<WaitingInput[]>
+  /** Ends these inputs as stopped, except one that a living process has taken meanwhile; resolves to their number. */
+  stopUnheld(inputs: readonly number[]): Promise<number>
   /** Which accounts (`channel|account`) this process can send through. */
   setReach(reach: readonly string[]): Promise<void>
 }

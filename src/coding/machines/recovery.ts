@@ -43,8 +43,8 @@ export async function requeueSuspended({ store, owners, events }: CodingParts): 
     lifecycle === 'suspended' && end?.queued === true
   const isLatest = ({ id, sdkSessionId = '' }: CodingSession): boolean =>
     store.latestRun(sdkSessionId)?.id === id
-  const cutOff = store.list({ open: true }).filter((session) => isCutOff(session) && isLatest(session))
-  for (const { id } of cutOff.filter((session) => isOn(owners.machine, session))) {
+  const cutOff = store.list({ cutOff: true }).filter((session) => isOn(owners.machine, session))
+  for (const { id } of cutOff.filter(isLatest)) {
     const { lifecycle } = await store.update(id, (stored) => {
       if (isCutOff(stored)) Object.assign(stored, { status: 'starting', lifecycle: 'queued', end: undefined })
     })

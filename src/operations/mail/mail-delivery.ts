@@ -133,8 +133,8 @@ function carrierActions(app: App, office: PostOffice, known: MailPart['known']):
     transcriptOf: async (session) => (await known(session))?.filePath,
     statusOf: (session) => live().get(session)?.status,
     ring: (session) => wakeSession(app.paths.root, session, app.clock.now()),
-    canResume: async (mail) => (await resumableHere(app, mail)) !== undefined,
-    resume: (mail, text) => resume(app, mail, text),
+    canResume: async (mail) => (await resumableHere(app, known, mail)) !== undefined,
+    resume: (mail, text) => resume(app, known, mail, text),
     post: (mail) => post(app, mail),
   }
 }
@@ -179,8 +179,13 @@ async function runningCoding(app: App, office: PostOffice): Promise<RunningCodin
 }
 
 /** In the background, as a coding session. The id follows from the message, so that a repeat starts no second one. */
-async function resume(app: App, mail: Mail, text: string): Promise<string | undefined> {
-  const target = await resumableHere(app, mail)
+async function resume(
+  app: App,
+  known: MailPart['known'],
+  mail: Mail,
+  text: string,
+): Promise<string | undefined> {
+  const target = await resumableHere(app, known, mail)
   if (target === undefined) return undefined
   const id = `M${createHash('sha256').update(mail.id).digest('hex').slice(0, 7)}`
   if (app.storage.coding.get(id)) return id
@@ -189,12 +194,16 @@ async function resume(app: App, mail: Mail, text: string): Promise<string | unde
 }
 
 /** The session to resume; undefined if it is not on this machine. */
-async function resumableHere(app: App, { recipient, session }: Mail): Promise<string | undefined> {
+async function resumableHere(
+  app: App,
+  known: MailPart['known'],
+  { recipient, session }: Mail,
+): Promise<string | undefined> {
   const address = parseMailAddress(recipient)
   const target = session ?? (address?.kind === 'session' ? address.root : '')
   const coding = codingWith(app, target)
   if (coding) return isOn(app.storage.cluster?.machines.name, coding) ? coding.id : undefined
-  return (await app.discovery().known([target])).length > 0 ? target : undefined
+  return (await known(target)) ? target : undefined
 }
 
 /** The outbox accepts each message once. */

@@ -66,7 +66,8 @@ export const listSessions = operation({
     }),
   ),
   scope: 'read',
-  isCostly: ({ limit }) => limit === 'all' || Number(limit) > 1_000,
+  // What stands before the offset is read, too.
+  isCostly: ({ limit, offset }) => limit === 'all' || numberOf(limit) + numberOf(offset) > 1_000,
   heavyParts: [],
   forAgents: true,
   command: {
@@ -97,6 +98,10 @@ export const listSessions = operation({
     }
   },
 })
+
+function numberOf(given: unknown): number {
+  return typeof given === 'number' ? given : 0
+}
 
 type Row = ReturnType<typeof rowOf>
 

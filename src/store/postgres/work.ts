@@ -230,6 +230,8 @@ function recordOf(outcome: TurnOutcome): Record<string, unknown> {
   return { end: how, ...usage, sessionId, model, costUsd, contextTokens, compactions }
 }
 
+const isUnheld = `state = 'waiting' AND NOT EXISTS (SELECT 1 FROM member WHERE member.id IN (handed_to, pin))`
+
 function laneShare(postgres: Postgres, clock: Clock, members: Members, redelivery: Redelivery): LaneShare {
   return {
     serves: members.serves,
@@ -273,12 +275,12 @@ function laneShare(postgres: Postgres, clock: Clock, members: Members, redeliver
     async unheld(lane) {
       const rows = await postgres.read<InputRow>(
         `SELECT id, key, lane, agent AS agent_id, accepted_at, lost_turns, record FROM inbox
-         WHERE lane = $1 AND state = 'waiting' AND NOT EXISTS (SELECT 1 FROM member WHERE member.id IN (handed_to, pin))
-         ORDER BY id`,
+         WHERE lane = $1 AND ${isUnheld} ORDER BY id`,
         [lane],
       )
       return rows.map((row) => asInput(row))
     },
+    stopUnheld: (inputs) => stopUnheld(postgres, inputs),
     wakeOthers: () => members.signal({ kind: 'work' }),
     onWork: (listener) =>
       members.on((signal) => {
@@ -289,6 +291,14 @@ function laneShare(postgres: Postgres, clock: Clock, members: Members, redeliver
     },
     setReach: (reach) => members.setReach(reach),
   }
+}
+
+function stopUnheld(postgres: Postgres, inputs: readonly number[]): Promise<number> {
+  return postgres.transaction(async ({ rows, run: change }) => {
+    await rows('SELECT lock_lanes($1)', [inputs])
+    const sql = `UPDATE inbox SET state = 'stopped', record = '{}' WHERE id = ANY ($1) AND ${isUnheld}`
+    return change(sql, [inputs])
+  })
 }
 
 /** Removes what the shared database holds of a session; the server's files keep deleted rows until it vacuums them. Resolves to

@@ -21,6 +21,8 @@ export interface CodingFilter {
   visibleTo?: string
   /** Only suspended sessions whose question is not settled, or whose answer has not resumed them yet. */
   asking?: boolean
+  /** Only suspended sessions that waited in the queue of their machine when it died. */
+  cutOff?: boolean
   /** Only sessions in which Claude never started: without an id of Claude, or with the offline agent. */
   withoutClaude?: boolean
   limit?: number
@@ -92,6 +94,7 @@ export class CodingStore extends RecordStore {
       ...(filter.asking
         ? ["lifecycle = 'suspended' AND json_extract(record, '$.waiting.approvalId') IS NOT NULL"]
         : []),
+      ...(filter.cutOff ? ["lifecycle = 'suspended' AND json_extract(record, '$.end.queued')"] : []),
       ...(filter.withoutClaude ? [withoutClaude] : []),
     ]
     const values = [...used.map(([, value]) => value), filter.limit ?? -1]

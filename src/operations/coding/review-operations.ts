@@ -136,7 +136,6 @@ const pullRequest = operation({
   output: z.object({ url: z.string(), title: z.string(), branch: z.string() }),
   // A session that publishes its work must ask; so a caller that cannot allow that to a session cannot do it in its place.
   scope: 'approve',
-  isCostly: true,
   changesState: true,
   command: {
     positional: ['session'],

@@ -257,7 +257,7 @@ function outboxOf(home: ClaudeHome): StormOutbox {
       q.all<StormRow>(givenUpRows),
     ])
     void database.close()
-    return readOutbox(rows!, givenUp!)
+    return readOutbox(rows, givenUp)
   } catch {
     // Not there yet, or just being written: looked at again in a moment.
     return { ...readOutbox([], []), open: 1 }

@@ -94,11 +94,11 @@ test('a push is shown as a notification, and a press on Allow answers the reques
   const shown =
     'registration.getNotifications().then((all) => all.map(({ title, body }) => ({ title, body })))'
   const visible = [{ title: 'asker wants to run a command', body: 'touch made' }]
-  await expect.poll(() => worker.evaluate(shown), { timeout: 10_000 }).toEqual(visible)
+  await expect.poll(() => worker.evaluate(shown), { timeout: 60_000 }).toEqual(visible)
   await worker.evaluate(
     `registration.getNotifications().then(([notification]) =>
       dispatchEvent(new NotificationEvent('notificationclick', { notification, action: 'Allow once' })))`,
   )
-  await expect.poll(() => approvals.recent(1)[0]!.state, { timeout: 10_000 }).toBe('allowed')
+  await expect.poll(() => approvals.recent(1)[0]!.state, { timeout: 60_000 }).toBe('allowed')
   expect(approvals.recent(1)[0]!.answeredBy).toContain('device:')
 })

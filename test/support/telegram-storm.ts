@@ -328,8 +328,7 @@ export function check(
     for (const message of shown.filter((one) => one.chat === 10_000 + chat)) {
       const isResent = message.text.includes('(resent')
       const isMarked = isResent || message.text.includes('(Retried: ')
-      const isNote = /could not learn whether it arrived/.test(message.text)
-      if (isNote) {
+      if (isUnsureNote(message)) {
         // A note may quote another line; which reply it is about is in its button.
         const about = message.buttons.flat()[0]?.data.replace(/^again:/, '') ?? ''
         for (const word of words.get(about) ?? []) told.set(Number(/-(\d+)\.$/.exec(word)![1]), message)
@@ -372,8 +371,13 @@ export function check(
   return report
 }
 
-function isGivenUpNotice({ text }: ShownMessage): boolean {
-  return text.includes('I was interrupted twice while I worked on')
+function isUnsureNote({ text }: ShownMessage): boolean {
+  return text.includes('could not learn whether it arrived')
+}
+
+/** A note that such a notice may be missing quotes it. */
+function isGivenUpNotice(message: ShownMessage): boolean {
+  return message.text.includes('I was interrupted twice while I worked on') && !isUnsureNote(message)
 }
 
 export function pause(ms: number): Promise<void> {

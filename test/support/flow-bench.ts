@@ -156,7 +156,7 @@ export async function openFlow(options: FlowBenchOptions = {}): Promise<FlowBenc
       await database.close()
       if (errors.length > 0) throw errors[0]
     },
-    remove: () => rmSync(folder, { recursive: true, force: true }),
+    remove: () => rmSync(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 50 }),
   }
 }
 
